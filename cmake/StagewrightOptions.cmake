@@ -1,0 +1,53 @@
+# Build options, the warning set, sanitizers, and the three functions every folder uses.
+
+option(STAGEWRIGHT_QT "Build the window (needs Qt 6)" ON)
+option(STAGEWRIGHT_CUDA "Build the CUDA module where nvcc is found" ON)
+option(STAGEWRIGHT_TESTS "Build tests and benchmarks" ON)
+option(STAGEWRIGHT_WERROR "Treat warnings as errors" OFF)
+option(STAGEWRIGHT_FUZZ "Build the libFuzzer drivers (needs clang)" OFF)
+set(STAGEWRIGHT_SANITIZE "" CACHE STRING "Sanitizers, e.g. 'address,undefined' or 'thread'")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+add_library(stagewright_warnings INTERFACE)
+target_compile_options(stagewright_warnings INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-qual -Wformat=2 -Wimplicit-fallthrough
+    $<$<BOOL:${STAGEWRIGHT_WERROR}>:-Werror>)
+
+if(STAGEWRIGHT_SANITIZE)
+    if(STAGEWRIGHT_SANITIZE MATCHES "thread" AND STAGEWRIGHT_SANITIZE MATCHES "address")
+        message(FATAL_ERROR "STAGEWRIGHT_SANITIZE: 'thread' and 'address' exclude each other")
+    endif()
+    add_compile_options(-fsanitize=${STAGEWRIGHT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=${STAGEWRIGHT_SANITIZE})
+endif()
+
+# stagewright_library(<room> SOURCES … PUBLIC … PRIVATE …): the static library stagewright::<room>.
+# Include paths start at the root, so that a line reads #include "schedules/op.h".
+function(stagewright_library room)
+    cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+    add_library(stagewright_${room} STATIC ${ARG_SOURCES})
+    add_library(stagewright::${room} ALIAS stagewright_${room})
+    target_include_directories(stagewright_${room} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(stagewright_${room} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} stagewright_warnings)
+endfunction()
+
+# stagewright_def_names(<variable> <file.def> <MACRO>): the names in lines such as MACRO(name), so that CMake and the
+# registry source read the same list.
+function(stagewright_def_names variable file macro)
+    file(STRINGS ${file} lines REGEX "^${macro}\\(")
+    set(names "")
+    foreach(line IN LISTS lines)
+        string(REGEX REPLACE "^${macro}\\(([A-Za-z0-9_]+).*" "\\1" name "${line}")
+        list(APPEND names ${name})
+    endforeach()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    set(${variable} ${names} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,155 @@
+// Backend: a device that can run the layers of a stage. engine/cpu always; engine/cuda where built. One line each in
+// engine/backends.def. The rank loop (engine/training.cpp) knows stages only through these interfaces.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model_config.h"
+#include "schedules/base/result.h"
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+// Every byte of weights, gradients, optimizer state, activations, workspace and message buffers passes an Allocator that
+// tells this sink, so that measured memory is exact. Called on the thread that runs the op.
+struct MemoryTag {
+    MemoryCategory category = MemoryCategory::Activations;
+    std::uint16_t stage = 0;
+    std::int32_t microbatch = -1;
+};
+class MemorySink {
+public:
+    virtual ~MemorySink() = default;
+    virtual void memoryChanged(const MemoryTag& tag, Bytes delta) = 0;
+};
+
+// An owned, 64-byte aligned block of floats. Freeing it tells the sink of the allocator it came from. Move only.
+class Buffer {
+public:
+    Buffer() = default;
+    Buffer(Buffer&& other) noexcept;
+    Buffer& operator=(Buffer&& other) noexcept;
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer();
+
+    float* data() const { return m_data; }
+    std::size_t size() const { return m_size; } // floats
+    std::span<float> span() const { return {m_data, m_size}; }
+    explicit operator bool() const { return m_data != nullptr; }
+    void reset();
+    // The same memory under another tag: a received message becomes an activation. Tells the sink −size, then +size.
+    void retag(const MemoryTag& tag);
+
+private:
+    friend class Allocator;
+    float* m_data = nullptr;
+    std::size_t m_size = 0;
+    MemoryTag m_tag;
+    class Allocator* m_allocator = nullptr;
+};
+
+// One per rank; blocks are reused by size. Not thread safe: a rank's thread owns it, but a Buffer may travel to another
+// rank only through a transport, which copies. The sink may be null and may be exchanged between ops.
+class Allocator {
+public:
+    Allocator();
+    ~Allocator();
+    Allocator(const Allocator&) = delete;
+    Allocator& operator=(const Allocator&) = delete;
+
+    Buffer take(std::size_t floats, const MemoryTag& tag); // contents undefined; throws std::bad_alloc where memory is out
+    void setSink(MemorySink* sink);
+    Bytes inUse(MemoryCategory category) const;
+    Bytes peak(MemoryCategory category) const; // since the last resetPeaks()
+    void resetPeaks();
+
+private:
+    friend class Buffer;
+    void give(Buffer& buffer) noexcept;
+    struct State;
+    std::unique_ptr<State> m_state;
+};
+
+enum class OptimizerKind { AdamW, Sgd };
+struct OptimizerConfig {
+    OptimizerKind kind = OptimizerKind::AdamW;
+    double learningRate = 3e-3;
+    int warmupSteps = 10;      // linear warm-up of the learning rate
+    double beta1 = 0.9;
+    double beta2 = 0.95;
+    double epsilon = 1e-8;
+    double weightDecay = 0.1;  // matrices only
+    double momentum = 0.0;     // Sgd
+    double clipNorm = 1.0;     // global gradient norm; 0: no clipping
+};
+
+// A named parameter tensor of a stage, with its gradient accumulator. Views live as long as the StageModel.
+struct ParameterView {
+    std::string name; // "layer3.mlp.fc1.weight"
+    std::vector<int> shape;
+    std::span<float> value;
+    std::span<float> gradient;
+};
+
+// The layers of one stage on one rank. All calls on the rank's thread. Keeps what backward needs between calls, by
+// microbatch, in buffers tagged Activations; temporaries of a call are tagged Workspace.
+//   forward     input (batch, tokens, hidden) of stage > 0, or tokens (batch, tokens) of the first stage
+//   inputGrad   frees what W does not need and keeps what it does; B runs inputGrad then weightGrad: the same code
+//   weightGrad  adds this microbatch's gradients to the accumulators, in the order of calls; frees the rest
+class StageModel {
+public:
+    virtual ~StageModel() = default;
+
+    virtual const StageSlice& slice() const = 0;
+    // First stage: tokens, (batch × tokens) bytes. Later stages: input, whose buffer the stage takes over (an activation).
+    // Returns the output (batch, tokens, hidden), tagged Communication; an empty buffer on the last stage.
+    // Last stage: targets are needed; the loss is the mean over batch × tokens.
+    virtual Buffer forward(int microbatch, Buffer input, std::span<const std::uint8_t> tokens,
+                           std::span<const std::uint8_t> targets) = 0;
+    // outputGrad: gradient of forward's output (empty on the last stage). Returns the gradient of forward's input, tagged
+    // Communication; an empty buffer on the first stage. Gradients are of the mean over all microbatches: lossScale = 1/m.
+    virtual Buffer inputGrad(int microbatch, Buffer outputGrad) = 0;
+    virtual void weightGrad(int microbatch) = 0;
+
+    virtual double loss(int microbatch) const = 0; // last stage, after forward; nats per token
+    virtual void setLossScale(float scale) = 0;
+    virtual void zeroGradients() = 0;
+    virtual double gradientSquareSum() const = 0; // in double, tensor order
+    // step counts from 1; gradientScale multiplies every gradient first (clipping).
+    virtual void optimizerStep(const OptimizerConfig& config, int step, float gradientScale) = 0;
+    virtual std::vector<ParameterView> parameters() = 0;
+    virtual void dropMicrobatches() = 0; // after a stopped step: frees whatever is kept
+};
+
+struct DeviceInfo {
+    std::string backend;
+    std::string name;   // "AMD EPYC …, 2 cores"
+    bool usable = false;
+    std::string reason; // why not
+    std::vector<std::pair<std::string, std::string>> details;
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    virtual std::string_view name() const = 0;
+    virtual std::vector<DeviceInfo> devices() const = 0;
+    // Weights are initialised from (seed, parameter name) alone, so that they do not depend on how layers are split.
+    virtual Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice,
+                                                          int microbatchSize, std::uint64_t seed,
+                                                          const OptimizerConfig& optimizer, Allocator& allocator) = 0;
+    // Facts for the run's environment: BLAS, its kernel, instruction sets.
+    virtual std::vector<std::pair<std::string, std::string>> environment() const = 0;
+};
+
+std::vector<std::string_view> backendNames();
+Result<std::unique_ptr<Backend>> makeBackend(std::string_view name);
+
+} // namespace stagewright

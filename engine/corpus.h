@@ -1,0 +1,33 @@
+// Corpus: text to train on. Bytes are tokens. The default is text in the repository, built into the program.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+class Corpus {
+public:
+    // Fails (Unreadable) where the file can't be read or holds fewer than 1,024 bytes.
+    static Result<std::shared_ptr<const Corpus>> fromFile(const std::string& path);
+    static std::shared_ptr<const Corpus> builtIn();
+    static std::shared_ptr<const Corpus> fromBytes(std::vector<std::uint8_t> bytes, std::string name);
+
+    const std::string& name() const { return m_name; }
+    std::size_t size() const { return m_bytes.size(); }
+    // tokens and targets (targets are the tokens one further on), (batch × tokens) bytes each, for a microbatch of a step:
+    // a pure function of (seed, step, microbatch), so that every schedule sees the same data.
+    void sample(std::uint64_t seed, int step, int microbatch, int batch, int tokens, std::span<std::uint8_t> tokensOut,
+                std::span<std::uint8_t> targetsOut) const;
+
+private:
+    std::vector<std::uint8_t> m_bytes;
+    std::string m_name;
+};
+
+} // namespace stagewright

@@ -1,0 +1,95 @@
+// Training: executes a Schedule for real, one thread per rank, and tells what happened as one Timeline a step.
+//
+//     auto training = Training::create(schedule, options);
+//     for (int i = 0; i < steps; ++i) { auto step = (*training)->step(stop); … }
+//
+// Several trainings may live side by side and be stepped in turn (a, b, a, b), so that they share the machine's moods.
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backend.h"
+#include "engine/corpus.h"
+#include "engine/model_config.h"
+#include "schedules/base/result.h"
+#include "schedules/cost_model.h"
+#include "schedules/schedule.h"
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+// wall: real threads, real waits; valid while ranks ≤ idle cores. virtual: ops really execute, admitted through
+// min(cores, ranks) permits, then are placed by dependency with their CPU time ("projected for p devices").
+// Auto: wall where ranks ≤ idle cores at the start, else virtual.
+enum class ClockMode { Auto, Wall, Virtual };
+std::string_view toText(ClockMode mode);
+
+struct TrainingOptions {
+    ModelConfig model;
+    int microbatchSize = 4;
+    std::vector<int> stageLayers; // empty: balanced
+    OptimizerConfig optimizer;
+    std::uint64_t seed = 1;
+    ClockMode clock = ClockMode::Auto;
+    Links links; // emulated links: a message is held back latency + bytes / bandwidth
+    std::shared_ptr<const Corpus> data;
+    std::string backend = "cpu";
+    double timeoutSeconds = 120; // watchdog: a step that makes no progress this long fails, naming who waits for what
+};
+
+struct StepOutcome {
+    int step = 0; // 0-based, warm-up steps included
+    double loss = 0; // mean over microbatches, nats per token
+    Nanos stepTime = 0; // on the run's clock: first to last span of the step
+    Nanos wallTime = 0; // what the clock on the wall said
+    double contention = 0; // 1 − CPU time / wall time over busy ops
+    std::shared_ptr<const Timeline> timeline; // this step alone, after all earlier ones on the run's clock
+};
+
+class Training {
+public:
+    static Result<std::unique_ptr<Training>> create(const Schedule& schedule, const TrainingOptions& options);
+    virtual ~Training() = default;
+
+    // Runs one step on all ranks. On a stop request, an exception in a rank or the watchdog: all ranks stop, the step is
+    // dropped, an Error (Cancelled, Failed) says why, and the training can't go on.
+    virtual Result<StepOutcome> step(std::stop_token stop) = 0;
+
+    virtual const Schedule& schedule() const = 0;
+    virtual ClockMode clock() const = 0; // Wall or Virtual
+    virtual std::vector<ParameterView> parameters(int stage) = 0; // between steps
+    // Gradients of the last step as they were before clipping and the optimizer: by stage, by parameter, concatenated.
+    virtual void keepGradients(bool keep) = 0;
+    virtual std::vector<std::vector<float>> lastGradients() const = 0;
+    virtual std::vector<Bytes> peak(MemoryCategory category) const = 0; // by rank, exact maximum, last step
+    // Configuration and environment as text pairs, for the run.
+    virtual std::vector<std::pair<std::string, std::string>> configuration() const = 0;
+    virtual std::vector<std::pair<std::string, std::string>> environment() const = 0;
+};
+
+// Forward time of one microbatch over a rank's chunks, averaged over ranks: the unit of --comm in `record`.
+Result<Nanos> measureForwardUnit(const Schedule& schedule, const TrainingOptions& options);
+
+// The truth of training: gradients and losses of a one-rank replay that accumulates each stage's weight gradients in the
+// schedule's own order (docs/numbers.md, "gradient_error").
+struct CheckResult {
+    std::string schedule;
+    std::string backend;
+    std::string shape;           // "p=4 m=8 v=1"
+    double gradientError = 0;    // largest ‖a−b‖∞ / ‖b‖∞ over tensors
+    bool gradientsEqual = false; // bit for bit
+    bool lossesEqual = false;
+    bool repeatEqual = false;    // the same bits from run to run
+    bool orderEqual = false;     // scheduleOf(run(S)) == S
+    double referenceLoss = 0;
+    double loss = 0;
+    std::string note;
+    bool passed = false;
+};
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop);
+
+} // namespace stagewright

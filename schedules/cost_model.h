@@ -1,0 +1,91 @@
+// CostModel: how long ops take, what links cost, how much memory things need, and where the numbers came from.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/base/units.h"
+#include "schedules/schedule.h"
+
+namespace stagewright {
+
+enum class CostSource { Uniform, Analytic, Fitted };
+
+// A directed link between two ranks. A message of b bytes arrives latency + b / bytesPerSecond after its producer's end
+// and occupies neither rank meanwhile; messages do not queue behind each other. Same rank: free.
+struct Link {
+    Nanos latency = 0;
+    double bytesPerSecond = 0; // 0: infinite
+    bool operator==(const Link&) const = default;
+};
+
+struct Links {
+    Link all;
+    std::map<std::pair<int, int>, Link> overrides; // (from rank, to rank)
+
+    Nanos delay(int fromRank, int toRank, Bytes bytes) const; // rounded once, to the nearest ns
+    bool operator==(const Links&) const = default;
+};
+
+// Bytes (or activationShare units) of one stage.
+struct StageMemory {
+    Bytes activation = 0;   // one microbatch, from F's end until B's end (or W's)
+    Bytes freedAtInput = 0; // the part of it that I frees; W frees the rest. May be negative: I then adds the stash for W
+    Bytes workspace = 0;    // largest temporary of one op
+    Bytes boundary = 0;     // message to the next stage, and of its gradient coming back
+    Bytes weight = 0;
+    Bytes gradient = 0;
+    Bytes optimizer = 0;
+    bool operator==(const StageMemory&) const = default;
+};
+
+class CostModel {
+public:
+    // Units of one full rank share: a chunk op costs 1/chunks of it. B defaults to I + W.
+    struct UnitCosts {
+        double forward = 1;
+        double inputGrad = 1;
+        double weightGrad = 1;
+        double backward = -1; // < 0: inputGrad + weightGrad
+        double optimizer = 0;
+        double latency = 0; // per cross-rank edge
+        double freedAtInput = 0; // fraction of an activation that I frees, 0 … 1
+    };
+    static CostModel uniform(const Schedule& schedule, const UnitCosts& costs = {});
+
+    CostModel() = default;
+    CostModel(int stages, CostSource source);
+
+    // A filler's duration is its own delay; kinds without an entry cost 0. count and half scale: count × d, d / 2.
+    Nanos duration(const Op& op, int rank) const;
+    Nanos duration(OpKind kind, int stage, int rank) const;
+    void setDuration(OpKind kind, int stage, Nanos duration);           // on every rank
+    void setDuration(OpKind kind, int stage, int rank, Nanos duration); // on one rank (stage copies, slow devices)
+    bool hasRankDurations() const { return !m_onRank.empty(); }
+
+    int stages() const { return static_cast<int>(memory.size()); }
+
+    Links links;
+    std::vector<StageMemory> memory; // by stage
+    CostSource source = CostSource::Uniform;
+    std::string origin;  // words: "F=1, I=1, W=1", "fitted from demo.stagewright#3"
+    Nanos timeUnit = 1;  // ns per printed unit: rankShare for unit costs, 1 for measured ones
+    Bytes memoryUnit = 1; // likewise: activationShare for unit costs
+
+    bool operator==(const CostModel&) const = default;
+
+private:
+    std::array<std::vector<Nanos>, opKindCount> m_byStage;
+    std::map<std::tuple<OpKind, int, int>, Nanos> m_onRank;
+};
+
+// {"format": "stagewright-costs", "version": 1, …}; docs/formats.md has the fields. read(write(x)) == x.
+std::string writeCostsJson(const CostModel& costs);
+Result<CostModel> readCostsJson(const std::string& text);
+
+} // namespace stagewright

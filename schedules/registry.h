@@ -1,0 +1,43 @@
+// The library of schedules: one file each in library/, one line each in library/schedules.def.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/schedule.h"
+
+namespace stagewright {
+
+// Closed forms at unit costs for a shape (docs/numbers.md); in rank shares.
+struct ClosedForm {
+    double makespan = -1;                // < 0: no closed form for this shape
+    std::vector<double> peakActivation; // by rank; empty: none
+};
+
+struct ScheduleInfo {
+    std::string_view name;        // "zb-h1"
+    std::string_view title;       // "ZB-H1 (zero bubble, 1F1B memory)"
+    std::string_view summary;     // one line
+    std::string_view paper;       // "Qi et al. 2024, arXiv 2401.10241, section 2"
+    std::string_view constraints; // "any ranks; microbatches >= ranks for the closed form"
+    std::string_view formulas;    // one per line: makespan, bubble, peak
+    std::string_view drawing;     // four ranks, ASCII
+    std::string_view aliases;     // other tools' names, comma separated: "zb1p, ZB-1p, InterleavedZeroBubble (v=1)"
+    int fixedChunks;              // > 0: --chunks is ignored and said so
+    int defaultChunks;
+    Result<Schedule> (*make)(const Shape& shape);
+    ClosedForm (*closedForm)(const Shape& shape, double forward, double inputGrad, double weightGrad);
+};
+
+std::span<const ScheduleInfo> allSchedules(); // in the order of schedules.def
+// Case-insensitive, accepts aliases; an unknown name's error lists the valid ones and the nearest.
+Result<const ScheduleInfo*> findSchedule(std::string_view name);
+// Makes "zb-h1" for a shape. Constraints not met: an error naming the nearest shape that works.
+Result<Schedule> makeSchedule(std::string_view name, const Shape& shape);
+// The library schedule with the same orders, "" if none: recognises a CSV.
+std::string recognise(const Schedule& schedule);
+
+} // namespace stagewright

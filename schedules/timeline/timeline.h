@@ -1,0 +1,195 @@
+// Timeline: what happened, whoever tells it. Simulator, CPU recorder, CUPTI recorder and importers all build it through
+// TimelineBuilder. Nothing downstream may branch on where it came from; provenance is a label, shown, never a switch.
+// Immutable after build(); shared between threads as shared_ptr<const Timeline>.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/base/units.h"
+#include "schedules/schedule.h"
+
+namespace stagewright {
+
+enum class Provenance : std::uint8_t { Simulated, Measured, Composed, Imported };
+std::string_view toText(Provenance provenance);
+
+// What a row shows. Compute holds F, B, I, W, R, optimizer and fillers of a rank, never overlapping (overlapped pairs
+// apart); communication lanes may overlap (sublanes() splits them for drawing and export).
+enum class Lane : std::uint8_t { Compute, Send, Receive, Wait, Kernel, Copy, Other };
+inline constexpr std::size_t laneCount = 7;
+std::string_view toText(Lane lane);
+
+using SpanId = std::uint32_t; // index into Timeline::spans()
+inline constexpr SpanId noSpan = 0xffffffffu;
+
+enum SpanFlag : std::uint8_t {
+    SpanDiscarded = 1, // superseded work (rolled back); not part of the schedule it realises
+};
+
+struct Span {
+    Nanos start = 0;
+    Nanos end = 0;
+    Op op;                   // what it executed; foreign work keeps a label instead
+    std::int32_t step = 0;   // 0-based
+    std::uint32_t label : 24 = 0; // index into Timeline::labels(), 0: none, the op's text is its name
+    std::uint32_t flags : 8 = 0;
+
+    Nanos duration() const { return end - start; }
+};
+static_assert(sizeof(Span) == 40);
+
+struct Track {
+    int rank = 0;
+    Lane lane = Lane::Compute;
+    std::string name; // "rank 0", "rank 0 send"
+    SpanId begin = 0; // spans of the track: [begin, end), sorted by start, then end
+    SpanId end = 0;
+};
+
+enum class EdgeKind : std::uint8_t { Data, Transfer, Order, Launch };
+struct Edge {
+    SpanId from = noSpan;
+    SpanId to = noSpan;
+    EdgeKind kind = EdgeKind::Data;
+    Nanos arrival = 0; // Data: when the input was there for `to` (from's end + transfer); ≤ to's start but for clock error
+    bool operator==(const Edge&) const = default;
+};
+
+enum class MemoryCategory : std::uint8_t { Weights, Gradients, Optimizer, Activations, Communication, Workspace };
+inline constexpr std::size_t memoryCategoryCount = 6;
+std::string_view toText(MemoryCategory category);
+
+// A change of memory in use. Sorted by (rank, time); ties keep the order they were added in.
+struct MemoryEvent {
+    Nanos time = 0;
+    Bytes delta = 0;
+    std::int32_t microbatch = -1; // −1: none (weights …)
+    std::int32_t step = 0;
+    std::uint16_t rank = 0;
+    std::uint16_t stage = 0;
+    MemoryCategory category = MemoryCategory::Activations;
+};
+
+struct CounterSample {
+    Nanos time;
+    double value;
+};
+struct Counter {
+    int rank = -1; // −1: of the whole run
+    std::string name;
+    std::string unit;
+    std::vector<CounterSample> samples; // sorted by time
+};
+
+// Bounds of a step on a rank: from the begin of its first to the end of its last span.
+struct StepMark {
+    int rank = 0;
+    int step = 0;
+    Nanos begin = 0;
+    Nanos end = 0;
+};
+
+class Timeline {
+public:
+    Provenance provenance() const { return m_provenance; }
+    const std::string& clock() const { return m_clock; } // "model", "wall", "virtual"
+    int ranks() const { return m_ranks; }
+    int steps() const { return m_steps; } // steps present are 0 … steps−1
+    Nanos begin() const { return m_begin; }
+    Nanos end() const { return m_end; }
+    bool empty() const { return m_spans.empty(); }
+
+    std::span<const Track> tracks() const { return m_tracks; } // sorted by (rank, lane, name)
+    std::span<const Span> spans() const { return m_spans; }
+    std::span<const Span> spansOf(const Track& track) const
+    {
+        return std::span<const Span>(m_spans).subspan(track.begin, track.end - track.begin);
+    }
+    const Track* trackOf(int rank, Lane lane) const; // the first such, nullptr if none
+    const Track& trackOf(SpanId span) const;         // O(log tracks)
+    // Spans of one step on a track, as [first, last) ids; a track's steps are contiguous unless work crosses steps, and
+    // then the range covers every span of the step (filter by Span::step).
+    std::pair<SpanId, SpanId> stepRange(const Track& track, int step) const;
+
+    std::span<const Edge> edges() const { return m_edges; } // sorted by (to, from)
+    std::span<const Edge> edgesInto(SpanId span) const;
+    std::vector<Edge> edgesFrom(SpanId span) const; // O(edges of the span), through an index
+    std::span<const MemoryEvent> memory() const { return m_memory; }
+    std::span<const MemoryEvent> memoryOf(int rank) const;
+    std::span<const Counter> counters() const { return m_counters; }
+    std::span<const StepMark> stepMarks() const { return m_stepMarks; } // sorted by (step, rank)
+
+    // Capabilities: analyses ask these, never the provenance.
+    bool hasCpuTime() const { return !m_cpuTime.empty(); }
+    bool hasMemory() const { return !m_memory.empty(); }
+    bool hasEdges() const { return !m_edges.empty(); }
+    Nanos cpuTime(SpanId span) const { return m_cpuTime[span]; } // precondition: hasCpuTime(); −1: unknown
+    std::string_view labelOf(const Span& span) const { return m_labels[span.label]; }
+    std::string nameOf(const Span& span) const; // label, or the op's text
+
+    // Units for printing: rankShare / activationShare for unit-cost work, else 1.
+    Nanos timeUnit() const { return m_timeUnit; }
+    Bytes memoryUnit() const { return m_memoryUnit; }
+
+    const std::shared_ptr<const Schedule>& schedule() const { return m_schedule; } // the one it realises, may be null
+
+private:
+    friend class TimelineBuilder;
+    Provenance m_provenance = Provenance::Simulated;
+    std::string m_clock;
+    int m_ranks = 0;
+    int m_steps = 0;
+    Nanos m_begin = 0;
+    Nanos m_end = 0;
+    Nanos m_timeUnit = 1;
+    Bytes m_memoryUnit = 1;
+    std::vector<Track> m_tracks;
+    std::vector<Span> m_spans;
+    std::vector<Nanos> m_cpuTime; // empty or one per span
+    std::vector<Edge> m_edges;
+    std::vector<std::uint32_t> m_edgesByFrom; // indices into m_edges, sorted by from
+    std::vector<MemoryEvent> m_memory;
+    std::vector<std::size_t> m_memoryByRank; // offsets, ranks + 1
+    std::vector<Counter> m_counters;
+    std::vector<StepMark> m_stepMarks;
+    std::vector<std::string> m_labels{std::string()};
+    std::shared_ptr<const Schedule> m_schedule;
+};
+
+// Builds a Timeline. Spans may be added in any order; ids returned by addSpan are provisional and serve addEdge only.
+class TimelineBuilder {
+public:
+    TimelineBuilder(Provenance provenance, std::string clock, int ranks);
+
+    int addTrack(int rank, Lane lane, std::string name = {}); // returns the track's number; same (rank, lane, name) is reused
+    SpanId addSpan(int track, const Span& span, Nanos cpuTime = -1);
+    std::uint32_t intern(std::string_view label); // for Span::label
+    void addEdge(SpanId from, SpanId to, EdgeKind kind, Nanos arrival);
+    void addMemory(const MemoryEvent& event);
+    int addCounter(int rank, std::string name, std::string unit);
+    void addSample(int counter, Nanos time, double value);
+    void setUnits(Nanos timeUnit, Bytes memoryUnit);
+    void setSchedule(std::shared_ptr<const Schedule> schedule);
+    void append(const Timeline& other); // every span, edge, memory event and counter of another timeline (same ranks), times kept
+    void reserve(std::size_t spans);
+
+    // Sorts, indexes, derives step marks. Errors: a span that ends before it starts, a rank outside 0 … ranks−1, spans
+    // that overlap on a Compute lane though not paired. The builder is empty afterwards.
+    Result<std::shared_ptr<const Timeline>> build();
+
+private:
+    struct Pending;
+    std::shared_ptr<Pending> m_pending;
+};
+
+// Splits overlapping spans of a track into sub-lanes (first fit, by start): the sub-lane of each span of the track.
+std::vector<std::uint16_t> sublanes(std::span<const Span> spans);
+
+} // namespace stagewright

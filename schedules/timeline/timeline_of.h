@@ -1,0 +1,25 @@
+// Schedules to timelines and back.
+#pragma once
+
+#include <memory>
+
+#include "schedules/cost_model.h"
+#include "schedules/schedule.h"
+#include "schedules/simulate.h"
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+// The picture of a simulation: compute spans, transfer spans (lane Send of the producer's rank, kind SendF / SendB, from
+// the producer's end to the arrival) where a link costs time, Data edges, memory events (activations at op ends, per
+// stage and microbatch). Provenance Simulated, clock "model".
+Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result, const CostModel& costs);
+
+// simulate() and timelineOf() in one.
+Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedule, const CostModel& costs);
+
+// The schedule that a step realised: compute spans by start on each rank, kinds F, B, I, W, R and fillers; discarded spans
+// left out; placement from where the ops ran. Law: scheduleOf(simulatedTimeline(S, C), 0) == S.
+Result<Schedule> scheduleOf(const Timeline& timeline, int step);
+
+} // namespace stagewright

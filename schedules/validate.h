@@ -1,0 +1,47 @@
+// Checking a schedule: every fault, with rank, position and both ops.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/schedule.h"
+
+namespace stagewright {
+
+enum class FaultKind { Shape, Count, Duplicate, WrongRank, Order, Deadlock, BadOp };
+
+struct Fault {
+    FaultKind kind = FaultKind::Shape;
+    int rank = -1;      // −1: the whole schedule
+    int position = -1;  // index in order[rank]
+    Op op;              // the op at fault
+    int otherRank = -1; // where the other op stands, −1: none
+    int otherPosition = -1;
+    Op other;
+    std::string message; // "rank 2, op 7 (3B1): backward before forward; forward is at op 9"
+};
+
+// One edge of the wait-for graph that closes a cycle: the op at the head of `rank` waits for `waitsFor` on `onRank`.
+struct Wait {
+    int rank = 0;
+    int position = 0;
+    Op op;
+    int onRank = 0;
+    int onPosition = 0;
+    Op waitsFor;
+};
+
+struct Validation {
+    std::vector<Fault> faults; // in order of rank and position; deadlock last; empty: valid
+    std::vector<Wait> cycle;   // of the deadlock, in waiting order
+
+    bool valid() const { return faults.empty(); }
+    Result<void> toResult() const; // the first fault as an Error
+};
+
+// Checks shape (ranks, placement), counts (m F per stage; #I = #W; #B + #I = m), duplicates, ops on the wrong rank, order
+// within a rank, and cross-rank deadlock under buffered sends. O(ops).
+Validation validate(const Schedule& schedule);
+
+} // namespace stagewright

@@ -1,0 +1,86 @@
+// Idle time by cause (docs/numbers.md). The window of a step runs from its first to its last busy span over all ranks.
+// Busy is F, B, I, W and R; optimizer, communication and collectives are counted apart. The causes of all gaps sum to
+// idle = ranks × window − busy − apart, to the last nanosecond.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+enum class IdleCause : std::uint8_t {
+    Warmup,     // before the rank's first busy span
+    Drain,      // after the rank's last busy span
+    Dependency, // the input's producer had not finished
+    Transfer,   // produced, still under way
+    PeerWait,   // the peer had not posted its side
+    HeadOfLine, // another message went first on the link
+    Memory,     // another op was ready, but would have exceeded the memory cap
+    Order,      // another op was ready, but the schedule's order puts it later; also fillers
+    Imbalance,
+    Straggler,
+    RecomputeWait,
+    ReloadWait,
+    Launch, // everything was ready and the op still had not begun: runtime overhead
+};
+inline constexpr std::size_t idleCauseCount = 13;
+std::string_view toText(IdleCause cause);  // "warmup", "drain" … the JSON keys
+std::string_view titleOf(IdleCause cause); // "Warm-up", "Waiting for input"
+std::string_view meaningOf(IdleCause cause); // one sentence
+
+using IdleByCause = std::array<Nanos, idleCauseCount>;
+
+// A maximal idle interval of a rank, cut where the cause changes.
+struct Gap {
+    int rank = 0;
+    Nanos start = 0;
+    Nanos end = 0;
+    IdleCause cause = IdleCause::Dependency;
+    SpanId next = noSpan;   // the span that ends the wait; noSpan in the drain
+    SpanId blamed = noSpan; // Dependency, Transfer: the producer waited for; Order, Memory: see readyOp
+    Op readyOp;             // Order, Memory: the op that could have run
+    bool hasReadyOp = false;
+};
+
+struct RankBubbles {
+    Nanos busy = 0;
+    std::array<Nanos, opKindCount> busyByKind{};
+    Nanos apart = 0; // optimizer, collectives inside the window
+    Nanos idle = 0;
+    Nanos contention = 0; // inside busy: wall time without CPU time, where CPU time is known
+    IdleByCause byCause{};
+};
+
+struct BubbleReport {
+    int step = 0;
+    Nanos windowBegin = 0;
+    Nanos windowEnd = 0;
+    Nanos span = 0;            // longest first-start-to-last-end of busy spans of any one rank
+    double bubbleFraction = 0; // idle / (ranks × window)
+    double bubbleRateSpan = 0; // 1 − ideal / span; ideal: busy time of the rank with the longest span
+    Nanos busy = 0;
+    Nanos idle = 0;
+    IdleByCause byCause{};
+    std::vector<RankBubbles> ranks;
+    std::vector<Gap> gaps; // by rank, start
+
+    Nanos makespan() const { return windowEnd - windowBegin; }
+};
+
+struct BubbleOptions {
+    std::optional<Bytes> memoryCap; // per rank, activations: turns Order into Memory where running would exceed it
+};
+
+// Empty timeline or step: an empty report. O(spans of the step + edges).
+Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const BubbleOptions& options = {});
+
+// "rank 2 waits 3.1 ms before 2B4: 3B4 on rank 3 ends at 12.4 ms and its gradient arrives 0.2 ms later." One sentence.
+std::string explainGap(const Timeline& timeline, const Gap& gap);
+
+} // namespace stagewright

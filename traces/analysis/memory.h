@@ -1,0 +1,38 @@
+// Memory by rank over time, its peak, and who holds it at any moment (stage, microbatch).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+struct MemoryPoint { // in use from `time` on
+    Nanos time = 0;
+    Bytes inUse = 0;
+};
+
+struct MemorySeries {
+    int rank = 0;
+    MemoryCategory category = MemoryCategory::Activations;
+    std::vector<MemoryPoint> points; // one per distinct time; the value after all changes at it
+    Bytes peak = 0;                  // largest value of a point
+    Nanos peakTime = 0;              // its first time
+};
+
+struct Holder {
+    int stage = 0;
+    int microbatch = -1;
+    Bytes bytes = 0;
+};
+
+// step −1: all steps. Values carry over from earlier steps (weights are allocated once).
+MemorySeries memorySeries(const Timeline& timeline, int rank, MemoryCategory category, int step = -1);
+// Who holds memory of the category on the rank at `time`, largest first. O(events of the rank before time).
+std::vector<Holder> holdersAt(const Timeline& timeline, int rank, MemoryCategory category, Nanos time);
+// Largest value within a step's points (and what is carried into it), by rank.
+std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category, int step);
+
+} // namespace stagewright

@@ -1,0 +1,21 @@
+// Communication overlap: a transfer is hidden while its receiving rank is busy, exposed while it is not.
+#pragma once
+
+#include <vector>
+
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+struct OverlapReport {
+    Nanos commTime = 0; // sum over messages: from the producer's end to the arrival
+    Nanos hiddenTime = 0;
+    Nanos exposedTime = 0; // commTime − hiddenTime
+    std::int64_t messages = 0;
+    std::vector<Nanos> commByRank; // by receiving rank
+    std::vector<Nanos> exposedByRank;
+};
+
+OverlapReport analyseOverlap(const Timeline& timeline, int step);
+
+} // namespace stagewright

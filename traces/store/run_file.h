@@ -1,0 +1,85 @@
+// The run file: a SQLite database with the suffix .stagewright that holds many runs (docs/database.md). Column blobs per
+// track and step with their pyramid beside them; a virtual table `spans` for SQL; WAL while recording, one transaction a
+// step, checkpointed to a single file on close. One writer a file. All calls of one RunFile from one thread at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "schedules/base/progress.h"
+#include "schedules/base/result.h"
+#include "traces/run.h"
+
+namespace stagewright {
+
+enum class OpenMode { Read, Write, Create }; // Write: must exist; Create: made where absent
+
+class RunWriter;
+
+class RunFile {
+public:
+    // A file that is no run file, damaged, or of a newer version is an error naming it and the remedy. A run left in state
+    // Recording by a killed writer is shown as Interrupted; its complete steps are there.
+    static Result<std::unique_ptr<RunFile>> open(const std::string& path, OpenMode mode);
+    ~RunFile();
+
+    const std::string& path() const;
+    Result<std::vector<RunInfo>> runs() const; // by id
+    // A run by "3", "#3" or name (the newest of that name); an unknown one lists what there is.
+    Result<std::int64_t> find(const std::string& idOrName) const;
+    Result<Run> read(std::int64_t id, const Progress& progress = {}) const;
+
+    // First view without reading the spans: occupancy per track and bucket from the stored pyramid.
+    struct Overview {
+        Nanos begin = 0;
+        Nanos end = 0;
+        Nanos bucketWidth = 0;
+        std::vector<Track> tracks;                   // begin/end of spans are 0
+        std::vector<std::vector<float>> busyByTrack; // busy share of each bucket, 0 … 1
+    };
+    Result<Overview> overview(std::int64_t id, int atLeastBuckets) const;
+
+    Result<std::int64_t> add(const Run& run); // a whole run in one transaction
+    // Begins a run in state Recording; info.id is set by the file.
+    Result<std::unique_ptr<RunWriter>> begin(const Run& header);
+    Result<void> rename(std::int64_t id, const std::string& name);
+    Result<void> annotate(std::int64_t id, const std::string& note);
+    Result<void> remove(std::int64_t id);
+    Result<void> merge(const std::string& otherPath); // appends its runs under new ids
+    Result<void> compact();
+
+    // Rows of a read-only query, as text; `columns` first. The virtual table spans(run, step, rank, lane, stage, kind,
+    // microbatch, start_ns, end_ns, cpu_ns, name) and the views runs, steps, memory, edges, metrics are there.
+    struct Table {
+        std::vector<std::string> columns;
+        std::vector<std::vector<std::string>> rows;
+    };
+    Result<Table> query(const std::string& sql, std::size_t maxRows = 100000) const;
+
+private:
+    friend class RunWriter;
+    struct State;
+    explicit RunFile(std::unique_ptr<State> state);
+    std::unique_ptr<State> m_state;
+};
+
+// Appends complete steps. If it is destroyed without finish(), the run is Interrupted and keeps its complete steps.
+class RunWriter {
+public:
+    ~RunWriter();
+    std::int64_t id() const;
+    // One transaction. `step` holds the spans of one step; metrics: one value for each name. A full disk is an Error
+    // (Failed); what was appended before stays.
+    Result<void> append(const Timeline& step, const std::vector<std::pair<std::string, double>>& metrics);
+    Result<void> finish(RunState state = RunState::Complete, const std::optional<CostModel>& costs = std::nullopt);
+
+private:
+    friend class RunFile;
+    struct State;
+    explicit RunWriter(std::unique_ptr<State> state);
+    std::unique_ptr<State> m_state;
+};
+
+} // namespace stagewright
