@@ -45,3 +45,5 @@ endif()
 find_package(MPI QUIET COMPONENTS CXX)
 
 add_feature_info(Window STAGEWRIGHT_HAVE_QT "without Qt 6 there is no stagewright-ui, no PNG export; the command line is whole")
+add_feature_info(CUDA STAGEWRIGHT_HAVE_CUDA "without nvcc there is no GPU backend; the CPU backend trains every schedule")
+add_feature_info(MPI MPI_CXX_FOUND "without MPI ranks are threads of one process; nothing else is lost")
