@@ -1,0 +1,32 @@
+// KeyMap: which key means what in the views; three maps, one of them current. The help panel lists the live one.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <QKeyEvent>
+#include <QKeySequence>
+#include <QString>
+
+namespace stagewright {
+
+enum class ViewAction {
+    ZoomIn, ZoomOut, PanLeft, PanRight, RowsUp, RowsDown,
+    FitSelection, FitAll, HistoryBack, HistoryForward,
+    PreviousOp, NextOp, PreviousStage, NextStage, PreviousDependency, NextDependency,
+    NudgeLeft, NudgeRight, // edit mode
+    Cancel,
+};
+
+enum class KeyMapName { Perfetto, Nsight, Tracy };
+
+struct KeyBinding {
+    ViewAction action;
+    std::vector<QKeySequence> keys;
+    QString title; // "Zoom in"
+};
+
+const std::vector<KeyBinding>& keyMap(KeyMapName name);
+std::optional<ViewAction> actionOf(KeyMapName name, const QKeyEvent& event); // keypad +/− and Shift with + included
+
+} // namespace stagewright

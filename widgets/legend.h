@@ -1,0 +1,41 @@
+// Legend: one line that says what the colours, the hatch and the outline mean; only kinds that occur.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <QWidget>
+
+#include "widgets/theme.h"
+#include "widgets/timeline/timeline_panel.h"
+
+namespace stagewright {
+
+class Legend : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit Legend(QWidget* parent = nullptr);
+    void setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels);
+    void setTheme(const Theme& theme);
+    QSize sizeHint() const override { return {600, 28}; }
+    QSize minimumSizeHint() const override { return {200, 28}; }
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
+
+    struct Entry {
+        enum class Look { Fill, Hatch, Outline };
+        Look look = Look::Fill;
+        Paint paint = Paint::Forward;
+        QString text;
+    };
+    const std::vector<Entry>& entries() const { return m_entries; }
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+
+private:
+    std::vector<Entry> m_entries;
+    const Theme* m_theme = &Theme::light();
+};
+
+} // namespace stagewright

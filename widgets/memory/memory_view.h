@@ -1,0 +1,64 @@
+// MemoryView: one step chart a rank on the time axis of the TimelineView above it. Never smoothed; the peak is always
+// drawn. In compare mode the last panel is solid, the one before it a dashed ghost. GUI thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <QWidget>
+
+#include "widgets/memory/step_chart.h"
+#include "widgets/theme.h"
+#include "widgets/timeline/timeline_panel.h"
+#include "widgets/view_state.h"
+
+namespace stagewright {
+
+class MemoryView : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit MemoryView(ViewState* state, QWidget* parent = nullptr); // state must outlive the view
+
+    void setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels);
+    void setCategory(MemoryCategory category); // default Activations
+    MemoryCategory category() const { return m_category; }
+    void setBudget(std::optional<Bytes> bytes); // of every rank; a dashed line
+    void setTheme(const Theme& theme);
+    void setRowHeight(double pixels); // of one chart; 0: as high as the view allows, 64 to 120
+
+    Axis axis() const;
+    QString tooltipText(int rankIndex, Nanos axisTime) const; // in use, peak, who holds it (stage, microbatch)
+    // The chart's plot rectangle in widget coordinates, for the rank's index; empty where there is none.
+    QRectF plotRect(int rankIndex) const;
+    double yOf(int rankIndex, Bytes bytes) const;
+
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover = false) const;
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override { return {420, 100}; }
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    bool event(QEvent* event) override;
+
+private:
+    MemoryScene scene(const QSizeF& size) const;
+    void refill();
+
+    ViewState* m_state;
+    std::vector<std::shared_ptr<const TimelinePanel>> m_panels;
+    std::vector<MemoryRow> m_rows;
+    MemoryCategory m_category = MemoryCategory::Activations;
+    std::optional<Bytes> m_budget;
+    const Theme* m_theme = &Theme::light();
+    double m_rowHeight = 0;
+    double m_scroll = 0;
+    QPointF m_pointer;
+    int m_hoverRow = -1;
+};
+
+} // namespace stagewright

@@ -1,0 +1,103 @@
+#include "widgets/numbers.h"
+
+#include <array>
+#include <cmath>
+
+namespace stagewright {
+
+namespace {
+
+struct Scale {
+    double factor;
+    const char* suffix;
+};
+constexpr std::array<Scale, 4> timeScales{{{1e9, " s"}, {1e6, " ms"}, {1e3, " µs"}, {1, " ns"}}};
+
+const Scale& timeScaleOf(double nanos)
+{
+    for (const Scale& scale : timeScales) {
+        // 0.9995 so that nothing rounds up to "1000 µs"
+        if (std::abs(nanos) >= 0.9995 * scale.factor) return scale;
+    }
+    return timeScales.back();
+}
+
+int threeDigits(double value)
+{
+    const double size = std::abs(value);
+    return size >= 99.95 ? 1 : size >= 9.995 ? 1 : 2;
+}
+
+} // namespace
+
+QString withTrueMinus(QString text)
+{
+    return text.replace(QLatin1Char('-'), QChar(0x2212));
+}
+
+QString fixed(double value, int decimals)
+{
+    if (!std::isfinite(value)) return QStringLiteral("–");
+    QString text = QString::number(value, 'f', decimals);
+    if (text.startsWith(QLatin1Char('-')) && text.toDouble() == 0) text.remove(0, 1); // no "−0.0"
+    return withTrueMinus(text);
+}
+
+QString signedFixed(double value, int decimals)
+{
+    const QString text = fixed(value, decimals);
+    const bool isZero = QString::number(value, 'f', decimals).toDouble() == 0;
+    return isZero || text.startsWith(QChar(0x2212)) ? text : QLatin1Char('+') + text;
+}
+
+QString durationText(Nanos duration, const Units& units, int decimals)
+{
+    if (units.time != 1) {
+        const double value = static_cast<double>(duration) / static_cast<double>(units.time);
+        return fixed(value, decimals < 0 ? 2 : decimals) + QStringLiteral(" u");
+    }
+    const Scale& scale = timeScaleOf(static_cast<double>(duration));
+    const double value = static_cast<double>(duration) / scale.factor;
+    const int places = decimals >= 0 ? decimals : scale.factor == 1 ? 0 : threeDigits(value);
+    return fixed(value, places) + QString::fromUtf8(scale.suffix);
+}
+
+QString signedDurationText(Nanos duration, const Units& units)
+{
+    const QString text = durationText(duration, units);
+    return duration > 0 ? QLatin1Char('+') + text : text;
+}
+
+QString momentText(Nanos time, double nanosPerPixel, const Units& units)
+{
+    const double unit = units.time != 1 ? static_cast<double>(units.time)
+                                        : timeScaleOf(std::max(std::abs(static_cast<double>(time)), nanosPerPixel * 100)).factor;
+    const char* suffix = units.time != 1 ? " u" : timeScaleOf(unit).suffix;
+    // one decimal more than a pixel resolves, but no digits below a nanosecond
+    const double perPixel = std::max(nanosPerPixel, 1e-9) / unit;
+    int places = static_cast<int>(std::ceil(-std::log10(perPixel) + 0.2));
+    const int most = units.time != 1 ? 6 : static_cast<int>(std::lround(std::log10(unit)));
+    places = std::clamp(places, 0, most);
+    return fixed(static_cast<double>(time) / unit, places) + QString::fromUtf8(suffix);
+}
+
+QString bytesText(Bytes bytes, const Units& units)
+{
+    const double value = static_cast<double>(bytes);
+    if (units.memory != 1) return fixed(value / static_cast<double>(units.memory), 2) + QStringLiteral(" u");
+    static constexpr std::array<Scale, 3> scales{{{1073741824.0, " GiB"}, {1048576.0, " MiB"}, {1024.0, " KiB"}}};
+    for (const Scale& scale : scales) {
+        if (std::abs(value) >= 0.9995 * scale.factor) {
+            const double scaled = value / scale.factor;
+            return fixed(scaled, std::abs(scaled) >= 99.95 ? 0 : std::abs(scaled) >= 9.995 ? 1 : 2) + QLatin1String(scale.suffix);
+        }
+    }
+    return fixed(value, 0) + QStringLiteral(" B");
+}
+
+QString percentText(double fraction, int decimals)
+{
+    return fixed(100 * fraction, decimals) + QStringLiteral(" %");
+}
+
+} // namespace stagewright

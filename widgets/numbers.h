@@ -1,0 +1,30 @@
+// Numbers as the window prints them: true minus sign, a narrow set of units, never elided.
+#pragma once
+
+#include <QString>
+
+#include "schedules/base/units.h"
+
+namespace stagewright {
+
+// How a timeline's times and bytes are printed: Timeline::timeUnit() and memoryUnit(). 1 means ns and bytes, anything else
+// is unit-cost work, printed as multiples with the suffix "u".
+struct Units {
+    Nanos time = 1;
+    Bytes memory = 1;
+    bool operator==(const Units&) const = default;
+};
+
+QString withTrueMinus(QString text);          // "-" → U+2212
+QString fixed(double value, int decimals);    // "−1.50"
+QString signedFixed(double value, int decimals); // "+1.50", "−1.50", "0.00"
+
+// Duration with a unit that leaves one to three digits before the point: "32.2 ms", "1.20 s", "253 µs", "3.00 u".
+QString durationText(Nanos duration, const Units& units = {}, int decimals = -1); // −1: three digits in all
+QString signedDurationText(Nanos duration, const Units& units = {});
+// A moment, with the resolution that one pixel has: "146.74 ms".
+QString momentText(Nanos time, double nanosPerPixel, const Units& units = {});
+QString bytesText(Bytes bytes, const Units& units = {}); // "6.5 GiB", "512 KiB", "3.0 u"
+QString percentText(double fraction, int decimals = 1);  // "15.0 %"
+
+} // namespace stagewright

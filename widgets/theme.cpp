@@ -1,0 +1,176 @@
+#include "widgets/theme.h"
+
+#include <QFontDatabase>
+#include <QGuiApplication>
+
+static void initFontResource() { Q_INIT_RESOURCE(stagewright_fonts); }
+
+namespace stagewright {
+
+Paint paintOf(OpKind kind)
+{
+    switch (kind) {
+    case OpKind::Forward:
+    case OpKind::Recompute: return Paint::Forward;
+    case OpKind::Backward:
+    case OpKind::InputGrad: return Paint::Backward;
+    case OpKind::WeightGrad: return Paint::Weight;
+    case OpKind::SendF:
+    case OpKind::RecvF:
+    case OpKind::SendB:
+    case OpKind::RecvB:
+    case OpKind::ReduceGrad:
+    case OpKind::Unshard:
+    case OpKind::Reshard:
+    case OpKind::Offload:
+    case OpKind::Reload: return Paint::Communication;
+    case OpKind::Optimizer: return Paint::Optimizer;
+    case OpKind::Filler: return Paint::Other;
+    }
+    return Paint::Other;
+}
+
+static Theme makeLight()
+{
+    Theme t;
+    const QColor ink("#14171C"), white("#FFFFFF");
+    t.fills = {Fill{QColor("#2F5D9C"), white, QColor("#254A7D")}, Fill{QColor("#EE8F2A"), ink, QColor("#C8741A")},
+               Fill{QColor("#45C794"), ink, QColor("#2FA177")},   Fill{QColor("#D19FCC"), ink, QColor("#B07BAA")},
+               Fill{QColor("#32343E"), white, QColor("#1F2128")}, Fill{QColor("#C4C9D2"), ink, QColor("#9BA2AE")}};
+    t.bubbleFill = QColor("#F1F2F5");
+    t.bubbleHatch = QColor("#C4C9D2");
+    t.critical = QColor("#D7263D");
+    t.canvas = t.panel = white;
+    t.window = QColor("#F3F4F7");
+    t.text = QColor("#1B1F27");
+    t.secondary = QColor("#5A6270");
+    t.faint = QColor("#8A92A0");
+    t.separator = QColor("#DDE0E6");
+    t.grid = QColor("#ECEEF2");
+    t.accent = QColor("#2F5D9C");
+    t.onAccent = white;
+    t.better = QColor("#1C7C54");
+    t.worse = QColor("#D7263D");
+    t.pill = white;
+    t.pillText = QColor("#5A6270");
+    t.track = QColor("#F1F2F5");
+    t.hoverLabel = QColor("#14171C");
+    t.hoverLabelText = white;
+    t.memoryLine = t.accent;
+    t.memoryFill = QColor("#D5DEEB");
+    t.ghost = QColor("#5A6270");
+    return t;
+}
+
+static Theme makeDark()
+{
+    Theme t;
+    t.dark = true;
+    const QColor ink("#14171C"), white("#FFFFFF");
+    t.fills = {Fill{QColor("#4895EE"), ink, QColor("#3A79C4")},   Fill{QColor("#F7C033"), ink, QColor("#C89A24")},
+               Fill{QColor("#8AE2B8"), ink, QColor("#68B892")},   Fill{QColor("#A14492"), white, QColor("#7F3573")},
+               Fill{QColor("#C9D0E0"), ink, QColor("#9EA6B8")},   Fill{QColor("#3A414D"), white, QColor("#535C6B")}};
+    t.bubbleFill = QColor("#1E222A");
+    t.bubbleHatch = QColor("#3A414D");
+    t.critical = QColor("#FF4D63");
+    t.canvas = QColor("#181B21");
+    t.panel = QColor("#1B1F26");
+    t.window = ink;
+    t.text = QColor("#E8EBF0");
+    t.secondary = QColor("#A3ABB9");
+    t.faint = QColor("#6F7887");
+    t.separator = QColor("#2C323C");
+    t.grid = QColor("#232830");
+    t.accent = QColor("#4895EE");
+    t.onAccent = ink;
+    t.better = QColor("#8AE2B8");
+    t.worse = QColor("#FF4D63");
+    t.pill = QColor("#181B21");
+    t.pillText = QColor("#C3C9D4");
+    t.track = QColor("#22272F");
+    t.hoverLabel = QColor("#E8EBF0");
+    t.hoverLabelText = ink;
+    t.memoryLine = t.accent;
+    t.memoryFill = QColor("#253C59");
+    t.ghost = QColor("#C9D0E0");
+    return t;
+}
+
+const Theme& Theme::light()
+{
+    static const Theme theme = makeLight();
+    return theme;
+}
+
+const Theme& Theme::darkTheme()
+{
+    static const Theme theme = makeDark();
+    return theme;
+}
+
+QPalette Theme::palette() const
+{
+    QPalette p;
+    p.setColor(QPalette::Window, panel);
+    p.setColor(QPalette::WindowText, text);
+    p.setColor(QPalette::Base, canvas);
+    p.setColor(QPalette::AlternateBase, window);
+    p.setColor(QPalette::Text, text);
+    p.setColor(QPalette::PlaceholderText, faint);
+    p.setColor(QPalette::Button, panel);
+    p.setColor(QPalette::ButtonText, text);
+    p.setColor(QPalette::BrightText, critical);
+    p.setColor(QPalette::Highlight, accent);
+    p.setColor(QPalette::HighlightedText, onAccent);
+    p.setColor(QPalette::Link, accent);
+    p.setColor(QPalette::LinkVisited, accent);
+    p.setColor(QPalette::ToolTipBase, panel);
+    p.setColor(QPalette::ToolTipText, text);
+    p.setColor(QPalette::Light, grid);
+    p.setColor(QPalette::Midlight, grid);
+    p.setColor(QPalette::Mid, separator);
+    p.setColor(QPalette::Dark, faint);
+    p.setColor(QPalette::Shadow, QColor("#14171C"));
+    for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) {
+        p.setColor(QPalette::Disabled, role, faint);
+    }
+    p.setColor(QPalette::Disabled, QPalette::Highlight, separator);
+    p.setColor(QPalette::Disabled, QPalette::HighlightedText, faint);
+    return p;
+}
+
+QString loadFonts()
+{
+    static const QString family = [] {
+        initFontResource();
+        QString found;
+        for (const char* file : {"Inter-Regular.otf", "Inter-Medium.otf", "Inter-SemiBold.otf"}) {
+            const int id = QFontDatabase::addApplicationFont(QStringLiteral(":/stagewright/fonts/") + QLatin1String(file));
+            const QStringList families = id < 0 ? QStringList() : QFontDatabase::applicationFontFamilies(id);
+            if (found.isEmpty() && !families.isEmpty()) found = families.front();
+        }
+        return found.isEmpty() ? QGuiApplication::font().family() : found;
+    }();
+    return family;
+}
+
+QFont fontOf(FontRole role)
+{
+    QFont font(loadFonts());
+    const auto set = [&font](int pixels, QFont::Weight weight) {
+        font.setPixelSize(pixels);
+        font.setWeight(weight);
+    };
+    switch (role) {
+    case FontRole::Body: set(12, QFont::Normal); break;
+    case FontRole::Small: set(11, QFont::Normal); break;
+    case FontRole::Label: set(12, QFont::DemiBold); break;
+    case FontRole::Strong: set(12, QFont::DemiBold); break;
+    case FontRole::Rank: set(13, QFont::DemiBold); break;
+    case FontRole::Headline: set(30, QFont::DemiBold); break;
+    }
+    font.setHintingPreference(QFont::PreferNoHinting);
+    return font;
+}
+
+} // namespace stagewright

@@ -1,0 +1,58 @@
+// Theme: the palette, light and dark, and the bundled fonts. Windows, exports and documentation use the same colours; the
+// fills keep a CIEDE2000 distance of at least 15 under simulated colour-vision deficiency.
+#pragma once
+
+#include <array>
+
+#include <QColor>
+#include <QFont>
+#include <QPalette>
+#include <QString>
+
+#include "schedules/op.h"
+
+namespace stagewright {
+
+// What a slice is painted as. Full backward and input gradient share a colour; the letter tells them apart.
+enum class Paint : std::uint8_t { Forward, Backward, Weight, Communication, Optimizer, Other };
+inline constexpr std::size_t paintCount = 6;
+Paint paintOf(OpKind kind);
+
+struct Fill {
+    QColor fill;
+    QColor label;
+    QColor edge; // 1 px, darker than the fill (lighter in the dark theme's optimizer)
+};
+
+struct Theme {
+    bool dark = false;
+    std::array<Fill, paintCount> fills;
+    QColor bubbleFill, bubbleHatch;
+    QColor critical; // critical path and budget
+    QColor canvas, panel, window;
+    QColor text, secondary, faint;
+    QColor separator, grid, accent, onAccent;
+    QColor better, worse;       // of a difference
+    QColor pill, pillText;      // duration pill in a gap
+    QColor track;               // communication track, bar grooves
+    QColor hoverLabel, hoverLabelText; // ruler's time label
+    QColor memoryLine, memoryFill, ghost;
+
+    const Fill& of(OpKind kind) const { return fills[static_cast<std::size_t>(paintOf(kind))]; }
+    const Fill& of(Paint paint) const { return fills[static_cast<std::size_t>(paint)]; }
+    QPalette palette() const; // for the stock widgets
+
+    static const Theme& light();
+    static const Theme& darkTheme();
+    static const Theme& named(bool dark) { return dark ? darkTheme() : light(); }
+};
+
+// Registers the bundled Inter once per process (needs a QGuiApplication) and returns the family's name; where that fails,
+// the application's own font's family.
+QString loadFonts();
+
+enum class FontRole { Body, Small, Label, Strong, Rank, Headline };
+// Body 12, Small 11, Label 12 semibold (slices), Strong 12 semibold, Rank 13 semibold, Headline 30 semibold; pixels.
+QFont fontOf(FontRole role);
+
+} // namespace stagewright

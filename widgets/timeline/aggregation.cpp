@@ -1,0 +1,59 @@
+#include "widgets/timeline/aggregation.h"
+
+#include <algorithm>
+
+namespace stagewright {
+
+namespace {
+
+void addRow(Aggregation& sum, const PanelRank& row, const TimeRange& range)
+{
+    ++sum.rows;
+    Nanos filled = 0;
+    const auto& slices = row.compute.slices();
+    for (std::size_t i = row.compute.firstEndingAfter(range.begin); i < slices.size() && slices[i].begin() < range.end; ++i) {
+        const Nanos inside = std::min(slices[i].end(), range.end) - std::max(slices[i].begin(), range.begin);
+        const auto kind = static_cast<std::size_t>(slices[i].kind);
+        ++sum.count;
+        ++sum.countByKind[kind];
+        sum.timeByKind[kind] += inside;
+        filled += inside;
+        if (isBusy(slices[i].opKind())) sum.busy += inside;
+    }
+    sum.idle += range.duration() - filled;
+    for (const LaneData& lane : row.communication) {
+        const auto& transfers = lane.slices();
+        for (std::size_t i = lane.firstEndingAfter(range.begin); i < transfers.size() && transfers[i].begin() < range.end; ++i) {
+            sum.communication += std::min(transfers[i].end(), range.end) - std::max(transfers[i].begin(), range.begin);
+        }
+    }
+}
+
+} // namespace
+
+Aggregation aggregate(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas)
+{
+    Aggregation sum;
+    for (const AreaSelection& area : areas) {
+        int row = 0;
+        for (const auto& panel : panels) {
+            for (const PanelRank& rank : panel->ranks) {
+                if (row >= area.firstRow && row <= area.lastRow) {
+                    const TimeRange cut{std::max<Nanos>(area.range.begin, 0), std::min(area.range.end, panel->duration)};
+                    if (!cut.empty()) addRow(sum, rank, cut);
+                }
+                ++row;
+            }
+        }
+    }
+    if (!areas.empty()) {
+        sum.range = areas.front().range;
+        for (const AreaSelection& area : areas) {
+            sum.range.begin = std::min(sum.range.begin, area.range.begin);
+            sum.range.end = std::max(sum.range.end, area.range.end);
+        }
+    }
+    return sum;
+}
+
+} // namespace stagewright

@@ -1,0 +1,89 @@
+// Geometry of the timeline: time ↔ pixels, rows ↔ pixels, ruler steps. Free functions without state; logical pixels.
+#pragma once
+
+#include <vector>
+
+#include <QLineF>
+#include <QRectF>
+
+#include "schedules/base/units.h"
+#include "widgets/view_state.h"
+
+namespace stagewright {
+
+inline constexpr double gutterWidth = 152;
+inline constexpr double rulerHeight = 28;
+inline constexpr double rightMargin = 16;
+inline constexpr double panelHeaderHeight = 28; // bars "A", "B" of compare mode
+inline constexpr double minRoundedWidth = 5;    // narrower slices are square and gapless
+inline constexpr double minPillGap = 58;
+inline constexpr double dragThreshold = 4;
+
+// The time axis of a plot: `range` lies over [left, left + width).
+struct Axis {
+    TimeRange range;
+    double left = 0;
+    double width = 0;
+
+    // Widths ≤ 0 and empty ranges are degenerate: everything maps to `left`, and back to range.begin.
+    bool degenerate() const { return width <= 0 || range.empty(); }
+    double nanosPerPixel() const { return degenerate() ? 0 : static_cast<double>(range.duration()) / width; }
+    double toX(Nanos t) const;   // unclamped: a time outside the range gives a place outside the plot
+    Nanos toTime(double x) const; // rounded to the nearest ns, unclamped; |toX(toTime(x)) − x| ≤ half a ns
+};
+Axis axisIn(const QRectF& view, const TimeRange& range); // gutter and right margin taken off
+
+// Zoom about an anchor (which keeps its pixel); factor > 1 shows more time. Never under 10 ns.
+TimeRange zoomed(const TimeRange& range, double factor, Nanos anchor);
+// Shifted by a share of its duration.
+TimeRange panned(const TimeRange& range, double share);
+
+struct RulerTick {
+    Nanos time = 0;
+    bool major = false; // labelled
+};
+// Major step: the least of 1, 2, 5 × 10^k units with at least minSpacing px; five (or four, for 2) minor ones within it.
+// Empty for a degenerate axis.
+Nanos rulerStep(const Axis& axis, double minSpacing, Nanos unit = 1);
+std::vector<RulerTick> rulerTicks(const Axis& axis, double minSpacing, Nanos unit = 1);
+
+// Row heights for one way of drawing. Rows thinner than 16 px lose their communication track, under 4 px their gap.
+struct RowMetrics {
+    double height = 48;
+    double gap = 9;
+    double track = 9;      // communication track, 0: none
+    double trackGap = 4;   // between a row and its track
+    double pitch() const { return height + gap + (track > 0 ? track + trackGap : 0); }
+};
+RowMetrics rowMetrics(double rowHeight, bool communication);
+
+// Where everything lies, panels stacked from `top`; y as if nothing were scrolled.
+struct RowPlace {
+    int panel = 0;
+    int rankIndex = 0; // index into TimelinePanel::ranks
+    double top = 0;
+};
+struct PanelPlace {
+    double headerTop = 0;
+    double headerHeight = 0; // 0: no header
+    double top = 0;          // of its first row
+    double bottom = 0;       // of its last row with its gap
+    int firstRow = 0;
+    int rows = 0;
+};
+struct RowLayout {
+    RowMetrics metrics;
+    std::vector<PanelPlace> panels;
+    std::vector<RowPlace> rows; // every row of every panel, in drawing order
+    double height = 0;
+
+    int rowAt(double y) const;      // −1: none (headers, gaps; a row's track belongs to the row)
+    int nearestRow(double y) const; // −1 only where there is no row
+};
+RowLayout layoutRows(const std::vector<int>& ranksByPanel, const RowMetrics& metrics, bool headers);
+
+// A hatch of 45° lines, 6 px apart, clipped arithmetically to the rectangle (no painter clip: vector export ignores it).
+// The lines lie on a grid anchored at `anchor`, so that neighbouring rectangles join. Empty for an empty rectangle.
+std::vector<QLineF> hatchLines(const QRectF& rect, QPointF anchor, double pitch = 6);
+
+} // namespace stagewright

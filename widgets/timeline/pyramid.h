@@ -1,0 +1,72 @@
+// Pyramid over a lane's slices: for every level, buckets of a power-of-two width with how much of each kind they hold. A
+// frame reads a few buckets a pixel instead of every slice.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "schedules/base/units.h"
+#include "widgets/theme.h"
+
+namespace stagewright {
+
+struct Slice;
+
+// Time by paint, in ns; exact.
+using PaintSums = std::array<Nanos, paintCount>;
+
+// 8 bytes. Shares are of the bucket's width in 255ths, rounded, never up to 0 for a kind that occurs (see mask).
+struct Bucket {
+    std::array<std::uint8_t, 4> share{}; // Forward, Backward, Weight, and all others together
+    std::uint8_t longestGap = 0;         // in 255ths of the width, rounded down; within the bucket
+    std::uint8_t mask = 0;               // bit per Paint that occurs
+    std::uint16_t count = 0;             // slices that begin here, saturating
+
+    double busy() const; // 0 … 1
+};
+static_assert(sizeof(Bucket) == 8);
+
+// Widths are 2^shift ns: the lowest about two slices, every level four times the one below; one bucket at the top.
+// Every level is computed from exact sums, never from the rounded bytes below it. About 8 bytes a slice.
+class Pyramid {
+public:
+    struct Level {
+        int shift = 0;
+        std::vector<Bucket> buckets;
+        Nanos width() const { return Nanos(1) << shift; }
+    };
+
+    // Slices sorted, without overlap. extend() is build() for slices appended at the end since.
+    void build(std::span<const Slice> slices);
+    void extend(std::span<const Slice> slices);
+
+    bool empty() const { return m_levels.empty(); }
+    const std::vector<Level>& levels() const { return m_levels; }
+    // The coarsest level whose buckets are no wider than `width`; nullptr where even the lowest is wider.
+    const Level* levelFor(double width) const;
+    std::size_t memoryUse() const;
+
+private:
+    // A bucket that may still grow, exact. When it is complete its sums go into the bucket above.
+    struct Open {
+        PaintSums sums{};
+        Nanos gap = 0;      // longest so far, between firstBegin and lastEnd
+        Nanos firstBegin = 0;
+        Nanos lastEnd = 0;
+        std::uint32_t count = 0;
+        std::int64_t index = -1; // −1: nothing yet
+    };
+    static void merge(Open& above, const Open& below, std::int64_t index);
+    void write(std::size_t level, const Open& open);
+    void complete(std::size_t level);
+    void add(const Slice& slice);
+    void writeOpen();
+
+    std::vector<Level> m_levels;
+    std::vector<Open> m_open;
+    std::size_t m_slices = 0;
+};
+
+} // namespace stagewright

@@ -1,0 +1,71 @@
+// Painting the timeline: a scene (what to show, where) and functions that paint it with any QPainter at any pixel ratio.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <QImage>
+#include <QPainter>
+
+#include "widgets/theme.h"
+#include "widgets/timeline/geometry.h"
+#include "widgets/timeline/timeline_panel.h"
+#include "widgets/view_state.h"
+
+namespace stagewright {
+
+// What edit mode shows while an op is dragged: where it would go and whether that order is valid.
+struct DragFeedback {
+    SpanRef span;      // the dragged op, painted faded in its place
+    int toRank = -1;   // the row the ghost is painted on
+    Nanos begin = 0;   // axis time of the ghost (of the re-simulated op, or under the pointer)
+    Nanos end = 0;
+    std::optional<Nanos> insertAt; // axis time of the insertion bar on toRank
+    bool valid = true;
+    QString message; // under the ghost: "+3.0 ms", "2B4 would come before its forward"
+};
+
+struct TimelineScene {
+    std::vector<std::shared_ptr<const TimelinePanel>> panels;
+    RowLayout rows;
+    Axis axis;
+    QSizeF size;
+    double scroll = 0; // px of the rows scrolled off
+    QString title = QStringLiteral("Timeline");
+    bool showCritical = true;
+    bool showCommunication = true;
+    SpanRef selected;
+    std::vector<AreaSelection> areas;
+    SpanRef hovered;
+    MicrobatchRef microbatch;
+    std::optional<Nanos> hoverTime;
+    std::optional<DragFeedback> drag;
+    std::optional<TimeRange> zoomBox;
+
+    QRectF rowsRect() const { return {0, rulerHeight, size.width(), std::max(0.0, size.height() - rulerHeight)}; }
+    double rowTop(int row) const; // in the view, scrolled
+    std::optional<QRectF> rectOf(SpanRef ref) const;
+    SpanRef spanAt(QPointF point) const;
+    int rowOf(int panel, int rank) const; // −1: none
+    std::int64_t visibleSlices() const;   // O(rows × log slices)
+};
+
+enum class Detail { Draft, Exact }; // Draft may read the pyramid instead of every slice
+
+// The frame below hover marks: grid, rows, slices, labels, critical path, header bars, difference region, gutter, ruler.
+void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail);
+// What changes with the pointer or the selection: hover line and label, same-microbatch outlines, selection, dependency
+// arrows, areas, drag feedback.
+void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& theme);
+// The card beside the hovered op; kept inside `within`.
+void paintTooltip(QPainter& painter, const QRectF& within, QPointF pointer, const QStringList& lines, const Theme& theme,
+                  const QColor& swatch);
+
+// A painted frame kept between paint events.
+struct TimelineCanvas {
+    QImage image;
+    Detail detail = Detail::Exact;
+};
+
+} // namespace stagewright

@@ -1,0 +1,166 @@
+#include "widgets/timeline/timeline_panel.h"
+
+#include <algorithm>
+#include <set>
+
+#include "traces/analysis/critical_path.h"
+
+namespace stagewright {
+
+namespace {
+
+QString stagesText(const std::set<int>& stages)
+{
+    if (stages.empty()) return {};
+    QStringList words;
+    for (const int stage : stages) {
+        if (words.size() == 4 && stages.size() > 4) {
+            words << QStringLiteral("…");
+            break;
+        }
+        words << QString::number(stage);
+    }
+    return (stages.size() == 1 ? QStringLiteral("stage ") : QStringLiteral("stages ")) + words.join(QStringLiteral(", "));
+}
+
+bool isCommunicationLane(Lane lane)
+{
+    return lane != Lane::Compute && lane != Lane::Wait; // a wait is idle time, which the row shows already
+}
+
+struct SpanSlice {
+    SpanId first;
+    SpanId last;
+};
+SpanSlice shownOf(const Timeline& timeline, const Track& track, int step)
+{
+    if (step < 0) return {track.begin, track.end};
+    const auto [first, last] = timeline.stepRange(track, step);
+    return {first, last};
+}
+
+void fillCommunication(PanelRank& row, const Timeline& timeline, const TimelinePanel& panel)
+{
+    for (const Track& track : timeline.tracks()) {
+        if (track.rank != row.rank || !isCommunicationLane(track.lane)) continue;
+        const SpanSlice shown = shownOf(timeline, track, panel.step);
+        const auto spans = timeline.spans().subspan(shown.first, shown.last - shown.first);
+        const std::vector<std::uint16_t> lanes = sublanes(spans);
+        const std::size_t first = row.communication.size();
+        for (std::size_t i = 0; i < spans.size(); ++i) {
+            if (panel.step >= 0 && spans[i].step != panel.step) continue;
+            const std::size_t at = first + lanes[i];
+            if (row.communication.size() <= at) row.communication.resize(at + 1);
+            row.communication[at].append(spans[i], shown.first + static_cast<SpanId>(i), panel.origin);
+        }
+    }
+}
+
+Nanos busyTime(const LaneData& lane)
+{
+    Nanos busy = 0;
+    for (const Slice& slice : lane.slices()) {
+        if (isBusy(slice.opKind())) busy += slice.end() - slice.begin();
+    }
+    return busy;
+}
+
+void setExtent(TimelinePanel& panel)
+{
+    const Timeline& timeline = *panel.timeline;
+    panel.origin = timeline.begin();
+    panel.duration = timeline.end() - timeline.begin();
+    if (panel.step < 0) return;
+    bool any = false;
+    Nanos begin = 0, end = 0;
+    for (const StepMark& mark : timeline.stepMarks()) {
+        if (mark.step != panel.step) continue;
+        begin = any ? std::min(begin, mark.begin) : mark.begin;
+        end = any ? std::max(end, mark.end) : mark.end;
+        any = true;
+    }
+    panel.origin = begin;
+    panel.duration = any ? end - begin : 0;
+}
+
+} // namespace
+
+bool TimelinePanel::isCritical(SpanId span) const
+{
+    return std::binary_search(critical.begin(), critical.end(), span);
+}
+
+int TimelinePanel::positionOf(SpanId span) const
+{
+    if (span >= timeline->spans().size()) return -1;
+    const Track& track = timeline->trackOf(span);
+    if (track.lane != Lane::Compute) return -1;
+    const int ofStep = timeline->spans()[span].step;
+    const auto [first, last] = timeline->stepRange(track, ofStep);
+    int position = 0;
+    for (SpanId id = first; id < last && id < span; ++id) {
+        const Span& other = timeline->spans()[id];
+        if (other.step == ofStep && (other.flags & SpanDiscarded) == 0 && ruleOf(other.op.kind).computeOnly) ++position;
+    }
+    return position;
+}
+
+std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> timeline, const PanelOptions& options)
+{
+    auto panel = std::make_shared<TimelinePanel>();
+    panel->timeline = std::move(timeline);
+    panel->step = options.step;
+    panel->name = options.name;
+    const Timeline& t = *panel->timeline;
+    panel->units = {t.timeUnit(), t.memoryUnit()};
+    setExtent(*panel);
+
+    const int analysed = options.step >= 0 ? options.step : t.steps() == 1 ? 0 : -1;
+    if (options.causes && analysed >= 0 && !t.empty()) {
+        if (auto report = analyseBubbles(t, analysed)) panel->bubbles = std::move(*report);
+        for (const CriticalLink& link : criticalPath(t, analysed)) panel->critical.push_back(link.span);
+        std::sort(panel->critical.begin(), panel->critical.end());
+    }
+
+    Nanos busy = 0;
+    panel->ranks.resize(static_cast<std::size_t>(t.ranks()));
+    for (int rank = 0; rank < t.ranks(); ++rank) {
+        PanelRank& row = panel->ranks[static_cast<std::size_t>(rank)];
+        row.rank = rank;
+        row.title = QStringLiteral("Rank %1").arg(rank);
+        std::set<int> stages;
+        if (const Track* track = t.trackOf(rank, Lane::Compute)) {
+            const SpanSlice shown = shownOf(t, *track, options.step);
+            row.compute.reserve(shown.last - shown.first);
+            for (SpanId id = shown.first; id < shown.last; ++id) {
+                const Span& span = t.spans()[id];
+                if (options.step >= 0 && span.step != options.step) continue;
+                row.compute.append(span, id, panel->origin);
+                if (isCompute(span.op.kind) && (stages.empty() || *stages.rbegin() != span.op.stage)) stages.insert(span.op.stage);
+            }
+        }
+        fillCommunication(row, t, *panel);
+        row.subtitle = stagesText(stages);
+        if (options.pyramids) {
+            row.compute.buildPyramid();
+            for (LaneData& lane : row.communication) lane.buildPyramid();
+        }
+        const Nanos rankBusy = busyTime(row.compute);
+        busy += rankBusy;
+        Nanos window = panel->duration;
+        if (panel->bubbles) window = panel->bubbles->makespan();
+        row.busyFraction = window > 0 ? static_cast<double>(rankBusy) / static_cast<double>(window) : 0;
+        row.activations = memorySeries(t, rank, MemoryCategory::Activations, options.step);
+        panel->peak = std::max(panel->peak, row.activations.peak);
+        panel->sliceCount += static_cast<std::int64_t>(row.compute.size());
+        for (const LaneData& lane : row.communication) panel->sliceCount += static_cast<std::int64_t>(lane.size());
+    }
+    if (panel->bubbles) {
+        panel->bubbleFraction = panel->bubbles->bubbleFraction;
+    } else if (panel->duration > 0 && t.ranks() > 0) {
+        panel->bubbleFraction = 1 - static_cast<double>(busy) / (static_cast<double>(panel->duration) * t.ranks());
+    }
+    return panel;
+}
+
+} // namespace stagewright

@@ -1,0 +1,59 @@
+// TimelinePanel: one run (or one step of it) made ready for drawing. Immutable, built by a pure function that may run on
+// any thread; shared as shared_ptr<const TimelinePanel>.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <QString>
+
+#include "schedules/timeline/timeline.h"
+#include "traces/analysis/bubbles.h"
+#include "traces/analysis/memory.h"
+#include "widgets/numbers.h"
+#include "widgets/timeline/lane.h"
+
+namespace stagewright {
+
+struct PanelRank {
+    int rank = 0;
+    QString title;    // "Rank 0"
+    QString subtitle; // "stage 0", "stages 0, 4"
+    double busyFraction = 0; // of the panel's window
+    LaneData compute;
+    std::vector<LaneData> communication; // sub-lanes without overlap; transfers, copies, kernels
+    MemorySeries activations;
+};
+
+struct PanelOptions {
+    int step = -1;       // −1: every step; else that one, its begin at axis time 0
+    QString name;        // header of compare mode
+    bool pyramids = true;
+    bool causes = true;  // bubble report and critical path of the step (of a single-step timeline also at −1)
+};
+
+struct TimelinePanel {
+    std::shared_ptr<const Timeline> timeline; // never null
+    int step = -1;
+    QString name;
+    Nanos origin = 0;   // timeline time at axis time 0
+    Nanos duration = 0; // of what is shown, from the origin
+    std::vector<PanelRank> ranks;
+    std::optional<BubbleReport> bubbles; // where one step is shown
+    double bubbleFraction = 0;           // of the report, else over the whole extent
+    Bytes peak = 0;                      // largest activation peak of any rank
+    std::vector<SpanId> critical;        // sorted by id
+    std::int64_t sliceCount = 0;
+    Units units;
+
+    bool isCritical(SpanId span) const;
+    Nanos toAxis(Nanos timelineTime) const { return timelineTime - origin; }
+    // Position of a span among its rank's compute spans of its step: the index in Schedule::order[rank]. −1: not compute.
+    int positionOf(SpanId span) const;
+};
+
+// Empty timelines give a panel without ranks' slices and duration 0. O(spans of the step + memory events).
+std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> timeline, const PanelOptions& options = {});
+
+} // namespace stagewright

@@ -1,0 +1,150 @@
+// TimelineView: ranks as rows on one time axis, one panel or several stacked (compare mode). It reads and writes a shared
+// ViewState; it owns no run. Keys and mouse: widgets/key_map.h and docs of the window. GUI thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <QWidget>
+
+#include "widgets/key_map.h"
+#include "widgets/theme.h"
+#include "widgets/timeline/aggregation.h"
+#include "widgets/timeline/timeline_painter.h"
+#include "widgets/timeline/timeline_panel.h"
+#include "widgets/view_state.h"
+
+class QTimer;
+
+namespace stagewright {
+
+class FrameWorker;
+
+class TimelineView : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit TimelineView(ViewState* state, QWidget* parent = nullptr); // state must outlive the view
+    ~TimelineView() override;
+
+    // The first call fits the view; later ones keep it where it is still inside, so that a live run may grow. Headers with
+    // badges A, B … appear from two panels on. Selections that no longer exist are dropped.
+    void setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels);
+    void setRun(std::shared_ptr<const Timeline> timeline, const PanelOptions& options = {}); // one panel; null: none
+    const std::vector<std::shared_ptr<const TimelinePanel>>& panels() const { return m_scene.panels; }
+
+    void setTheme(const Theme& theme);
+    void setKeyMap(KeyMapName name) { m_keyMap = name; }
+    KeyMapName keyMap() const { return m_keyMap; }
+    void setRowHeight(double pixels); // 0: default (48, in compare 38)
+    void setTitle(const QString& title); // over the gutter: "Timeline", "Shared time axis"
+
+    // Edit mode: dragging an op emits opPressed, opDragged …, then opDropped or opDragCancelled, and moves nothing by
+    // itself; the model answers with setDragFeedback and, after the drop, new panels.
+    void setEditMode(bool on);
+    bool editMode() const { return m_editMode; }
+    void setDragFeedback(const std::optional<DragFeedback>& feedback);
+
+    SpanRef spanAt(QPointF point) const;           // compute or communication; invalid over idle
+    std::optional<QRectF> rectOf(SpanRef ref) const; // in widget coordinates, unclipped; nullopt: not shown
+    Axis axis() const;
+    void fitSelection(); // the selection; again, or without one: everything
+    void fitSpan(SpanRef ref);
+    void ensureVisible(SpanRef ref);
+    double scrollTop() const { return m_scroll; }
+    void setScrollTop(double top);
+
+    QString statusText() const; // "100 slices, 4 ranks · view 0.0 – 282.6 ms · 1 px = 253 µs, about 40 ops per px"
+    Aggregation aggregation() const; // of the selected areas
+    QString tooltipText(SpanRef ref) const; // the card's words, one fact a line
+
+    // Paints everything, hover marks left out unless asked for, as large as the rectangle; any painter, any pixel ratio.
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover = false) const;
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override { return {420, 140}; }
+
+signals:
+    void spanActivated(stagewright::SpanRef ref); // double click or Enter
+    void areaAggregated(const stagewright::Aggregation& aggregation); // live while dragging; empty when cleared
+    void statusChanged(const QString& text);
+    void contextMenuAsked(const QPoint& globalPosition, stagewright::SpanRef ref);
+    // Positions index the rank's compute spans of the step, as Schedule::order does. `to` counts without the dragged op
+    // where toRank is its own rank (moveOp semantics), else with all ops of toRank.
+    void opPressed(stagewright::SpanRef ref, int rank, int position);
+    void opDragged(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
+    void opDropped(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
+    void opDragCancelled();
+    void opNudged(stagewright::SpanRef ref, int rank, int position, int by); // Ctrl+Left/Right in edit mode: −1, +1
+
+protected:
+    bool event(QEvent* event) override;
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void contextMenuEvent(QContextMenuEvent* event) override;
+    void changeEvent(QEvent* event) override;
+
+private:
+    enum class Drag { None, Pending, Area, AreaEdge, Pan, Zoom, Op };
+    struct DragState {
+        Drag kind = Drag::None;
+        Qt::MouseButton button = Qt::NoButton;
+        Qt::KeyboardModifiers modifiers;
+        QPointF from;
+        QPointF last;
+        SpanRef span;
+        int rank = -1;
+        int position = -1;
+        int toRank = -1;
+        int to = -1;
+        bool movesEnd = false; // AreaEdge
+        TimeRange rangeAtStart;
+        double scrollAtStart = 0;
+        std::vector<AreaSelection> areasAtStart;
+    };
+
+    void layOut();
+    void panelsChanged(bool first);
+    void hoverAt(QPointF point);
+    void updateHoverMarks();
+    void beginDrag(QPointF at);
+    void moveDrag(QPointF at);
+    void endDrag(QPointF at);
+    void cancelDrag();
+    void dragOp(QPointF at);
+    AreaSelection areaBetween(QPointF a, QPointF b, bool snap) const;
+    Nanos snapped(Nanos time, int row) const;
+    std::optional<std::pair<std::size_t, bool>> areaEdgeAt(QPointF point) const; // area, its end
+    void emitAreas();
+    bool perform(ViewAction action);
+    void walkOnRank(int by);
+    void walkStage(int by);
+    void walkDependency(bool forward);
+    void selectSpan(SpanRef ref);
+    void selectionChanged();
+    void startSettle();
+    TimelineScene sceneFor(const QSizeF& size) const;
+
+    ViewState* m_state;
+    TimelineScene m_scene;
+    const Theme* m_theme = &Theme::light();
+    KeyMapName m_keyMap = KeyMapName::Perfetto;
+    double m_rowHeight = 0;
+    double m_scroll = 0;
+    bool m_editMode = false;
+    DragState m_drag;
+    std::optional<QRectF> m_zoomBox;
+    mutable TimelineCanvas m_canvas;  // the frame below hover marks
+    bool m_canvasDirty = true;
+    QTimer* m_settle;
+    std::unique_ptr<FrameWorker> m_worker;
+};
+
+} // namespace stagewright
