@@ -1,0 +1,194 @@
+#include "widgets/panel/panel_parts.h"
+
+#include <algorithm>
+
+#include <QFrame>
+#include <QGridLayout>
+#include <QPainter>
+#include <QVBoxLayout>
+
+#include "widgets/panel/style.h"
+#include "widgets/timeline/geometry.h"
+
+namespace stagewright {
+namespace {
+
+const char* roleOf(PanelSection::Tone tone)
+{
+    switch (tone) {
+    case PanelSection::Tone::Plain: return "value";
+    case PanelSection::Tone::Strong: return "strong";
+    case PanelSection::Tone::Better: return "better";
+    case PanelSection::Tone::Worse: return "worse";
+    case PanelSection::Tone::Faint: return "faint";
+    }
+    return "value";
+}
+
+} // namespace
+
+ShareBar::ShareBar(QWidget* parent) : QWidget(parent)
+{
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    setMinimumWidth(40);
+    setFixedHeight(9);
+}
+
+void ShareBar::setParts(std::vector<Part> parts)
+{
+    m_parts = std::move(parts);
+    m_plain = false;
+    update();
+}
+
+void ShareBar::setPlain(double share, bool accent)
+{
+    m_parts = {{Paint::Other, share}};
+    m_plain = true;
+    m_accent = accent;
+    update();
+}
+
+void ShareBar::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    update();
+}
+
+void ShareBar::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    const QRectF all(rect());
+    if (m_plain) {
+        const double share = m_parts.empty() ? 0 : std::clamp(m_parts.front().share, 0.0, 1.0);
+        const double width = share <= 0 ? 0 : std::max(2.0, share * all.width());
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(m_accent ? m_theme->accent : m_theme->faint);
+        if (width > 0) painter.drawRoundedRect(QRectF(0, 0, width, all.height()), 2, 2);
+        return;
+    }
+    painter.fillRect(all, m_theme->bubbleFill);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(m_theme->bubbleHatch, 1));
+    double x = 0;
+    double used = 0;
+    for (const Part& part : m_parts)
+        used += std::max(0.0, part.share);
+    const double idleLeft = std::min(all.width(), used * all.width());
+    for (const QLineF& line : hatchLines(QRectF(idleLeft, 0, all.width() - idleLeft, all.height()), QPointF(0, 0), 5))
+        painter.drawLine(line);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    for (const Part& part : m_parts) {
+        const double width = std::max(0.0, part.share) * all.width();
+        if (width > 0) painter.fillRect(QRectF(x, 0, std::max(1.0, width - 1), all.height()), m_theme->of(part.paint).fill);
+        x += width;
+    }
+}
+
+PanelSection::PanelSection(const QString& title, QWidget* parent) : QWidget(parent)
+{
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    m_title = makeLabel(title, "title", this);
+    layout->addWidget(m_title);
+    layout->addSpacing(9);
+    m_body = new QWidget(this);
+    m_grid = new QGridLayout(m_body);
+    m_grid->setContentsMargins(0, 0, 0, 0);
+    m_grid->setHorizontalSpacing(10);
+    m_grid->setVerticalSpacing(7);
+    m_grid->setColumnStretch(1, 1);
+    layout->addWidget(m_body);
+    layout->addSpacing(13);
+    m_rule = new QFrame(this);
+    m_rule->setObjectName(QStringLiteral("rule"));
+    layout->addWidget(m_rule);
+}
+
+void PanelSection::setTitle(const QString& title) { m_title->setText(title); }
+
+void PanelSection::setRuled(bool ruled) { m_rule->setVisible(ruled); }
+
+void PanelSection::removeAll()
+{
+    while (QLayoutItem* item = m_grid->takeAt(0)) {
+        if (QWidget* widget = item->widget()) {
+            widget->hide();
+            widget->deleteLater();
+        }
+        delete item;
+    }
+}
+
+void PanelSection::clear()
+{
+    removeAll();
+    m_bars.clear();
+    m_lines.clear();
+    m_next = 0;
+}
+
+void PanelSection::addRow(const QString& label, const QString& value, const QString& tooltip, Tone tone)
+{
+    auto* name = makeLabel(label, "secondary", m_body);
+    auto* figure = makeLabel(value, roleOf(tone), m_body, true);
+    figure->setAlignment(Qt::AlignRight | Qt::AlignTop);
+    figure->setWordWrap(true);
+    name->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+    name->setToolTip(tooltip);
+    figure->setToolTip(tooltip);
+    m_grid->addWidget(name, m_next, 0);
+    m_grid->addWidget(figure, m_next, 1, 1, 2);
+    m_lines.push_back(label + QStringLiteral(": ") + value);
+    ++m_next;
+}
+
+void PanelSection::addBar(const QString& label, ShareBar* bar, const QString& value, const QString& tooltip)
+{
+    auto* name = makeLabel(label, "secondary", m_body);
+    auto* figure = makeLabel(value, "value", m_body);
+    figure->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    bar->setParent(m_body);
+    bar->setTheme(*m_theme);
+    for (QWidget* widget : {static_cast<QWidget*>(name), static_cast<QWidget*>(figure), static_cast<QWidget*>(bar)})
+        widget->setToolTip(tooltip);
+    m_grid->addWidget(name, m_next, 0);
+    m_grid->addWidget(bar, m_next, 1, Qt::AlignVCenter);
+    m_grid->addWidget(figure, m_next, 2);
+    m_bars.push_back(bar);
+    m_lines.push_back(label + QStringLiteral(": ") + value);
+    ++m_next;
+}
+
+void PanelSection::addWidget(QWidget* widget)
+{
+    widget->setParent(m_body);
+    m_grid->addWidget(widget, m_next++, 0, 1, 3);
+}
+
+void PanelSection::addText(const QString& text, const char* role)
+{
+    auto* label = makeLabel(text, role, m_body, true);
+    label->setWordWrap(true);
+    m_grid->addWidget(label, m_next++, 0, 1, 3);
+    m_lines.push_back(text);
+}
+
+void PanelSection::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    for (ShareBar* bar : m_bars)
+        bar->setTheme(theme);
+}
+
+QString PanelSection::plainText() const
+{
+    QString text = m_title->text();
+    for (const QString& line : m_lines)
+        text += QLatin1Char('\n') + line;
+    return text;
+}
+
+} // namespace stagewright

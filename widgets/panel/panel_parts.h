@@ -1,0 +1,69 @@
+// The pieces side panels are made of: sections with a title, rows of label and figure, painted bars.
+#pragma once
+
+#include <vector>
+
+#include <QLabel>
+#include <QWidget>
+
+#include "widgets/theme.h"
+
+class QGridLayout;
+class QVBoxLayout;
+
+namespace stagewright {
+
+// A horizontal bar of coloured shares; what they leave of 1 is hatched (idle) or groove.
+class ShareBar : public QWidget {
+    Q_OBJECT
+public:
+    struct Part {
+        Paint paint = Paint::Forward;
+        double share = 0;
+    };
+    explicit ShareBar(QWidget* parent = nullptr);
+    void setParts(std::vector<Part> parts); // shares of 1, in drawing order; the rest is idle
+    void setPlain(double share, bool accent = false); // one grey (or accent) bar without a groove
+    void setTheme(const Theme& theme);
+    QSize sizeHint() const override { return {160, 9}; }
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+
+private:
+    std::vector<Part> m_parts;
+    bool m_plain = false;
+    bool m_accent = false;
+    const Theme* m_theme = &Theme::light();
+};
+
+// One section: a title, rows below, a rule at the end. Rows are kept by key: setRow on a known key changes it in place.
+class PanelSection : public QWidget {
+    Q_OBJECT
+public:
+    enum class Tone { Plain, Strong, Better, Worse, Faint };
+    explicit PanelSection(const QString& title, QWidget* parent = nullptr);
+
+    void setTitle(const QString& title);
+    void clear(); // removes every row
+    void addRow(const QString& label, const QString& value, const QString& tooltip = {}, Tone tone = Tone::Plain);
+    void addBar(const QString& label, ShareBar* bar, const QString& value, const QString& tooltip = {});
+    void addWidget(QWidget* widget);
+    void addText(const QString& text, const char* role = "secondary");
+    void setTheme(const Theme& theme);
+    void setRuled(bool ruled);
+    QString plainText() const; // title, rows as "label: value", texts; for copying and for tests
+
+private:
+    void removeAll();
+    QLabel* m_title;
+    QWidget* m_body;
+    QGridLayout* m_grid;
+    QWidget* m_rule;
+    int m_next = 0;
+    std::vector<ShareBar*> m_bars;
+    std::vector<QString> m_lines;
+    const Theme* m_theme = &Theme::light();
+};
+
+} // namespace stagewright

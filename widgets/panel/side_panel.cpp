@@ -1,0 +1,390 @@
+#include "widgets/panel/side_panel.h"
+
+#include <algorithm>
+
+#include <QHBoxLayout>
+#include <QScrollBar>
+#include <QVBoxLayout>
+
+#include "schedules/kinds.h"
+#include "widgets/panel/style.h"
+#include "widgets/runs/runs_model.h"
+
+namespace stagewright {
+
+namespace definition {
+QString bubbleRatio()
+{
+    return SidePanel::tr("Bubble ratio: idle time over all ranks ÷ (ranks × window). The window of a step runs from the begin "
+                         "of its first to the end of its last busy span; busy is F, B, I, W and recompute.");
+}
+QString makespan() { return SidePanel::tr("Time of the step: from the begin of its first to the end of its last busy span over all ranks."); }
+QString idleOfRank() { return SidePanel::tr("Share of the step's window in which this rank is idle: not busy, and not in the optimizer or a collective."); }
+QString peakActivation() { return SidePanel::tr("Largest activation memory in use at any moment of the step, sampled at op ends."); }
+QString overlap()
+{
+    return SidePanel::tr("A transfer lasts from its producer's end to its arrival. It is hidden while the receiving rank is busy, "
+                         "exposed while it is not.");
+}
+QString loss() { return SidePanel::tr("Mean cross-entropy over the step's microbatches, in nats per token."); }
+} // namespace definition
+
+QString kindTitle(OpKind kind)
+{
+    switch (kind) {
+    case OpKind::Forward: return SidePanel::tr("Forward");
+    case OpKind::Backward: return SidePanel::tr("Backward (full)");
+    case OpKind::InputGrad: return SidePanel::tr("Backward (input)");
+    case OpKind::WeightGrad: return SidePanel::tr("Backward (weight)");
+    default: break;
+    }
+    const auto title = ruleOf(kind).title;
+    QString text = QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    return text;
+}
+
+QString opOnRank(const Timeline& timeline, SpanId span)
+{
+    const Span& s = timeline.spans()[span];
+    return SidePanel::tr("%1 on rank %2").arg(QString::fromStdString(timeline.nameOf(s))).arg(timeline.trackOf(span).rank);
+}
+
+SectionColumn::SectionColumn(QWidget* parent) : QScrollArea(parent)
+{
+    auto* body = new QWidget(this);
+    body->setObjectName(QStringLiteral("panelBody"));
+    m_layout = new QVBoxLayout(body);
+    m_layout->setContentsMargins(18, 18, 18, 14);
+    m_layout->setSpacing(15);
+    setWidget(body);
+    setWidgetResizable(true);
+    setFrameShape(QFrame::NoFrame);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+}
+
+PanelSection* SectionColumn::addSection(const QString& title)
+{
+    auto* section = new PanelSection(title, widget());
+    m_layout->addWidget(section);
+    m_sections.push_back(section);
+    return section;
+}
+
+void SectionColumn::addWidget(QWidget* widget) { m_layout->addWidget(widget); }
+
+void SectionColumn::finish()
+{
+    m_layout->addStretch(1);
+    if (!m_sections.empty()) m_sections.back()->setRuled(false);
+}
+
+void SectionColumn::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    for (PanelSection* section : m_sections)
+        section->setTheme(theme);
+}
+
+QString SectionColumn::plainText() const
+{
+    QStringList texts;
+    for (const PanelSection* section : m_sections)
+        if (section->isVisibleTo(widget())) texts << section->plainText();
+    return texts.join(QLatin1String("\n\n"));
+}
+
+SidePanel::SidePanel(QWidget* parent) : SectionColumn(parent)
+{
+    m_schedule = addSection(tr("Schedule"));
+    m_bubble = addSection(tr("Bubble ratio"));
+    m_causes = addSection(tr("Idle time by cause, all ranks"));
+    m_memory = addSection(tr("Memory"));
+    m_communication = addSection(tr("Communication"));
+    m_training = addSection(tr("Training"));
+    m_selection = addSection(tr("Selection"));
+    finish();
+    setRun(nullptr, nullptr);
+}
+
+void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunFigures> figures)
+{
+    m_run = std::move(run);
+    m_figures = std::move(figures);
+    m_selected = noSpan;
+    m_aggregation = {};
+    const bool shown = m_run && m_figures && m_run->timeline;
+    m_units = shown ? Units{m_run->timeline->timeUnit(), m_run->timeline->memoryUnit()} : Units{};
+    for (PanelSection* section : {m_schedule, m_bubble, m_causes, m_memory, m_communication, m_training, m_selection}) {
+        section->clear();
+        section->setVisible(shown);
+    }
+    m_headline.clear();
+    if (!shown) return;
+    fillSchedule();
+    fillBubble();
+    fillCauses();
+    fillMemory();
+    fillCommunication();
+    fillTraining();
+    fillSelection();
+}
+
+void SidePanel::setSelection(SpanId span)
+{
+    m_selected = span;
+    fillSelection();
+}
+
+void SidePanel::setAggregation(const Aggregation& aggregation)
+{
+    m_aggregation = aggregation;
+    fillSelection();
+}
+
+void SidePanel::setBudget(std::optional<Bytes> budget)
+{
+    m_budget = budget;
+    if (m_run && m_figures) fillMemory();
+}
+
+void SidePanel::fillSchedule()
+{
+    const RunInfo& info = m_run->info;
+    const auto& chunks = info.ranks > 0 ? info.stages / info.ranks : 0;
+    m_schedule->addRow(tr("Name"), scheduleTitle(info.scheduleName), QString::fromStdString(info.scheduleName));
+    m_schedule->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(info.stages).arg(info.microbatches),
+                       tr("%1 ranks with %2 stage(s) each").arg(info.ranks).arg(chunks));
+    m_schedule->addRow(tr("Time of a step"), durationText(m_figures->bubbles.makespan(), m_units), definition::makespan());
+    m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
+}
+
+void SidePanel::fillBubble()
+{
+    const BubbleReport& report = m_figures->bubbles;
+    m_headline = percentText(report.bubbleFraction);
+    auto* row = new QWidget;
+    auto* layout = new QHBoxLayout(row);
+    layout->setContentsMargins(0, 0, 0, 6);
+    layout->setSpacing(8);
+    auto* big = makeLabel(m_headline, "headline", row, true);
+    big->setFont(fontOf(FontRole::Headline));
+    big->setToolTip(definition::bubbleRatio());
+    layout->addWidget(big);
+    layout->addStretch(1);
+    if (m_figures->baseline) {
+        auto* notes = new QVBoxLayout;
+        notes->setSpacing(2);
+        const Baseline& base = *m_figures->baseline;
+        const double points = (report.bubbleFraction - base.bubbleFraction) * 100;
+        const QString name = QString::fromStdString(base.name);
+        auto* against = makeLabel(tr("%1, simulated: %2").arg(name, percentText(base.bubbleFraction)), "secondary", row);
+        auto* delta = makeLabel(tr("%1 points").arg(signedFixed(points, 1)),
+                                std::abs(points) < 0.05 ? "secondary" : (points < 0 ? "better" : "worse"), row);
+        const QString why = tr("%1 with one stage per rank, simulated with this run's own costs (median time of each kind and "
+                               "stage): %2.").arg(name, durationText(base.makespan, m_units));
+        for (QLabel* label : {against, delta}) {
+            label->setAlignment(Qt::AlignRight);
+            label->setToolTip(why);
+            notes->addWidget(label);
+        }
+        layout->addLayout(notes);
+    }
+    m_bubble->addWidget(row);
+    const double window = std::max<double>(1, static_cast<double>(report.makespan()));
+    for (std::size_t r = 0; r < report.ranks.size(); ++r) {
+        const RankBubbles& rank = report.ranks[r];
+        std::array<double, paintCount> shares{};
+        for (std::size_t k = 0; k < opKindCount; ++k)
+            shares[static_cast<std::size_t>(paintOf(static_cast<OpKind>(k)))] += static_cast<double>(rank.busyByKind[k]) / window;
+        std::vector<ShareBar::Part> parts;
+        for (std::size_t p = 0; p < paintCount; ++p)
+            if (shares[p] > 0) parts.push_back({static_cast<Paint>(p), shares[p]});
+        if (rank.apart > 0) parts.push_back({Paint::Optimizer, static_cast<double>(rank.apart) / window});
+        auto* bar = new ShareBar;
+        bar->setParts(std::move(parts));
+        m_bubble->addBar(tr("Rank %1").arg(r), bar, percentText(static_cast<double>(rank.idle) / window, 0),
+                         tr("%1 busy, %2 idle of %3\n%4").arg(durationText(rank.busy, m_units), durationText(rank.idle, m_units),
+                                                              durationText(report.makespan(), m_units), definition::idleOfRank()));
+    }
+}
+
+void SidePanel::fillCauses()
+{
+    const BubbleReport& report = m_figures->bubbles;
+    std::vector<std::size_t> causes;
+    for (std::size_t c = 0; c < idleCauseCount; ++c)
+        if (report.byCause[c] != 0) causes.push_back(c);
+    std::stable_sort(causes.begin(), causes.end(), [&](auto a, auto b) { return report.byCause[a] > report.byCause[b]; });
+    m_causes->setVisible(!causes.empty());
+    const double most = causes.empty() ? 1 : static_cast<double>(report.byCause[causes.front()]);
+    for (const std::size_t c : causes) {
+        const auto cause = static_cast<IdleCause>(c);
+        const auto title = titleOf(cause);
+        const auto meaning = meaningOf(cause);
+        auto* bar = new ShareBar;
+        bar->setPlain(static_cast<double>(report.byCause[c]) / most);
+        m_causes->addBar(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())), bar,
+                         durationText(report.byCause[c], m_units),
+                         tr("%1\nAll causes together are the idle time, %2, to the nanosecond.")
+                             .arg(QString::fromUtf8(meaning.data(), static_cast<qsizetype>(meaning.size())),
+                                  durationText(report.idle, m_units)));
+    }
+}
+
+void SidePanel::fillMemory()
+{
+    m_memory->clear();
+    const auto& peaks = m_figures->peakActivation;
+    const auto most = std::max_element(peaks.begin(), peaks.end());
+    const bool known = most != peaks.end() && *most > 0;
+    m_memory->setVisible(known);
+    if (!known) return;
+    QStringList byRank;
+    for (std::size_t r = 0; r < peaks.size(); ++r)
+        byRank << tr("rank %1: %2").arg(r).arg(bytesText(peaks[r], m_units));
+    m_memory->addRow(tr("Peak activation (rank %1)").arg(most - peaks.begin()), bytesText(*most, m_units),
+                     definition::peakActivation() + QLatin1Char('\n') + byRank.join(QLatin1Char('\n')));
+    if (m_figures->baseline && !m_figures->baseline->peakActivation.empty()) {
+        const auto& base = m_figures->baseline->peakActivation;
+        const Bytes same = *std::max_element(base.begin(), base.end());
+        if (same > 0)
+            m_memory->addRow(tr("Same in %1, simulated").arg(QString::fromStdString(m_figures->baseline->name)), bytesText(same, m_units),
+                             tr("Largest peak of any rank under 1F1B with this run's activation sizes."));
+    }
+    const auto& weights = m_figures->peakWeights;
+    const auto heaviest = std::max_element(weights.begin(), weights.end());
+    if (heaviest != weights.end() && *heaviest > 0)
+        m_memory->addRow(tr("Weights (rank %1)").arg(heaviest - weights.begin()), bytesText(*heaviest, m_units),
+                         tr("Bytes of weights held by the rank that holds most."));
+    if (m_budget) {
+        const Bytes left = *m_budget - *most;
+        m_memory->addRow(tr("Headroom to budget"), left < 0 ? QChar(0x2212) + bytesText(-left, m_units) : bytesText(left, m_units),
+                         tr("Budget %1 less the largest peak.").arg(bytesText(*m_budget, m_units)), left < 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
+    }
+}
+
+void SidePanel::fillCommunication()
+{
+    const OverlapReport& overlap = m_figures->overlap;
+    m_communication->setVisible(overlap.messages > 0);
+    if (overlap.messages == 0) return;
+    m_communication->addRow(tr("P2P transfers"), QString::number(overlap.messages), tr("Messages between ranks in this step: activations and gradients."));
+    m_communication->addRow(tr("Time under way"), durationText(overlap.commTime, m_units), definition::overlap());
+    const double hidden = overlap.commTime > 0 ? static_cast<double>(overlap.hiddenTime) / static_cast<double>(overlap.commTime) : 0;
+    m_communication->addRow(tr("Hidden"), tr("%1 (%2)").arg(durationText(overlap.hiddenTime, m_units), percentText(hidden, 0)), definition::overlap());
+    m_communication->addRow(tr("Exposed"), durationText(overlap.exposedTime, m_units), definition::overlap());
+    if (m_figures->linkLatency >= 0)
+        m_communication->addRow(tr("Latency per hop"), durationText(m_figures->linkLatency, m_units),
+                                tr("Of the run's cost model: given, or fitted as the least time between a producer's end and the arrival."));
+}
+
+void SidePanel::fillTraining()
+{
+    const Metric* loss = m_run->metric("loss");
+    const Metric* contention = m_run->metric("contention");
+    const bool any = (loss != nullptr && !loss->values.empty()) || (contention != nullptr && !contention->values.empty());
+    m_training->setVisible(any);
+    if (!any) return;
+    const auto step = static_cast<std::size_t>(m_figures->step);
+    if (loss != nullptr && !loss->values.empty()) {
+        if (step < loss->values.size())
+            m_training->addRow(tr("Loss of this step"), fixed(loss->values[step], 4), definition::loss());
+        m_training->addRow(tr("First to last step"), tr("%1 → %2").arg(fixed(loss->values.front(), 3), fixed(loss->values.back(), 3)), definition::loss());
+    }
+    if (contention != nullptr && step < contention->values.size())
+        m_training->addRow(tr("Contention"), percentText(contention->values[step]),
+                           tr("1 − processor time ÷ wall time over the busy ops: what other work on this machine took."));
+}
+
+void SidePanel::fillSelection()
+{
+    m_selection->clear();
+    const bool shown = m_run && m_run->timeline;
+    m_selection->setVisible(shown);
+    if (!shown) return;
+    if (!m_aggregation.empty()) {
+        const Aggregation& a = m_aggregation;
+        m_selection->setTitle(tr("Selected range"));
+        m_selection->addRow(tr("Range"), tr("%1 on %n row(s)", nullptr, a.rows).arg(durationText(a.range.duration(), m_units)));
+        for (std::size_t k = 0; k < opKindCount; ++k)
+            if (a.countByKind[k] > 0)
+                m_selection->addRow(tr("%1 × %2").arg(a.countByKind[k]).arg(kindTitle(static_cast<OpKind>(k))), durationText(a.timeByKind[k], m_units),
+                                    tr("Ops that overlap the range; their time is trimmed to it."));
+        m_selection->addRow(tr("Busy"), durationText(a.busy, m_units), tr("F, B, I, W and recompute inside the range, over its rows."));
+        m_selection->addRow(tr("Idle"), durationText(a.idle, m_units), tr("Rows × range less everything on the compute lanes."));
+        if (a.communication > 0) m_selection->addRow(tr("Communication"), durationText(a.communication, m_units), tr("Transfers inside the range; they may overlap."));
+        return;
+    }
+    m_selection->setTitle(tr("Selection"));
+    if (m_selected == noSpan || m_selected >= m_run->timeline->spans().size())
+        m_selection->addText(tr("Click an op to see what it waits for and what it releases; drag over empty space to add up a range."), "faint");
+    else
+        describeSpan(m_selected);
+}
+
+void SidePanel::describeSpan(SpanId id)
+{
+    const Timeline& timeline = *m_run->timeline;
+    const Span& span = timeline.spans()[id];
+    const Track& track = timeline.trackOf(id);
+    auto* head = new QWidget;
+    auto* layout = new QHBoxLayout(head);
+    layout->setContentsMargins(0, 0, 0, 3);
+    layout->setSpacing(8);
+    const Fill& fill = theme().of(span.op.kind);
+    auto* swatch = new QLabel(span.op.microbatch >= 0 ? QString::number(span.op.microbatch) : QStringLiteral("·"));
+    swatch->setAlignment(Qt::AlignCenter);
+    swatch->setMinimumSize(18, 18);
+    swatch->setStyleSheet(QStringLiteral("background:%1;color:%2;border-radius:3px;font-weight:600;padding:0 4px;").arg(fill.fill.name(), fill.label.name()));
+    layout->addWidget(swatch);
+    layout->addWidget(makeLabel(tr("%1, rank %2").arg(kindTitle(span.op.kind)).arg(track.rank), "value", head, true));
+    layout->addStretch(1);
+    m_selection->addWidget(head);
+
+    m_selection->addRow(tr("Op"), tr("%1 · stage %2").arg(QString::fromStdString(timeline.nameOf(span))).arg(span.op.stage),
+                        tr("Stage, kind, microbatch, as the schedule writes it. Papers on zero bubble write B for the input gradient (I)."));
+    const Nanos begin = m_figures->bubbles.windowBegin;
+    m_selection->addRow(tr("Start"), durationText(span.start - begin, m_units), tr("From the begin of the step's window."));
+    m_selection->addRow(tr("Duration"), durationText(span.duration(), m_units), tr("From its begin to its end on the run's clock."));
+    if (timeline.hasCpuTime() && timeline.cpuTime(id) >= 0)
+        m_selection->addRow(tr("Processor time"), durationText(timeline.cpuTime(id), m_units), tr("Time its thread was on a processor."));
+
+    QStringList waits;
+    for (const Edge& edge : timeline.edgesInto(id))
+        if (edge.kind == EdgeKind::Data) waits << opOnRank(timeline, edge.from);
+    m_selection->addRow(tr("Waits for"), waits.isEmpty() ? tr("nothing") : waits.join(QLatin1String(", ")), tr("Ops whose results it needs."));
+    QStringList releases;
+    for (const Edge& edge : timeline.edgesFrom(id))
+        if (edge.kind == EdgeKind::Data) releases << opOnRank(timeline, edge.to);
+    m_selection->addRow(tr("Releases"), releases.isEmpty() ? tr("nothing") : releases.join(QLatin1String(", ")), tr("Ops that need its result."));
+
+    if (track.lane == Lane::Compute && timeline.hasMemory()) {
+        Bytes delta = 0;
+        const auto events = timeline.memoryOf(track.rank);
+        auto at = std::lower_bound(events.begin(), events.end(), span.start, [](const MemoryEvent& e, Nanos t) { return e.time < t; });
+        for (; at != events.end() && at->time <= span.end; ++at)
+            if (at->category == MemoryCategory::Activations && at->stage == span.op.stage && at->microbatch == span.op.microbatch &&
+                (at->time > span.start || span.duration() == 0))
+                delta += at->delta;
+        if (delta != 0)
+            m_selection->addRow(delta < 0 ? tr("Frees") : tr("Keeps"), bytesText(std::abs(delta), m_units), tr("Activation memory of its own stage and microbatch, from its begin to its end."));
+    }
+    if (track.lane == Lane::Compute) {
+        Nanos idle = 0;
+        QStringList reasons;
+        for (const Gap& gap : m_figures->bubbles.gaps) {
+            if (gap.next != id) continue;
+            idle += gap.end - gap.start;
+            reasons << QString::fromStdString(explainGap(timeline, gap));
+        }
+        m_selection->addRow(tr("Idle before"), durationText(idle, m_units), tr("Idle time of its rank directly before it."));
+        const auto& path = m_figures->criticalPath;
+        if (std::any_of(path.begin(), path.end(), [&](const CriticalLink& link) { return link.span == id; }))
+            m_selection->addRow(tr("Critical path"), tr("yes"), tr("The step would end earlier if this op were shorter."));
+        for (const QString& reason : reasons)
+            m_selection->addText(reason);
+    }
+}
+
+} // namespace stagewright

@@ -1,0 +1,89 @@
+// SidePanel: what one step of a run comes to: schedule, bubble ratio against 1F1B, by rank, idle by cause, memory,
+// communication, loss, and the selected op or range. Every figure has its definition as a tooltip. GUI thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <QScrollArea>
+
+#include "widgets/numbers.h"
+#include "widgets/panel/panel_parts.h"
+#include "widgets/panel/run_figures.h"
+#include "widgets/timeline/aggregation.h"
+
+class QVBoxLayout;
+
+namespace stagewright {
+
+// Definitions of the printed numbers, one sentence each; the same words as docs/numbers.md uses.
+namespace definition {
+QString bubbleRatio();
+QString makespan();
+QString idleOfRank();
+QString peakActivation();
+QString overlap();
+QString loss();
+} // namespace definition
+
+// A scroll area of sections over one another, as all panels at the right are.
+class SectionColumn : public QScrollArea {
+    Q_OBJECT
+public:
+    explicit SectionColumn(QWidget* parent = nullptr);
+    PanelSection* addSection(const QString& title);
+    void addWidget(QWidget* widget);
+    void finish(); // after the last section: stretch, no last rule
+    virtual void setTheme(const Theme& theme);
+    const Theme& theme() const { return *m_theme; }
+    QString plainText() const;
+
+private:
+    QVBoxLayout* m_layout;
+    std::vector<PanelSection*> m_sections;
+    const Theme* m_theme = &Theme::light();
+};
+
+class SidePanel : public SectionColumn {
+    Q_OBJECT
+public:
+    explicit SidePanel(QWidget* parent = nullptr);
+
+    void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunFigures> figures); // null: empty
+    void setSelection(SpanId span);           // noSpan: none
+    void setAggregation(const Aggregation& aggregation); // of a range; empty: back to the span
+    void setBudget(std::optional<Bytes> budget);
+    QString headline() const { return m_headline; } // "15.0 %"
+
+private:
+    void fillSchedule();
+    void fillBubble();
+    void fillCauses();
+    void fillMemory();
+    void fillCommunication();
+    void fillTraining();
+    void fillSelection();
+    void describeSpan(SpanId id);
+
+    std::shared_ptr<const Run> m_run;
+    std::shared_ptr<const RunFigures> m_figures;
+    std::optional<Bytes> m_budget;
+    SpanId m_selected = noSpan;
+    Aggregation m_aggregation;
+    Units m_units;
+    QString m_headline;
+    PanelSection* m_schedule;
+    PanelSection* m_bubble;
+    PanelSection* m_causes;
+    PanelSection* m_memory;
+    PanelSection* m_communication;
+    PanelSection* m_training;
+    PanelSection* m_selection;
+};
+
+// "Backward (input)": the kind in words, with the letter the zero-bubble papers use where it differs.
+QString kindTitle(OpKind kind);
+// "I3 on rank 2": an op as the panel names it.
+QString opOnRank(const Timeline& timeline, SpanId span);
+
+} // namespace stagewright

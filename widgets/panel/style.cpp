@@ -1,0 +1,159 @@
+#include "widgets/panel/style.h"
+
+#include <QLabel>
+#include <QStyle>
+#include <QVariant>
+
+namespace stagewright {
+namespace {
+
+// The sheet with @names for colours. Sizes are logical pixels.
+constexpr const char* sheet = R"(
+* { outline: none; }
+QMainWindow, QDialog { background: @window; }
+QWidget { color: @text; }
+QToolTip { background: @panel; color: @text; border: 1px solid @separator; padding: 5px 7px; }
+
+QMenuBar { background: @panel; border: none; border-bottom: 1px solid @separator; padding: 3px 6px; }
+QMenuBar::item { background: transparent; color: @secondary; padding: 5px 10px; border-radius: 5px; }
+QMenuBar::item:selected { background: @hover; color: @text; }
+QMenu { background: @panel; border: 1px solid @separator; padding: 5px; }
+QMenu::item { padding: 5px 26px 5px 22px; border-radius: 4px; }
+QMenu::item:selected { background: @tint; color: @text; }
+QMenu::item:disabled { color: @faint; }
+QMenu::separator { height: 1px; background: @separator; margin: 5px 8px; }
+QMenu::indicator { width: 12px; height: 12px; left: 6px; }
+
+QToolBar { background: @panel; border: none; border-bottom: 1px solid @separator; padding: 0px 12px; spacing: 6px; }
+QToolBar QToolButton, QPushButton { background: @panel; color: @text; border: 1px solid @border; border-radius: 6px;
+    padding: 5px 12px; font-weight: 500; min-height: 16px; }
+QToolBar QToolButton:hover, QPushButton:hover { background: @hover; }
+QToolBar QToolButton:pressed, QPushButton:pressed { background: @tint; }
+QToolBar QToolButton:checked, QPushButton:checked { background: @tint; color: @accentText; border-color: @accent; }
+QToolBar QToolButton:disabled, QPushButton:disabled { color: @faint; background: @panel; border-color: @separator; }
+QToolBar QToolButton:focus, QPushButton:focus { border-color: @accent; }
+QToolBar QToolButton#primary, QPushButton#primary { background: @accent; color: @onAccent; border-color: @accent; }
+QToolBar QToolButton#primary:hover, QPushButton#primary:hover { background: @accentHover; }
+QToolBar QToolButton#primary:disabled, QPushButton#primary:disabled { background: @groove; color: @faint; border-color: @groove; }
+QToolBar QToolButton::menu-indicator { image: none; }
+QToolBar QToolButton#qt_toolbar_ext_button { padding: 5px 4px; }
+QPushButton#flat { border-color: transparent; background: transparent; color: @accentText; padding: 4px 6px; }
+QPushButton#flat:hover { background: @hover; }
+QPushButton#flat:disabled { color: @faint; }
+
+QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit { background: @field; color: @text; border: 1px solid @border;
+    border-radius: 6px; padding: 4px 8px; selection-background-color: @accent; selection-color: @onAccent; min-height: 16px; }
+QLineEdit:focus, QSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus { border-color: @accent; }
+QLineEdit[fault="true"], QSpinBox[fault="true"], QComboBox[fault="true"], QListView[fault="true"] { border-color: @critical; }
+QLineEdit:disabled, QSpinBox:disabled, QComboBox:disabled { color: @faint; }
+QComboBox::drop-down { border: none; width: 20px; }
+QComboBox::down-arrow { image: url(@arrow); width: 9px; height: 9px; }
+QComboBox QAbstractItemView { background: @panel; border: 1px solid @separator; selection-background-color: @tint;
+    selection-color: @text; padding: 4px; }
+QSpinBox::up-button, QSpinBox::down-button { width: 0px; border: none; }
+QCheckBox { spacing: 7px; }
+
+QTreeView, QListView, QListWidget { background: @panel; border: none; }
+QListWidget#boxed { background: @field; border: 1px solid @border; border-radius: 6px; padding: 3px; }
+QListWidget#boxed::item { padding: 3px 4px; border-radius: 4px; }
+QListWidget#boxed::item:selected { background: @tint; color: @text; }
+QTreeView::item:selected { background: @tint; color: @text; }
+QScrollArea { border: none; background: @panel; }
+QWidget#panel, QWidget#panelBody { background: @panel; }
+QWidget#canvas { background: @canvas; }
+QFrame#rule { background: @separator; border: none; max-height: 1px; min-height: 1px; }
+QSplitter::handle { background: @separator; }
+QSplitter::handle:hover { background: @accent; }
+QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
+QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
+QScrollBar::handle { background: @border; border-radius: 3px; min-height: 28px; min-width: 28px; margin: 2px; }
+QScrollBar::handle:hover { background: @faint; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+
+QStatusBar { background: @panel; color: @secondary; border-top: 1px solid @separator; min-height: 22px; }
+QStatusBar::item { border: none; }
+QStatusBar QLabel { color: @secondary; padding: 0 6px; }
+QProgressBar { background: @groove; border: none; border-radius: 3px; max-height: 6px; min-height: 6px; }
+QProgressBar::chunk { background: @accent; border-radius: 3px; }
+
+QLabel[role="title"] { font-weight: 600; }
+QLabel[role="secondary"] { color: @secondary; }
+QLabel[role="faint"] { color: @faint; }
+QLabel[role="value"] { color: @text; }
+QLabel[role="strong"] { font-weight: 600; }
+QLabel[role="better"] { color: @better; font-weight: 600; }
+QLabel[role="worse"] { color: @worse; font-weight: 600; }
+QLabel[role="bigtitle"] { font-size: 22px; font-weight: 600; }
+QLabel[role="code"] { font-family: "DejaVu Sans Mono", monospace; font-size: 11px; color: @secondary; background: @field;
+    border: 1px solid @separator; border-radius: 6px; padding: 7px 9px; }
+QFrame#banner { background: @bannerFill; border: none; border-bottom: 1px solid @separator; }
+QFrame#banner[tone="error"] { background: @errorFill; border-left: 3px solid @critical; }
+QFrame#banner[tone="note"] { background: @tint; border-left: 3px solid @accent; }
+QFrame#banner[tone="edit"] { background: @tint; border-left: 3px solid @accent; }
+QFrame#card { background: @canvas; border: 1px solid @separator; border-radius: 8px; }
+)";
+
+QString hex(const QColor& color) { return color.name(QColor::HexRgb); }
+
+QColor mix(const QColor& a, const QColor& b, double share)
+{
+    return QColor::fromRgbF(static_cast<float>(a.redF() * (1 - share) + b.redF() * share),
+                            static_cast<float>(a.greenF() * (1 - share) + b.greenF() * share),
+                            static_cast<float>(a.blueF() * (1 - share) + b.blueF() * share));
+}
+
+} // namespace
+
+QString styleSheet(const Theme& t)
+{
+    const QList<std::pair<QString, QString>> values{
+        // longer names first: "@accentText" before "@accent"
+        {"@accentText", hex(t.dark ? t.accent.lighter(125) : t.accent)},
+        {"@accentHover", hex(mix(t.accent, t.dark ? QColor(Qt::white) : QColor(Qt::black), 0.12))},
+        {"@accent", hex(t.accent)},
+        {"@onAccent", hex(t.onAccent)},
+        {"@window", hex(t.window)},
+        {"@panel", hex(t.panel)},
+        {"@canvas", hex(t.canvas)},
+        {"@text", hex(t.text)},
+        {"@secondary", hex(t.secondary)},
+        {"@faint", hex(t.faint)},
+        {"@separator", hex(t.separator)},
+        {"@border", hex(mix(t.separator, t.faint, 0.25))},
+        {"@hover", hex(mix(t.panel, t.text, 0.05))},
+        {"@tint", hex(mix(t.panel, t.accent, t.dark ? 0.24 : 0.11))},
+        {"@field", hex(t.dark ? t.window : mix(t.panel, t.window, 0.6))},
+        {"@groove", hex(t.track)},
+        {"@critical", hex(t.critical)},
+        {"@errorFill", hex(mix(t.panel, t.critical, t.dark ? 0.18 : 0.08))},
+        {"@bannerFill", hex(mix(t.panel, t.accent, t.dark ? 0.16 : 0.07))},
+        {"@better", hex(t.better)},
+        {"@worse", hex(t.worse)},
+        {"@arrow", t.dark ? QStringLiteral(":/stagewright/icons/down_dark.svg") : QStringLiteral(":/stagewright/icons/down_light.svg")},
+    };
+    QString text = QString::fromLatin1(sheet);
+    for (const auto& [name, value] : values)
+        text.replace(name, value);
+    return text;
+}
+
+QLabel* makeLabel(const QString& text, const char* role, QWidget* parent, bool selectable)
+{
+    auto* label = new QLabel(text, parent);
+    label->setProperty("role", QString::fromLatin1(role));
+    label->setTextFormat(Qt::PlainText);
+    if (selectable) label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    return label;
+}
+
+void setRole(QLabel* label, const char* role)
+{
+    const QString value = QString::fromLatin1(role);
+    if (label->property("role").toString() == value) return;
+    label->setProperty("role", value);
+    label->style()->unpolish(label);
+    label->style()->polish(label);
+}
+
+} // namespace stagewright

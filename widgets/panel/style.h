@@ -1,0 +1,19 @@
+// The style sheet of the stock widgets (menus, tool buttons, fields, lists, scroll bars) in a theme's colours. Labels take
+// their look from the dynamic property "role": "title", "secondary", "faint", "value", "headline", "better", "worse".
+#pragma once
+
+#include <QString>
+
+#include "widgets/theme.h"
+
+class QLabel;
+class QWidget;
+
+namespace stagewright {
+
+QString styleSheet(const Theme& theme);
+// A label with a role; text may be selected by mouse where `selectable`.
+QLabel* makeLabel(const QString& text, const char* role, QWidget* parent = nullptr, bool selectable = false);
+void setRole(QLabel* label, const char* role);
+
+} // namespace stagewright

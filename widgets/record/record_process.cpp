@@ -1,0 +1,193 @@
+#include "widgets/record/record_process.h"
+
+#include <QCoreApplication>
+#include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QStandardPaths>
+
+namespace stagewright {
+namespace {
+
+constexpr int protocolVersion = 1;
+constexpr int patienceMs = 5000;
+
+} // namespace
+
+QString findStagewright()
+{
+    const QString given = qEnvironmentVariable("STAGEWRIGHT_PROGRAM");
+    if (!given.isEmpty()) return QFileInfo(given).isExecutable() ? given : QString();
+    const QString beside = QCoreApplication::applicationDirPath() + QStringLiteral("/stagewright");
+    if (QFileInfo(beside).isExecutable()) return beside;
+    return QStandardPaths::findExecutable(QStringLiteral("stagewright"));
+}
+
+RecordProcess::RecordProcess(QObject* parent) : QObject(parent)
+{
+    m_patience.setSingleShot(true);
+    connect(&m_patience, &QTimer::timeout, this, [this] {
+        if (m_process.state() == QProcess::NotRunning) return;
+        if (m_patience.interval() == patienceMs) {
+            m_process.terminate();
+            m_patience.start(patienceMs + 1); // a second, last patience
+        } else {
+            m_process.kill();
+        }
+    });
+    connect(&m_process, &QProcess::readyReadStandardError, this, &RecordProcess::readEvents);
+    connect(&m_process, &QProcess::readyReadStandardOutput, this,
+            [this] { m_result += m_process.readAllStandardOutput(); });
+    connect(&m_process, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
+        if (error != QProcess::FailedToStart) return;
+        m_error = tr("%1 could not be started: %2").arg(m_process.program(), m_process.errorString());
+        m_remedy = tr("build the program stagewright beside this one, or put it into PATH");
+        end(State::Failed);
+    });
+    connect(&m_process, &QProcess::finished, this, &RecordProcess::childEnded);
+}
+
+RecordProcess::~RecordProcess()
+{
+    m_process.disconnect(this);
+    if (m_process.state() == QProcess::NotRunning) return;
+    m_process.closeWriteChannel();
+    if (m_process.waitForFinished(2000)) return;
+    m_process.terminate();
+    if (!m_process.waitForFinished(2000)) {
+        m_process.kill();
+        m_process.waitForFinished(1000);
+    }
+}
+
+void RecordProcess::start(const QString& program, const RecordSettings& settings, const QString& output)
+{
+    if (running()) return;
+    m_settings = settings;
+    m_output = output;
+    m_pending.clear();
+    m_words.clear();
+    m_result.clear();
+    m_what.clear();
+    m_done = 0;
+    m_total = 0;
+    m_runs.clear();
+    m_schedules.clear();
+    m_finishedRuns.clear();
+    m_error.clear();
+    m_remedy.clear();
+    m_state = State::Starting;
+    m_process.setProgram(program);
+    m_process.setArguments(recordArguments(settings, output));
+    m_process.start(QIODevice::ReadWrite);
+}
+
+void RecordProcess::cancel()
+{
+    if (!running() || m_state == State::Cancelling) return;
+    m_state = State::Cancelling;
+    m_process.closeWriteChannel();
+    m_patience.start(patienceMs);
+    emit progressed();
+}
+
+void RecordProcess::readEvents()
+{
+    m_pending += m_process.readAllStandardError();
+    qsizetype from = 0;
+    for (qsizetype at = m_pending.indexOf('\n', from); at >= 0; at = m_pending.indexOf('\n', from)) {
+        readLine(m_pending.mid(from, at - from));
+        from = at + 1;
+    }
+    m_pending.remove(0, from);
+}
+
+void RecordProcess::readLine(const QByteArray& line)
+{
+    if (line.trimmed().isEmpty()) return;
+    const QJsonDocument document = QJsonDocument::fromJson(line);
+    if (!document.isObject()) {
+        if (m_words.size() < 4000) m_words += QString::fromUtf8(line) + QLatin1Char('\n');
+        return;
+    }
+    const QJsonObject event = document.object();
+    const QString kind = event.value(QLatin1String("event")).toString();
+    if (kind == QLatin1String("hello")) {
+        const int protocol = event.value(QLatin1String("protocol")).toInt();
+        if (protocol > protocolVersion) {
+            m_error = tr("stagewright speaks progress protocol %1, this window %2").arg(protocol).arg(protocolVersion);
+            m_remedy = tr("use the stagewright that was built with this window");
+            cancel();
+            return;
+        }
+        if (m_state == State::Starting) m_state = State::Running;
+    } else if (kind == QLatin1String("run")) {
+        StartedRun run;
+        run.id = event.value(QLatin1String("run")).toInteger();
+        run.schedule = event.value(QLatin1String("schedule")).toString();
+        run.file = event.value(QLatin1String("file")).toString();
+        run.clock = event.value(QLatin1String("clock")).toString();
+        m_runs.append(run);
+        emit runStarted(run.id);
+    } else if (kind == QLatin1String("progress")) {
+        m_what = event.value(QLatin1String("what")).toString();
+        m_done = event.value(QLatin1String("done")).toInt();
+        m_total = event.value(QLatin1String("total")).toInt();
+        const QString schedule = event.value(QLatin1String("schedule")).toString();
+        if (!schedule.isEmpty() && event.value(QLatin1String("loss")).isDouble()) {
+            auto found = std::find_if(m_schedules.begin(), m_schedules.end(),
+                                      [&](const ScheduleProgress& one) { return one.schedule == schedule; });
+            if (found == m_schedules.end()) found = m_schedules.insert(m_schedules.end(), {schedule, {}, {}});
+            found->losses.append(event.value(QLatin1String("loss")).toDouble());
+            found->times.append(event.value(QLatin1String("step_time_ns")).toInteger());
+        }
+    } else if (kind == QLatin1String("done")) {
+        for (const QJsonValue& id : event.value(QLatin1String("runs")).toArray())
+            m_finishedRuns.append(id.toInteger());
+        const QString file = event.value(QLatin1String("file")).toString();
+        if (!file.isEmpty()) m_output = file;
+    } else if (kind == QLatin1String("error")) {
+        m_error = event.value(QLatin1String("message")).toString();
+        m_remedy = event.value(QLatin1String("remedy")).toString();
+    }
+    emit progressed();
+}
+
+void RecordProcess::childEnded(int code, QProcess::ExitStatus status)
+{
+    readEvents();
+    if (!m_pending.isEmpty()) {
+        readLine(m_pending);
+        m_pending.clear();
+    }
+    m_result += m_process.readAllStandardOutput();
+    if (status == QProcess::NormalExit && code == 0 && m_error.isEmpty()) {
+        end(State::Finished);
+        return;
+    }
+    if (m_state == State::Cancelling && m_error.isEmpty()) {
+        end(State::Cancelled);
+        return;
+    }
+    if (m_state == State::Cancelling && code == 130) {
+        m_error.clear();
+        end(State::Cancelled);
+        return;
+    }
+    if (m_error.isEmpty()) {
+        m_error = status == QProcess::CrashExit ? tr("stagewright record ended abnormally")
+                                                : tr("stagewright record ended with exit code %1").arg(code);
+        if (!m_words.trimmed().isEmpty()) m_error += QStringLiteral(": ") + m_words.trimmed();
+    }
+    end(State::Failed);
+}
+
+void RecordProcess::end(State state)
+{
+    m_patience.stop();
+    m_state = state;
+    emit finished();
+}
+
+} // namespace stagewright

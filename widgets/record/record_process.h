@@ -1,0 +1,86 @@
+// RecordProcess: `stagewright record` as a child process, read through its progress protocol (JSON lines on standard
+// error, result on standard output; end of standard input cancels). Events it does not know are ignored. GUI thread only.
+#pragma once
+
+#include <QByteArray>
+#include <QList>
+#include <QObject>
+#include <QProcess>
+#include <QString>
+#include <QTimer>
+
+#include "widgets/record/record_settings.h"
+
+namespace stagewright {
+
+// "stagewright" beside this program, else in PATH; empty where it is in neither. STAGEWRIGHT_PROGRAM overrides both.
+QString findStagewright();
+
+class RecordProcess : public QObject {
+    Q_OBJECT
+public:
+    enum class State { Idle, Starting, Running, Cancelling, Finished, Failed, Cancelled };
+
+    struct StartedRun {
+        qint64 id = 0;
+        QString schedule;
+        QString file;
+        QString clock;
+    };
+    struct ScheduleProgress {
+        QString schedule;
+        QList<double> losses;  // one per step told
+        QList<qint64> times;   // ns
+    };
+
+    explicit RecordProcess(QObject* parent = nullptr);
+    ~RecordProcess() override; // ends a child that still runs
+
+    void start(const QString& program, const RecordSettings& settings, const QString& output);
+    void cancel(); // closes its standard input; terminates it after 5 s, kills it after 10
+
+    State state() const { return m_state; }
+    bool running() const { return m_state == State::Starting || m_state == State::Running || m_state == State::Cancelling; }
+    const QString& outputFile() const { return m_output; }
+    const RecordSettings& settings() const { return m_settings; }
+    int done() const { return m_done; }
+    int total() const { return m_total; } // 0: not known yet
+    const QString& what() const { return m_what; }
+    const QList<StartedRun>& runs() const { return m_runs; }
+    const QList<ScheduleProgress>& schedules() const { return m_schedules; }
+    const QList<qint64>& finishedRuns() const { return m_finishedRuns; }
+    const QByteArray& result() const { return m_result; } // the JSON object of --json
+    // The child's own words; its standard error where it said nothing of the protocol.
+    const QString& errorMessage() const { return m_error; }
+    const QString& errorRemedy() const { return m_remedy; }
+
+signals:
+    void progressed();
+    void runStarted(qint64 id);
+    void finished(); // Finished, Failed or Cancelled; state() tells
+
+private:
+    void readEvents();
+    void readLine(const QByteArray& line);
+    void end(State state);
+    void childEnded(int code, QProcess::ExitStatus status);
+
+    QProcess m_process;
+    QTimer m_patience;
+    State m_state = State::Idle;
+    RecordSettings m_settings;
+    QString m_output;
+    QByteArray m_pending;
+    QString m_words; // lines that are no events
+    QByteArray m_result;
+    QString m_what;
+    int m_done = 0;
+    int m_total = 0;
+    QList<StartedRun> m_runs;
+    QList<ScheduleProgress> m_schedules;
+    QList<qint64> m_finishedRuns;
+    QString m_error;
+    QString m_remedy;
+};
+
+} // namespace stagewright

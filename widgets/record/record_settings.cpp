@@ -1,0 +1,200 @@
+#include "widgets/record/record_settings.h"
+
+#include <QCoreApplication>
+#include <QFileInfo>
+#include <QLocale>
+#include <QRegularExpression>
+
+#include "schedules/registry.h"
+
+namespace stagewright {
+namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("RecordSettings", text); }
+
+QString modelText(const RecordSettings& s)
+{
+    return QStringLiteral("layers=%1,hidden=%2,heads=%3,seq=%4").arg(s.layers).arg(s.hidden).arg(s.heads).arg(s.sequence);
+}
+
+QStringList commonArguments(const RecordSettings& s, const QString& output)
+{
+    QStringList args{QStringLiteral("record"), QStringLiteral("--schedule"),
+                     s.scheduleFile.isEmpty() ? s.schedules.join(QLatin1Char(',')) : s.scheduleFile};
+    auto add = [&](const char* name, const QString& value) { args << QLatin1String(name) << value; };
+    if (s.scheduleFile.isEmpty()) {
+        add("--ranks", QString::number(s.ranks));
+        add("--microbatches", QString::number(s.microbatches));
+        if (s.chunks > 0) add("--chunks", QString::number(s.chunks));
+    }
+    add("--model", modelText(s));
+    add("--microbatch-size", QString::number(s.microbatchSize));
+    add("--steps", QString::number(s.steps));
+    add("--warmup", QString::number(s.warmup));
+    if (!s.clock.isEmpty()) add("--clock", s.clock);
+    if (!s.link.isEmpty()) add("--link", s.link);
+    if (!s.optimizer.isEmpty()) add("--optimizer", s.optimizer);
+    add("--seed", QString::number(s.seed));
+    if (!s.dataFile.isEmpty()) add("--data", s.dataFile);
+    add("-o", output);
+    return args;
+}
+
+QString quoted(const QString& argument)
+{
+    static const QRegularExpression plain(QStringLiteral("^[A-Za-z0-9_./,=:+-]+$"));
+    if (plain.match(argument).hasMatch()) return argument;
+    QString inner = argument;
+    inner.replace(QLatin1Char('\''), QLatin1String("'\\''"));
+    return QLatin1Char('\'') + inner + QLatin1Char('\'');
+}
+
+std::optional<SettingsFault> fault(const char* field, const QString& message)
+{
+    return SettingsFault{QString::fromLatin1(field), message};
+}
+
+std::optional<SettingsFault> scheduleFault(const RecordSettings& s)
+{
+    if (!s.scheduleFile.isEmpty()) {
+        if (!QFileInfo(s.scheduleFile).isReadable())
+            return fault("scheduleFile", tr("%1 can't be read; choose a schedule CSV").arg(s.scheduleFile));
+        return std::nullopt;
+    }
+    if (s.schedules.isEmpty()) return fault("schedules", tr("choose at least one schedule"));
+    for (const QString& name : s.schedules) {
+        auto made = makeSchedule(name.toStdString(), Shape{s.ranks, s.microbatches, s.chunks});
+        if (!made) {
+            QString text = QString::fromStdString(made.error().message);
+            if (!made.error().remedy.empty()) text += QLatin1String("; ") + QString::fromStdString(made.error().remedy);
+            return fault("schedules", text);
+        }
+        if (made->stages > s.layers)
+            return fault("layers", tr("%1 has %2 stages but the model only %3 layers; use at least %2 layers")
+                                       .arg(name).arg(made->stages).arg(s.layers));
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+std::optional<SettingsFault> firstFault(const RecordSettings& s)
+{
+    if (s.ranks < 1) return fault("ranks", tr("at least one rank is needed, not %1").arg(s.ranks));
+    if (s.microbatches < 1)
+        return fault("microbatches", tr("at least one microbatch is needed, not %1").arg(s.microbatches));
+    if (s.steps < 1) return fault("steps", tr("at least one measured step is needed, not %1").arg(s.steps));
+    if (s.warmup < 0) return fault("warmup", tr("warm-up steps can't be negative"));
+    if (s.heads < 1 || s.hidden % s.heads != 0)
+        return fault("heads", tr("hidden %1 is not a multiple of %2 heads; %3 would be")
+                                  .arg(s.hidden).arg(s.heads)
+                                  .arg(s.heads < 1 ? s.hidden : (s.hidden / s.heads + 1) * s.heads));
+    if (s.sequence < 2) return fault("sequence", tr("a sequence needs at least 2 tokens, not %1").arg(s.sequence));
+    if (auto found = scheduleFault(s)) return found;
+    if (!s.dataFile.isEmpty()) {
+        const QFileInfo info(s.dataFile);
+        if (!info.isReadable() || !info.isFile())
+            return fault("dataFile", tr("%1 can't be read; choose a text file").arg(s.dataFile));
+        if (info.size() < 1024)
+            return fault("dataFile", tr("%1 holds %2 bytes; at least 1,024 are needed").arg(s.dataFile).arg(info.size()));
+    }
+    return std::nullopt;
+}
+
+QStringList recordArguments(const RecordSettings& settings, const QString& output)
+{
+    return commonArguments(settings, output) << QStringLiteral("--progress") << QStringLiteral("jsonl")
+                                             << QStringLiteral("--stdin-control") << QStringLiteral("--json");
+}
+
+QString commandLine(const RecordSettings& settings, const QString& output)
+{
+    QStringList words{QStringLiteral("stagewright")};
+    for (const QString& argument : commonArguments(settings, output))
+        words << quoted(argument);
+    return words.join(QLatin1Char(' '));
+}
+
+QString inWords(const RecordSettings& s)
+{
+    QStringList names;
+    if (s.scheduleFile.isEmpty()) {
+        for (const QString& name : s.schedules) {
+            auto info = findSchedule(name.toStdString());
+            const auto title = info ? QString::fromUtf8((*info)->title.data(), static_cast<int>((*info)->title.size())) : name;
+            names << title.section(QLatin1String(" ("), 0, 0);
+        }
+    } else {
+        names << QFileInfo(s.scheduleFile).fileName();
+    }
+    const QLocale locale = QLocale::c();
+    // Weights of the blocks and the two embeddings; what the run itself counts is exact.
+    const double parameters = 12.0 * s.layers * s.hidden * s.hidden + 2.0 * 256 * s.hidden + double(s.sequence) * s.hidden;
+    QString text = s.scheduleFile.isEmpty()
+                       ? tr("Trains %1 on %2 ranks × %3 microbatches.").arg(names.join(QLatin1String(", "))).arg(s.ranks).arg(s.microbatches)
+                       : tr("Trains the schedule in %1.").arg(names.join(QLatin1String(", ")));
+    text += QLatin1Char(' ');
+    text += tr("Model: %1 layers, hidden %2, %3 heads, %4 tokens, about %5 million weights.")
+                .arg(s.layers).arg(s.hidden).arg(s.heads).arg(s.sequence)
+                .arg(locale.toString(parameters / 1e6, 'f', parameters < 1e7 ? 2 : 0));
+    text += QLatin1Char(' ');
+    text += tr("%1 warm-up and %2 measured steps for each schedule, same seed and data, steps taken in turn.").arg(s.warmup).arg(s.steps);
+    return text;
+}
+
+RecordSettings settingsOf(const Run& run)
+{
+    RecordSettings s;
+    s.schedules = {QString::fromStdString(run.info.scheduleName)};
+    s.ranks = run.info.ranks;
+    s.microbatches = run.info.microbatches;
+    s.chunks = run.info.ranks > 0 ? run.info.stages / run.info.ranks : 0;
+    s.warmup = run.info.warmupSteps;
+    s.steps = std::max(1, run.info.steps - run.info.warmupSteps);
+    if (run.info.clock == "wall" || run.info.clock == "virtual") s.clock = QString::fromStdString(run.info.clock);
+    for (const auto& [rawKey, rawValue] : run.configuration) {
+        QString key = QString::fromStdString(rawKey).toLower();
+        key.replace(QLatin1Char('-'), QLatin1Char('_'));
+        const QString value = QString::fromStdString(rawValue);
+        auto number = [&](int& target) {
+            bool ok = false;
+            const int parsed = value.toInt(&ok);
+            if (ok) target = parsed;
+        };
+        if (key == QLatin1String("model")) {
+            for (const QString& part : value.split(QLatin1Char(','))) {
+                const QString name = part.section(QLatin1Char('='), 0, 0).trimmed();
+                bool ok = false;
+                const int parsed = part.section(QLatin1Char('='), 1).trimmed().toInt(&ok);
+                if (!ok) continue;
+                if (name == QLatin1String("layers")) s.layers = parsed;
+                if (name == QLatin1String("hidden")) s.hidden = parsed;
+                if (name == QLatin1String("heads")) s.heads = parsed;
+                if (name == QLatin1String("seq") || name == QLatin1String("sequence")) s.sequence = parsed;
+            }
+        } else if (key == QLatin1String("layers") || key == QLatin1String("model.layers")) {
+            number(s.layers);
+        } else if (key == QLatin1String("hidden") || key == QLatin1String("model.hidden")) {
+            number(s.hidden);
+        } else if (key == QLatin1String("heads") || key == QLatin1String("model.heads")) {
+            number(s.heads);
+        } else if (key == QLatin1String("sequence") || key == QLatin1String("seq") || key == QLatin1String("model.seq")) {
+            number(s.sequence);
+        } else if (key == QLatin1String("microbatch_size")) {
+            number(s.microbatchSize);
+        } else if (key == QLatin1String("seed")) {
+            bool ok = false;
+            const quint64 parsed = value.toULongLong(&ok);
+            if (ok) s.seed = parsed;
+        } else if (key == QLatin1String("data_file")) {
+            if (QFileInfo(value).isFile()) s.dataFile = value;
+        } else if (key == QLatin1String("data")) {
+            if (QFileInfo(value).isAbsolute() && QFileInfo(value).isFile()) s.dataFile = value;
+        } else if (key == QLatin1String("link")) {
+            if (value != QLatin1String("none") && value != QLatin1String("0")) s.link = value;
+        }
+    }
+    return s;
+}
+
+} // namespace stagewright

@@ -1,0 +1,52 @@
+// RecordSettings: what the record dialog asks for, checked, and as arguments of `stagewright record`.
+#pragma once
+
+#include <QString>
+#include <QStringList>
+#include <optional>
+
+#include "traces/run.h"
+
+namespace stagewright {
+
+struct RecordSettings {
+    QStringList schedules{QStringLiteral("1f1b"), QStringLiteral("zb-h1")}; // library names, or one CSV file
+    QString scheduleFile;                                                    // not empty: record this CSV instead
+    int ranks = 4;
+    int microbatches = 8;
+    int chunks = 0; // 0: the schedule's own
+    int layers = 8;
+    int hidden = 128;
+    int heads = 4;
+    int sequence = 128;
+    int microbatchSize = 4;
+    int steps = 8;
+    int warmup = 1;
+    QString clock; // "", "wall", "virtual"; empty: chosen at the start
+    QString link;  // "LATENCY[,BANDWIDTH]" as --link takes it; empty: none
+    QString optimizer; // empty: the default
+    quint64 seed = 1;
+    QString dataFile; // empty: the built-in text
+
+    bool operator==(const RecordSettings&) const = default;
+};
+
+struct SettingsFault {
+    QString field;   // member name, so that a form can point at it
+    QString message; // with the remedy
+};
+
+// The first thing that can't be recorded, or nothing. Asks the library for each schedule's constraints.
+std::optional<SettingsFault> firstFault(const RecordSettings& settings);
+
+// Arguments after the program name, writing to `output`, with machine-readable progress and standard-input control.
+QStringList recordArguments(const RecordSettings& settings, const QString& output);
+// The same as a line to paste into a terminal (without the progress options).
+QString commandLine(const RecordSettings& settings, const QString& output);
+// In words: "Trains 1F1B and ZB-H1 on 4 ranks × 8 microbatches, a model of …, 1 warm-up and 8 measured steps each".
+QString inWords(const RecordSettings& settings);
+
+// What a run was recorded with, for running an edited schedule the same way; unknown keys leave the defaults.
+RecordSettings settingsOf(const Run& run);
+
+} // namespace stagewright

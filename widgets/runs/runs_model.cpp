@@ -1,0 +1,306 @@
+#include "widgets/runs/runs_model.h"
+
+#include <QFileInfo>
+
+#include "schedules/registry.h"
+
+namespace stagewright {
+
+QString clockText(const std::string& clock)
+{
+    if (clock == "virtual") return RunsModel::tr("virtual clock");
+    if (clock == "wall") return RunsModel::tr("wall clock");
+    if (clock == "model") return RunsModel::tr("model");
+    return QString::fromStdString(clock);
+}
+
+QString provenanceText(const RunInfo& info)
+{
+    if (info.clock == "virtual") return RunsModel::tr("virtual clock: projected for %1 devices").arg(info.ranks);
+    if (info.clock == "wall") return RunsModel::tr("wall clock: measured on %1 ranks").arg(info.ranks);
+    if (info.provenance == Provenance::Simulated) return RunsModel::tr("simulated with a cost model");
+    const auto origin = toText(info.provenance);
+    const QString words = QString::fromUtf8(origin.data(), static_cast<qsizetype>(origin.size()));
+    return info.clock.empty() ? words : RunsModel::tr("%1, clock %2").arg(words, QString::fromStdString(info.clock));
+}
+
+QString stateText(RunState state)
+{
+    switch (state) {
+    case RunState::Recording: return RunsModel::tr("recording");
+    case RunState::Complete: return RunsModel::tr("complete");
+    case RunState::Interrupted: return RunsModel::tr("interrupted");
+    }
+    return {};
+}
+
+QString scheduleTitle(const std::string& name)
+{
+    auto found = findSchedule(name);
+    if (!found) return QString::fromStdString(name);
+    const QString title = QString::fromUtf8((*found)->title.data(), static_cast<qsizetype>((*found)->title.size()));
+    return title.section(QLatin1String(" ("), 0, 0);
+}
+
+int RunsModel::columnCount(const QModelIndex&) const { return ColumnCount; }
+
+int RunsModel::rowCount(const QModelIndex& parent) const
+{
+    if (!parent.isValid()) return static_cast<int>(m_files.size());
+    if (parent.internalPointer() != nullptr || parent.column() != 0) return 0;
+    return static_cast<int>(m_files[static_cast<std::size_t>(parent.row())]->runs.size());
+}
+
+QModelIndex RunsModel::index(int row, int column, const QModelIndex& parent) const
+{
+    if (row < 0 || column < 0 || column >= ColumnCount || row >= rowCount(parent)) return {};
+    if (!parent.isValid()) return createIndex(row, column, nullptr);
+    return createIndex(row, column, m_files[static_cast<std::size_t>(parent.row())].get());
+}
+
+QModelIndex RunsModel::parent(const QModelIndex& child) const
+{
+    if (!child.isValid() || child.internalPointer() == nullptr) return {};
+    const auto* file = static_cast<const File*>(child.internalPointer());
+    for (std::size_t row = 0; row < m_files.size(); ++row)
+        if (m_files[row].get() == file) return createIndex(static_cast<int>(row), 0, nullptr);
+    return {};
+}
+
+Qt::ItemFlags RunsModel::flags(const QModelIndex& index) const
+{
+    if (!index.isValid()) return Qt::NoItemFlags;
+    return index.internalPointer() == nullptr ? Qt::ItemIsEnabled
+                                              : Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemNeverHasChildren;
+}
+
+QVariant RunsModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+    switch (section) {
+    case Name: return tr("Name");
+    case State: return tr("State");
+    case Schedule: return tr("Schedule");
+    case Clock: return tr("Clock");
+    case Time: return tr("Time");
+    case Bubble: return tr("Bubble");
+    default: return {};
+    }
+}
+
+QVariant RunsModel::data(const QModelIndex& index, int role) const
+{
+    if (!index.isValid()) return {};
+    if (index.internalPointer() == nullptr)
+        return fileData(*m_files[static_cast<std::size_t>(index.row())], index.column(), role);
+    const auto* file = static_cast<const File*>(index.internalPointer());
+    return runData(*file, file->runs[static_cast<std::size_t>(index.row())], index.column(), role);
+}
+
+QVariant RunsModel::fileData(const File& file, int column, int role) const
+{
+    const bool simulated = file.path.startsWith(QLatin1String("sim:"));
+    switch (role) {
+    case Qt::DisplayRole:
+        if (column == Name) return simulated ? file.path.mid(4) : QFileInfo(file.path).fileName();
+        if (column == State && file.state == FileState::Reading) return tr("reading…");
+        if (column == State && file.state == FileState::Failed) return tr("unreadable");
+        return {};
+    case Qt::ToolTipRole:
+        if (file.state == FileState::Failed) return file.error;
+        return simulated ? tr("Simulated; not in a file yet. Save keeps it.") : file.path;
+    case DetailRole:
+        if (file.state == FileState::Reading) return tr("reading…");
+        if (file.state == FileState::Failed) return tr("unreadable");
+        return tr("%n run(s)", nullptr, static_cast<int>(file.runs.size()));
+    case RefFileRole: return file.path;
+    case IsFileRole: return true;
+    case ErrorRole: return file.error;
+    default: return {};
+    }
+}
+
+QVariant RunsModel::runData(const File& file, const Item& item, int column, int role) const
+{
+    const RunInfo& info = item.info;
+    const RunRef ref{file.path, info.id};
+    switch (role) {
+    case Qt::DisplayRole:
+        switch (column) {
+        case Name: return QString::fromStdString(info.name.empty() ? info.scheduleName : info.name);
+        case State: return stateText(info.state);
+        case Schedule: return scheduleTitle(info.scheduleName);
+        case Clock: return clockText(info.clock);
+        case Time: return item.summary ? durationText(item.summary->makespan, item.summary->units) : QStringLiteral("…");
+        case Bubble: return item.summary ? percentText(item.summary->bubbleFraction) : QStringLiteral("…");
+        default: return {};
+        }
+    case Qt::TextAlignmentRole:
+        return column == Time || column == Bubble ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant();
+    case Qt::ToolTipRole: {
+        QString text = tr("%1, run %2: %3 ranks, %4 stages, %5 microbatches\n%6 steps, %7 of them warm-up, %8 spans\n%9")
+                           .arg(QString::fromStdString(info.name)).arg(info.id).arg(info.ranks).arg(info.stages)
+                           .arg(info.microbatches).arg(info.steps).arg(info.warmupSteps).arg(info.spanCount)
+                           .arg(provenanceText(info));
+        if (!info.note.empty()) text += QLatin1Char('\n') + QString::fromStdString(info.note);
+        return text;
+    }
+    case DetailRole: {
+        QString text = tr("%1 × %2 · %3").arg(info.ranks).arg(info.microbatches).arg(clockText(info.clock));
+        if (info.state != RunState::Complete) text += QStringLiteral(" · ") + stateText(info.state);
+        return text;
+    }
+    case FigureRole:
+        return item.summary ? durationText(item.summary->makespan, item.summary->units) + QLatin1Char('\n') +
+                                  percentText(item.summary->bubbleFraction)
+                            : QString();
+    case MarkRole:
+        if (ref == m_a) return QStringLiteral("A");
+        if (ref == m_b) return QStringLiteral("B");
+        return {};
+    case RefFileRole: return file.path;
+    case RefIdRole: return ref.id;
+    case IsFileRole: return false;
+    default: return {};
+    }
+}
+
+int RunsModel::fileRow(const QString& path) const
+{
+    for (std::size_t row = 0; row < m_files.size(); ++row)
+        if (m_files[row]->path == path) return static_cast<int>(row);
+    return -1;
+}
+
+void RunsModel::addFile(const QString& path, FileState state)
+{
+    const int row = fileRow(path);
+    if (row >= 0) {
+        m_files[static_cast<std::size_t>(row)]->state = state;
+        emit dataChanged(index(row, 0), index(row, ColumnCount - 1));
+        return;
+    }
+    const int at = static_cast<int>(m_files.size());
+    beginInsertRows({}, at, at);
+    m_files.push_back(std::make_unique<File>());
+    m_files.back()->path = path;
+    m_files.back()->state = state;
+    endInsertRows();
+}
+
+void RunsModel::setRuns(const QString& path, std::vector<RunInfo> runs)
+{
+    addFile(path, FileState::Ready);
+    const int row = fileRow(path);
+    File& file = *m_files[static_cast<std::size_t>(row)];
+    const QModelIndex parent = index(row, 0);
+    file.error.clear();
+    // The runs that are gone leave, the others are updated in place, new ones come at the end: a view keeps its selection.
+    for (std::size_t i = file.runs.size(); i-- > 0;) {
+        const auto id = file.runs[i].info.id;
+        if (std::any_of(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == id; })) continue;
+        beginRemoveRows(parent, static_cast<int>(i), static_cast<int>(i));
+        file.runs.erase(file.runs.begin() + static_cast<std::ptrdiff_t>(i));
+        endRemoveRows();
+    }
+    for (RunInfo& info : runs) {
+        const auto found = std::find_if(file.runs.begin(), file.runs.end(), [&](const Item& item) { return item.info.id == info.id; });
+        if (found != file.runs.end()) {
+            found->info = std::move(info);
+            const int at = static_cast<int>(found - file.runs.begin());
+            emit dataChanged(index(at, 0, parent), index(at, ColumnCount - 1, parent));
+            continue;
+        }
+        const int at = static_cast<int>(file.runs.size());
+        beginInsertRows(parent, at, at);
+        file.runs.push_back({std::move(info), std::nullopt});
+        endInsertRows();
+    }
+    emit dataChanged(index(row, 0), index(row, ColumnCount - 1));
+}
+
+void RunsModel::setFailed(const QString& path, const QString& message)
+{
+    addFile(path, FileState::Failed);
+    const int row = fileRow(path);
+    m_files[static_cast<std::size_t>(row)]->error = message;
+    emit dataChanged(index(row, 0), index(row, ColumnCount - 1));
+}
+
+void RunsModel::removeFile(const QString& path)
+{
+    const int row = fileRow(path);
+    if (row < 0) return;
+    beginRemoveRows({}, row, row);
+    m_files.erase(m_files.begin() + row);
+    endRemoveRows();
+}
+
+void RunsModel::setSummary(const RunRef& ref, const RunSummary& summary)
+{
+    const QModelIndex at = indexOf(ref);
+    if (!at.isValid()) return;
+    auto* file = m_files[static_cast<std::size_t>(at.parent().row())].get();
+    file->runs[static_cast<std::size_t>(at.row())].summary = summary;
+    emit dataChanged(at, at.siblingAtColumn(ColumnCount - 1));
+}
+
+void RunsModel::setMarks(const RunRef& a, const RunRef& b)
+{
+    const std::array<RunRef, 4> touched{m_a, m_b, a, b};
+    m_a = a;
+    m_b = b;
+    for (const RunRef& ref : touched) {
+        const QModelIndex at = indexOf(ref);
+        if (at.isValid()) emit dataChanged(at, at.siblingAtColumn(ColumnCount - 1), {MarkRole});
+    }
+}
+
+QStringList RunsModel::files() const
+{
+    QStringList paths;
+    for (const auto& file : m_files)
+        paths << file->path;
+    return paths;
+}
+
+const RunInfo* RunsModel::info(const RunRef& ref) const
+{
+    const QModelIndex at = indexOf(ref);
+    if (!at.isValid()) return nullptr;
+    return &m_files[static_cast<std::size_t>(at.parent().row())]->runs[static_cast<std::size_t>(at.row())].info;
+}
+
+std::vector<RunRef> RunsModel::refs() const
+{
+    std::vector<RunRef> refs;
+    for (const auto& file : m_files)
+        for (const Item& item : file->runs)
+            refs.push_back({file->path, item.info.id});
+    return refs;
+}
+
+RunRef RunsModel::refAt(const QModelIndex& index) const
+{
+    if (!index.isValid() || index.internalPointer() == nullptr) return {};
+    const auto* file = static_cast<const File*>(index.internalPointer());
+    return {file->path, file->runs[static_cast<std::size_t>(index.row())].info.id};
+}
+
+QModelIndex RunsModel::indexOf(const RunRef& ref) const
+{
+    const int row = ref.valid() ? fileRow(ref.file) : -1;
+    if (row < 0) return {};
+    const auto& runs = m_files[static_cast<std::size_t>(row)]->runs;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        if (runs[i].info.id == ref.id) return index(static_cast<int>(i), 0, index(row, 0));
+    return {};
+}
+
+QModelIndex RunsModel::indexOfFile(const QString& path) const
+{
+    const int row = fileRow(path);
+    return row < 0 ? QModelIndex() : index(row, 0);
+}
+
+} // namespace stagewright
