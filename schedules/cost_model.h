@@ -56,7 +56,8 @@ public:
         double latency = 0; // per cross-rank edge
         double freedAtInput = 0; // fraction of an activation that I frees, 0 … 1
     };
-    static CostModel uniform(const Schedule& schedule, const UnitCosts& costs = {});
+    static CostModel uniform(const Schedule& schedule, const UnitCosts& costs);
+    static CostModel uniform(const Schedule& schedule) { return uniform(schedule, UnitCosts()); }
 
     CostModel() = default;
     CostModel(int stages, CostSource source);
