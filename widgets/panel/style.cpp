@@ -4,6 +4,9 @@
 #include <QStyle>
 #include <QVariant>
 
+// Outside any namespace, as Q_INIT_RESOURCE demands.
+static void initPanelResources() { Q_INIT_RESOURCE(stagewright_panel); }
+
 namespace stagewright {
 namespace {
 
@@ -107,6 +110,7 @@ QColor mix(const QColor& a, const QColor& b, double share)
 
 QString styleSheet(const Theme& t)
 {
+    initPanelResources();
     const QList<std::pair<QString, QString>> values{
         // longer names first: "@accentText" before "@accent"
         {"@accentText", hex(t.dark ? t.accent.lighter(125) : t.accent)},
