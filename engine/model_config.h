@@ -19,6 +19,9 @@ struct ModelConfig {
     bool operator==(const ModelConfig&) const = default;
 };
 
+// Usage error where a value is out of range or heads do not divide hidden.
+Result<void> checkModelConfig(const ModelConfig& model);
+
 // "layers=8,hidden=256,heads=4,seq=128"; unknown or unusable values are Usage errors naming the key and the remedy.
 Result<ModelConfig> parseModelConfig(const std::string& text, ModelConfig defaults = {});
 std::string toText(const ModelConfig& model);

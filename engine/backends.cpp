@@ -1,0 +1,26 @@
+#include "engine/backends.h"
+
+namespace stagewright {
+
+std::vector<std::string_view> backendNames()
+{
+    return {
+#define STAGEWRIGHT_BACKEND(name) #name,
+#include "engine/backends.def"
+#undef STAGEWRIGHT_BACKEND
+    };
+}
+
+Result<std::unique_ptr<Backend>> makeBackend(std::string_view wanted)
+{
+#define STAGEWRIGHT_BACKEND(name)                                                                                        \
+    if (wanted == #name) return backends::name();
+#include "engine/backends.def"
+#undef STAGEWRIGHT_BACKEND
+    std::string known;
+    for (const std::string_view name : backendNames())
+        known.append(known.empty() ? "" : ", ").append(name);
+    return fail(ErrorCode::Usage, "unknown backend '" + std::string(wanted) + "'", "use one of: " + known);
+}
+
+} // namespace stagewright

@@ -1,0 +1,85 @@
+#include <fstream>
+#include <limits>
+#include <new>
+#include <thread>
+
+#include "engine/backend.h"
+#include "engine/backends.h"
+#include "engine/cpu/blas.h"
+#include "engine/cpu/kernels.h"
+#include "engine/cpu/stage_model.h"
+
+namespace stagewright {
+
+namespace {
+
+std::string processorName()
+{
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with("model name"))
+            if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+    return "processor";
+}
+
+class CpuBackend final : public Backend {
+public:
+    CpuBackend() { cpu::useOneBlasThread(); }
+
+    std::string_view name() const override { return "cpu"; }
+
+    std::vector<DeviceInfo> devices() const override
+    {
+        const unsigned cores = std::thread::hardware_concurrency();
+        DeviceInfo device;
+        device.backend = "cpu";
+        device.name = processorName() + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
+        device.usable = true;
+        device.details = environment();
+        return {device};
+    }
+
+    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
+                                                  std::uint64_t seed, const OptimizerConfig& optimizer,
+                                                  Allocator& allocator) override
+    {
+        if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(usable.error());
+        if (microbatchSize < 1)
+            return fail(ErrorCode::Usage, "microbatch size " + std::to_string(microbatchSize) + ", at least 1 needed");
+        // BLAS counts rows and columns with int.
+        const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
+        if (widest > std::numeric_limits<int>::max())
+            return fail(ErrorCode::Usage,
+                        "an activation of " + std::to_string(widest) + " floats; at most " +
+                            std::to_string(std::numeric_limits<int>::max()) + " are possible",
+                        "use a smaller microbatch or a shorter sequence");
+        try {
+            return std::make_unique<cpu::CpuStage>(model, slice, microbatchSize, seed, optimizer, allocator);
+        } catch (const std::bad_alloc&) {
+            return fail(ErrorCode::Unavailable,
+                        "stage " + std::to_string(slice.stage) + ": no memory left for the weights of " +
+                            std::to_string(slice.layerCount) + " layers with hidden=" + std::to_string(model.hidden),
+                        "use a smaller model");
+        }
+    }
+
+    std::vector<std::pair<std::string, std::string>> environment() const override
+    {
+        std::vector<std::pair<std::string, std::string>> facts;
+        facts.emplace_back("cpu", processorName());
+        facts.emplace_back("cores", std::to_string(std::thread::hardware_concurrency()));
+        facts.emplace_back("kernels", cpu::kernels().name);
+        for (auto& fact : cpu::blasFacts())
+            facts.push_back(std::move(fact));
+        return facts;
+    }
+};
+
+} // namespace
+
+Result<std::unique_ptr<Backend>> backends::cpu()
+{
+    return std::make_unique<CpuBackend>();
+}
+
+} // namespace stagewright

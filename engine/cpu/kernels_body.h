@@ -1,0 +1,325 @@
+// Included once by each kernels_<set>.cpp, which gives the name of its set; everything here is local to that file, because
+// it is compiled for another processor than the rest: no inline function of a library may come from here. Loops are told to the vectoriser; sums have a fixed shape, so that
+// the same input gives the same bits on every call.
+#include "engine/cpu/kernels.h"
+
+namespace stagewright::cpu {
+namespace {
+
+constexpr float normEpsilon = 1e-5F;
+
+inline std::int32_t bitsOf(float value)
+{
+    return __builtin_bit_cast(std::int32_t, value);
+}
+
+inline float floatOf(std::int32_t bits)
+{
+    return __builtin_bit_cast(float, bits);
+}
+
+// e^x: x = n ln 2 + r, |r| ≤ ln 2 / 2; a polynomial for e^r, the exponent bits for 2^n. Relative error below 2e-7 between
+// −87 and 88; clamped outside; NaN stays NaN, because the comparisons with it are false and e^r is NaN.
+inline float exponential(float x)
+{
+    x = x < -87.0F ? -87.0F : x;
+    x = x > 88.0F ? 88.0F : x;
+    constexpr float magic = 12582912.0F; // 1.5 · 2^23: adding it rounds to an integer held in the low bits
+    const float shifted = x * 1.44269504F + magic;
+    const float n = shifted - magic;
+    const float r = (x - n * 0.693145752F) - n * 1.42860677e-6F;
+    float p = 1.0F / 720.0F;
+    p = p * r + 1.0F / 120.0F;
+    p = p * r + 1.0F / 24.0F;
+    p = p * r + 1.0F / 6.0F;
+    p = p * r + 0.5F;
+    p = p * r + 1.0F;
+    p = p * r + 1.0F;
+    // Unsigned, so that the bits of a NaN may overflow.
+    const auto power = static_cast<std::uint32_t>(bitsOf(shifted)) - static_cast<std::uint32_t>(bitsOf(magic)) + 127U;
+    return p * floatOf(static_cast<std::int32_t>(power << 23));
+}
+
+void layerNorm(int rows, int width, float* x, const float* bias, const float* gamma, const float* beta, float* normal,
+               float* inverseDeviation, float* out)
+{
+    const float perWidth = 1.0F / static_cast<float>(width);
+    for (int row = 0; row < rows; ++row) {
+        float* in = x + static_cast<std::size_t>(row) * width;
+        float* hat = normal + static_cast<std::size_t>(row) * width;
+        float* to = out + static_cast<std::size_t>(row) * width;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int i = 0; i < width; ++i)
+            sum += in[i];
+        const float mean = sum * perWidth;
+        float squares = 0;
+#pragma omp simd reduction(+ : squares)
+        for (int i = 0; i < width; ++i)
+            squares += (in[i] - mean) * (in[i] - mean);
+        const float scale = 1.0F / __builtin_sqrtf(squares * perWidth + normEpsilon);
+        inverseDeviation[row] = scale;
+#pragma omp simd
+        for (int i = 0; i < width; ++i) {
+            const float value = (in[i] - mean) * scale;
+            hat[i] = value;
+            to[i] = value * gamma[i] + beta[i];
+        }
+        if (bias) {
+#pragma omp simd
+            for (int i = 0; i < width; ++i)
+                in[i] += bias[i];
+        }
+    }
+}
+
+void scaleShift(int rows, int width, const float* normal, const float* gamma, const float* beta, float* out)
+{
+    for (int row = 0; row < rows; ++row) {
+        const float* hat = normal + static_cast<std::size_t>(row) * width;
+        float* to = out + static_cast<std::size_t>(row) * width;
+#pragma omp simd
+        for (int i = 0; i < width; ++i)
+            to[i] = hat[i] * gamma[i] + beta[i];
+    }
+}
+
+void clear(int width, float* row)
+{
+    if (!row) return;
+    for (int i = 0; i < width; ++i)
+        row[i] = 0;
+}
+
+void addTo(int width, const float* row, float* sum)
+{
+#pragma omp simd
+    for (int i = 0; i < width; ++i)
+        sum[i] += row[i];
+}
+
+void layerNormBackward(int rows, int width, const float* outGrad, const float* normal, const float* inverseDeviation,
+                       const float* gamma, const float* residual, float* inputGrad, const ColumnSums& sums)
+{
+    const float perWidth = 1.0F / static_cast<float>(width);
+    float* gammaSum = sums.gamma;
+    float* betaSum = sums.beta;
+    clear(width, gammaSum);
+    clear(width, betaSum);
+    clear(width, sums.residual);
+    clear(width, sums.input);
+    for (int row = 0; row < rows; ++row) {
+        const float* from = outGrad + static_cast<std::size_t>(row) * width;
+        const float* hat = normal + static_cast<std::size_t>(row) * width;
+        float* to = inputGrad + static_cast<std::size_t>(row) * width;
+        float meanGrad = 0;
+        float meanProduct = 0;
+#pragma omp simd reduction(+ : meanGrad, meanProduct)
+        for (int i = 0; i < width; ++i) {
+            const float grad = from[i] * gamma[i];
+            meanGrad += grad;
+            meanProduct += grad * hat[i];
+            gammaSum[i] += from[i] * hat[i];
+            betaSum[i] += from[i];
+        }
+        meanGrad *= perWidth;
+        meanProduct *= perWidth;
+        const float scale = inverseDeviation[row];
+        if (residual) {
+            const float* past = residual + static_cast<std::size_t>(row) * width;
+#pragma omp simd
+            for (int i = 0; i < width; ++i)
+                to[i] = past[i] + scale * (from[i] * gamma[i] - meanGrad - hat[i] * meanProduct);
+            if (sums.residual) addTo(width, past, sums.residual);
+        } else {
+#pragma omp simd
+            for (int i = 0; i < width; ++i)
+                to[i] = scale * (from[i] * gamma[i] - meanGrad - hat[i] * meanProduct);
+        }
+        if (sums.input) addTo(width, to, sums.input);
+    }
+}
+
+void fillRows(int rows, int width, const float* from, float* out)
+{
+    for (int row = 0; row < rows; ++row) {
+        float* to = out + static_cast<std::size_t>(row) * width;
+#pragma omp simd
+        for (int i = 0; i < width; ++i)
+            to[i] = from[i];
+    }
+}
+
+void addColumnSums(int rows, int width, const float* x, float* sums)
+{
+    for (int row = 0; row < rows; ++row)
+        addTo(width, x + static_cast<std::size_t>(row) * width, sums);
+}
+
+// 0.5 x (1 + tanh u) = x · sigmoid(2u), u = sqrt(2/π) (x + 0.044715 x³).
+constexpr float geluSlope = 2.0F * 0.797884561F;
+constexpr float geluCubic = 0.044715F;
+
+inline float geluSigmoid(float x)
+{
+    return 1.0F / (1.0F + exponential(-geluSlope * x * (1.0F + geluCubic * x * x)));
+}
+
+void gelu(int rows, int width, const float* x, const float* bias, float* out)
+{
+    for (int row = 0; row < rows; ++row) {
+        const float* in = x + static_cast<std::size_t>(row) * width;
+        float* to = out + static_cast<std::size_t>(row) * width;
+#pragma omp simd
+        for (int i = 0; i < width; ++i) {
+            const float value = in[i] + bias[i];
+            to[i] = value * geluSigmoid(value);
+        }
+    }
+}
+
+void geluBackward(int rows, int width, float* x, const float* bias, float* gradient, float* biasSums)
+{
+    clear(width, biasSums);
+    for (int row = 0; row < rows; ++row) {
+        float* in = x + static_cast<std::size_t>(row) * width;
+        float* grad = gradient + static_cast<std::size_t>(row) * width;
+#pragma omp simd
+        for (int i = 0; i < width; ++i) {
+            const float value = in[i] + bias[i];
+            const float gate = geluSigmoid(value);
+            const float result = value * gate;
+            const float slope = geluSlope * (1.0F + 3.0F * geluCubic * value * value);
+            const float back = grad[i] * (gate + result * (1.0F - gate) * slope);
+            in[i] = result;
+            grad[i] = back;
+            biasSums[i] += back;
+        }
+    }
+}
+
+// Turns a row into exp(x − max) and returns the sum. A NaN never wins a comparison, but passes through the exponential.
+inline float exponentials(int width, float* row)
+{
+    float largest = row[0];
+#pragma omp simd reduction(max : largest)
+    for (int i = 0; i < width; ++i)
+        largest = row[i] > largest ? row[i] : largest;
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < width; ++i) {
+        const float value = exponential(row[i] - largest);
+        row[i] = value;
+        sum += value;
+    }
+    return sum;
+}
+
+void causalSoftmax(int firstRow, int rows, int columns, float* scores)
+{
+    for (int row = 0; row < rows; ++row) {
+        float* line = scores + static_cast<std::size_t>(row) * columns;
+        const int kept = firstRow + row + 1;
+        const float scale = 1.0F / exponentials(kept, line);
+#pragma omp simd
+        for (int i = 0; i < kept; ++i)
+            line[i] *= scale;
+#pragma omp simd
+        for (int i = kept; i < columns; ++i)
+            line[i] = 0;
+    }
+}
+
+void causalSoftmaxBackward(int firstRow, int rows, int columns, const float* probabilities, float* gradient)
+{
+    for (int row = 0; row < rows; ++row) {
+        const float* p = probabilities + static_cast<std::size_t>(row) * columns;
+        float* grad = gradient + static_cast<std::size_t>(row) * columns;
+        const int kept = firstRow + row + 1;
+        float inner = 0;
+#pragma omp simd reduction(+ : inner)
+        for (int i = 0; i < kept; ++i)
+            inner += p[i] * grad[i];
+#pragma omp simd
+        for (int i = 0; i < kept; ++i)
+            grad[i] = p[i] * (grad[i] - inner);
+#pragma omp simd
+        for (int i = kept; i < columns; ++i)
+            grad[i] = 0;
+    }
+}
+
+double crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t* targets)
+{
+    double total = 0;
+    for (int row = 0; row < rows; ++row) {
+        float* line = logits + static_cast<std::size_t>(row) * vocabulary;
+        const int target = targets[row];
+        const float sum = exponentials(vocabulary, line);
+        const float scale = 1.0F / sum;
+        total += __builtin_log(static_cast<double>(sum)) - __builtin_log(static_cast<double>(line[target]));
+#pragma omp simd
+        for (int i = 0; i < vocabulary; ++i)
+            line[i] *= scale;
+        line[target] -= 1.0F;
+    }
+    return total;
+}
+
+void add(std::size_t count, const float* x, float* sum)
+{
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i)
+        sum[i] += x[i];
+}
+
+double squareSum(std::size_t count, const float* x)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::size_t i = 0; i < count; ++i)
+        sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    return sum;
+}
+
+void adamW(std::size_t count, float* value, const float* gradient, float* moment1, float* moment2, const AdamWStep& step)
+{
+    const AdamWStep s = step; // copied: the arrays could alias it
+    const float keep = 1.0F - s.learningRate * s.weightDecay;
+    const float rate = s.learningRate * s.correction1;
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i) {
+        const float grad = gradient[i] * s.gradientScale;
+        const float first = s.beta1 * moment1[i] + (1.0F - s.beta1) * grad;
+        const float second = s.beta2 * moment2[i] + (1.0F - s.beta2) * grad * grad;
+        moment1[i] = first;
+        moment2[i] = second;
+        value[i] = value[i] * keep - rate * first / (__builtin_sqrtf(second * s.correction2) + s.epsilon);
+    }
+}
+
+void sgd(std::size_t count, float* value, const float* gradient, float* velocity, float learningRate, float momentum,
+         float weightDecay, float gradientScale)
+{
+    if (!velocity) {
+#pragma omp simd
+        for (std::size_t i = 0; i < count; ++i)
+            value[i] -= learningRate * (gradient[i] * gradientScale + weightDecay * value[i]);
+        return;
+    }
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i) {
+        const float grad = gradient[i] * gradientScale + weightDecay * value[i];
+        const float next = momentum * velocity[i] + grad;
+        velocity[i] = next;
+        value[i] -= learningRate * next;
+    }
+}
+
+constexpr Kernels table = {
+    STAGEWRIGHT_KERNEL_SET, layerNorm,     scaleShift,            layerNormBackward, fillRows, addColumnSums, gelu,
+    geluBackward,           causalSoftmax, causalSoftmaxBackward, crossEntropy,      add,      squareSum,     adamW,
+    sgd};
+
+} // namespace
+} // namespace stagewright::cpu

@@ -1,0 +1,172 @@
+// Allocator and Buffer: exact accounting by category, blocks kept for reuse by size.
+#include <array>
+#include <cassert>
+#include <cstdlib>
+#include <new>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/backend.h"
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t cacheLine = 64;
+constexpr std::size_t hugePage = std::size_t{2} << 20;
+
+std::size_t roundUp(std::size_t value, std::size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+Bytes bytesOf(std::size_t floats)
+{
+    return static_cast<Bytes>(floats * sizeof(float));
+}
+
+// What is really asked of the system; the accounting knows only the floats asked for.
+std::size_t blockBytes(std::size_t floats)
+{
+    return roundUp(floats * sizeof(float), cacheLine);
+}
+
+void* systemTake(std::size_t bytes)
+{
+    const bool large = bytes >= hugePage;
+    void* memory = std::aligned_alloc(large ? hugePage : cacheLine, large ? roundUp(bytes, hugePage) : bytes);
+    if (!memory) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+    if (large) ::madvise(memory, roundUp(bytes, hugePage), MADV_HUGEPAGE); // a hint: a refusal costs nothing
+#endif
+    return memory;
+}
+
+} // namespace
+
+struct Allocator::State {
+    std::unordered_map<std::size_t, std::vector<void*>> idle; // by block size
+    std::array<Bytes, memoryCategoryCount> inUse{};
+    std::array<Bytes, memoryCategoryCount> peak{};
+    std::size_t buffers = 0;
+    MemorySink* sink = nullptr;
+
+    void change(const MemoryTag& tag, Bytes delta)
+    {
+        const auto category = static_cast<std::size_t>(tag.category);
+        inUse[category] += delta;
+        if (inUse[category] > peak[category]) peak[category] = inUse[category];
+        if (sink) sink->memoryChanged(tag, delta);
+    }
+};
+
+Allocator::Allocator() : m_state(std::make_unique<State>()) {}
+
+Allocator::~Allocator()
+{
+    assert(m_state->buffers == 0 && "an allocator must outlive its buffers");
+    for (auto& [bytes, blocks] : m_state->idle)
+        for (void* block : blocks)
+            std::free(block);
+}
+
+Buffer Allocator::take(std::size_t floats, const MemoryTag& tag)
+{
+    Buffer buffer;
+    if (floats == 0) return buffer;
+    if (floats > (std::size_t{1} << 60)) throw std::bad_alloc();
+    const std::size_t bytes = blockBytes(floats);
+    std::vector<void*>& idle = m_state->idle[bytes];
+    // Room for the block's return is made now, so that give() can't fail.
+    const std::size_t wanted = idle.size() + m_state->buffers + 1;
+    if (idle.capacity() < wanted) idle.reserve(2 * wanted);
+    void* memory = nullptr;
+    if (idle.empty()) {
+        memory = systemTake(bytes);
+    } else {
+        memory = idle.back();
+        idle.pop_back();
+    }
+    buffer.m_data = static_cast<float*>(memory);
+    buffer.m_size = floats;
+    buffer.m_tag = tag;
+    buffer.m_allocator = this;
+    ++m_state->buffers;
+    m_state->change(tag, bytesOf(floats));
+    return buffer;
+}
+
+void Allocator::give(Buffer& buffer) noexcept
+{
+    m_state->idle[blockBytes(buffer.m_size)].push_back(buffer.m_data);
+    --m_state->buffers;
+    m_state->change(buffer.m_tag, -bytesOf(buffer.m_size));
+}
+
+void Allocator::setSink(MemorySink* sink)
+{
+    m_state->sink = sink;
+}
+
+Bytes Allocator::inUse(MemoryCategory category) const
+{
+    return m_state->inUse[static_cast<std::size_t>(category)];
+}
+
+Bytes Allocator::peak(MemoryCategory category) const
+{
+    return m_state->peak[static_cast<std::size_t>(category)];
+}
+
+void Allocator::resetPeaks()
+{
+    m_state->peak = m_state->inUse;
+}
+
+Buffer::Buffer(Buffer&& other) noexcept
+    : m_data(std::exchange(other.m_data, nullptr)), m_size(std::exchange(other.m_size, 0)), m_tag(other.m_tag),
+      m_allocator(std::exchange(other.m_allocator, nullptr))
+{
+}
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept
+{
+    if (this != &other) {
+        reset();
+        m_data = std::exchange(other.m_data, nullptr);
+        m_size = std::exchange(other.m_size, 0);
+        m_tag = other.m_tag;
+        m_allocator = std::exchange(other.m_allocator, nullptr);
+    }
+    return *this;
+}
+
+Buffer::~Buffer()
+{
+    reset();
+}
+
+void Buffer::reset()
+{
+    if (!m_data) return;
+    m_allocator->give(*this);
+    m_data = nullptr;
+    m_size = 0;
+    m_allocator = nullptr;
+}
+
+void Buffer::retag(const MemoryTag& tag)
+{
+    if (m_data) {
+        m_allocator->m_state->change(m_tag, -bytesOf(m_size));
+        m_allocator->m_state->change(tag, bytesOf(m_size));
+    }
+    m_tag = tag;
+}
+
+} // namespace stagewright
