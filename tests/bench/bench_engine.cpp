@@ -1,0 +1,160 @@
+// The engine's own speed: one training step on one rank, its parts, and the work of the optimizer. Use
+// --benchmark_format=json for figures to keep.
+//
+//   bench_engine --serve HIDDEN HEADS LAYERS SEQ BATCH   one step for every line on standard input, each answered by the
+//                                                        CPU nanoseconds it took; compare_torch.py speaks with it
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <string>
+
+#include "engine/backend.h"
+#include "engine/corpus.h"
+
+using namespace stagewright;
+
+namespace {
+
+std::int64_t cpuNanoseconds()
+{
+    timespec now{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+struct OneRank {
+    ModelConfig model;
+    int batch;
+    OptimizerConfig optimizer;
+    std::unique_ptr<Backend> backend = std::move(*makeBackend("cpu"));
+    Allocator allocator;
+    std::unique_ptr<StageModel> stage;
+    std::vector<std::uint8_t> tokens, targets;
+    int step = 0;
+
+    OneRank(const ModelConfig& config, int microbatchSize) : model(config), batch(microbatchSize)
+    {
+        stage = std::move(*backend->makeStage(model, (*sliceModel(model, 1))[0], batch, 1, optimizer, allocator));
+        tokens.resize(static_cast<std::size_t>(batch * model.sequence));
+        targets.resize(tokens.size());
+        Corpus::builtIn()->sample(1, 0, 0, batch, model.sequence, tokens, targets);
+    }
+    void forward() { stage->forward(0, {}, tokens, targets); }
+    void wholeStep()
+    {
+        stage->zeroGradients();
+        forward();
+        stage->inputGrad(0, {});
+        stage->weightGrad(0);
+        stage->optimizerStep(optimizer, ++step, 1.0F);
+    }
+};
+
+ModelConfig shape(int hidden)
+{
+    return {.layers = 4, .hidden = hidden, .heads = hidden / 64, .sequence = 128};
+}
+
+void reportSpeed(benchmark::State& state, const ModelConfig& model, int batch, double passes)
+{
+    // 2 FLOPs a weight and token, and the causal half of attention; backward is two passes more.
+    const double hidden = model.hidden;
+    const double perToken = model.layers * (24 * hidden * hidden + 2 * hidden * model.sequence) + 512 * hidden;
+    state.counters["flops"] = benchmark::Counter(passes * perToken * batch * model.sequence,
+                                                 benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void BM_Step(benchmark::State& state)
+{
+    OneRank rank(shape(static_cast<int>(state.range(0))), 4);
+    rank.wholeStep();
+    for (auto _ : state)
+        rank.wholeStep();
+    reportSpeed(state, rank.model, rank.batch, 3);
+}
+
+void BM_Forward(benchmark::State& state)
+{
+    OneRank rank(shape(static_cast<int>(state.range(0))), 4);
+    for (auto _ : state) {
+        rank.forward();
+        state.PauseTiming();
+        rank.stage->dropMicrobatches();
+        state.ResumeTiming();
+    }
+    reportSpeed(state, rank.model, rank.batch, 1);
+}
+
+void BM_InputGrad(benchmark::State& state)
+{
+    OneRank rank(shape(static_cast<int>(state.range(0))), 4);
+    for (auto _ : state) {
+        state.PauseTiming();
+        rank.forward();
+        state.ResumeTiming();
+        rank.stage->inputGrad(0, {});
+        state.PauseTiming();
+        rank.stage->dropMicrobatches();
+        state.ResumeTiming();
+    }
+    reportSpeed(state, rank.model, rank.batch, 1);
+}
+
+void BM_WeightGrad(benchmark::State& state)
+{
+    OneRank rank(shape(static_cast<int>(state.range(0))), 4);
+    for (auto _ : state) {
+        state.PauseTiming();
+        rank.forward();
+        rank.stage->inputGrad(0, {});
+        state.ResumeTiming();
+        rank.stage->weightGrad(0);
+    }
+    reportSpeed(state, rank.model, rank.batch, 1);
+}
+
+void BM_Optimizer(benchmark::State& state)
+{
+    OneRank rank(shape(static_cast<int>(state.range(0))), 4);
+    for (auto _ : state)
+        rank.stage->optimizerStep(rank.optimizer, ++rank.step, 1.0F);
+}
+
+BENCHMARK(BM_Step)->Arg(128)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_Forward)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_InputGrad)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_WeightGrad)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_Optimizer)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
+
+int serve(char** argument)
+{
+    const ModelConfig model{.layers = std::atoi(argument[2]),
+                            .hidden = std::atoi(argument[0]),
+                            .heads = std::atoi(argument[1]),
+                            .sequence = std::atoi(argument[3])};
+    if (const auto usable = checkModelConfig(model); !usable) {
+        std::cerr << "bench_engine: " << usable.error().message << '\n';
+        return 2;
+    }
+    OneRank rank(model, std::max(1, std::atoi(argument[4])));
+    for (std::string line; std::getline(std::cin, line);) {
+        const std::int64_t start = cpuNanoseconds();
+        rank.wholeStep();
+        std::cout << cpuNanoseconds() - start << ' ' << rank.stage->loss(0) << std::endl;
+    }
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    if (argc == 7 && std::string_view(argv[1]) == "--serve") return serve(argv + 2);
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+    benchmark::RunSpecifiedBenchmarks();
+    benchmark::Shutdown();
+    return 0;
+}
