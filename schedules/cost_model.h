@@ -81,11 +81,14 @@ public:
     bool operator==(const CostModel&) const = default;
 
 private:
+    friend std::string writeCostsJson(const CostModel& costs);
+    friend Result<CostModel> readCostsJson(const std::string& text);
+
     std::array<std::vector<Nanos>, opKindCount> m_byStage;
     std::map<std::tuple<OpKind, int, int>, Nanos> m_onRank;
 };
 
-// {"format": "stagewright-costs", "version": 1, …}; docs/formats.md has the fields. read(write(x)) == x.
+// {"format": "stagewright-costs", "version": 1, …}; docs/schedules.md has the fields. read(write(x)) == x.
 std::string writeCostsJson(const CostModel& costs);
 Result<CostModel> readCostsJson(const std::string& text);
 

@@ -159,6 +159,13 @@ private:
     std::vector<std::size_t> m_memoryByRank; // offsets, ranks + 1
     std::vector<Counter> m_counters;
     std::vector<StepMark> m_stepMarks;
+    struct StepRange {
+        std::uint32_t track;
+        int step;
+        SpanId first;
+        SpanId last;
+    };
+    std::vector<StepRange> m_stepRanges; // sorted by (track, step)
     std::vector<std::string> m_labels{std::string()};
     std::shared_ptr<const Schedule> m_schedule;
 };

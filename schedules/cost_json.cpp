@@ -1,0 +1,227 @@
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "schedules/cost_model.h"
+#include "schedules/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view format = "stagewright-costs";
+constexpr int version = 1;
+constexpr std::int64_t mostStages = 65536;
+
+std::string_view toText(CostSource source)
+{
+    switch (source) {
+    case CostSource::Uniform: return "uniform";
+    case CostSource::Analytic: return "analytic";
+    case CostSource::Fitted: break;
+    }
+    return "fitted";
+}
+
+// Reads with the path of what is read, so that every error names it. The first error stays.
+struct CostReader {
+    Error error{ErrorCode::Unreadable, {}, {}};
+
+    bool ok() const { return error.message.empty(); }
+    void wrong(const std::string& path, std::string_view what)
+    {
+        if (ok()) error.message = fmt::format("costs: {}: {}", path, what);
+    }
+    bool object(const Json& json, const std::string& path, std::initializer_list<std::string_view> keys)
+    {
+        if (!json.is_object()) {
+            wrong(path, "an object is expected");
+            return false;
+        }
+        for (const auto& [key, value] : json.items())
+            if (std::find(keys.begin(), keys.end(), key) == keys.end()) wrong(path, fmt::format("unknown key '{}'", key));
+        return ok();
+    }
+    std::int64_t integer(const Json& json, const std::string& path, std::int64_t least,
+                         std::int64_t most = std::numeric_limits<std::int64_t>::max())
+    {
+        if (!json.is_number_integer() || (json.is_number_unsigned() && json.get<std::uint64_t>() > static_cast<std::uint64_t>(most))) {
+            wrong(path, "an integer is expected");
+            return least;
+        }
+        const auto value = json.get<std::int64_t>();
+        if (value < least || value > most) wrong(path, fmt::format("{} is outside {} … {}", value, least, most));
+        return value;
+    }
+    std::int64_t integerAt(const Json& json, const char* key, const std::string& path, std::int64_t least,
+                           std::int64_t most = std::numeric_limits<std::int64_t>::max())
+    {
+        const auto found = json.find(key);
+        return found == json.end() ? 0 : integer(*found, path + "." + key, least, most);
+    }
+    Link link(const Json& json, const std::string& path)
+    {
+        Link out;
+        out.latency = integerAt(json, "latency_ns", path, 0);
+        if (const auto found = json.find("bytes_per_second"); found != json.end()) {
+            if (!found->is_number() || found->get<double>() < 0)
+                wrong(path + ".bytes_per_second", "a number of 0 or more is expected");
+            else
+                out.bytesPerSecond = found->get<double>();
+        }
+        return out;
+    }
+    OpKind kind(const Json& json, const std::string& path)
+    {
+        if (json.is_string())
+            for (std::size_t k = 0; k < opKindCount; ++k)
+                if (ruleOf(static_cast<OpKind>(k)).text == json.get_ref<const std::string&>()) return static_cast<OpKind>(k);
+        wrong(path, "a kind such as \"F\" is expected");
+        return OpKind::Forward;
+    }
+};
+
+Json linkJson(const Link& link)
+{
+    Json out;
+    out["latency_ns"] = link.latency;
+    out["bytes_per_second"] = link.bytesPerSecond;
+    return out;
+}
+
+} // namespace
+
+std::string writeCostsJson(const CostModel& costs)
+{
+    Json out;
+    out["format"] = format;
+    out["version"] = version;
+    out["source"] = toText(costs.source);
+    out["origin"] = costs.origin;
+    out["time_unit_ns"] = costs.timeUnit;
+    out["memory_unit_bytes"] = costs.memoryUnit;
+    Json durations = Json::object();
+    for (std::size_t k = 0; k < opKindCount; ++k)
+        if (!costs.m_byStage[k].empty()) durations[std::string(ruleOf(static_cast<OpKind>(k)).text)] = costs.m_byStage[k];
+    out["duration_ns"] = durations;
+    Json onRank = Json::array();
+    for (const auto& [key, duration] : costs.m_onRank) {
+        const auto& [kind, stage, rank] = key;
+        onRank.push_back({{"kind", ruleOf(kind).text}, {"stage", stage}, {"rank", rank}, {"duration_ns", duration}});
+    }
+    out["duration_on_rank"] = onRank;
+    out["link"] = linkJson(costs.links.all);
+    Json overrides = Json::array();
+    for (const auto& [ends, link] : costs.links.overrides) {
+        Json entry = linkJson(link);
+        entry["from"] = ends.first;
+        entry["to"] = ends.second;
+        overrides.push_back(entry);
+    }
+    out["link_overrides"] = overrides;
+    Json stages = Json::array();
+    for (const StageMemory& memory : costs.memory)
+        stages.push_back({{"activation", memory.activation},
+                          {"freed_at_input", memory.freedAtInput},
+                          {"workspace", memory.workspace},
+                          {"boundary", memory.boundary},
+                          {"weight", memory.weight},
+                          {"gradient", memory.gradient},
+                          {"optimizer", memory.optimizer}});
+    out["stage_bytes"] = stages;
+    return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<CostModel> readCostsJson(const std::string& text)
+{
+    const Json json = Json::parse(text, nullptr, false);
+    if (json.is_discarded()) return fail(ErrorCode::Unreadable, "costs: not a JSON document");
+    CostReader in;
+    if (!in.object(json, "the document",
+                   {"format", "version", "source", "origin", "time_unit_ns", "memory_unit_bytes", "duration_ns",
+                    "duration_on_rank", "link", "link_overrides", "stage_bytes"}))
+        return tl::unexpected(in.error);
+    if (json.value("format", Json()) != format)
+        return fail(ErrorCode::Unreadable, fmt::format("costs: format is not \"{}\"", format));
+    if (json.value("version", Json()) != version)
+        return fail(ErrorCode::Unreadable, fmt::format("costs: version {} is unknown, {} expected",
+                                                       json.value("version", Json()).dump(), version));
+    CostModel out;
+    const Json source = json.value("source", Json("uniform"));
+    if (source == "analytic") out.source = CostSource::Analytic;
+    else if (source == "fitted") out.source = CostSource::Fitted;
+    else if (source != "uniform") in.wrong("source", "uniform, analytic or fitted is expected");
+    if (const auto origin = json.find("origin"); origin != json.end()) {
+        if (origin->is_string()) out.origin = origin->get<std::string>();
+        else in.wrong("origin", "a text is expected");
+    }
+    if (json.contains("time_unit_ns")) out.timeUnit = in.integer(json["time_unit_ns"], "time_unit_ns", 1);
+    if (json.contains("memory_unit_bytes")) out.memoryUnit = in.integer(json["memory_unit_bytes"], "memory_unit_bytes", 1);
+
+    if (const auto stages = json.find("stage_bytes"); stages != json.end()) {
+        if (!stages->is_array() || stages->size() > mostStages) in.wrong("stage_bytes", "an array of at most 65536 stages is expected");
+        else
+            for (const Json& entry : *stages) {
+                const std::string path = fmt::format("stage_bytes[{}]", out.memory.size());
+                StageMemory memory;
+                if (!in.object(entry, path, {"activation", "freed_at_input", "workspace", "boundary", "weight", "gradient", "optimizer"}))
+                    break;
+                memory.activation = in.integerAt(entry, "activation", path, 0);
+                memory.freedAtInput = in.integerAt(entry, "freed_at_input", path, -std::numeric_limits<std::int64_t>::max());
+                memory.workspace = in.integerAt(entry, "workspace", path, 0);
+                memory.boundary = in.integerAt(entry, "boundary", path, 0);
+                memory.weight = in.integerAt(entry, "weight", path, 0);
+                memory.gradient = in.integerAt(entry, "gradient", path, 0);
+                memory.optimizer = in.integerAt(entry, "optimizer", path, 0);
+                out.memory.push_back(memory);
+            }
+    }
+    if (const auto durations = json.find("duration_ns"); durations != json.end()) {
+        if (!durations->is_object()) in.wrong("duration_ns", "an object is expected");
+        else
+            for (const auto& [key, values] : durations->items()) {
+                const std::string path = "duration_ns." + key;
+                const OpKind kind = in.kind(Json(key), path);
+                if (!values.is_array() || values.size() > mostStages) {
+                    in.wrong(path, "an array with one duration per stage is expected");
+                    break;
+                }
+                auto& byStage = out.m_byStage[static_cast<std::size_t>(kind)];
+                for (const Json& value : values) byStage.push_back(in.integer(value, fmt::format("{}[{}]", path, byStage.size()), 0));
+            }
+    }
+    if (const auto onRank = json.find("duration_on_rank"); onRank != json.end()) {
+        if (!onRank->is_array()) in.wrong("duration_on_rank", "an array is expected");
+        else
+            for (std::size_t i = 0; i < onRank->size() && in.ok(); ++i) {
+                const Json& entry = (*onRank)[i];
+                const std::string path = fmt::format("duration_on_rank[{}]", i);
+                if (!in.object(entry, path, {"kind", "stage", "rank", "duration_ns"})) break;
+                const OpKind kind = in.kind(entry.value("kind", Json()), path + ".kind");
+                const auto stage = static_cast<int>(in.integerAt(entry, "stage", path, 0, mostStages - 1));
+                const auto rank = static_cast<int>(in.integerAt(entry, "rank", path, 0, mostStages - 1));
+                out.setDuration(kind, stage, rank, in.integerAt(entry, "duration_ns", path, 0));
+            }
+    }
+    if (const auto link = json.find("link"); link != json.end() && in.object(*link, "link", {"latency_ns", "bytes_per_second"}))
+        out.links.all = in.link(*link, "link");
+    if (const auto overrides = json.find("link_overrides"); overrides != json.end()) {
+        if (!overrides->is_array()) in.wrong("link_overrides", "an array is expected");
+        else
+            for (std::size_t i = 0; i < overrides->size() && in.ok(); ++i) {
+                const Json& entry = (*overrides)[i];
+                const std::string path = fmt::format("link_overrides[{}]", i);
+                if (!in.object(entry, path, {"from", "to", "latency_ns", "bytes_per_second"})) break;
+                const auto from = static_cast<int>(in.integerAt(entry, "from", path, 0, mostStages - 1));
+                const auto to = static_cast<int>(in.integerAt(entry, "to", path, 0, mostStages - 1));
+                out.links.overrides[{from, to}] = in.link(entry, path);
+            }
+    }
+    if (!in.ok()) return tl::unexpected(in.error);
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,228 @@
+#include "schedules/csv.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "schedules/kinds.h"
+#include "schedules/placement_of.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::string_view overlap = "OVERLAP_F_B";
+
+std::string_view trimmed(std::string_view text)
+{
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t' || text.front() == '\r')) text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+    return text;
+}
+
+struct CsvReader {
+    CsvOptions options;
+    Schedule schedule;
+    int line = 0; // from 1, for messages
+    int cell = 0;
+    std::string_view text; // of the cell
+
+    struct Place {
+        int line = 0;
+        int cell = 0;
+        std::string text;
+    };
+    // First cells that tell the dialects apart.
+    std::optional<Place> oldFull; // BW
+    std::optional<Place> inputGrad;
+    std::optional<Place> weightGrad;
+    std::vector<std::pair<std::size_t, std::size_t>> fullBackwards; // (rank, position) of BW cells
+
+    tl::unexpected<Error> error(std::string what, std::string remedy = {}) const { return error({line, cell, std::string(text)}, std::move(what), std::move(remedy)); }
+    static tl::unexpected<Error> error(const Place& place, std::string what, std::string remedy = {})
+    {
+        return fail(ErrorCode::Unreadable, fmt::format("line {}, cell {} ({}): {}", place.line, place.cell, place.text, what),
+                    std::move(remedy));
+    }
+    Place here() const { return {line, cell, std::string(text)}; }
+
+    Result<void> readOp(std::string_view word);
+    Result<void> readPair();
+    Result<void> readLine(std::string_view row);
+    Result<void> applyDialect();
+    Result<void> checkPyTorch(const Op& op) const;
+};
+
+Result<void> CsvReader::checkPyTorch(const Op& op) const
+{
+    if (!options.pytorch) return {};
+    std::string_view what;
+    if (op.kind == OpKind::Filler) what = "a delay";
+    else if (op.kind == OpKind::Recompute) what = "recompute";
+    else if (op.count > 1) what = "one op over several microbatches";
+    else if (op.slice >= 0) what = "a sequence slice";
+    else if (op.half > 0) what = "half an op";
+    if (what.empty()) return {};
+    return error(fmt::format("{} is unknown to PyTorch", what), "read or write it without the PyTorch restriction");
+}
+
+Result<void> CsvReader::readOp(std::string_view word)
+{
+    // BW, the old dialect's full backward, is read as B and remembered.
+    std::string replaced;
+    const std::size_t bw = word.find("BW");
+    const bool old = bw != std::string_view::npos && bw > 0 && word[bw - 1] >= '0' && word[bw - 1] <= '9' &&
+                     bw + 2 < word.size() && word[bw + 2] >= '0' && word[bw + 2] <= '9';
+    if (old) replaced = fmt::format("{}B{}", word.substr(0, bw), word.substr(bw + 2));
+    auto op = parseOp(old ? std::string_view(replaced) : word);
+    if (!op) return error(op.error().message, op.error().remedy);
+    const KindRule& rule = ruleOf(op->kind);
+    if (!rule.computeOnly)
+        return error(fmt::format("{} is communication or bookkeeping; this form holds compute ops only", rule.text),
+                     "export the compute-only form (PyTorch: format=\"compute_only\"); communication follows from it");
+    if (auto checked = checkPyTorch(*op); !checked) return checked;
+    auto& ops = schedule.order.back();
+    if (old) {
+        if (!oldFull) oldFull = here();
+        fullBackwards.emplace_back(schedule.order.size() - 1, ops.size());
+    }
+    if (op->kind == OpKind::InputGrad && !inputGrad) inputGrad = here();
+    if (op->kind == OpKind::WeightGrad && !weightGrad) weightGrad = here();
+    schedule.stages = std::max(schedule.stages, op->stage + 1);
+    if (rule.takesMicrobatch) schedule.microbatches = std::max(schedule.microbatches, op->microbatch + op->count);
+    ops.push_back(*op);
+    return {};
+}
+
+Result<void> CsvReader::readPair()
+{
+    const std::string_view whole = text;
+    const std::size_t close = whole.find(')');
+    if (close == std::string_view::npos) return error("')' is missing", "a pair reads (0F7;7B3)OVERLAP_F_B");
+    if (trimmed(whole.substr(close + 1)) != overlap)
+        return error(fmt::format("'{}' after the pair, {} expected", whole.substr(close + 1), overlap),
+                     "a pair reads (0F7;7B3)OVERLAP_F_B");
+    const std::string_view inner = whole.substr(1, close - 1);
+    const std::size_t semicolon = inner.find(';');
+    if (semicolon == std::string_view::npos || inner.find(';', semicolon + 1) != std::string_view::npos)
+        return error("a pair has exactly two ops, separated by ';'");
+    schedule.paired.back().push_back(static_cast<std::uint32_t>(schedule.order.back().size()));
+    if (auto read = readOp(trimmed(inner.substr(0, semicolon))); !read) return read;
+    return readOp(trimmed(inner.substr(semicolon + 1)));
+}
+
+Result<void> CsvReader::readLine(std::string_view row)
+{
+    schedule.order.emplace_back();
+    schedule.paired.emplace_back();
+    cell = 0;
+    while (true) {
+        ++cell;
+        const std::size_t comma = row.find(',');
+        text = trimmed(row.substr(0, comma));
+        if (!text.empty()) {
+            auto read = text.front() == '(' ? readPair() : readOp(text);
+            if (!read) return read;
+        }
+        if (comma == std::string_view::npos) return {};
+        row.remove_prefix(comma + 1);
+    }
+}
+
+Result<void> CsvReader::applyDialect()
+{
+    const bool old = options.dialect == CsvDialect::Old ||
+                     (options.dialect == CsvDialect::Auto && (oldFull || (weightGrad && !inputGrad)));
+    if (!old) {
+        if (!oldFull) return {};
+        return error(*oldFull, "BW is the old dialect's full backward; here it is written B", "read the file as the old dialect");
+    }
+    if (inputGrad)
+        return error(*inputGrad,
+                     oldFull ? fmt::format("I is of the new dialect, but line {}, cell {} ({}) is of the old one", oldFull->line,
+                                           oldFull->cell, oldFull->text)
+                             : std::string("I is of the new dialect; the old one writes B for the input gradient"),
+                     "write the whole file in one dialect");
+    for (auto& ops : schedule.order)
+        for (Op& op : ops)
+            if (op.kind == OpKind::Backward) op.kind = OpKind::InputGrad;
+    for (const auto& [rank, position] : fullBackwards) schedule.order[rank][position].kind = OpKind::Backward;
+    return {};
+}
+
+} // namespace
+
+Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& options, std::string name)
+{
+    if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3); // byte order mark
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ' || text.back() == '\t'))
+        text.remove_suffix(1);
+    if (text.empty()) return fail(ErrorCode::Unreadable, "no ops: the file is empty", "one line per rank, cells like 2F0");
+    CsvReader reader;
+    reader.options = options;
+    while (true) {
+        ++reader.line;
+        const std::size_t end = text.find('\n');
+        if (auto read = reader.readLine(text.substr(0, end)); !read) return tl::unexpected(read.error());
+        if (end == std::string_view::npos) break;
+        text.remove_prefix(end + 1);
+    }
+    if (auto applied = reader.applyDialect(); !applied) return tl::unexpected(applied.error());
+    Schedule& schedule = reader.schedule;
+    if (schedule.opCount() == 0) return fail(ErrorCode::Unreadable, "no ops: every cell is blank", "one line per rank, cells like 2F0");
+    schedule.ranks = static_cast<int>(schedule.order.size());
+    schedule.placement = placementOf(schedule.order, schedule.stages);
+    schedule.name = std::move(name);
+    if (options.pytorch && schedule.placement.hasCopies())
+        for (int s = 0; s < schedule.stages; ++s)
+            if (const auto& copies = schedule.placement.copiesOf(s); copies.size() > 1)
+                return fail(ErrorCode::Unreadable,
+                            fmt::format("stage {} stands in lines {} and {}; PyTorch holds a stage on one rank", s,
+                                        copies[0].rank + 1, copies[1].rank + 1),
+                            "read it without the PyTorch restriction");
+    return std::move(schedule);
+}
+
+Result<std::string> writeScheduleCsv(const Schedule& schedule, const CsvOptions& options)
+{
+    const bool old = options.dialect == CsvDialect::Old;
+    if (options.pytorch && schedule.placement.hasCopies())
+        return fail(ErrorCode::Invalid, "a stage has copies on two ranks; PyTorch holds a stage on one rank",
+                    "write it without the PyTorch restriction");
+    CsvReader check; // the same rules as for reading
+    check.options = options;
+    std::string out;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            auto cellText = [&](const Op& op) -> Result<std::string> {
+                const std::string plain = toText(op);
+                check.line = static_cast<int>(r) + 1;
+                check.cell = static_cast<int>(i) + 1;
+                check.text = plain;
+                if (!ruleOf(op.kind).computeOnly)
+                    return check.error(fmt::format("{} can't stand in the compute-only form", ruleOf(op.kind).title));
+                if (auto checked = check.checkPyTorch(op); !checked) return tl::unexpected(checked.error());
+                if (!old || (op.kind != OpKind::Backward && op.kind != OpKind::InputGrad)) return plain;
+                const std::size_t letter = plain.find_first_of("BI");
+                return plain.substr(0, letter) + (op.kind == OpKind::Backward ? "BW" : "B") + plain.substr(letter + 1);
+            };
+            const bool pair = i + 1 < ops.size() && schedule.isPaired(static_cast<int>(r), i);
+            const auto first = cellText(ops[i]);
+            if (!first) return tl::unexpected(first.error());
+            if (!out.empty() && out.back() != '\n') out += ',';
+            if (!pair) {
+                out += *first;
+                continue;
+            }
+            const auto second = cellText(ops[++i]);
+            if (!second) return tl::unexpected(second.error());
+            out += fmt::format("({};{}){}", *first, *second, overlap);
+        }
+        out += '\n';
+    }
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,202 @@
+#include "schedules/edit.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "schedules/kinds.h"
+#include "schedules/op_index.h"
+
+namespace stagewright {
+
+namespace {
+
+// One rank's list with a mark at each op that is issued together with its follower, so that pairs survive where both
+// members still stand side by side after the edit.
+struct Row {
+    struct Entry {
+        Op op;
+        int pairId = -1; // both members of a pair carry it
+    };
+    std::vector<Entry> entries;
+
+    Row(const Schedule& schedule, int rank)
+    {
+        const auto& ops = schedule.order[static_cast<std::size_t>(rank)];
+        for (const Op& op : ops) entries.push_back({op, -1});
+        for (std::size_t i = 0; i + 1 < ops.size(); ++i)
+            if (schedule.isPaired(rank, i)) entries[i].pairId = entries[i + 1].pairId = static_cast<int>(i);
+    }
+    EditResult into(const Schedule& schedule, int rank) const
+    {
+        EditResult out{schedule, {}};
+        auto& ops = out.schedule.order[static_cast<std::size_t>(rank)];
+        ops.clear();
+        std::vector<std::uint32_t> pairs;
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+            ops.push_back(entries[i].op);
+            if (i > 0 && entries[i].pairId >= 0 && entries[i].pairId == entries[i - 1].pairId)
+                pairs.push_back(static_cast<std::uint32_t>(i - 1));
+        }
+        auto& paired = out.schedule.paired;
+        if (!pairs.empty() && paired.size() < out.schedule.order.size()) paired.resize(out.schedule.order.size());
+        if (static_cast<std::size_t>(rank) < paired.size()) paired[static_cast<std::size_t>(rank)] = std::move(pairs);
+        out.validation = validate(out.schedule);
+        return out;
+    }
+};
+
+Result<void> checkPosition(const Schedule& schedule, int rank, std::size_t position, bool endAllowed = false)
+{
+    if (rank < 0 || static_cast<std::size_t>(rank) >= schedule.order.size())
+        return fail(ErrorCode::Usage, fmt::format("rank {}, but ranks are 0 to {}", rank, static_cast<int>(schedule.order.size()) - 1));
+    const std::size_t size = schedule.order[static_cast<std::size_t>(rank)].size();
+    if (position < size || (endAllowed && position == size)) return {};
+    return fail(ErrorCode::Usage, fmt::format("rank {}: position {}, but the row has {} ops", rank, position, size));
+}
+
+std::ptrdiff_t at(std::size_t position)
+{
+    return static_cast<std::ptrdiff_t>(position);
+}
+
+} // namespace
+
+Result<EditResult> moveOp(const Schedule& schedule, int rank, std::size_t from, std::size_t to)
+{
+    for (std::size_t position : {from, to})
+        if (auto checked = checkPosition(schedule, rank, position); !checked) return tl::unexpected(checked.error());
+    Row row(schedule, rank);
+    const auto begin = row.entries.begin();
+    if (from < to)
+        std::rotate(begin + at(from), begin + at(from) + 1, begin + at(to) + 1);
+    else
+        std::rotate(begin + at(to), begin + at(from), begin + at(from) + 1);
+    return row.into(schedule, rank);
+}
+
+Result<EditResult> swapOps(const Schedule& schedule, int rank, std::size_t a, std::size_t b)
+{
+    for (std::size_t position : {a, b})
+        if (auto checked = checkPosition(schedule, rank, position); !checked) return tl::unexpected(checked.error());
+    Row row(schedule, rank);
+    std::swap(row.entries[a], row.entries[b]);
+    return row.into(schedule, rank);
+}
+
+Result<EditResult> insertDelay(const Schedule& schedule, int rank, std::size_t position, std::uint32_t delay)
+{
+    if (auto checked = checkPosition(schedule, rank, position, true); !checked) return tl::unexpected(checked.error());
+    const std::vector<int> stages = schedule.placement.stagesOf(rank);
+    Row row(schedule, rank);
+    row.entries.insert(row.entries.begin() + at(position), {makeFiller(stages.empty() ? 0 : stages.front(), delay), -1});
+    return row.into(schedule, rank);
+}
+
+Result<EditResult> removeDelay(const Schedule& schedule, int rank, std::size_t position)
+{
+    if (auto checked = checkPosition(schedule, rank, position); !checked) return tl::unexpected(checked.error());
+    const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
+    if (op.kind != OpKind::Filler)
+        return fail(ErrorCode::Usage, fmt::format("rank {}, op {} ({}): only a delay can be removed", rank, position, toText(op)),
+                    "every other op is needed; move it instead");
+    Row row(schedule, rank);
+    row.entries.erase(row.entries.begin() + at(position));
+    return row.into(schedule, rank);
+}
+
+namespace {
+
+// How far one op's needs reach, followed over all ranks in one direction. Whatever reaches a position of a rank reaches
+// all before it (or after it), so that one number per rank is the whole state.
+struct Reach {
+    const Schedule& schedule;
+    const OpIndex& index;
+    int rank; // of the op that moves, and its position
+    std::size_t from;
+
+    // Earliest position after every op that must end before the op starts.
+    std::size_t first() const
+    {
+        std::vector<std::size_t> reached(schedule.order.size(), 0); // positions < reached are ancestors
+        std::vector<std::size_t> done(schedule.order.size(), 0);
+        std::vector<int> pending;
+        auto add = [&](std::uint32_t id) {
+            if (id == noOp) return;
+            const OpPlace place = index.placeOf(id);
+            const auto r = static_cast<std::size_t>(place.rank);
+            std::size_t end = place.position + 1;
+            if (schedule.isPaired(place.rank, place.position)) ++end;
+            if (end <= reached[r]) return;
+            reached[r] = end;
+            pending.push_back(place.rank);
+        };
+        auto expand = [&](const Op& op) { index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) { add(id); }); };
+        expand(schedule.order[static_cast<std::size_t>(rank)][from]);
+        while (!pending.empty()) {
+            const auto r = static_cast<std::size_t>(pending.back());
+            pending.pop_back();
+            while (done[r] < reached[r]) expand(schedule.order[r][done[r]++]);
+        }
+        return std::min(reached[static_cast<std::size_t>(rank)], from);
+    }
+
+    // Latest position before every op that waits for the op.
+    std::size_t last() const
+    {
+        // Consumers by producer: the inputs turned round, in one pass.
+        std::vector<std::uint32_t> counts(index.opCount() + 1, 0);
+        auto eachEdge = [&](auto&& visit) {
+            for (int r = 0; r < schedule.ranks; ++r) {
+                const auto& ops = schedule.order[static_cast<std::size_t>(r)];
+                for (std::size_t i = 0; i < ops.size(); ++i)
+                    index.eachInput(ops[i], [&](std::uint32_t id, const Need&, std::size_t) {
+                        if (id != noOp) visit(id, OpPlace{r, i});
+                    });
+            }
+        };
+        eachEdge([&](std::uint32_t id, const OpPlace&) { ++counts[id + 1]; });
+        for (std::size_t i = 1; i < counts.size(); ++i) counts[i] += counts[i - 1];
+        std::vector<OpPlace> consumers(counts.back());
+        std::vector<std::uint32_t> next(counts.begin(), counts.end() - 1);
+        eachEdge([&](std::uint32_t id, const OpPlace& place) { consumers[next[id]++] = place; });
+
+        std::vector<std::size_t> reached; // positions >= reached are descendants
+        for (const auto& ops : schedule.order) reached.push_back(ops.size());
+        std::vector<std::size_t> done = reached;
+        std::vector<int> pending;
+        auto expand = [&](std::uint32_t id) {
+            for (std::uint32_t c = counts[id]; c < counts[id + 1]; ++c) {
+                const auto r = static_cast<std::size_t>(consumers[c].rank);
+                std::size_t begin = consumers[c].position;
+                if (begin > 0 && schedule.isPaired(consumers[c].rank, begin - 1)) --begin;
+                if (begin >= reached[r]) continue;
+                reached[r] = begin;
+                pending.push_back(consumers[c].rank);
+            }
+        };
+        expand(index.idOf(rank, from));
+        while (!pending.empty()) {
+            const int r = pending.back();
+            pending.pop_back();
+            const auto row = static_cast<std::size_t>(r);
+            while (done[row] > reached[row]) expand(index.idOf(r, --done[row]));
+        }
+        return std::max(reached[static_cast<std::size_t>(rank)], from + 1) - 1;
+    }
+};
+
+} // namespace
+
+MoveRange validMoves(const Schedule& schedule, int rank, std::size_t from)
+{
+    if (!checkPosition(schedule, rank, from)) return {from, from};
+    const auto cells = cellsOf(schedule);
+    if (!cells || !validate(schedule).valid()) return {from, from};
+    const OpIndex index(schedule, *cells);
+    const Reach reach{schedule, index, rank, from};
+    return {reach.first(), reach.last()};
+}
+
+} // namespace stagewright

@@ -1,0 +1,106 @@
+// Interleaved 1F1B (Megatron-LM, Narayanan et al. 2021, arXiv 2104.04473, section 2.2): v stages per rank in a loop.
+//
+// Microbatches go round in groups of q = m / max(1, ⌊m/p⌋): a rank runs one group through its first stage, then the same
+// group through its second, and so on. Virtual op k has chunk ⌊(k mod qv)/q⌋ and microbatch ⌊k/(qv)⌋·q + k mod q; backwards
+// take the chunks from last to first. Rank r warms up with min(mv, 2(p−1−r) + (v−1)q) forwards, then pairs F and B.
+// Megatron asks for m mod p = 0 (q = p); PyTorch relaxes it to m mod max(1, ⌊m/p⌋) = 0, and so does this.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "schedules/registry.h"
+
+namespace stagewright::library {
+
+namespace {
+
+bool works(int ranks, int microbatches)
+{
+    return microbatches >= 1 && microbatches % std::max(1, microbatches / ranks) == 0;
+}
+
+Result<Schedule> make(const Shape& shape)
+{
+    const int p = shape.ranks;
+    const int m = shape.microbatches;
+    const int v = shape.chunks > 0 ? shape.chunks : 2;
+    if (v < 2)
+        return fail(ErrorCode::Usage, fmt::format("interleaved-1f1b: {} stage per rank, 2 or more needed", v),
+                    "use 2 chunks, or 1f1b for one stage per rank");
+    const int groups = std::max(1, m / p);
+    if (!works(p, m)) {
+        int below = m;
+        int above = m;
+        while (!works(p, below)) --below;
+        while (!works(p, above)) ++above;
+        return fail(ErrorCode::Usage,
+                    fmt::format("interleaved-1f1b: {} microbatches do not divide into {} groups on {} ranks", m, groups, p),
+                    fmt::format("the nearest that work are {} and {} microbatches", below, above));
+    }
+    const int q = m / groups;
+    const int total = m * v;
+
+    Schedule out;
+    out.name = fmt::format("interleaved-1f1b v={}", v);
+    out.ranks = p;
+    out.stages = p * v;
+    out.microbatches = m;
+    out.placement = Placement::loop(p, p * v);
+    auto op = [&](OpKind kind, int rank, int k) {
+        const int chunk = (k % (q * v)) / q;
+        const int stage = (kind == OpKind::Forward ? chunk : v - 1 - chunk) * p + rank;
+        return makeOp(kind, stage, k / (q * v) * q + k % q);
+    };
+    for (int r = 0; r < p; ++r) {
+        auto& ops = out.order.emplace_back();
+        int forward = 0;
+        const int warmup = std::min(total, 2 * (p - 1 - r) + (v - 1) * q);
+        while (forward < warmup) ops.push_back(op(OpKind::Forward, r, forward++));
+        for (int k = 0; k < total; ++k) {
+            if (forward < total) ops.push_back(op(OpKind::Forward, r, forward++));
+            ops.push_back(op(OpKind::Backward, r, k));
+        }
+    }
+    return out;
+}
+
+ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    const int p = shape.ranks;
+    const int m = shape.microbatches;
+    const int v = shape.chunks > 0 ? shape.chunks : 2;
+    ClosedForm form;
+    if (m % p != 0) return form;
+    const double t = forward + inputGrad + weightGrad;
+    form.makespan = m * t + (p - 1) * t / v;
+    if (m > p)
+        for (int r = 0; r < p; ++r)
+            form.peakActivation.push_back(static_cast<double>((v - 1) * p + 2 * (p - 1 - r) + 1) / v);
+    return form;
+}
+
+} // namespace
+
+extern const ScheduleInfo interleaved_1f1b;
+constinit const ScheduleInfo interleaved_1f1b{
+    .name = "interleaved-1f1b",
+    .title = "Interleaved 1F1B (Megatron)",
+    .summary = "v stages per rank divide the bubble by v, for v times the messages and more memory",
+    .paper = "Narayanan et al. 2021, arXiv 2104.04473, section 2.2",
+    .constraints = "2 or more chunks; microbatches a multiple of max(1, floor(m/p)), e.g. of the ranks",
+    .formulas = "makespan  mT + (p-1)T/v                   (m a multiple of p)\n"
+                "bubble    (p-1)T/v per rank\n"
+                "peak      ((v-1)p + 2(p-1-r) + 1)/v on rank r (m a multiple of p, m > p)",
+    .drawing = "forwards of the first eight slots, v=2, stage s on rank s mod 4; a..d: second stage of the rank\n"
+               "rank 0  0 1 2 3 a b c d\n"
+               "rank 1    0 1 2 3 a b c d\n"
+               "rank 2      0 1 2 3 a b c d\n"
+               "rank 3        0 1 2 3 a A b B c C d D     (A..D: their backwards; one forward, one backward)\n",
+    .aliases = "interleaved, vpp, virtual-pipeline, megatron, ScheduleInterleaved1F1B",
+    .fixedChunks = 0,
+    .defaultChunks = 2,
+    .make = make,
+    .closedForm = closedForm,
+};
+
+} // namespace stagewright::library

@@ -1,0 +1,64 @@
+// 1F1B (PipeDream-flush, arXiv 1806.03377; DAPPLE, arXiv 2007.01045): one forward, one backward.
+//
+// Rank r warms up with min(m, p−1−r) forwards; then each further forward is followed by the oldest backward; the rest are
+// backwards. As fast as GPipe, but rank r never holds more than p−r microbatches.
+#include <algorithm>
+
+#include "schedules/registry.h"
+
+namespace stagewright::library {
+
+namespace {
+
+Result<Schedule> make(const Shape& shape)
+{
+    Schedule out;
+    out.name = "1f1b";
+    out.ranks = out.stages = shape.ranks;
+    out.microbatches = shape.microbatches;
+    out.placement = Placement::loop(shape.ranks, shape.ranks);
+    for (int r = 0; r < shape.ranks; ++r) {
+        auto& ops = out.order.emplace_back();
+        int forward = 0;
+        const int warmup = std::min(shape.microbatches, shape.ranks - 1 - r);
+        while (forward < warmup) ops.push_back(makeOp(OpKind::Forward, r, forward++));
+        for (int j = 0; j < shape.microbatches; ++j) {
+            if (forward < shape.microbatches) ops.push_back(makeOp(OpKind::Forward, r, forward++));
+            ops.push_back(makeOp(OpKind::Backward, r, j));
+        }
+    }
+    return out;
+}
+
+ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    ClosedForm form;
+    form.makespan = (shape.microbatches + shape.ranks - 1) * (forward + inputGrad + weightGrad);
+    for (int r = 0; r < shape.ranks; ++r) form.peakActivation.push_back(std::min(shape.microbatches, shape.ranks - r));
+    return form;
+}
+
+} // namespace
+
+extern const ScheduleInfo one_f_one_b;
+constinit const ScheduleInfo one_f_one_b{
+    .name = "1f1b",
+    .title = "1F1B (one forward, one backward)",
+    .summary = "GPipe's time with at most p-r microbatches in memory; sensitive to link latency",
+    .paper = "Narayanan et al. 2019, arXiv 1806.03377 (PipeDream-flush); Fan et al. 2021, arXiv 2007.01045 (DAPPLE)",
+    .constraints = "any ranks, any microbatches",
+    .formulas = "makespan  (m+p-1)T\n"
+                "bubble    (p-1)T per rank, a share of (p-1)/(m+p-1)\n"
+                "peak      min(m, p-r) on rank r",
+    .drawing = "rank 0  F0 F1 F2 F3                   B0---          B1---          B2---          B3---\n"
+               "rank 1     F0 F1 F2             B0--- F3       B1---          B2---          B3---\n"
+               "rank 2        F0 F1       B0--- F2       B1--- F3       B2---          B3---\n"
+               "rank 3           F0 B0--- F1    B1--- F2       B2--- F3       B3---\n",
+    .aliases = "one-f-one-b, pipedream-flush, dapple, Schedule1F1B",
+    .fixedChunks = 1,
+    .defaultChunks = 1,
+    .make = make,
+    .closedForm = closedForm,
+};
+
+} // namespace stagewright::library

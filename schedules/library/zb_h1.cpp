@@ -1,0 +1,70 @@
+// ZB-H1 (Qi et al. 2024, arXiv 2401.10241, section 2): the backward in two parts, with the memory of 1F1B.
+//
+// 1F1B with I (input gradient) in B's place; W (weight gradient) of a microbatch waits until r backwards are done and then
+// fills what was bubble, the last ones in the drain. The paper writes B for I.
+#include <algorithm>
+
+#include "schedules/registry.h"
+
+namespace stagewright::library {
+
+namespace {
+
+Result<Schedule> make(const Shape& shape)
+{
+    Schedule out;
+    out.name = "zb-h1";
+    out.ranks = out.stages = shape.ranks;
+    out.microbatches = shape.microbatches;
+    out.placement = Placement::loop(shape.ranks, shape.ranks);
+    for (int r = 0; r < shape.ranks; ++r) {
+        auto& ops = out.order.emplace_back();
+        int forward = 0;
+        int weight = 0;
+        const int warmup = std::min(shape.microbatches, shape.ranks - 1 - r);
+        while (forward < warmup) ops.push_back(makeOp(OpKind::Forward, r, forward++));
+        for (int j = 0; j < shape.microbatches; ++j) {
+            if (forward < shape.microbatches) ops.push_back(makeOp(OpKind::Forward, r, forward++));
+            ops.push_back(makeOp(OpKind::InputGrad, r, j));
+            if (j >= r) ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
+        }
+        while (weight < shape.microbatches) ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
+    }
+    return out;
+}
+
+ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    ClosedForm form;
+    if (shape.microbatches < shape.ranks) return form;
+    if (weightGrad <= inputGrad)
+        form.makespan = shape.microbatches * (forward + inputGrad + weightGrad) +
+                        (shape.ranks - 1) * (forward + inputGrad - weightGrad);
+    form.peakActivation.assign(static_cast<std::size_t>(shape.ranks), shape.ranks);
+    return form;
+}
+
+} // namespace
+
+extern const ScheduleInfo zb_h1;
+constinit const ScheduleInfo zb_h1{
+    .name = "zb-h1",
+    .title = "ZB-H1 (zero bubble, 1F1B memory)",
+    .summary = "splits the backward; weight gradients fill two thirds of 1F1B's bubble at 1F1B's peak memory",
+    .paper = "Qi et al. 2024, arXiv 2401.10241, section 2",
+    .constraints = "any ranks, any microbatches; closed forms for microbatches >= ranks and W <= I",
+    .formulas = "makespan  mT + (p-1)(F+I-W)\n"
+                "bubble    (p-1)(F+I-W) per rank\n"
+                "peak      p on every rank (p-r where I frees everything)",
+    .drawing = "rank 0  F0 F1 F2 F3          I0 W0    I1 W1    I2 W2    I3 W3\n"
+               "rank 1     F0 F1 F2       I0 F3    I1 W0    I2 W1    I3 W2 W3\n"
+               "rank 2        F0 F1    I0 F2    I1 F3    I2 W0    I3 W1 W2 W3\n"
+               "rank 3           F0 I0 F1    I1 F2    I2 F3    I3 W0 W1 W2 W3\n",
+    .aliases = "zb1p, zb-1p, zbh1, InterleavedZeroBubble (v=1)",
+    .fixedChunks = 1,
+    .defaultChunks = 1,
+    .make = make,
+    .closedForm = closedForm,
+};
+
+} // namespace stagewright::library

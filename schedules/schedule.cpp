@@ -1,0 +1,107 @@
+#include "schedules/schedule.h"
+
+#include <algorithm>
+
+#include "schedules/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+const std::vector<std::uint32_t>& pairsOf(const Schedule& schedule, std::size_t rank)
+{
+    static const std::vector<std::uint32_t> noPairs;
+    return rank < schedule.paired.size() ? schedule.paired[rank] : noPairs;
+}
+
+} // namespace
+
+bool Schedule::operator==(const Schedule& other) const
+{
+    if (ranks != other.ranks || stages != other.stages || microbatches != other.microbatches ||
+        placement != other.placement || order != other.order)
+        return false;
+    const std::size_t rows = std::max(paired.size(), other.paired.size());
+    for (std::size_t r = 0; r < rows; ++r)
+        if (pairsOf(*this, r) != pairsOf(other, r)) return false;
+    return true;
+}
+
+std::size_t Schedule::opCount() const
+{
+    std::size_t count = 0;
+    for (const auto& ops : order) count += ops.size();
+    return count;
+}
+
+bool Schedule::isPaired(int rank, std::size_t position) const
+{
+    const auto& pairs = pairsOf(*this, static_cast<std::size_t>(rank));
+    return std::binary_search(pairs.begin(), pairs.end(), static_cast<std::uint32_t>(position));
+}
+
+bool Schedule::splitsBackward() const
+{
+    for (const auto& ops : order)
+        for (const Op& op : ops)
+            if (op.kind == OpKind::InputGrad || op.kind == OpKind::WeightGrad) return true;
+    return false;
+}
+
+std::uint64_t hashOf(const Schedule& schedule)
+{
+    std::uint64_t hash = 0xcbf29ce484222325ull;
+    auto add = [&hash](std::uint64_t value) { // FNV-1a over the eight bytes of each field
+        for (int i = 0; i < 8; ++i) {
+            hash ^= (value >> (8 * i)) & 0xff;
+            hash *= 0x100000001b3ull;
+        }
+    };
+    auto addInt = [&add](std::int64_t value) { add(static_cast<std::uint64_t>(value)); };
+    addInt(schedule.ranks);
+    addInt(schedule.stages);
+    addInt(schedule.microbatches);
+    for (int s = 0; s < schedule.placement.stages(); ++s) {
+        addInt(-1);
+        for (const auto& copy : schedule.placement.copiesOf(s)) {
+            addInt(copy.firstMicrobatch);
+            addInt(copy.rank);
+        }
+    }
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        addInt(-2);
+        for (const Op& op : schedule.order[r]) {
+            addInt(op.microbatch);
+            addInt(op.delay);
+            addInt(op.stage);
+            addInt(op.count);
+            addInt(op.slice);
+            addInt(static_cast<int>(op.kind));
+            addInt(op.half);
+        }
+        addInt(-3);
+        for (std::uint32_t position : pairsOf(schedule, r)) addInt(position);
+    }
+    return hash;
+}
+
+std::string toText(const Schedule& schedule)
+{
+    std::string out;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (i > 0) out += ' ';
+            if (i + 1 < ops.size() && schedule.isPaired(static_cast<int>(r), i)) {
+                out += '(' + toText(ops[i]) + ';' + toText(ops[i + 1]) + ')';
+                ++i;
+            } else {
+                out += toText(ops[i]);
+            }
+        }
+        out += '\n';
+    }
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,90 @@
+#include "schedules/simulate.h"
+
+#include <algorithm>
+
+#include "schedules/activation.h"
+#include "schedules/kinds.h"
+
+namespace stagewright {
+
+std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
+{
+    std::vector<Nanos> out;
+    out.reserve(schedule.opCount());
+    const auto stages = static_cast<std::size_t>(std::max(schedule.stages, 0));
+    std::vector<Nanos> table(opKindCount * stages, -1); // of one rank, filled on demand
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        if (r > 0 && costs.hasRankDurations()) std::fill(table.begin(), table.end(), -1);
+        for (const Op& op : schedule.order[r]) {
+            const bool whole = op.count == 1 && op.half == 0 && op.kind != OpKind::Filler && op.stage < stages;
+            if (!whole) {
+                out.push_back(costs.duration(op, static_cast<int>(r)));
+                continue;
+            }
+            Nanos& known = table[static_cast<std::size_t>(op.kind) * stages + op.stage];
+            if (known < 0) known = costs.duration(op.kind, op.stage, static_cast<int>(r));
+            out.push_back(known);
+        }
+    }
+    return out;
+}
+
+std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& costs)
+{
+    const ActivationRule rule(schedule, costs);
+    std::vector<Bytes> peaks;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        Bytes held = 0;
+        Bytes peak = 0;
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            for (int k = 0; k < ops[i].count; ++k) held += rule.deltaOf(ops[i], k);
+            if (!schedule.isPaired(static_cast<int>(r), i)) peak = std::max(peak, held); // a pair ends at one moment
+        }
+        peaks.push_back(peak);
+    }
+    return peaks;
+}
+
+Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs)
+{
+    std::vector<Bytes> boundary;
+    for (const StageMemory& memory : costs.memory) boundary.push_back(memory.boundary);
+    auto result = place(schedule, durationsOf(schedule, costs), costs.links, boundary);
+    if (result) result->peakActivation = activationPeaks(schedule, costs);
+    return result;
+}
+
+SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
+{
+    SimFigures figures;
+    Nanos longestSpan = -1;
+    Nanos ideal = 0;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        Nanos busy = 0;
+        Nanos first = -1;
+        Nanos last = 0;
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+            if (!isBusy(ops[i].kind)) continue;
+            const std::size_t id = result.offsets[r] + i;
+            const bool second = i > 0 && schedule.isPaired(static_cast<int>(r), i - 1); // its time is in the first's interval
+            if (!second) busy += result.end[id] - result.start[id];
+            if (first < 0) first = result.start[id];
+            last = result.end[id];
+        }
+        figures.busy += busy;
+        if (first >= 0 && last - first > longestSpan) {
+            longestSpan = last - first;
+            ideal = busy;
+        }
+    }
+    if (result.makespan > 0)
+        figures.bubbleFraction = 1.0 - static_cast<double>(figures.busy) /
+                                           (static_cast<double>(schedule.ranks) * static_cast<double>(result.makespan));
+    if (longestSpan > 0)
+        figures.bubbleRateSpan = 1.0 - static_cast<double>(ideal) / static_cast<double>(longestSpan);
+    return figures;
+}
+
+} // namespace stagewright

@@ -1,0 +1,158 @@
+#include "schedules/timeline/timeline_of.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "schedules/activation.h"
+#include "schedules/kinds.h"
+#include "schedules/op_index.h"
+#include "schedules/placement_of.h"
+#include "schedules/wait_graph.h"
+
+namespace stagewright {
+
+namespace {
+
+// What every rank holds from the start on: one event per stage and category.
+void addStaticMemory(TimelineBuilder& builder, const Schedule& schedule, const CostModel& costs)
+{
+    for (int s = 0; s < std::min(schedule.stages, costs.stages()); ++s) {
+        const StageMemory& memory = costs.memory[static_cast<std::size_t>(s)];
+        std::vector<int> ranks;
+        for (const auto& copy : schedule.placement.copiesOf(s)) ranks.push_back(copy.rank);
+        std::sort(ranks.begin(), ranks.end());
+        ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+        for (int rank : ranks) {
+            auto add = [&](MemoryCategory category, Bytes bytes) {
+                if (bytes == 0) return;
+                MemoryEvent event;
+                event.delta = bytes;
+                event.rank = static_cast<std::uint16_t>(rank);
+                event.stage = static_cast<std::uint16_t>(s);
+                event.category = category;
+                builder.addMemory(event);
+            };
+            add(MemoryCategory::Weights, memory.weight);
+            add(MemoryCategory::Gradients, memory.gradient);
+            add(MemoryCategory::Optimizer, memory.optimizer);
+        }
+    }
+}
+
+} // namespace
+
+Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result, const CostModel& costs)
+{
+    auto cells = cellsOf(schedule);
+    if (!cells) return tl::unexpected(cells.error());
+    const std::size_t ops = schedule.opCount();
+    if (result.start.size() != ops || result.end.size() != ops || result.offsets.size() != schedule.order.size() + 1)
+        return fail(ErrorCode::Usage, fmt::format("the result has {} times for {} ops", result.start.size(), ops));
+    if (schedule.ranks > std::numeric_limits<std::uint16_t>::max())
+        return fail(ErrorCode::Usage, fmt::format("{} ranks; a timeline holds at most 65535", schedule.ranks));
+    const OpIndex index(schedule, *cells);
+    const ActivationRule activation(schedule, costs);
+    std::vector<Bytes> boundary;
+    for (const StageMemory& memory : costs.memory) boundary.push_back(memory.boundary);
+
+    TimelineBuilder builder(Provenance::Simulated, "model", schedule.ranks);
+    builder.setUnits(costs.timeUnit, costs.memoryUnit);
+    builder.setSchedule(std::make_shared<const Schedule>(schedule));
+    builder.reserve(ops);
+    addStaticMemory(builder, schedule, costs);
+
+    // Compute spans first: span ids are then op numbers.
+    for (int r = 0; r < schedule.ranks; ++r) {
+        const int track = builder.addTrack(r, Lane::Compute);
+        const auto& list = schedule.order[static_cast<std::size_t>(r)];
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            const std::size_t id = result.indexOf(r, i);
+            Span span;
+            span.start = result.start[id];
+            span.end = result.end[id];
+            span.op = list[i];
+            builder.addSpan(track, span);
+            for (int k = 0; k < list[i].count; ++k) {
+                MemoryEvent event;
+                event.time = span.end;
+                event.delta = activation.deltaOf(list[i], k);
+                event.microbatch = list[i].microbatch + k;
+                event.rank = static_cast<std::uint16_t>(r);
+                event.stage = list[i].stage;
+                if (event.delta != 0) builder.addMemory(event);
+            }
+        }
+    }
+    for (int r = 0; r < schedule.ranks; ++r) {
+        const auto& list = schedule.order[static_cast<std::size_t>(r)];
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            const auto to = static_cast<SpanId>(result.indexOf(r, i));
+            index.eachInput(list[i], [&](std::uint32_t from, const Need& need, std::size_t) {
+                if (from == noOp) return;
+                const Nanos delay = messageDelay(schedule, costs.links, boundary, list[i], list[i].stage + need.stageOffset,
+                                                 need.stageOffset, r);
+                const Nanos end = result.end[from];
+                builder.addEdge(from, to, EdgeKind::Data, end + delay);
+                if (delay <= 0) return;
+                const OpPlace place = index.placeOf(from);
+                Span transfer;
+                transfer.start = end;
+                transfer.end = end + delay;
+                transfer.op = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
+                transfer.op.kind = need.stageOffset < 0 ? OpKind::SendF : OpKind::SendB;
+                builder.addSpan(builder.addTrack(place.rank, Lane::Send), transfer);
+            });
+        }
+    }
+    return builder.build();
+}
+
+Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedule, const CostModel& costs)
+{
+    auto result = simulate(schedule, costs);
+    if (!result) return tl::unexpected(result.error());
+    return timelineOf(schedule, *result, costs);
+}
+
+Result<Schedule> scheduleOf(const Timeline& timeline, int step)
+{
+    if (step < 0 || step >= timeline.steps())
+        return fail(ErrorCode::Usage, fmt::format("step {} of {}", step, timeline.steps()));
+    Schedule out;
+    out.ranks = timeline.ranks();
+    out.order.resize(static_cast<std::size_t>(out.ranks));
+    out.paired.resize(out.order.size());
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Compute) continue;
+        const auto r = static_cast<std::size_t>(track.rank);
+        const auto [first, last] = timeline.stepRange(track, step);
+        const Span* before = nullptr;
+        for (SpanId id = first; id < last; ++id) {
+            const Span& span = timeline.spans()[id];
+            const bool kept = span.step == step && !(span.flags & SpanDiscarded) && span.label == 0 &&
+                              (isCompute(span.op.kind) || span.op.kind == OpKind::Filler);
+            if (!kept) continue;
+            auto& pairs = out.paired[r];
+            const bool together = before && before->start == span.start && before->end == span.end && span.end > span.start;
+            const auto previous = static_cast<std::uint32_t>(out.order[r].size() - 1);
+            if (together && (pairs.empty() || pairs.back() + 1 != previous)) pairs.push_back(previous);
+            out.order[r].push_back(span.op);
+            before = &span;
+            out.stages = std::max(out.stages, span.op.stage + 1);
+            if (ruleOf(span.op.kind).takesMicrobatch)
+                out.microbatches = std::max(out.microbatches, span.op.microbatch + span.op.count);
+        }
+    }
+    if (out.opCount() == 0) return fail(ErrorCode::Invalid, fmt::format("step {}: no compute spans", step));
+    out.placement = placementOf(out.order, out.stages);
+    if (const auto& realised = timeline.schedule()) {
+        out.name = realised->name;
+        // A pair may be executed one after the other: how it was issued is known from the schedule.
+        if (realised->order == out.order) out.paired = realised->paired;
+    }
+    return out;
+}
+
+} // namespace stagewright
