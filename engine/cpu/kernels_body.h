@@ -19,12 +19,11 @@ inline float floatOf(std::int32_t bits)
 }
 
 // e^x: x = n ln 2 + r, |r| ≤ ln 2 / 2; a polynomial for e^r, the exponent bits for 2^n. Relative error below 2e-7 between
-// −60 and 60 and clamped outside, which no probability or gate can tell from the truth: so products with them stay clear
-// of denormal numbers, which would cost a hundred cycles each. NaN stays NaN: comparisons with it are false, e^r is NaN.
+// −87 and 88; clamped outside; NaN stays NaN, because the comparisons with it are false and e^r is NaN.
 inline float exponential(float x)
 {
-    x = x < -60.0F ? -60.0F : x;
-    x = x > 60.0F ? 60.0F : x;
+    x = x < -87.0F ? -87.0F : x;
+    x = x > 88.0F ? 88.0F : x;
     constexpr float magic = 12582912.0F; // 1.5 · 2^23: adding it rounds to an integer held in the low bits
     const float shifted = x * 1.44269504F + magic;
     const float n = shifted - magic;
@@ -199,18 +198,17 @@ void geluBackward(int rows, int width, float* x, const float* bias, float* gradi
     }
 }
 
-// Turns a row into exp(x − largest) and returns the sum. A NaN never wins a comparison, but passes through the exponential.
-inline float exponentials(int width, float* row, float& largest)
+// Turns a row into exp(x − max) and returns the sum. A NaN never wins a comparison, but passes through the exponential.
+inline float exponentials(int width, float* row)
 {
-    float most = row[0];
-#pragma omp simd reduction(max : most)
+    float largest = row[0];
+#pragma omp simd reduction(max : largest)
     for (int i = 0; i < width; ++i)
-        most = row[i] > most ? row[i] : most;
-    largest = most;
+        largest = row[i] > largest ? row[i] : largest;
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int i = 0; i < width; ++i) {
-        const float value = exponential(row[i] - most);
+        const float value = exponential(row[i] - largest);
         row[i] = value;
         sum += value;
     }
@@ -222,8 +220,7 @@ void causalSoftmax(int firstRow, int rows, int columns, float* scores)
     for (int row = 0; row < rows; ++row) {
         float* line = scores + static_cast<std::size_t>(row) * columns;
         const int kept = firstRow + row + 1;
-        float largest = 0;
-        const float scale = 1.0F / exponentials(kept, line, largest);
+        const float scale = 1.0F / exponentials(kept, line);
 #pragma omp simd
         for (int i = 0; i < kept; ++i)
             line[i] *= scale;
@@ -258,11 +255,9 @@ double crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t*
     for (int row = 0; row < rows; ++row) {
         float* line = logits + static_cast<std::size_t>(row) * vocabulary;
         const int target = targets[row];
-        const auto targetLogit = static_cast<double>(line[target]);
-        float largest = 0;
-        const float sum = exponentials(vocabulary, line, largest);
+        const float sum = exponentials(vocabulary, line);
         const float scale = 1.0F / sum;
-        total += __builtin_log(static_cast<double>(sum)) - (targetLogit - static_cast<double>(largest));
+        total += __builtin_log(static_cast<double>(sum)) - __builtin_log(static_cast<double>(line[target]));
 #pragma omp simd
         for (int i = 0; i < vocabulary; ++i)
             line[i] *= scale;

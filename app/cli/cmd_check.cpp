@@ -1,0 +1,122 @@
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/figures.h"
+#include "app/cli/options.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/session.h"
+#include "app/cli/table.h"
+#include "app/cli/usage.h"
+#include "engine/training.h"
+#include "schedules/registry.h"
+
+namespace stagewright {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    ScheduleOptions schedule;
+    std::string backend;
+    std::string model = "layers=8,hidden=32,heads=2,seq=16";
+    int steps = 2;
+    int microbatchSize = 2;
+    long long seed = 1;
+};
+
+std::string yesNo(bool value)
+{
+    return value ? "yes" : "no";
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    TrainingOptions training;
+    auto model = parseModelConfig(options.model);
+    if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
+    training.model = *model;
+    training.microbatchSize = options.microbatchSize;
+    training.seed = static_cast<std::uint64_t>(options.seed);
+    training.data = Corpus::builtIn();
+
+    std::vector<std::string> names = options.schedule.schedules;
+    if (names.empty())
+        for (const ScheduleInfo& info : allSchedules()) names.emplace_back(info.name);
+    std::vector<Schedule> schedules;
+    for (const std::string& name : names) {
+        auto schedule = chooseSchedule(name, options.schedule.shape, session);
+        if (!schedule) return tl::unexpected(std::move(schedule.error()));
+        schedules.push_back(std::move(*schedule));
+    }
+    std::vector<std::string> backends;
+    if (!options.backend.empty()) backends.push_back(options.backend);
+    else
+        for (const std::string_view name : backendNames()) backends.emplace_back(name);
+
+    Table table({{"schedule"}, {"shape"}, {"backend"}, {"gradient error", Table::Align::Right}, {"bits equal"}, {"losses equal"},
+                 {"again equal"}, {"order kept"}, {"verdict"}});
+    Json results = Json::array();
+    std::vector<std::string> notes;
+    bool passed = true;
+    std::int64_t done = 0;
+    const auto total = static_cast<std::int64_t>(schedules.size() * backends.size());
+    const std::stop_token stop = session.stop();
+    for (const std::string& backend : backends) {
+        training.backend = backend;
+        for (const Schedule& schedule : schedules) {
+            session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
+            auto result = checkSchedule(schedule, training, options.steps, stop);
+            if (!result) return tl::unexpected(std::move(result.error()).with(fmt::format("{} on {}", schedule.name, backend)));
+            passed = passed && result->passed;
+            table.add({result->schedule, result->shape, result->backend, fmt::format("{:.3g}", result->gradientError),
+                       yesNo(result->gradientsEqual), yesNo(result->lossesEqual), yesNo(result->repeatEqual), yesNo(result->orderEqual),
+                       result->passed ? "pass" : "FAIL"},
+                      result->passed ? Tint::None : Tint::Bad);
+            if (!result->note.empty()) notes.push_back(fmt::format("{}: {}", result->schedule, result->note));
+            results.push_back({{"schedule", result->schedule},
+                               {"shape", result->shape},
+                               {"backend", result->backend},
+                               {"gradient_error", result->gradientError},
+                               {"gradients_equal", result->gradientsEqual},
+                               {"losses_equal", result->lossesEqual},
+                               {"repeat_equal", result->repeatEqual},
+                               {"order_equal", result->orderEqual},
+                               {"loss", result->loss},
+                               {"reference_loss", result->referenceLoss},
+                               {"note", result->note},
+                               {"passed", result->passed}});
+        }
+    }
+    session.progress().tell("checked", total, total);
+    session.progress().clear();
+    if (session.json) session.answer({{"passed", passed}, {"checks", std::move(results)}});
+    session.out(table.text(session.colourOut()));
+    for (const std::string& note : notes) session.out("  " + note + "\n");
+    session.out(fmt::format("\n{}: gradients and losses against a one-rank replay in the schedule's own order, {}\n",
+                            passed ? "all pass" : "NOT all pass", plural(options.steps, "step")));
+    return passed ? ExitDone : ExitDoesNotHold;
+}
+
+} // namespace
+
+Command command_check()
+{
+    return {"check", "Prove this machine: every schedule's gradients against a one-rank replay, on each backend",
+            [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                addScheduleOptions(app, options->schedule, "Schedules to check [all]");
+                app.add_option("--backend", options->backend, "Only this backend [each]")->type_name("NAME");
+                app.add_option("--steps", options->steps, "Training steps [2]")->type_name("N")->check(wholeNumber(1, 10'000));
+                app.add_option("--model", options->model, "The model [layers=8,hidden=32,heads=2,seq=16]")->type_name("KEY=N,…");
+                app.add_option("--microbatch-size", options->microbatchSize, "Samples of a microbatch [2]")->type_name("B")->check(wholeNumber(1, 4096));
+                app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
+                app.footer("Exit code 1 where a check fails.");
+                return [options](Session& session) { return run(*options, session); };
+            },
+            true, true};
+}
+
+} // namespace stagewright

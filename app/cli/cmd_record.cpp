@@ -1,0 +1,235 @@
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/recording.h"
+#include "app/cli/run_access.h"
+#include "app/cli/run_json.h"
+#include "app/cli/run_text.h"
+#include "app/cli/session.h"
+#include "app/cli/table.h"
+#include "app/cli/usage.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    ScheduleOptions schedule;
+    std::string model;
+    int microbatchSize = 4;
+    int steps = 0; // 0: 300 for one schedule, 8 for several
+    int warmup = 1;
+    std::string clock = "auto";
+    double comm = -1;
+    std::string link;
+    std::string data;
+    std::string optimizer = "adamw";
+    double learningRate = -1;
+    long long seed = 1;
+    double timeout = 120;
+    std::string backend = "cpu";
+    std::vector<int> stageLayers;
+    std::string output;
+};
+
+std::string defaultOutput(const std::vector<std::string>& names)
+{
+    std::string text = "run-";
+    for (const std::string& name : names) {
+        std::string base = name.substr(name.rfind('/') + 1);
+        if (base.ends_with(".csv")) base.resize(base.size() - 4);
+        text += (text == "run-" ? "" : "+") + base;
+    }
+    return text + ".stagewright";
+}
+
+Result<RecordSettings> settingsOf(const Options& options, Session& session)
+{
+    RecordSettings settings;
+    std::vector<std::string> names = options.schedule.schedules;
+    if (names.empty()) names = {"1f1b"};
+    for (const std::string& name : names) {
+        auto schedule = chooseSchedule(name, options.schedule.shape, session);
+        if (!schedule) return tl::unexpected(std::move(schedule.error()));
+        settings.schedules.push_back(std::move(*schedule));
+    }
+    auto model = parseModelConfig(options.model);
+    if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
+    TrainingOptions& training = settings.training;
+    training.model = *model;
+    training.microbatchSize = options.microbatchSize;
+    training.stageLayers = options.stageLayers;
+    training.optimizer.kind = options.optimizer == "sgd" ? OptimizerKind::Sgd : OptimizerKind::AdamW;
+    if (options.learningRate >= 0) training.optimizer.learningRate = options.learningRate;
+    training.seed = static_cast<std::uint64_t>(options.seed);
+    training.clock = options.clock == "wall" ? ClockMode::Wall : options.clock == "virtual" ? ClockMode::Virtual : ClockMode::Auto;
+    training.backend = options.backend;
+    training.timeoutSeconds = options.timeout;
+    if (!options.link.empty()) {
+        auto link = parseLink(options.link);
+        if (!link) return tl::unexpected(std::move(link.error()));
+        training.links.all = *link;
+    }
+    settings.comm = options.comm;
+    if (options.data.empty()) {
+        training.data = Corpus::builtIn();
+    } else {
+        auto data = Corpus::fromFile(options.data);
+        if (!data) return tl::unexpected(std::move(data.error()).with("--data"));
+        training.data = *data;
+    }
+    settings.steps = options.steps > 0 ? options.steps : settings.schedules.size() > 1 ? 8 : 300;
+    settings.warmup = options.warmup;
+    settings.file = options.output.empty() ? defaultOutput(names) : options.output;
+    return settings;
+}
+
+struct Row {
+    Run run;
+    RunFigures figures;
+    double stepTime = 0; // median of the measured steps
+    double contention = 0;
+};
+
+Json comparisonTableJson(const std::vector<Row>& rows)
+{
+    if (rows.size() < 2) return nullptr;
+    Json entries = Json::array();
+    for (const Row& row : rows) {
+        const Metric* loss = row.run.metric("loss");
+        const bool hasLoss = loss && !loss->values.empty();
+        entries.push_back({{"run", row.run.info.id},
+                           {"schedule", row.run.info.scheduleName},
+                           {"step_time_ns", static_cast<Nanos>(row.stepTime)},
+                           {"relative_step_time", rows.front().stepTime > 0 ? Json(row.stepTime / rows.front().stepTime) : Json(nullptr)},
+                           {"bubble_fraction", row.figures.bubbles.bubbleFraction},
+                           {"peak_activation_bytes", row.figures.largestPeak(MemoryCategory::Activations)},
+                           {"loss_first", hasLoss ? Json(loss->values.front()) : Json(nullptr)},
+                           {"loss_last", hasLoss ? Json(loss->values.back()) : Json(nullptr)},
+                           {"contention", row.contention}});
+    }
+    return {{"baseline", rows.front().run.info.id}, {"entries", std::move(entries)}};
+}
+
+std::string comparisonTable(const std::vector<Row>& rows, bool colour)
+{
+    using Align = Table::Align;
+    Table table({{"run", Align::Right}, {"schedule"}, {"step time", Align::Right}, {"", Align::Right}, {"bubble", Align::Right},
+                 {"peak activations", Align::Right}, {"loss", Align::Right}});
+    for (const Row& row : rows) {
+        const Metric* loss = row.run.metric("loss");
+        const double base = rows.front().stepTime;
+        table.add({std::to_string(row.run.info.id), row.run.info.name, nanosText(static_cast<Nanos>(row.stepTime)),
+                   &row == &rows.front() || base <= 0 ? "" : signedPercentText(row.stepTime / base - 1),
+                   percentText(row.figures.bubbles.bubbleFraction), bytesText(row.figures.largestPeak(MemoryCategory::Activations)),
+                   loss && !loss->values.empty() ? fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()) : ""});
+    }
+    return table.text(colour);
+}
+
+// Reads the recorded runs back, as every other verb will, and tells about them.
+Result<void> tell(const std::string& path, const Recording& recording, Session& session)
+{
+    auto file = openRunFile(path);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    std::vector<Row> rows;
+    Json runs = Json::array();
+    for (const std::int64_t id : recording.runs) {
+        auto stored = readRun(**file, std::to_string(id));
+        if (!stored) return tl::unexpected(std::move(stored.error()));
+        auto figures = analyseRun(stored->run);
+        if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
+        Json object = runJson(stored->run, *figures);
+        object["file"] = path;
+        runs.push_back(std::move(object));
+        Row row{std::move(stored->run), std::move(*figures), 0, 0};
+        row.stepTime = medianOf(measuredValues(row.run, "step_time_ns"));
+        if (row.stepTime <= 0) row.stepTime = static_cast<double>(row.figures.bubbles.makespan());
+        row.contention = medianOf(measuredValues(row.run, "contention"));
+        rows.push_back(std::move(row));
+    }
+    if (session.json) session.answer({{"file", path}, {"runs", std::move(runs)}, {"comparison", comparisonTableJson(rows)}});
+    if (rows.empty()) return {};
+    const bool colour = session.colourOut();
+    session.out(comparisonTable(rows, colour));
+    const Row& first = rows.front();
+    const int measuredSteps = std::max(0, first.run.info.steps - first.run.info.warmupSteps);
+    session.out(fmt::format("\n{}, {}; {} × {} microbatches; medians of {}{}\n", toText(first.run.info.provenance), clockText(first.run),
+                            plural(first.run.info.ranks, "rank"), first.run.info.microbatches, plural(measuredSteps, "step"),
+                            first.run.info.warmupSteps > 0 ? fmt::format(" after {} of warm-up", first.run.info.warmupSteps) : ""));
+    for (const Row& row : rows)
+        if (row.run.info.clock == "wall" && row.contention > 0.05)
+            session.warn(fmt::format("{}: ops were off the processor {} of their time, so wall times are too long; use --clock virtual, or "
+                                     "leave the machine idle",
+                                     row.run.info.name, percentText(row.contention)));
+    return {};
+}
+
+std::string keptText(const Recording& recording, const std::string& path)
+{
+    if (recording.runs.empty()) return "no step was complete, nothing is kept";
+    int steps = 0;
+    for (const int complete : recording.completeSteps) steps += complete;
+    return fmt::format("{} of {} are kept in {}", plural(steps, "complete step"), plural(static_cast<long long>(recording.runs.size()), "run"), path);
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    auto settings = settingsOf(options, session);
+    if (!settings) return tl::unexpected(std::move(settings.error()));
+    auto recording = recordRuns(*settings, session);
+    if (!recording) return tl::unexpected(std::move(recording.error()));
+    if (!recording->runs.empty()) {
+        if (auto told = tell(settings->file, *recording, session); !told && !recording->stopped)
+            return tl::unexpected(std::move(told.error()));
+    }
+    if (recording->stopped) {
+        Error error = std::move(*recording->stopped);
+        const std::string kept = keptText(*recording, settings->file);
+        error.remedy = error.remedy.empty() ? kept : kept + "; " + error.remedy;
+        return tl::unexpected(std::move(error));
+    }
+    session.progress().event({{"event", "done"}, {"file", settings->file}, {"runs", recording->runs}});
+    session.note(fmt::format("\nrecorded in {}; see 'stagewright report {}' or 'stagewright ui {}'", settings->file, settings->file,
+                             settings->file));
+    return ExitDone;
+}
+
+} // namespace
+
+Command command_record()
+{
+    return {"record", "Train for real with one or several schedules, record each as a run, compare",
+            [](CLI::App& app) -> Runner {
+                auto options = std::make_shared<Options>();
+                addScheduleOptions(app, options->schedule, "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
+                app.add_option("--steps", options->steps, "Measured steps [300; 8 for several schedules]")->type_name("N")->check(wholeNumber(1, 100'000'000));
+                app.add_option("--warmup", options->warmup, "Steps before them, left out of the figures [1]")->type_name("N")->check(wholeNumber(0, 1'000'000));
+                app.add_option("--model", options->model, "The model [layers=8,hidden=128,heads=4,seq=128]")->type_name("KEY=N,…");
+                app.add_option("--microbatch-size", options->microbatchSize, "Samples of a microbatch [4]")->type_name("B")->check(wholeNumber(1, 65'536));
+                app.add_option("--stage-layers", options->stageLayers, "Layers of each stage, such as 3,2,2,1 [balanced by cost]")
+                    ->type_name("N,N…")->delimiter(',')->allow_extra_args(false)->check(wholeNumber(0, 65'536));
+                app.add_option("--clock", options->clock, "wall; virtual: projected for as many devices as ranks; auto: wall where cores suffice [auto]")
+                    ->type_name("CLOCK")->check(oneOf({"auto", "wall", "virtual"}));
+                addCommOptions(app, options->comm, options->link);
+                app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [text of the program]")->type_name("FILE");
+                app.add_option("--optimizer", options->optimizer, "adamw or sgd [adamw]")->type_name("NAME")->check(oneOf({"adamw", "sgd"}));
+                app.add_option("--lr", options->learningRate, "Learning rate [0.003]")->type_name("X")->check(realNumber(0, 1000));
+                app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
+                app.add_option("--backend", options->backend, "Device to train on [cpu]")->type_name("NAME");
+                app.add_option("--timeout", options->timeout, "Give up when nothing moves for so long, in seconds [120]")->type_name("S")->check(realNumber(0.1, 1e6));
+                app.add_option("-o,--output", options->output, "Run file; runs are appended where it exists [run-<schedule>.stagewright]")->type_name("FILE");
+                app.footer("Ctrl+C stops at once and keeps complete steps; a second one kills.\n"
+                           "Examples: stagewright record -s gpipe,1f1b,zb-h1 -p 4 -m 8 -o demo.stagewright\n"
+                           "          stagewright record -s mine.csv --steps 20");
+                return [options](Session& session) { return run(*options, session); };
+            },
+            true, true};
+}
+
+} // namespace stagewright

@@ -1,0 +1,144 @@
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/figures.h"
+#include "app/cli/files.h"
+#include "app/cli/options.h"
+#include "app/cli/session.h"
+#include "app/cli/table.h"
+#include "schedules/csv.h"
+#include "schedules/draw_text.h"
+#include "schedules/registry.h"
+#include "schedules/timeline/timeline_of.h"
+
+namespace stagewright {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    std::string name;
+    ShapeOptions shape;
+    bool csv = false;
+};
+
+Json infoJson(const ScheduleInfo& info)
+{
+    return {{"name", info.name},
+            {"title", info.title},
+            {"summary", info.summary},
+            {"paper", info.paper},
+            {"constraints", info.constraints},
+            {"formulas", info.formulas},
+            {"drawing", info.drawing},
+            {"aliases", info.aliases},
+            {"fixed_chunks", info.fixedChunks > 0 ? Json(info.fixedChunks) : Json(nullptr)},
+            {"default_chunks", info.defaultChunks}};
+}
+
+int list(Session& session)
+{
+    Table table({{"name"}, {"what it does"}, {"constraints"}});
+    Json array = Json::array();
+    for (const ScheduleInfo& info : allSchedules()) {
+        table.add({std::string(info.name), std::string(info.summary), std::string(info.constraints)});
+        array.push_back(infoJson(info));
+    }
+    if (session.json) session.answer({{"schedules", std::move(array)}});
+    session.out(table.text(session.colourOut()));
+    session.out("\n'stagewright schedules NAME' shows a schedule's page; a CSV file stands wherever a name does.\n");
+    return ExitDone;
+}
+
+std::string indented(std::string_view text)
+{
+    std::string result;
+    while (!text.empty()) {
+        const auto end = text.find('\n');
+        const std::string_view line = text.substr(0, end);
+        result += line.empty() ? "\n" : "  " + std::string(line) + "\n";
+        text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    }
+    return result;
+}
+
+Result<int> page(const ScheduleInfo& info, const Options& options, Session& session)
+{
+    auto schedule = readSchedule(std::string(info.name), options.shape, session);
+    Json object = infoJson(info);
+    if (!schedule) { // the page is worth reading even where the shape is not possible
+        if (options.csv) return tl::unexpected(std::move(schedule.error()));
+        session.note(fmt::format("no drawing for this shape: {}", schedule.error().message));
+    }
+    if (options.csv) {
+        auto csv = writeScheduleCsv(*schedule);
+        if (!csv) return tl::unexpected(std::move(csv.error()));
+        session.out(*csv);
+        if (session.json) session.answer({{"name", info.name}, {"csv", *csv}});
+        return ExitDone;
+    }
+    const bool colour = session.colourOut();
+    session.out(tinted(info.title, Tint::Bold, colour) + "\n" + fmt::format("{}\n{}\n", info.summary, info.paper));
+    if (!info.aliases.empty()) session.out(fmt::format("also called {}\n", info.aliases));
+    session.out(fmt::format("\nneeds {}\n", info.constraints));
+    session.out("\n" + tinted("formulas", Tint::Bold, colour) + "\n" + indented(info.formulas));
+    session.out("\n" + tinted("drawing", Tint::Bold, colour) + "\n" + indented(info.drawing));
+    object["ranks"] = options.shape.ranks;
+    object["microbatches"] = options.shape.microbatches;
+    object["stages"] = nullptr;
+    object["makespan"] = nullptr;
+    object["bubble_fraction"] = nullptr;
+    object["peak_activation"] = nullptr;
+    if (schedule) {
+        const CostModel costs = CostModel::uniform(*schedule);
+        auto result = simulate(*schedule, costs);
+        if (!result) return tl::unexpected(std::move(result.error()));
+        auto timeline = timelineOf(*schedule, *result, costs);
+        if (!timeline) return tl::unexpected(std::move(timeline.error()));
+        const SimFigures figures = figuresOf(*schedule, *result);
+        const Units units{costs.timeUnit, costs.memoryUnit};
+        std::string peaks;
+        Json peakArray = Json::array();
+        for (const Bytes peak : result->peakActivation) {
+            peaks += (peaks.empty() ? "" : " ") + units.memoryText(peak);
+            peakArray.push_back(units.memoryValue(peak));
+        }
+        session.out(fmt::format("\n{} × {} at unit costs: time {}, bubble {}, peak activations {}\n\n",
+                                plural(schedule->ranks, "rank"), schedule->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule->microbatches),
+                                units.timeText(result->makespan), percentText(figures.bubbleFraction), peaks));
+        session.out(drawTimeline(**timeline, 0, session.columns(), colour));
+        object["stages"] = schedule->stages;
+        object["makespan"] = units.timeValue(result->makespan);
+        object["bubble_fraction"] = figures.bubbleFraction;
+        object["peak_activation"] = std::move(peakArray);
+    }
+    if (session.json) session.answer(object);
+    return ExitDone;
+}
+
+} // namespace
+
+Command command_schedules()
+{
+    return {"schedules", "List the schedules, or show one's page", [](CLI::App& app) -> Runner {
+        auto options = std::make_shared<Options>();
+        app.add_option("NAME", options->name, "A schedule, by name or alias");
+        addShapeOptions(app, options->shape);
+        app.add_flag("--csv", options->csv, "Print the schedule as CSV (PyTorch's convention) and nothing else");
+        app.footer("Example: stagewright schedules zb-h1 --ranks 4 --csv > mine.csv");
+        return [options](Session& session) -> Result<int> {
+            if (options->name.empty()) {
+                if (options->csv) return fail(ErrorCode::Usage, "--csv needs a schedule", "name one: stagewright schedules 1f1b --csv");
+                return list(session);
+            }
+            auto info = findSchedule(options->name);
+            if (!info) return tl::unexpected(std::move(info.error()));
+            return page(**info, *options, session);
+        };
+    }};
+}
+
+} // namespace stagewright

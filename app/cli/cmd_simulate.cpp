@@ -1,0 +1,120 @@
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/options.h"
+#include "app/cli/run_access.h"
+#include "app/cli/run_json.h"
+#include "app/cli/run_text.h"
+#include "app/cli/session.h"
+#include "schedules/draw_text.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    ScheduleOptions schedule;
+    CostOptions costs;
+    std::string memoryLimit;
+    std::string output;
+};
+
+// In the cost model's memory units: microbatch-activations as a plain number, bytes with a suffix.
+Result<std::optional<Bytes>> memoryLimit(const std::string& text, const CostModel& costs)
+{
+    if (text.empty()) return std::optional<Bytes>();
+    const bool plain = text.find_first_not_of("0123456789.") == std::string::npos;
+    if (plain) {
+        if (costs.memoryUnit == 1)
+            return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs count bytes", text),
+                        "write a size such as 64MB");
+        try {
+            return std::optional<Bytes>(static_cast<Bytes>(std::stod(text) * static_cast<double>(costs.memoryUnit)));
+        } catch (const std::exception&) {
+            return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is no number", text), "write 4 or 64MB");
+        }
+    }
+    auto bytes = parseBytes(text);
+    if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--memory-limit"));
+    if (costs.memoryUnit != 1)
+        return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: unit costs count microbatch-activations, not bytes", text),
+                    "write a plain number such as 4, or take measured costs (--costs-from FILE#RUN)");
+    return std::optional<Bytes>(*bytes);
+}
+
+// A schedule that can't end is an answer too: the cycle, with exit code 1.
+Result<int> hung(const Schedule& schedule, const Validation& validation, Session& session)
+{
+    if (session.json) session.answer(hungJson(schedule, validation));
+    auto valid = validation.toResult();
+    Error error = valid.error();
+    error.message = schedule.name + ": " + error.message;
+    if (!validation.cycle.empty()) session.out("ranks that wait for each other:\n" + cycleText(validation));
+    return tl::unexpected(std::move(error));
+}
+
+Result<int> run(const Options& options, Session& session)
+{
+    const auto& names = options.schedule.schedules;
+    if (names.size() > 1)
+        return fail(ErrorCode::Usage, fmt::format("--schedule: simulate takes one schedule, not {}", names.size()),
+                    "call it once for each; 'stagewright compare' compares stored runs");
+    const std::string name = names.empty() ? "1f1b" : names.front();
+    auto schedule = readSchedule(name, options.schedule.shape, session);
+    if (!schedule) return tl::unexpected(std::move(schedule.error()));
+    if (const Validation validation = validate(*schedule); !validation.valid()) return hung(*schedule, validation, session);
+    auto costs = chooseCosts(*schedule, options.costs);
+    if (!costs) return tl::unexpected(std::move(costs.error()));
+    auto limit = memoryLimit(options.memoryLimit, *costs);
+    if (!limit) return tl::unexpected(std::move(limit.error()));
+    auto simulated = simulatedRun(*schedule, *costs);
+    if (!simulated) return tl::unexpected(std::move(simulated.error()));
+    auto figures = analyseRun(*simulated, 0, *limit);
+    if (!figures) return tl::unexpected(std::move(figures.error()));
+
+    if (!options.output.empty()) {
+        auto file = openRunFile(options.output, OpenMode::Create);
+        if (!file) return tl::unexpected(std::move(file.error()));
+        auto id = (*file)->add(*simulated);
+        if (!id) return tl::unexpected(std::move(id.error()));
+        simulated->info.id = *id;
+    }
+    const bool colour = session.colourOut();
+    if (session.json) session.answer(runJson(*simulated, *figures));
+    session.out(headlineText(*simulated, *figures, colour) + "\n");
+    session.out(drawTimeline(*simulated->timeline, 0, session.columns(), colour) + "\n");
+    session.out(idleText(*figures, colour));
+    if (simulated->costs->links != Links{}) session.out("\n" + overlapText(*figures));
+    if (!options.output.empty()) session.note(fmt::format("stored as {}#{}", options.output, simulated->info.id));
+    if (*limit) {
+        for (int rank = 0; rank < simulated->info.ranks; ++rank) {
+            const Bytes peak = figures->peak(rank, MemoryCategory::Activations);
+            if (peak > **limit)
+                session.warn(fmt::format("rank {} holds {} at its peak, over the limit of {}", rank, figures->units.memoryText(peak),
+                                         figures->units.memoryText(**limit)));
+        }
+        if (figures->largestPeak(MemoryCategory::Activations) > **limit) return ExitDoesNotHold;
+    }
+    return ExitDone;
+}
+
+} // namespace
+
+Command command_simulate()
+{
+    return {"simulate", "Time a schedule with a cost model; print figures and a picture", [](CLI::App& app) -> Runner {
+        auto options = std::make_shared<Options>();
+        addScheduleOptions(app, options->schedule, "A schedule, by name or from a CSV [1f1b]");
+        addCostOptions(app, options->costs);
+        app.add_option("--memory-limit", options->memoryLimit,
+                       "Activations a rank may hold; more is exit code 1, and waits for memory are told apart")
+            ->type_name("X|SIZE");
+        app.add_option("-o,--output", options->output, "Store it as a run of this file")->type_name("FILE");
+        app.footer("Examples: stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=1,I=1,W=0.5 --comm 0.1\n"
+                   "          stagewright simulate -s mine.csv --costs-from demo.stagewright#3");
+        return [options](Session& session) { return run(*options, session); };
+    }};
+}
+
+} // namespace stagewright

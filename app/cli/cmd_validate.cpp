@@ -1,0 +1,75 @@
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/command.h"
+#include "app/cli/figures.h"
+#include "app/cli/files.h"
+#include "app/cli/run_json.h"
+#include "app/cli/run_text.h"
+#include "app/cli/session.h"
+#include "app/cli/usage.h"
+#include "schedules/csv.h"
+#include "schedules/registry.h"
+#include "schedules/validate.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Options {
+    std::string file;
+    std::string dialect = "auto";
+    bool all = false;
+    bool pytorch = false;
+};
+
+Result<int> run(const Options& options, Session& session)
+{
+    auto text = readFile(options.file);
+    if (!text) return tl::unexpected(std::move(text.error()));
+    CsvOptions csv;
+    csv.dialect = options.dialect == "new" ? CsvDialect::New : options.dialect == "old" ? CsvDialect::Old : CsvDialect::Auto;
+    csv.pytorch = options.pytorch;
+    auto schedule = readScheduleCsv(*text, csv, options.file.substr(options.file.rfind('/') + 1));
+    if (!schedule) return tl::unexpected(std::move(schedule.error()).with(options.file));
+
+    const Validation validation = validate(*schedule);
+    const std::string known = recognise(*schedule);
+    if (session.json) {
+        Json object = scheduleFaultsJson(*schedule, validation);
+        object["recognised_as"] = known.empty() ? Json(nullptr) : Json(known);
+        session.answer(object);
+    }
+    const std::string shape = fmt::format("{}, {}, {}, {}", plural(schedule->ranks, "rank"), plural(schedule->stages, "stage"),
+                                          schedule->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule->microbatches),
+                                          plural(static_cast<long long>(schedule->opCount()), "op"));
+    if (validation.valid()) {
+        session.out(fmt::format("{}: valid; {}{}\n", options.file, shape, known.empty() ? "" : "; this is " + known));
+        return ExitDone;
+    }
+    session.out(fmt::format("{}: not valid; {}\n", options.file, shape));
+    const std::size_t shown = options.all ? validation.faults.size() : std::min<std::size_t>(1, validation.faults.size());
+    for (std::size_t i = 0; i < shown; ++i) session.out(fmt::format("  {}\n", validation.faults[i].message));
+    if (shown < validation.faults.size())
+        session.out(fmt::format("  {} more: --all shows them\n", validation.faults.size() - shown));
+    if (!validation.cycle.empty()) session.out("ranks that wait for each other:\n" + cycleText(validation));
+    return ExitDoesNotHold;
+}
+
+} // namespace
+
+Command command_validate()
+{
+    return {"validate", "Check a schedule CSV; explain the first fault, with the cycle of a deadlock", [](CLI::App& app) -> Runner {
+        auto options = std::make_shared<Options>();
+        app.add_option("FILE", options->file, "A schedule CSV")->required();
+        app.add_flag("--all", options->all, "Every fault, not only the first");
+        app.add_option("--dialect", options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]")
+            ->type_name("D")->check(oneOf({"auto", "new", "old"}));
+        app.add_flag("--pytorch", options->pytorch, "Refuse what PyTorch's pipelining can't hold");
+        app.footer("Exit code 0: valid; 1: not valid; 3: the file can't be read as a schedule.");
+        return [options](Session& session) { return run(*options, session); };
+    }};
+}
+
+} // namespace stagewright

@@ -1,0 +1,47 @@
+// Command: one verb of the program. Each lives in cmd_<verb>.cpp as
+//
+//     Command command_<verb>();
+//
+// and has one line in commands.def. setUp adds the verb's options and returns what runs after parsing. The runner answers
+// the exit code for a thing that was done (0) or that does not hold (1), or an Error, which main() turns into a message,
+// or with --json into an object, and an exit code.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "schedules/base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stagewright {
+
+class Session;
+
+enum ExitCode : int {
+    ExitDone = 0,
+    ExitDoesNotHold = 1,
+    ExitUsage = 2,
+    ExitUnreadable = 3,
+    ExitUnavailable = 4,
+    ExitFailed = 5,
+    ExitInterrupted = 130,
+};
+ExitCode exitCodeOf(ErrorCode code); // the only such mapping
+
+using Runner = std::function<Result<int>(Session&)>;
+
+struct Command {
+    std::string_view name;
+    std::string_view summary; // one line
+    Runner (*setUp)(CLI::App& app);
+    bool json = true;      // takes --json
+    bool longWork = false; // takes --progress and --stdin-control
+};
+
+std::vector<Command> allCommands(); // in the order of commands.def
+
+} // namespace stagewright

@@ -1,0 +1,95 @@
+# bash completion for stagewright: verbs, options, schedule names, run files and the runs in them.
+
+_stagewright_verbs() {
+    "$1" --help 2>/dev/null | awk '/^Verbs:/ { on = 1; next } on && NF { print $1 }  on && !NF { exit }'
+}
+
+_stagewright_options() {
+    "$1" "$2" --help 2>/dev/null | grep -oE -- '(^|[ ,])--[a-z][a-z-]*' | tr -d ' ,' | sort -u
+}
+
+_stagewright_schedules() {
+    "$1" schedules 2>/dev/null | awk 'NR > 1 && !NF { exit } NR > 1 { print $1 }'
+}
+
+# Names of the runs in the first run file on the line.
+_stagewright_runs() {
+    local program=$1 word
+    shift
+    for word in "$@"; do
+        [[ $word == *.stagewright && -f $word ]] || continue
+        "$program" sql "$word" --csv 'SELECT name FROM runs' 2>/dev/null | tail -n +2
+        return
+    done
+}
+
+_stagewright_files() { # folders, and files with one of the suffixes
+    local current=$1 suffix
+    shift
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(
+        compgen -d -- "$current"
+        for suffix in "$@"; do compgen -f -X "!*.$suffix" -- "$current"; done
+    )
+}
+
+_stagewright_words() { # CURRENT WORDS
+    mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
+}
+
+_stagewright() {
+    local program=${COMP_WORDS[0]} current=${COMP_WORDS[COMP_CWORD]} previous='' verb=''
+    [ "$COMP_CWORD" -eq 0 ] || previous=${COMP_WORDS[COMP_CWORD - 1]}
+    [ "$COMP_CWORD" -le 1 ] || verb=${COMP_WORDS[1]}
+    COMPREPLY=()
+
+    if [ -z "$verb" ]; then
+        if [[ $current == -* ]]; then
+            _stagewright_words "$current" '--help --version'
+        else
+            _stagewright_words "$current" "$(_stagewright_verbs "$program")"
+        fi
+        return
+    fi
+    case $previous in
+    -s | --schedule)
+        local prefix=''
+        [[ $current != *,* ]] || prefix=${current%,*},
+        if [[ $current == */* || $current == .* ]]; then
+            _stagewright_files "$current" csv
+        else
+            mapfile -t COMPREPLY < <(compgen -P "$prefix" -W "$(_stagewright_schedules "$program")" -- "${current##*,}")
+            mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -X '!*.csv' -- "$current")
+        fi
+        return
+        ;;
+    --format) _stagewright_words "$current" 'chrome csv spans png svg'; return ;;
+    --clock) _stagewright_words "$current" 'auto wall virtual'; return ;;
+    --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;
+    --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;
+    --log-level) _stagewright_words "$current" 'error warning info debug'; return ;;
+    --dialect) _stagewright_words "$current" 'auto new old'; return ;;
+    --costs-from | --merge) _stagewright_files "$current" stagewright; return ;;
+    --costs) _stagewright_files "$current" json; return ;;
+    -o | --output | --data) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    esac
+    if [[ $current == -* ]]; then
+        _stagewright_words "$current" "$(_stagewright_options "$program" "$verb")"
+        return
+    fi
+    case $verb in
+    schedules) _stagewright_words "$current" "$(_stagewright_schedules "$program")" ;;
+    validate) _stagewright_files "$current" csv ;;
+    runs | report | compare | export | sql | ui)
+        local names
+        names=$(_stagewright_runs "$program" "${COMP_WORDS[@]:2:COMP_CWORD-2}")
+        if [ -n "$names" ]; then
+            _stagewright_words "$current" "$names"
+        else
+            _stagewright_files "$current" stagewright
+        fi
+        ;;
+    esac
+}
+
+complete -F _stagewright stagewright

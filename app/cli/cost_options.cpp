@@ -1,0 +1,208 @@
+// --costs, --costs-from, --comm and --link as a cost model.
+#include "app/cli/options.h"
+
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "app/cli/files.h"
+#include "app/cli/run_access.h"
+#include "app/cli/usage.h"
+#include "traces/fit/fit_costs.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Suffix {
+    const char* text;
+    double factor;
+};
+
+template <std::size_t N>
+Result<double> parseQuantity(const std::string& text, const Suffix (&suffixes)[N], const char* what)
+{
+    double value = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code == std::errc() && value >= 0 && std::isfinite(value)) {
+        std::string unit(end, text.data() + text.size());
+        if (!unit.empty() && unit.front() == ' ') unit.erase(0, 1);
+        for (const Suffix& suffix : suffixes)
+            if (unit == suffix.text) {
+                if (value * suffix.factor > 9e18)
+                    return fail(ErrorCode::Usage, fmt::format("'{}' is too large for {}", text, what));
+                return value * suffix.factor;
+            }
+    }
+    std::string accepted;
+    for (const Suffix& suffix : suffixes) accepted += fmt::format("{}{}", accepted.empty() ? "" : ", ", suffix.text);
+    return fail(ErrorCode::Usage, fmt::format("'{}' is not {}", text, what),
+                fmt::format("write a number and a unit of {}", accepted));
+}
+
+std::vector<std::string> splitAt(const std::string& text, char separator)
+{
+    std::vector<std::string> parts;
+    std::size_t from = 0;
+    for (;;) {
+        const std::size_t at = text.find(separator, from);
+        parts.push_back(text.substr(from, at - from));
+        if (at == std::string::npos) return parts;
+        from = at + 1;
+    }
+}
+
+Result<CostModel::UnitCosts> parseUnitCosts(const std::string& text)
+{
+    CostModel::UnitCosts costs;
+    for (const std::string& part : splitAt(text, ',')) {
+        const auto equals = part.find('=');
+        const std::string key = part.substr(0, equals);
+        double value = 0;
+        const char* begin = equals == std::string::npos ? part.data() + part.size() : part.data() + equals + 1;
+        const auto [end, code] = std::from_chars(begin, part.data() + part.size(), value);
+        if (equals == std::string::npos || code != std::errc() || end != part.data() + part.size() || !(value >= 0) || value > 1e6)
+            return fail(ErrorCode::Usage, fmt::format("--costs: '{}' is no cost", part),
+                        "write F=1,I=1,W=1 with numbers of at least 0, or name a .json file");
+        if (key == "F") costs.forward = value;
+        else if (key == "I") costs.inputGrad = value;
+        else if (key == "W") costs.weightGrad = value;
+        else if (key == "B") costs.backward = value;
+        else if (key == "OPT") costs.optimizer = value;
+        else
+            return fail(ErrorCode::Usage, fmt::format("--costs: there is no kind '{}'", key),
+                        "kinds are F (forward), I (input gradient), W (weight gradient), B (full backward), OPT (optimizer)");
+    }
+    return costs;
+}
+
+// Measured costs know the kinds their own schedule had. A full backward is I then W; the other way round can't be known.
+Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std::string& origin)
+{
+    if (costs.stages() != schedule.stages)
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} are costs of {} stages, {} has {}", origin, costs.stages(), schedule.name, schedule.stages),
+                    "take costs from a run with as many stages, or give --costs F=…,I=…,W=…");
+    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
+        const int r = static_cast<int>(rank);
+        for (const Op& op : schedule.order[rank]) {
+            if (op.kind == OpKind::Filler || costs.duration(op.kind, op.stage, r) > 0) continue;
+            const Nanos input = costs.duration(OpKind::InputGrad, op.stage, r);
+            const Nanos weight = costs.duration(OpKind::WeightGrad, op.stage, r);
+            if (op.kind == OpKind::Backward && input > 0 && weight > 0) {
+                costs.setDuration(OpKind::Backward, op.stage, r, input + weight);
+                continue;
+            }
+            if (op.kind == OpKind::Optimizer) continue;
+            return fail(ErrorCode::Usage, fmt::format("{} know no time for {} on rank {}", origin, toText(op), r),
+                        op.kind == OpKind::Backward ? "take costs from a run that has B, or I and W"
+                                                    : "take costs from a run of a schedule that splits the backward, such as zb-h1");
+        }
+    }
+    return {};
+}
+
+Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& options)
+{
+    CostModel costs;
+    std::string origin;
+    if (!options.costsFrom.empty()) {
+        auto stored = readRun(parseRunReference(options.costsFrom));
+        if (!stored) return tl::unexpected(std::move(stored.error()).with("--costs-from"));
+        origin = fmt::format("{}#{}", stored->file, stored->run.info.id);
+        if (stored->run.costs) {
+            costs = *stored->run.costs;
+        } else {
+            auto fitted = fitCosts(*stored->run.timeline, stored->run.info.warmupSteps);
+            if (!fitted) return tl::unexpected(std::move(fitted.error()).with(origin));
+            costs = std::move(*fitted);
+        }
+        costs.origin = "fitted from " + origin;
+    } else {
+        auto text = readFile(options.costs);
+        if (!text) return tl::unexpected(std::move(text.error()).with("--costs"));
+        auto read = readCostsJson(*text);
+        if (!read) return tl::unexpected(std::move(read.error()).with(options.costs));
+        costs = std::move(*read);
+        origin = options.costs;
+    }
+    if (auto complete = completeKinds(schedule, costs, origin); !complete) return tl::unexpected(std::move(complete.error()));
+    return costs;
+}
+
+} // namespace
+
+Result<Nanos> parseTime(const std::string& text)
+{
+    static constexpr Suffix suffixes[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    return parseQuantity(text, suffixes, "a time").map([](double value) { return static_cast<Nanos>(std::llround(value)); });
+}
+
+Result<Bytes> parseBytes(const std::string& text)
+{
+    static constexpr Suffix suffixes[] = {{"B", 1},      {"kB", 1e3},    {"MB", 1e6},        {"GB", 1e9},
+                                          {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
+    return parseQuantity(text, suffixes, "a size").map([](double value) { return static_cast<Bytes>(std::llround(value)); });
+}
+
+Result<Link> parseLink(const std::string& text)
+{
+    const auto comma = text.find(',');
+    Link link;
+    auto latency = parseTime(text.substr(0, comma));
+    if (!latency) return tl::unexpected(std::move(latency.error()).with("--link"));
+    link.latency = *latency;
+    if (comma != std::string::npos) {
+        static constexpr Suffix suffixes[] = {{"B/s", 1},    {"kB/s", 1e3},     {"MB/s", 1e6},    {"GB/s", 1e9},
+                                              {"Mbit/s", 1.25e5}, {"Gbit/s", 1.25e8}};
+        auto bandwidth = parseQuantity(text.substr(comma + 1), suffixes, "a bandwidth");
+        if (!bandwidth) return tl::unexpected(std::move(bandwidth.error()).with("--link"));
+        if (*bandwidth <= 0)
+            return fail(ErrorCode::Usage, "--link: a bandwidth of 0 never delivers", "leave it out for a link without limit");
+        link.bytesPerSecond = *bandwidth;
+    }
+    return link;
+}
+
+Nanos forwardUnit(const Schedule& schedule, const CostModel& costs)
+{
+    double total = 0;
+    for (int rank = 0; rank < schedule.ranks; ++rank)
+        for (const int stage : schedule.placement.stagesOf(rank))
+            total += static_cast<double>(costs.duration(OpKind::Forward, stage, rank));
+    return schedule.ranks > 0 ? std::llround(total / schedule.ranks) : 0;
+}
+
+Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& options)
+{
+    const bool measured = !options.costsFrom.empty() || options.costs.ends_with(".json");
+    if (!measured) {
+        CostModel::UnitCosts units;
+        if (!options.costs.empty()) {
+            auto parsed = parseUnitCosts(options.costs);
+            if (!parsed) return tl::unexpected(std::move(parsed.error()));
+            units = *parsed;
+        }
+        if (!options.link.empty())
+            return fail(ErrorCode::Usage, "--link gives times, but the costs are in units of a rank share",
+                        "use --comm C, or measured costs (--costs-from FILE#RUN)");
+        units.latency = options.comm > 0 ? options.comm : 0;
+        units.freedAtInput = options.freedAtInput;
+        return CostModel::uniform(schedule, units);
+    }
+    auto costs = measuredCosts(schedule, options);
+    if (!costs) return costs;
+    if (!options.link.empty()) {
+        auto link = parseLink(options.link);
+        if (!link) return tl::unexpected(std::move(link.error()));
+        costs->links = Links{*link, {}};
+    } else if (options.comm >= 0) {
+        costs->links = Links{};
+        costs->links.all.latency = std::llround(options.comm * static_cast<double>(forwardUnit(schedule, *costs)));
+    }
+    return costs;
+}
+
+} // namespace stagewright

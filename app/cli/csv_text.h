@@ -1,0 +1,25 @@
+// One line of CSV (RFC 4180): cells quoted where they hold a comma, a quote or a line break.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace stagewright {
+
+inline std::string csvLine(const std::vector<std::string>& cells)
+{
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        if (i > 0) line += ',';
+        if (cells[i].find_first_of(",\"\r\n") == std::string::npos) {
+            line += cells[i];
+            continue;
+        }
+        line += '"';
+        for (const char c : cells[i]) line += c == '"' ? std::string("\"\"") : std::string(1, c);
+        line += '"';
+    }
+    return line + "\n";
+}
+
+} // namespace stagewright

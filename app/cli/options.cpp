@@ -1,0 +1,122 @@
+#include "app/cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/files.h"
+#include "app/cli/session.h"
+#include "app/cli/usage.h"
+#include "schedules/csv.h"
+#include "schedules/registry.h"
+#include "schedules/validate.h"
+
+namespace stagewright {
+
+void addShapeOptions(CLI::App& app, ShapeOptions& options)
+{
+    app.add_option("-p,--ranks", options.ranks, "Ranks (devices) of the pipeline [4]")
+        ->type_name("P")->check(wholeNumber(1, 4096));
+    app.add_option("-m,--microbatches", options.microbatches, "Microbatches of a step [8]")
+        ->type_name("M")->check(wholeNumber(1, 1'000'000));
+    app.add_option("--chunks", options.chunks, "Stages per rank; auto: the schedule's own [auto]")
+        ->type_name("V")
+        ->check(CLI::Validator(
+            [](std::string& text) {
+                if (text == "auto") return std::string();
+                std::string error = wholeNumber(1, 64)(text);
+                return error.empty() ? error : fmt::format("takes auto or a whole number from 1 to 64, not '{}'", text);
+            },
+            ""));
+}
+
+CLI::Option* addScheduleOptions(CLI::App& app, ScheduleOptions& options, const std::string& help)
+{
+    CLI::Option* option = app.add_option("-s,--schedule", options.schedules, help)
+                              ->type_name("NAME|FILE.csv")->delimiter(',')->allow_extra_args(false);
+    addShapeOptions(app, options.shape);
+    return option;
+}
+
+void addCommOptions(CLI::App& app, double& comm, std::string& link)
+{
+    auto* units = app.add_option("--comm", comm, "Latency between ranks, in forward times of one rank share")
+                      ->type_name("C")->check(realNumber(0, 1e6));
+    app.add_option("--link", link, "Link between ranks, such as 50us,10GB/s")->type_name("LATENCY[,BANDWIDTH]")->excludes(units);
+}
+
+void addCostOptions(CLI::App& app, CostOptions& options)
+{
+    auto* costs = app.add_option("--costs", options.costs,
+                                 "Units of one full rank share, B defaults to I+W [F=1,I=1,W=1]; or a file of costs")
+                      ->type_name("F=1,I=1,W=1|FILE.json")->expected(1);
+    app.add_option("--costs-from", options.costsFrom, "Costs fitted from a recorded run")->type_name("FILE#RUN")->excludes(costs);
+    addCommOptions(app, options.comm, options.link);
+    app.add_option("--free-at-input", options.freedAtInput, "Share of an activation that I frees; W frees the rest [0]")
+        ->type_name("A")->check(realNumber(0, 1));
+}
+
+bool namesFile(const std::string& nameOrFile)
+{
+    return nameOrFile.ends_with(".csv") || nameOrFile.find('/') != std::string::npos;
+}
+
+namespace {
+
+Result<Schedule> readScheduleFile(const std::string& path, Session& session)
+{
+    auto text = readFile(path);
+    if (!text) return tl::unexpected(std::move(text.error()));
+    std::string name = path.substr(path.rfind('/') + 1);
+    auto schedule = readScheduleCsv(*text, {}, name);
+    if (!schedule) return tl::unexpected(std::move(schedule.error()).with(path));
+    if (const std::string known = recognise(*schedule); !known.empty())
+        session.note(fmt::format("{} is {} for {} ranks and {} microbatches", path, known, schedule->ranks, schedule->microbatches));
+    return schedule;
+}
+
+} // namespace
+
+Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session)
+{
+    if (namesFile(nameOrFile)) return readScheduleFile(nameOrFile, session);
+    if (const auto colon = nameOrFile.find(':'); colon != std::string::npos) {
+        const std::string name = nameOrFile.substr(0, colon);
+        if (findSchedule(name))
+            return fail(ErrorCode::Usage, fmt::format("--schedule: {} takes no parameters, not '{}'", name, nameOrFile.substr(colon + 1)),
+                        fmt::format("see 'stagewright schedules {}'", name));
+    }
+    auto info = findSchedule(nameOrFile);
+    if (!info) {
+        Error error = std::move(info.error()).with("--schedule");
+        if (fileExists(nameOrFile)) error.remedy = fmt::format("a file is named with .csv or a slash: ./{}", nameOrFile);
+        return tl::unexpected(std::move(error));
+    }
+    const int chunks = shape.chunks == "auto" ? 0 : std::stoi(shape.chunks);
+    if (chunks > 0 && (*info)->fixedChunks > 0 && chunks != (*info)->fixedChunks)
+        session.note(fmt::format("{} has {} stage{} per rank: --chunks {} is not used", (*info)->name, (*info)->fixedChunks,
+                                 (*info)->fixedChunks == 1 ? "" : "s", chunks));
+    return makeSchedule(nameOrFile, Shape{shape.ranks, shape.microbatches, chunks});
+}
+
+Result<Schedule> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session)
+{
+    auto schedule = readSchedule(nameOrFile, shape, session);
+    if (!schedule) return schedule;
+    const Validation validation = validate(*schedule);
+    if (auto valid = validation.toResult(); !valid) {
+        Error error = std::move(valid.error()).with(nameOrFile);
+        if (error.remedy.empty() && namesFile(nameOrFile))
+            error.remedy = fmt::format("'stagewright validate {} --all' shows every fault", nameOrFile);
+        return tl::unexpected(std::move(error));
+    }
+    return schedule;
+}
+
+RunReference parseRunReference(const std::string& text)
+{
+    const auto hash = text.rfind('#');
+    if (hash == std::string::npos || hash == 0 || fileExists(text)) return {text, {}};
+    return {text.substr(0, hash), text.substr(hash + 1)};
+}
+
+} // namespace stagewright

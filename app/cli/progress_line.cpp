@@ -1,0 +1,72 @@
+#include "app/cli/progress_line.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/version.h"
+
+namespace stagewright {
+
+using namespace std::chrono_literals;
+
+ProgressLine::ProgressLine(Mode mode, std::string verb, bool colour)
+    : m_mode(mode), m_colour(colour), m_begin(std::chrono::steady_clock::now())
+{
+    event({{"event", "hello"}, {"protocol", 1}, {"version", programVersion}, {"verb", verb}});
+}
+
+ProgressLine::~ProgressLine()
+{
+    clear();
+}
+
+void ProgressLine::tell(std::string_view what, std::int64_t done, std::int64_t total, std::string_view detail)
+{
+    if (m_mode == Mode::Silent) return;
+    const auto now = std::chrono::steady_clock::now();
+    {
+        const std::lock_guard lock(m_mutex);
+        if (done < total && now - m_last < 50ms) return;
+        m_last = now;
+    }
+    if (m_mode == Mode::JsonLines) {
+        event({{"event", "progress"}, {"what", what}, {"done", done}, {"total", total}});
+        return;
+    }
+    const std::lock_guard lock(m_mutex);
+    constexpr int width = 24;
+    const double share = total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0) : 0;
+    const int full = static_cast<int>(share * width);
+    std::string bar;
+    for (int i = 0; i < width; ++i) bar += i < full ? "█" : "░";
+    const double seconds = std::chrono::duration<double>(now - m_begin).count();
+    std::string rest;
+    if (done > 0 && done < total && seconds > 2) rest = fmt::format("  {:.0f} s left", seconds * (1 - share) / share);
+    fmt::print(stderr, "\r\033[K{}{}{} {}/{} {}{}{}", m_colour ? "\033[36m" : "", bar, m_colour ? "\033[0m" : "", done,
+               total, what, detail.empty() ? "" : fmt::format("  {}", detail), rest);
+    std::fflush(stderr);
+    m_drawn = true;
+}
+
+void ProgressLine::event(const nlohmann::ordered_json& object)
+{
+    if (m_mode != Mode::JsonLines) return;
+    const std::string line = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    const std::lock_guard lock(m_mutex);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    std::fflush(stderr);
+}
+
+void ProgressLine::clear()
+{
+    const std::lock_guard lock(m_mutex);
+    if (!m_drawn) return;
+    fmt::print(stderr, "\r\033[K");
+    std::fflush(stderr);
+    m_drawn = false;
+}
+
+} // namespace stagewright

@@ -1,0 +1,38 @@
+// ProgressLine: how long work tells on stderr how far it is: a bar on a terminal, or one JSON object a line
+// (--progress jsonl) for the window and remote callers, whose first line is a handshake with protocol and version.
+// Thread safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace stagewright {
+
+class ProgressLine {
+public:
+    enum class Mode { Silent, Bar, JsonLines };
+    ProgressLine(Mode mode, std::string verb, bool colour);
+    ~ProgressLine();
+
+    Mode mode() const { return m_mode; }
+    // The bar's line at most 20 times a second, and always the last; detail stands behind the bar.
+    void tell(std::string_view what, std::int64_t done, std::int64_t total, std::string_view detail = {});
+    // JsonLines only.
+    void event(const nlohmann::ordered_json& object);
+    void clear(); // wipes the bar before other output
+
+private:
+    Mode m_mode;
+    bool m_colour;
+    bool m_drawn = false;
+    std::mutex m_mutex;
+    std::chrono::steady_clock::time_point m_last;
+    std::chrono::steady_clock::time_point m_begin;
+};
+
+} // namespace stagewright

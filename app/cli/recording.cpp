@@ -1,0 +1,194 @@
+#include "app/cli/recording.h"
+
+#include <chrono>
+#include <deque>
+#include <filesystem>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/figures.h"
+#include "app/cli/files.h"
+#include "app/cli/progress_line.h"
+#include "app/cli/run_access.h"
+#include "app/cli/session.h"
+#include "app/cli/version.h"
+#include "traces/fit/fit_costs.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t stepsForCosts = 64; // costs are fitted from at most so many of the last measured steps
+
+struct Ongoing {
+    std::unique_ptr<Training> training;
+    std::unique_ptr<RunWriter> writer;
+    std::deque<std::shared_ptr<const Timeline>> measured;
+    int complete = 0;
+};
+
+Run headerOf(const Training& training, const RecordSettings& settings)
+{
+    const Schedule& schedule = training.schedule();
+    Run run;
+    run.info.name = schedule.name;
+    run.info.scheduleName = schedule.name;
+    run.info.createdUnixMs =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    run.info.state = RunState::Recording;
+    run.info.provenance = Provenance::Measured;
+    run.info.clock = std::string(toText(training.clock()));
+    run.info.ranks = schedule.ranks;
+    run.info.stages = schedule.stages;
+    run.info.microbatches = schedule.microbatches;
+    run.info.warmupSteps = settings.warmup;
+    run.configuration = training.configuration();
+    run.environment = training.environment();
+    run.environment.emplace_back("stagewright", programVersion);
+    run.schedule = std::make_shared<Schedule>(schedule);
+    return run;
+}
+
+std::optional<CostModel> costsOf(const Ongoing& one)
+{
+    if (one.measured.empty()) return std::nullopt;
+    const Timeline& first = *one.measured.front();
+    TimelineBuilder builder(first.provenance(), first.clock(), first.ranks());
+    builder.setUnits(first.timeUnit(), first.memoryUnit());
+    for (const auto& step : one.measured) builder.append(*step);
+    auto timeline = builder.build();
+    if (!timeline) return std::nullopt;
+    auto costs = fitCosts(**timeline);
+    if (!costs) return std::nullopt;
+    costs->origin = fmt::format("fitted from {} of {}", plural(static_cast<long long>(one.measured.size()), "step"),
+                                one.training->schedule().name);
+    return *costs;
+}
+
+Result<void> prepareLinks(RecordSettings& settings, Session& session)
+{
+    if (settings.comm < 0) return {};
+    auto unit = measureForwardUnit(settings.schedules.front(), settings.training);
+    if (!unit) return tl::unexpected(std::move(unit.error()));
+    settings.training.links.all.latency = static_cast<Nanos>(settings.comm * static_cast<double>(*unit));
+    session.note(fmt::format("the forward time of a microbatch on a rank is {}; links take {}", nanosText(*unit),
+                             nanosText(settings.training.links.all.latency)));
+    return {};
+}
+
+Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t done, std::int64_t total, Session& session)
+{
+    auto outcome = one.training->step(session.stop());
+    if (!outcome) return tl::unexpected(std::move(outcome.error()));
+    auto kept = one.writer->append(*outcome->timeline, {{"loss", outcome->loss},
+                                                         {"step_time_ns", static_cast<double>(outcome->stepTime)},
+                                                         {"wall_time_ns", static_cast<double>(outcome->wallTime)},
+                                                         {"contention", outcome->contention}});
+    if (!kept) return kept;
+    if (++one.complete > settings.warmup) {
+        one.measured.push_back(outcome->timeline);
+        if (one.measured.size() > stepsForCosts) one.measured.pop_front();
+    }
+    ProgressLine& line = session.progress();
+    const std::string& name = one.training->schedule().name;
+    if (line.mode() == ProgressLine::Mode::JsonLines)
+        line.event({{"event", "progress"},
+                    {"what", "step"},
+                    {"done", done},
+                    {"total", total},
+                    {"schedule", name},
+                    {"run", one.writer->id()},
+                    {"step", outcome->step},
+                    {"loss", outcome->loss},
+                    {"step_time_ns", outcome->stepTime},
+                    {"wall_time_ns", outcome->wallTime}});
+    else
+        line.tell("steps", done, total, fmt::format("{}  loss {:.3f}  {}", name, outcome->loss, nanosText(outcome->stepTime)));
+    return {};
+}
+
+// Closes every run. What can't be closed is left to the file's own recovery: complete steps are in it.
+void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, bool early, Recording& recording)
+{
+    for (Ongoing& one : ongoing) {
+        if (!one.writer) continue;
+        const std::int64_t id = one.writer->id();
+        auto finished = one.writer->finish(early ? RunState::Interrupted : RunState::Complete, costsOf(one));
+        one.writer.reset();
+        if (!finished && !recording.stopped) recording.stopped = std::move(finished.error());
+        if (one.complete == 0) {
+            if (auto removed = file.remove(id); !removed && !recording.stopped) recording.stopped = std::move(removed.error());
+            continue;
+        }
+        recording.runs.push_back(id);
+        recording.completeSteps.push_back(one.complete);
+    }
+}
+
+void removeEmptyFile(const std::string& path)
+{
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+        std::error_code ignored;
+        std::filesystem::remove(path + suffix, ignored);
+    }
+}
+
+} // namespace
+
+Result<Recording> recordRuns(const RecordSettings& given, Session& session)
+{
+    RecordSettings settings = given;
+    const std::stop_token stop = session.stop();
+    ProgressLine& line = session.progress();
+    if (auto prepared = prepareLinks(settings, session); !prepared) return tl::unexpected(std::move(prepared.error()));
+
+    std::vector<Ongoing> ongoing;
+    for (const Schedule& schedule : settings.schedules) {
+        auto training = Training::create(schedule, settings.training);
+        if (!training) return tl::unexpected(std::move(training.error()).with(schedule.name));
+        Ongoing one;
+        one.training = std::move(*training);
+        ongoing.push_back(std::move(one));
+    }
+    const bool existed = fileExists(settings.file);
+    auto file = openRunFile(settings.file, OpenMode::Create);
+    if (!file) return tl::unexpected(std::move(file.error()));
+
+    Recording recording;
+    for (Ongoing& one : ongoing) {
+        auto writer = (*file)->begin(headerOf(*one.training, settings));
+        if (!writer) {
+            recording.stopped = std::move(writer.error());
+            break;
+        }
+        one.writer = std::move(*writer);
+        line.event({{"event", "run"},
+                    {"run", one.writer->id()},
+                    {"schedule", one.training->schedule().name},
+                    {"file", settings.file},
+                    {"clock", std::string(toText(one.training->clock()))}});
+    }
+    const int stepsEach = settings.warmup + settings.steps;
+    const auto total = static_cast<std::int64_t>(stepsEach) * static_cast<std::int64_t>(ongoing.size());
+    std::int64_t done = 0;
+    for (int step = 0; step < stepsEach && !recording.stopped; ++step) {
+        for (Ongoing& one : ongoing) {
+            if (stop.stop_requested()) {
+                recording.stopped = Error{ErrorCode::Cancelled, "interrupted", {}};
+                break;
+            }
+            if (auto taken = takeStep(one, settings, ++done, total, session); !taken) {
+                recording.stopped = std::move(taken.error()).with(fmt::format("{}, step {}", one.training->schedule().name, step));
+                break;
+            }
+        }
+    }
+    line.clear();
+    closeRuns(ongoing, **file, recording.stopped.has_value(), recording);
+    file->reset();
+    if (recording.runs.empty() && !existed) removeEmptyFile(settings.file);
+    return recording;
+}
+
+} // namespace stagewright

@@ -1,0 +1,37 @@
+// Recording: trains one or several schedules for real, interleaved step by step (a, b, a, b) with the same seed and data, and
+// writes each as a run of one file, one transaction a step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/training.h"
+#include "schedules/base/result.h"
+#include "schedules/schedule.h"
+
+namespace stagewright {
+
+class Session;
+
+struct RecordSettings {
+    std::vector<Schedule> schedules;
+    TrainingOptions training;
+    int steps = 8;
+    int warmup = 1;
+    double comm = -1; // link latency in forward units, measured once; < 0: training.links as they are
+    std::string file; // made where absent, else runs are appended
+};
+
+struct Recording {
+    std::vector<std::int64_t> runs; // ids of the runs that hold a complete step, in the order of the schedules
+    std::vector<int> completeSteps; // of those, warm-up included
+    std::optional<Error> stopped;   // why it ended early; complete steps are kept
+};
+
+// Fails where nothing could begin (bad model, file not writable): then the file is as it was. A failure or stop after that is
+// told in Recording::stopped; a run without a complete step is removed again.
+Result<Recording> recordRuns(const RecordSettings& settings, Session& session);
+
+} // namespace stagewright

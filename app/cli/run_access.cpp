@@ -1,0 +1,46 @@
+#include "app/cli/run_access.h"
+
+#include <fmt/core.h>
+
+namespace stagewright {
+
+Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode)
+{
+    return RunFile::open(path, mode);
+}
+
+Result<StoredRun> readRun(const RunReference& reference, const Progress& progress)
+{
+    auto file = openRunFile(reference.file);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    return readRun(**file, reference.run, progress);
+}
+
+Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, const Progress& progress)
+{
+    std::int64_t id = 0;
+    if (idOrName.empty()) {
+        auto runs = file.runs();
+        if (!runs) return tl::unexpected(std::move(runs.error()));
+        if (runs->empty())
+            return fail(ErrorCode::Usage, fmt::format("{} holds no run", file.path()),
+                        fmt::format("record one: stagewright record -o {}", file.path()));
+        id = runs->back().id;
+    } else {
+        auto found = file.find(idOrName);
+        if (!found) return tl::unexpected(std::move(found.error()));
+        id = *found;
+    }
+    auto run = file.read(id, progress);
+    if (!run) return tl::unexpected(std::move(run.error()));
+    if (!run->timeline)
+        return fail(ErrorCode::Unreadable, fmt::format("{}#{} has no timeline", file.path(), id), "record the run again");
+    return StoredRun{file.path(), std::move(*run)};
+}
+
+std::string describe(const StoredRun& stored)
+{
+    return fmt::format("{}#{} {}", stored.file, stored.run.info.id, stored.run.info.name);
+}
+
+} // namespace stagewright

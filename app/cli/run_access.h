@@ -1,0 +1,25 @@
+// Runs by reference: "FILE#RUN", or FILE and RUN; without a run the newest of the file.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/cli/options.h"
+#include "schedules/base/progress.h"
+#include "schedules/base/result.h"
+#include "traces/run.h"
+#include "traces/store/run_file.h"
+
+namespace stagewright {
+
+struct StoredRun {
+    std::string file;
+    Run run;
+};
+
+Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode = OpenMode::Read);
+Result<StoredRun> readRun(const RunReference& reference, const Progress& progress = {});
+Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, const Progress& progress = {});
+std::string describe(const StoredRun& stored); // "demo.stagewright#3 zb-h1"
+
+} // namespace stagewright

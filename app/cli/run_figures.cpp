@@ -1,0 +1,109 @@
+#include "app/cli/run_figures.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/core.h>
+
+#include "schedules/timeline/timeline_of.h"
+
+namespace stagewright {
+
+Bytes RunFigures::largestPeak(MemoryCategory category) const
+{
+    Bytes largest = 0;
+    for (const RankMemory& rank : memory) largest = std::max(largest, rank.peak[static_cast<std::size_t>(category)]);
+    return largest;
+}
+
+Result<RunFigures> analyseRun(const Run& run, int step, std::optional<Bytes> memoryCap)
+{
+    const Timeline& timeline = *run.timeline;
+    if (step >= timeline.steps())
+        return fail(ErrorCode::Usage, fmt::format("there is no step {}; the run has {}", step, plural(timeline.steps(), "step")),
+                    timeline.steps() > 0 ? fmt::format("steps are 0 to {}", timeline.steps() - 1) : std::string());
+    if (timeline.steps() == 0) return fail(ErrorCode::Invalid, "the run has no complete step", "record it again with more steps");
+    RunFigures figures;
+    figures.step = step >= 0 ? step : std::clamp(run.representativeStep(), 0, timeline.steps() - 1);
+    figures.units = {timeline.timeUnit(), timeline.memoryUnit()};
+    auto bubbles = analyseBubbles(timeline, figures.step, BubbleOptions{memoryCap});
+    if (!bubbles) return tl::unexpected(std::move(bubbles.error()));
+    figures.bubbles = std::move(*bubbles);
+    figures.overlap = analyseOverlap(timeline, figures.step);
+    figures.criticalPath = criticalPath(timeline, figures.step);
+    if (timeline.hasMemory()) {
+        for (int rank = 0; rank < timeline.ranks(); ++rank) {
+            RankMemory memory;
+            for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
+                const auto category = static_cast<MemoryCategory>(c);
+                const MemorySeries series = memorySeries(timeline, rank, category, figures.step);
+                memory.peak[c] = series.peak;
+                if (category == MemoryCategory::Activations) {
+                    memory.peakTime = series.peakTime;
+                    memory.holders = holdersAt(timeline, rank, category, series.peakTime);
+                }
+            }
+            figures.memory.push_back(std::move(memory));
+        }
+    }
+    return figures;
+}
+
+Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs)
+{
+    auto timeline = simulatedTimeline(schedule, costs);
+    if (!timeline) return tl::unexpected(std::move(timeline.error()));
+    Run run;
+    run.info.name = schedule.name;
+    run.info.scheduleName = schedule.name;
+    run.info.createdUnixMs =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    run.info.state = RunState::Complete;
+    run.info.provenance = Provenance::Simulated;
+    run.info.clock = (*timeline)->clock();
+    run.info.ranks = schedule.ranks;
+    run.info.stages = schedule.stages;
+    run.info.microbatches = schedule.microbatches;
+    run.info.steps = (*timeline)->steps();
+    run.info.spanCount = static_cast<std::int64_t>((*timeline)->spans().size());
+    run.configuration = {{"schedule", schedule.name},
+                         {"ranks", std::to_string(schedule.ranks)},
+                         {"stages", std::to_string(schedule.stages)},
+                         {"microbatches", std::to_string(schedule.microbatches)},
+                         {"costs", costs.origin}};
+    run.schedule = std::make_shared<Schedule>(schedule);
+    run.costs = costs;
+    run.timeline = std::move(*timeline);
+    return run;
+}
+
+std::string clockText(const Run& run)
+{
+    const std::string& clock = run.info.clock;
+    if (clock == "virtual") return fmt::format("virtual clock: projected for {} devices", run.info.ranks);
+    if (clock == "wall") return "wall clock";
+    if (clock == "model") {
+        std::string text = "model time";
+        if (run.costs && !run.costs->origin.empty()) text += ": " + run.costs->origin;
+        return text;
+    }
+    return clock.empty() ? "clock unknown" : clock + " clock";
+}
+
+double medianOf(std::vector<double> values)
+{
+    if (values.empty()) return 0;
+    const std::size_t middle = values.size() / 2;
+    std::sort(values.begin(), values.end());
+    return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::vector<double> measuredValues(const Run& run, std::string_view metric)
+{
+    const Metric* found = run.metric(metric);
+    if (!found) return {};
+    const auto skip = std::min(found->values.size(), static_cast<std::size_t>(std::max(0, run.info.warmupSteps)));
+    return {found->values.begin() + static_cast<std::ptrdiff_t>(skip), found->values.end()};
+}
+
+} // namespace stagewright

@@ -1,0 +1,51 @@
+// RunFigures: what the verbs print of a run, analysed once. The formulas stand in docs/numbers.md.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/figures.h"
+#include "schedules/base/result.h"
+#include "traces/analysis/bubbles.h"
+#include "traces/analysis/critical_path.h"
+#include "traces/analysis/memory.h"
+#include "traces/analysis/overlap.h"
+#include "traces/run.h"
+
+namespace stagewright {
+
+struct RankMemory {
+    std::array<Bytes, memoryCategoryCount> peak{}; // by category
+    Nanos peakTime = 0;                            // of activations
+    std::vector<Holder> holders;                   // of activations at that time, largest first
+};
+
+struct RunFigures {
+    int step = 0; // the one the figures are of
+    Units units;
+    BubbleReport bubbles;
+    OverlapReport overlap;
+    std::vector<CriticalLink> criticalPath;
+    std::vector<RankMemory> memory; // by rank; empty where the timeline has none
+
+    Bytes peak(int rank, MemoryCategory category) const
+    {
+        return memory[static_cast<std::size_t>(rank)].peak[static_cast<std::size_t>(category)];
+    }
+    Bytes largestPeak(MemoryCategory category) const; // over ranks, 0 where there is no memory
+};
+
+// step −1: the representative one. An unknown step is a Usage error.
+Result<RunFigures> analyseRun(const Run& run, int step = -1, std::optional<Bytes> memoryCap = {});
+
+// A simulated run as a value: what `simulate` prints and stores.
+Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs);
+
+// "virtual clock: projected for 4 devices", "wall clock, 2 threads", "model time: F=1, I=1, W=1"
+std::string clockText(const Run& run);
+double medianOf(std::vector<double> values); // 0 where empty
+// Values of the measured steps (warm-up left out).
+std::vector<double> measuredValues(const Run& run, std::string_view metric);
+
+} // namespace stagewright

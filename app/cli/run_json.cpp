@@ -1,0 +1,265 @@
+#include "app/cli/run_json.h"
+
+#include <cmath>
+
+#include "schedules/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+Json number(double value)
+{
+    return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+// Whole nanoseconds stay integers; rank shares are numbers.
+Json timeJson(Nanos nanos, const Units& units)
+{
+    return units.shares() ? Json(units.timeValue(nanos)) : Json(nanos);
+}
+
+Json memoryJson(Bytes bytes, const Units& units)
+{
+    return units.memory != 1 ? Json(units.memoryValue(bytes)) : Json(bytes);
+}
+
+Json metricJson(const Run& run, std::string_view name)
+{
+    const Metric* metric = run.metric(name);
+    if (!metric) return nullptr;
+    Json values = Json::array();
+    const bool whole = metric->unit == "ns";
+    for (const double value : metric->values) values.push_back(whole ? Json(std::llround(value)) : number(value));
+    return values;
+}
+
+Json waitJson(const Wait& wait)
+{
+    return {{"rank", wait.rank},
+            {"position", wait.position},
+            {"op", toText(wait.op)},
+            {"waits_for", toText(wait.waitsFor)},
+            {"on_rank", wait.onRank},
+            {"on_position", wait.onPosition}};
+}
+
+Json peaks(const RunFigures& figures, MemoryCategory category, const Units& units)
+{
+    if (figures.memory.empty()) return nullptr;
+    Json values = Json::array();
+    for (const RankMemory& rank : figures.memory) values.push_back(memoryJson(rank.peak[static_cast<std::size_t>(category)], units));
+    return values;
+}
+
+} // namespace
+
+Json idleJson(const IdleByCause& byCause, const Units& units)
+{
+    Json object = Json::object();
+    for (std::size_t i = 0; i < idleCauseCount; ++i)
+        object[std::string(toText(static_cast<IdleCause>(i)))] = timeJson(byCause[i], units);
+    return object;
+}
+
+Json runJson(const Run& run, const RunFigures& figures)
+{
+    const Units& units = figures.units;
+    const BubbleReport& bubbles = figures.bubbles;
+    const bool inBytes = units.memory == 1;
+    Nanos contention = 0;
+    std::array<Nanos, opKindCount> busyByKind{};
+    Json byRank = Json::array();
+    for (std::size_t r = 0; r < bubbles.ranks.size(); ++r) {
+        const RankBubbles& rank = bubbles.ranks[r];
+        contention += rank.contention;
+        for (std::size_t k = 0; k < opKindCount; ++k) busyByKind[k] += rank.busyByKind[k];
+        Json object = {{"rank", r},
+                       {"busy", timeJson(rank.busy, units)},
+                       {"apart", timeJson(rank.apart, units)},
+                       {"idle", timeJson(rank.idle, units)},
+                       {"idle_by_cause", idleJson(rank.byCause, units)}};
+        if (figures.memory.empty()) {
+            object["peak_activation"] = nullptr;
+            object["held_by"] = nullptr;
+        } else {
+            object["peak_activation"] = memoryJson(figures.memory[r].peak[static_cast<std::size_t>(MemoryCategory::Activations)], units);
+            Json holders = Json::array();
+            for (const Holder& holder : figures.memory[r].holders)
+                holders.push_back({{"stage", holder.stage}, {"microbatch", holder.microbatch}, {"amount", memoryJson(holder.bytes, units)}});
+            object["held_by"] = std::move(holders);
+        }
+        byRank.push_back(std::move(object));
+    }
+    Json kinds = Json::object();
+    for (const auto kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute})
+        kinds[std::string(ruleOf(kind).text)] = timeJson(busyByKind[static_cast<std::size_t>(kind)], units);
+    Json path = Json::array();
+    for (const CriticalLink& link : figures.criticalPath) path.push_back(toText(run.timeline->spans()[link.span].op));
+
+    Json object;
+    object["schedule"] = run.info.scheduleName.empty() ? Json(nullptr) : Json(run.info.scheduleName);
+    object["provenance"] = std::string(toText(run.info.provenance));
+    object["clock"] = run.info.clock;
+    object["run"] = run.info.id > 0 ? Json(run.info.id) : Json(nullptr);
+    object["name"] = run.info.name;
+    object["state"] = std::string(toText(run.info.state));
+    object["ranks"] = run.info.ranks;
+    object["stages"] = run.info.stages;
+    object["microbatches"] = run.info.microbatches;
+    object["steps"] = run.info.steps;
+    object["warmup_steps"] = run.info.warmupSteps;
+    object["step"] = figures.step;
+    object["time_unit"] = units.timeName();
+    object["makespan"] = timeJson(bubbles.makespan(), units);
+    object["span"] = timeJson(bubbles.span, units);
+    object["makespan_ns"] = bubbles.makespan();
+    object["span_ns"] = bubbles.span;
+    object["bubble_fraction"] = number(bubbles.bubbleFraction);
+    object["bubble_rate_span"] = number(bubbles.bubbleRateSpan);
+    object["peak_activation"] = peaks(figures, MemoryCategory::Activations, units);
+    object["peak_activation_bytes"] = inBytes ? peaks(figures, MemoryCategory::Activations, units) : Json(nullptr);
+    object["busy"] = timeJson(bubbles.busy, units);
+    object["busy_by_kind"] = std::move(kinds);
+    object["busy_by_cause"] = {{"processing", timeJson(bubbles.busy - contention, units)},
+                               {"contention", run.timeline->hasCpuTime() ? timeJson(contention, units) : Json(nullptr)}};
+    object["idle"] = timeJson(bubbles.idle, units);
+    object["idle_by_cause"] = idleJson(bubbles.byCause, units);
+    object["by_rank"] = std::move(byRank);
+    object["overlap"] = {{"comm_time", timeJson(figures.overlap.commTime, units)},
+                         {"hidden_time", timeJson(figures.overlap.hiddenTime, units)},
+                         {"exposed_time", timeJson(figures.overlap.exposedTime, units)},
+                         {"messages", figures.overlap.messages}};
+    object["critical_path"] = std::move(path);
+    object["loss"] = metricJson(run, "loss");
+    object["step_time_ns"] = metricJson(run, "step_time_ns");
+    object["wall_time_ns"] = metricJson(run, "wall_time_ns");
+    object["contention"] = metricJson(run, "contention");
+    object["weight_bytes"] = inBytes ? peaks(figures, MemoryCategory::Weights, units) : Json(nullptr);
+    object["hung"] = false;
+    object["cycle"] = Json::array();
+    object["victims"] = Json::array();
+    object["straggler_rank"] = nullptr;
+    object["gradient_error"] = nullptr;
+    object["deviation"] = nullptr;
+    return object;
+}
+
+Json hungJson(const Schedule& schedule, const Validation& validation)
+{
+    static constexpr const char* measured[] = {
+        "makespan", "span", "makespan_ns", "span_ns", "bubble_fraction", "bubble_rate_span", "peak_activation",
+        "peak_activation_bytes", "busy", "busy_by_kind", "busy_by_cause", "idle", "idle_by_cause", "by_rank", "overlap",
+        "critical_path", "loss", "step_time_ns", "wall_time_ns", "contention", "weight_bytes"};
+    Json object;
+    object["schedule"] = schedule.name;
+    object["provenance"] = std::string(toText(Provenance::Simulated));
+    object["clock"] = "model";
+    object["run"] = nullptr;
+    object["name"] = schedule.name;
+    object["state"] = nullptr;
+    object["ranks"] = schedule.ranks;
+    object["stages"] = schedule.stages;
+    object["microbatches"] = schedule.microbatches;
+    object["steps"] = 0;
+    object["warmup_steps"] = 0;
+    object["step"] = nullptr;
+    object["time_unit"] = nullptr;
+    for (const char* key : measured) object[key] = nullptr;
+    object["hung"] = !validation.cycle.empty();
+    Json cycle = Json::array();
+    std::vector<bool> inCycle(static_cast<std::size_t>(schedule.ranks));
+    for (const Wait& wait : validation.cycle) {
+        cycle.push_back(waitJson(wait));
+        inCycle[static_cast<std::size_t>(wait.rank)] = true;
+    }
+    Json victims = Json::array(); // ranks that never finish though they are not in the cycle
+    if (!validation.cycle.empty())
+        for (int rank = 0; rank < schedule.ranks; ++rank)
+            if (!inCycle[static_cast<std::size_t>(rank)]) victims.push_back(rank);
+    object["cycle"] = std::move(cycle);
+    object["victims"] = std::move(victims);
+    object["straggler_rank"] = nullptr;
+    object["gradient_error"] = nullptr;
+    object["deviation"] = nullptr;
+    return object;
+}
+
+Json runInfoJson(const RunInfo& info)
+{
+    return {{"run", info.id},
+            {"name", info.name},
+            {"schedule", info.scheduleName.empty() ? Json(nullptr) : Json(info.scheduleName)},
+            {"note", info.note},
+            {"created_unix_ms", info.createdUnixMs},
+            {"state", std::string(toText(info.state))},
+            {"provenance", std::string(toText(info.provenance))},
+            {"clock", info.clock},
+            {"ranks", info.ranks},
+            {"stages", info.stages},
+            {"microbatches", info.microbatches},
+            {"steps", info.steps},
+            {"warmup_steps", info.warmupSteps},
+            {"spans", info.spanCount}};
+}
+
+Json comparisonJson(const Run& a, const Run& b, const Comparison& comparison)
+{
+    const Units nanos; // compared figures are in the unit that their key names
+    Json metrics = Json::array();
+    for (const MetricDelta& metric : comparison.metrics)
+        metrics.push_back({{"key", metric.key},
+                           {"title", metric.title},
+                           {"unit", metric.unit},
+                           {"a", number(metric.a)},
+                           {"b", number(metric.b)},
+                           {"delta", number(metric.delta())}});
+    Json ops = Json::array();
+    for (const OpDelta& op : comparison.ops)
+        ops.push_back({{"op", toText(op.op)},
+                       {"rank", op.rank},
+                       {"in_a", op.a != noSpan},
+                       {"in_b", op.b != noSpan},
+                       {"start_delta_ns", op.a != noSpan && op.b != noSpan ? Json(op.startDelta) : Json(nullptr)},
+                       {"duration_delta_ns", op.a != noSpan && op.b != noSpan ? Json(op.durationDelta) : Json(nullptr)}});
+    Json infoA = runInfoJson(a.info);
+    infoA["step"] = comparison.stepA;
+    Json infoB = runInfoJson(b.info);
+    infoB["step"] = comparison.stepB;
+    return {{"a", std::move(infoA)},
+            {"b", std::move(infoB)},
+            {"headline", comparison.headline},
+            {"metrics", std::move(metrics)},
+            {"change",
+             {{"makespan_delta_ns", comparison.change.makespanDelta},
+              {"busy_delta_ns", comparison.change.busyDelta},
+              {"apart_delta_ns", comparison.change.apartDelta},
+              {"idle_delta_by_cause", idleJson(comparison.change.idleDelta, nanos)},
+              {"unexplained_ns", comparison.change.unexplained}}},
+            {"why", comparison.why},
+            {"ops", std::move(ops)}};
+}
+
+Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation)
+{
+    Json faults = Json::array();
+    for (const Fault& fault : validation.faults)
+        faults.push_back({{"message", fault.message},
+                          {"rank", fault.rank >= 0 ? Json(fault.rank) : Json(nullptr)},
+                          {"position", fault.position >= 0 ? Json(fault.position) : Json(nullptr)},
+                          {"op", fault.position >= 0 ? Json(toText(fault.op)) : Json(nullptr)},
+                          {"other_rank", fault.otherRank >= 0 ? Json(fault.otherRank) : Json(nullptr)},
+                          {"other_position", fault.otherPosition >= 0 ? Json(fault.otherPosition) : Json(nullptr)},
+                          {"other_op", fault.otherPosition >= 0 ? Json(toText(fault.other)) : Json(nullptr)}});
+    Json cycle = Json::array();
+    for (const Wait& wait : validation.cycle) cycle.push_back(waitJson(wait));
+    return {{"schedule", schedule.name},
+            {"ranks", schedule.ranks},
+            {"stages", schedule.stages},
+            {"microbatches", schedule.microbatches},
+            {"valid", validation.valid()},
+            {"faults", std::move(faults)},
+            {"cycle", std::move(cycle)}};
+}
+
+} // namespace stagewright

@@ -1,0 +1,22 @@
+// The JSON objects of simulate, report, record and compare. A key that does not apply is null, never absent.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "app/cli/run_figures.h"
+#include "schedules/validate.h"
+#include "traces/compare/compare.h"
+
+namespace stagewright {
+
+using Json = nlohmann::ordered_json;
+
+Json runJson(const Run& run, const RunFigures& figures);
+// The same object of a schedule that never ends: hung, the cycle, everything measured is null.
+Json hungJson(const Schedule& schedule, const Validation& validation);
+Json runInfoJson(const RunInfo& info);
+Json comparisonJson(const Run& a, const Run& b, const Comparison& comparison);
+Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation);
+Json idleJson(const IdleByCause& byCause, const Units& units); // every cause is a key
+
+} // namespace stagewright

@@ -1,0 +1,261 @@
+#include "app/cli/run_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "app/cli/table.h"
+
+namespace stagewright {
+
+namespace {
+
+using Align = Table::Align;
+
+std::string heading(const std::string& text, bool colour)
+{
+    return "\n" + tinted(text, Tint::Bold, colour) + "\n";
+}
+
+std::string peaksText(const RunFigures& figures, MemoryCategory category)
+{
+    std::vector<std::string> texts;
+    for (std::size_t r = 0; r < figures.memory.size(); ++r)
+        texts.push_back(figures.units.memoryText(figures.peak(static_cast<int>(r), category)));
+    if (texts.size() > 8) return "at most " + figures.units.memoryText(figures.largestPeak(category));
+    std::string joined;
+    for (const std::string& text : texts) joined += (joined.empty() ? "" : "  ") + text;
+    return joined;
+}
+
+} // namespace
+
+std::string headlineText(const Run& run, const RunFigures& figures, bool colour)
+{
+    const BubbleReport& bubbles = figures.bubbles;
+    std::string text = tinted(run.info.name, Tint::Bold, colour) +
+                       fmt::format("  {} × {}{}\n", plural(run.info.ranks, "rank"), run.info.microbatches == 1 ? std::string("1 microbatch")
+                                                              : fmt::format("{} microbatches", run.info.microbatches),
+                                   run.info.stages != run.info.ranks ? fmt::format(", {}", plural(run.info.stages, "stage")) : "");
+    text += fmt::format("{}, {}", toText(run.info.provenance), clockText(run));
+    if (run.info.steps > 1) text += fmt::format("; step {} of {} (median time)", figures.step, run.info.steps);
+    text += "\n\n";
+    const std::string unit = figures.units.shares() ? " rank shares" : "";
+    Table table({{"", Align::Left}, {"", Align::Left}});
+    table.add({"time", figures.units.timeText(bubbles.makespan()) + unit});
+    if (bubbles.span != bubbles.makespan()) table.add({"span of a rank", figures.units.timeText(bubbles.span) + unit});
+    table.add({"bubble", percentText(bubbles.bubbleFraction)}, Tint::Bold);
+    if (!figures.memory.empty()) {
+        table.add({figures.units.memory != 1 ? "peak activations (microbatches, by rank)" : "peak activations by rank",
+                   peaksText(figures, MemoryCategory::Activations)});
+    }
+    if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty())
+        table.add({"loss", fmt::format("{:.3f} → {:.3f} nats over {}", loss->values.front(), loss->values.back(),
+                                       plural(static_cast<long long>(loss->values.size()), "step"))});
+    return text + table.text(colour);
+}
+
+std::string idleText(const RunFigures& figures, bool colour)
+{
+    const BubbleReport& bubbles = figures.bubbles;
+    const std::size_t ranks = bubbles.ranks.size();
+    const bool byRank = ranks <= 8;
+    std::vector<Table::Column> columns{{"idle by cause", Align::Left}, {"total", Align::Right}, {"share", Align::Right}};
+    if (byRank)
+        for (std::size_t r = 0; r < ranks; ++r) columns.push_back({fmt::format("rank {}", r), Align::Right});
+    Table table(std::move(columns));
+    const Nanos window = bubbles.makespan() * static_cast<Nanos>(ranks);
+    const auto share = [&](Nanos time) {
+        return percentText(window > 0 ? static_cast<double>(time) / static_cast<double>(window) : 0);
+    };
+    for (std::size_t c = 0; c < idleCauseCount; ++c) {
+        if (bubbles.byCause[c] == 0) continue;
+        std::vector<std::string> cells{std::string(titleOf(static_cast<IdleCause>(c))), figures.units.timeText(bubbles.byCause[c]),
+                                       share(bubbles.byCause[c])};
+        if (byRank)
+            for (const RankBubbles& rank : bubbles.ranks)
+                cells.push_back(rank.byCause[c] ? figures.units.timeText(rank.byCause[c]) : "·");
+        table.add(std::move(cells));
+    }
+    const auto totals = [&](const std::string& title, Nanos total, auto of, Tint tint) {
+        std::vector<std::string> cells{title, figures.units.timeText(total), share(total)};
+        if (byRank)
+            for (const RankBubbles& rank : bubbles.ranks) cells.push_back(figures.units.timeText(of(rank)));
+        table.add(std::move(cells), tint);
+    };
+    totals("idle", bubbles.idle, [](const RankBubbles& rank) { return rank.idle; }, Tint::Bold);
+    totals("busy", bubbles.busy, [](const RankBubbles& rank) { return rank.busy; }, Tint::None);
+    const Nanos apart = window - bubbles.busy - bubbles.idle;
+    if (apart != 0) totals("apart (optimizer)", apart, [](const RankBubbles& rank) { return rank.apart; }, Tint::None);
+    return table.text(colour);
+}
+
+std::string holdersText(const std::vector<Holder>& holders)
+{
+    std::map<int, std::vector<int>> byStage;
+    for (const Holder& holder : holders) byStage[holder.stage].push_back(holder.microbatch);
+    std::string text;
+    for (auto& [stage, microbatches] : byStage) {
+        std::sort(microbatches.begin(), microbatches.end());
+        std::string list;
+        for (std::size_t i = 0; i < microbatches.size();) {
+            std::size_t last = i;
+            while (last + 1 < microbatches.size() && microbatches[last + 1] == microbatches[last] + 1) ++last;
+            const std::string one = microbatches[i] < 0 ? "none" : std::to_string(microbatches[i]);
+            list += (list.empty() ? "" : ", ") + (last > i ? fmt::format("{}–{}", one, microbatches[last]) : one);
+            i = last + 1;
+        }
+        text += fmt::format("{}stage {}: {}", text.empty() ? "" : "; ", stage, list);
+    }
+    return text.empty() ? "nobody" : text;
+}
+
+std::string memoryText(const RunFigures& figures, bool colour)
+{
+    if (figures.memory.empty()) return {};
+    const bool bytes = figures.units.memory == 1;
+    std::vector<Table::Column> columns{{"memory", Align::Left}, {"activations", Align::Right}};
+    static constexpr MemoryCategory others[] = {MemoryCategory::Weights, MemoryCategory::Gradients, MemoryCategory::Optimizer,
+                                                MemoryCategory::Communication, MemoryCategory::Workspace};
+    if (bytes)
+        for (const MemoryCategory category : others) columns.push_back({std::string(toText(category)), Align::Right});
+    columns.push_back({"held at the peak by stage: microbatches", Align::Left});
+    Table table(std::move(columns));
+    for (std::size_t r = 0; r < figures.memory.size(); ++r) {
+        const int rank = static_cast<int>(r);
+        std::vector<std::string> cells{fmt::format("rank {}", r), figures.units.memoryText(figures.peak(rank, MemoryCategory::Activations))};
+        if (bytes)
+            for (const MemoryCategory category : others) cells.push_back(figures.units.memoryText(figures.peak(rank, category)));
+        cells.push_back(holdersText(figures.memory[r].holders));
+        table.add(std::move(cells));
+    }
+    return table.text(colour);
+}
+
+std::string overlapText(const RunFigures& figures)
+{
+    const OverlapReport& overlap = figures.overlap;
+    if (overlap.messages == 0) return "communication  none between ranks\n";
+    if (overlap.commTime == 0)
+        return fmt::format("communication  {}, taking no time\n", plural(overlap.messages, "message"));
+    const double hidden = static_cast<double>(overlap.hiddenTime) / static_cast<double>(overlap.commTime);
+    return fmt::format("communication  {} in {}: {} hidden ({}), {} exposed\n", figures.units.timeText(overlap.commTime),
+                       plural(overlap.messages, "message"), figures.units.timeText(overlap.hiddenTime), percentText(hidden),
+                       figures.units.timeText(overlap.exposedTime));
+}
+
+std::string criticalPathText(const Run& run, const RunFigures& figures)
+{
+    const Timeline& timeline = *run.timeline;
+    const auto& path = figures.criticalPath;
+    if (path.empty()) return {};
+    std::string text;
+    std::size_t width = 0;
+    Nanos waits = 0;
+    for (const CriticalLink& link : path) waits += link.waitBefore;
+    for (std::size_t i = 0; i < path.size();) {
+        std::size_t last = i; // ops of one rank in a row
+        while (last + 1 < path.size() && !path[last + 1].crossesRank) ++last;
+        const Span& first = timeline.spans()[path[i].span];
+        std::string part = timeline.nameOf(first);
+        if (last > i) part += fmt::format("{}{}", last > i + 1 ? "…" : " ", timeline.nameOf(timeline.spans()[path[last].span]));
+        part = fmt::format("r{} {}", timeline.trackOf(path[i].span).rank, part);
+        if (last > i + 1) part += fmt::format(" ({} ops)", last - i + 1);
+        const std::string joint = text.empty() ? "  " : " → ";
+        if (width + displayWidth(part) > 96) {
+            text += " →\n  ";
+            width = 0;
+        } else {
+            text += joint;
+        }
+        text += part;
+        width += displayWidth(part) + 3;
+        i = last + 1;
+    }
+    return fmt::format("critical path  {}, {} of it waiting for transfer and launch\n{}\n", plural(static_cast<long long>(path.size()), "op"),
+                       figures.units.timeText(waits), text);
+}
+
+std::string largestGapsText(const Run& run, const RunFigures& figures, std::size_t count)
+{
+    std::vector<Gap> gaps = figures.bubbles.gaps;
+    const std::size_t shown = std::min(count, gaps.size());
+    std::stable_sort(gaps.begin(), gaps.end(), [](const Gap& a, const Gap& b) { return a.end - a.start > b.end - b.start; });
+    std::string text;
+    for (std::size_t i = 0; i < shown; ++i) text += "  " + explainGap(*run.timeline, gaps[i]) + "\n";
+    return text;
+}
+
+std::string metricText(double value, const std::string& unit, bool withSign, const Units& units)
+{
+    const std::string plus = withSign && value > 0 ? "+" : "";
+    if (unit == "ns") return plus + units.timeText(std::llround(value));
+    if (unit == "bytes") return plus + units.memoryText(std::llround(value));
+    if (unit == "fraction") {
+        if (withSign) return withTrueMinus(fmt::format("{:+.1f} points", 100 * value));
+        return percentText(value);
+    }
+    std::string text = plus + shortNumber(value);
+    if (!unit.empty()) text += " " + unit;
+    return text;
+}
+
+std::string comparisonText(const Run& a, const Run& b, const Comparison& comparison, std::size_t ops, bool colour)
+{
+    const Timeline& timeline = *a.timeline;
+    const bool sameUnits = timeline.timeUnit() == b.timeline->timeUnit() && timeline.memoryUnit() == b.timeline->memoryUnit();
+    const Units units = sameUnits ? Units{timeline.timeUnit(), timeline.memoryUnit()} : Units{};
+    std::string text = fmt::format("A  {}, {}, {}\nB  {}, {}, {}\n\n", a.info.name, toText(a.info.provenance), clockText(a),
+                                   b.info.name, toText(b.info.provenance), clockText(b));
+    text += tinted(comparison.headline, Tint::Bold, colour) + "\n\n";
+    Table metrics({{"", Align::Left}, {"A", Align::Right}, {"B", Align::Right}, {"B − A", Align::Right}});
+    for (const MetricDelta& metric : comparison.metrics)
+        metrics.add({metric.title, metricText(metric.a, metric.unit, false, units), metricText(metric.b, metric.unit, false, units),
+                     metric.delta() == 0 ? "=" : metricText(metric.delta(), metric.unit, true, units)});
+    text += metrics.text(colour);
+
+    const ChangeSplit& change = comparison.change;
+    const auto delta = [&](Nanos time) { return time == 0 ? std::string("=") : (time > 0 ? "+" : "") + units.timeText(time); };
+    text += heading("where the time went (summed over ranks)", colour);
+    Table split({{"", Align::Left}, {"", Align::Right}});
+    if (change.busyDelta != 0) split.add({"busy", delta(change.busyDelta)});
+    if (change.apartDelta != 0) split.add({"apart (optimizer)", delta(change.apartDelta)});
+    for (std::size_t c = 0; c < idleCauseCount; ++c)
+        if (change.idleDelta[c] != 0)
+            split.add({fmt::format("idle: {}", titleOf(static_cast<IdleCause>(c))), delta(change.idleDelta[c])});
+    if (change.unexplained != 0) split.add({"not comparable (other number of ranks)", delta(change.unexplained)});
+    split.add({fmt::format("ranks × change of time ({})", delta(change.makespanDelta)),
+               delta(change.makespanDelta * static_cast<Nanos>(comparison.bubblesB.ranks.size()))}, Tint::Bold);
+    text += split.text(colour, 2);
+
+    if (!comparison.why.empty()) {
+        text += heading("why", colour);
+        for (const std::string& sentence : comparison.why) text += "  " + sentence + "\n";
+    }
+    Table moved({{"op", Align::Left}, {"rank", Align::Right}, {"start", Align::Right}, {"duration", Align::Right}});
+    std::size_t shown = 0;
+    std::size_t movedCount = 0;
+    for (const OpDelta& op : comparison.ops) {
+        if (op.a == noSpan || op.b == noSpan || (op.startDelta == 0 && op.durationDelta == 0)) continue;
+        ++movedCount;
+        if (shown++ < ops) moved.add({toText(op.op), std::to_string(op.rank), delta(op.startDelta), delta(op.durationDelta)});
+    }
+    if (!moved.empty()) {
+        text += heading(fmt::format("ops that moved most ({} of {})", std::min(ops, movedCount), movedCount), colour);
+        text += moved.text(colour, 2);
+    }
+    return text;
+}
+
+std::string cycleText(const Validation& validation)
+{
+    std::string text;
+    for (const Wait& wait : validation.cycle)
+        text += fmt::format("  rank {}, op {} ({}) waits for {}, op {} of rank {}\n", wait.rank, wait.position, toText(wait.op),
+                            toText(wait.waitsFor), wait.onPosition, wait.onRank);
+    return text;
+}
+
+} // namespace stagewright

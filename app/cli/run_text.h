@@ -1,0 +1,24 @@
+// The text blocks of simulate, report, record and compare.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/cli/run_figures.h"
+#include "schedules/validate.h"
+#include "traces/compare/compare.h"
+
+namespace stagewright {
+
+std::string headlineText(const Run& run, const RunFigures& figures, bool colour);
+std::string idleText(const RunFigures& figures, bool colour);     // by cause and rank
+std::string memoryText(const RunFigures& figures, bool colour);   // by rank, and who holds the peak
+std::string overlapText(const RunFigures& figures);
+std::string criticalPathText(const Run& run, const RunFigures& figures);
+std::string largestGapsText(const Run& run, const RunFigures& figures, std::size_t count);
+std::string holdersText(const std::vector<Holder>& holders); // "stage 0: microbatches 0–3; stage 4: 1"
+std::string metricText(double value, const std::string& unit, bool withSign, const Units& units);
+std::string comparisonText(const Run& a, const Run& b, const Comparison& comparison, std::size_t ops, bool colour);
+std::string cycleText(const Validation& validation);
+
+} // namespace stagewright

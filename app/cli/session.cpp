@@ -1,0 +1,156 @@
+#include "app/cli/session.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/progress_line.h"
+
+namespace stagewright {
+
+namespace {
+
+bool wantsColour(int descriptor)
+{
+    const char* noColour = std::getenv("NO_COLOR");
+    if (noColour && *noColour) return false;
+    const char* terminal = std::getenv("TERM");
+    if (terminal && std::strcmp(terminal, "dumb") == 0) return false;
+    return isatty(descriptor) == 1;
+}
+
+int terminalColumns()
+{
+    winsize size{};
+    if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return std::clamp<int>(size.ws_col, 40, 400);
+    if (const char* columns = std::getenv("COLUMNS")) {
+        const int value = std::atoi(columns);
+        if (value > 0) return std::clamp(value, 40, 400);
+    }
+    return 100;
+}
+
+} // namespace
+
+Session::Session()
+    : m_colourOut(wantsColour(STDOUT_FILENO)), m_colourErr(wantsColour(STDERR_FILENO)),
+      m_terminalErr(isatty(STDERR_FILENO) == 1), m_columns(terminalColumns())
+{
+}
+
+Session::~Session() = default;
+
+void Session::out(std::string_view text)
+{
+    if (json || text.empty()) return;
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && !m_writeFailed) {
+        m_writeFailed = true;
+        m_writeErrno = errno;
+    }
+}
+
+void Session::answer(const nlohmann::ordered_json& object)
+{
+    if (m_answered) return;
+    m_answered = true;
+    const std::string text = object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && !m_writeFailed) {
+        m_writeFailed = true;
+        m_writeErrno = errno;
+    }
+}
+
+void Session::note(std::string_view text)
+{
+    if (logLevel < LogLevel::Info) return;
+    if (m_progress) m_progress->clear();
+    fmt::print(stderr, "{}\n", text);
+}
+
+void Session::warn(std::string_view text)
+{
+    if (logLevel < LogLevel::Warning) return;
+    if (m_progress) m_progress->clear();
+    fmt::print(stderr, "{}warning:{} {}\n", m_colourErr ? "\033[33m" : "", m_colourErr ? "\033[0m" : "", text);
+}
+
+void Session::debug(std::string_view text)
+{
+    if (logLevel < LogLevel::Debug) return;
+    if (m_progress) m_progress->clear();
+    fmt::print(stderr, "debug: {}\n", text);
+}
+
+void Session::complain(const Error& error)
+{
+    const int code = exitCodeOf(error.code);
+    if (m_progress) {
+        m_progress->clear();
+        m_progress->event({{"event", "error"}, {"code", code}, {"message", error.message}, {"remedy", error.remedy}});
+    }
+    if (json && !m_answered) {
+        answer({{"error",
+                 {{"code", code},
+                  {"message", error.message},
+                  {"remedy", error.remedy.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(error.remedy)}}}});
+    }
+    if (progressMode == "jsonl") return; // stderr holds objects only
+    const char* red = m_colourErr ? "\033[31m" : "";
+    const char* plain = m_colourErr ? "\033[0m" : "";
+    fmt::print(stderr, "{}stagewright:{} {}\n", red, plain, error.message);
+    if (!error.remedy.empty()) fmt::print(stderr, "  {}\n", error.remedy);
+}
+
+std::stop_token Session::stop()
+{
+    if (!m_interrupt) m_interrupt = std::make_unique<Interrupt>(stdinControl);
+    return m_interrupt->token();
+}
+
+ProgressLine& Session::progress()
+{
+    if (!m_progress) {
+        const auto mode = progressMode == "jsonl"                      ? ProgressLine::Mode::JsonLines
+                          : progressMode == "auto" && m_terminalErr ? ProgressLine::Mode::Bar
+                                                                     : ProgressLine::Mode::Silent;
+        m_progress = std::make_unique<ProgressLine>(mode, verb, m_colourErr);
+    }
+    return *m_progress;
+}
+
+Progress Session::reporter(std::string_view what)
+{
+    Progress progress;
+    progress.stop = stop();
+    progress.report = [this, title = std::string(what)](std::string_view detail, std::int64_t done, std::int64_t total) {
+        this->progress().tell(detail.empty() ? std::string_view(title) : detail, done, total);
+    };
+    return progress;
+}
+
+Result<void> Session::finish()
+{
+    if (m_progress) m_progress->clear();
+    errno = 0;
+    if (std::fflush(stdout) != 0 && !m_writeFailed) {
+        m_writeFailed = true;
+        m_writeErrno = errno;
+    }
+    if (m_writeFailed && m_writeErrno != EPIPE)
+        return fail(ErrorCode::Failed, fmt::format("standard output can't be written: {}", std::strerror(m_writeErrno)),
+                    "free some space or write elsewhere");
+    return {};
+}
+
+} // namespace stagewright

@@ -1,0 +1,233 @@
+#!/usr/bin/env bash
+# Sets up, builds and runs Stagewright on Debian 12.
+#   ./bootstrap.sh run            records four schedules, compares them, leaves files and pictures in demo/, opens the window
+#   ./bootstrap.sh test [--full]  runs the tests (with --full also the long ones)
+#   ./bootstrap.sh build          only builds build/release/bin/stagewright and stagewright-ui
+# Each installs what is missing first, and says so. A second call does only what is left to do.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+readonly build=build/release
+readonly program=$build/bin/stagewright
+readonly window=$build/bin/stagewright-ui
+configure_again=no # packages were installed: what was not found before may be there now
+
+say() { printf '\n== %s\n' "$*"; }
+die() { # die MESSAGE REMEDY
+    printf '\nbootstrap: %s\n' "$1" >&2
+    [ $# -lt 2 ] || printf '  %s\n' "$2" >&2
+    exit 1
+}
+
+usage() {
+    sed -n '2,6s/^# \{0,1\}//p' "$0"
+}
+
+# Package and why. Lines that a package of the list brings along are named all the same: they are used directly.
+packages() {
+    cat <<'LIST'
+build-essential         compiler (g++ 12)
+cmake                   build system
+ninja-build             build tool
+pkg-config              finds libraries
+libexpected-dev         results and errors in all headers
+libfmt-dev              formats text
+nlohmann-json3-dev      JSON documents
+libcli11-dev            command line options
+libsqlite3-dev          run files
+zlib1g-dev              compressed traces
+libopenblas-serial-dev  matrix products of the training engine
+qt6-base-dev            the window, and the test framework
+qt6-base-dev-tools      Qt's code generators
+libqt6svg6-dev          icons and SVG export
+libgl-dev               asked for by Qt's build files
+libbenchmark-dev        benchmark programs
+fonts-dejavu-core       text in pictures and tests without a desktop
+LIST
+}
+
+missing_packages() {
+    local installed name
+    # shellcheck disable=SC2016
+    installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' 2>/dev/null | awk '$2 == "installed" { print $1 }')
+    while read -r name _; do
+        grep -qxF "$name" <<<"$installed" || printf '%s\n' "$name"
+    done < <(packages)
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        die "installing packages needs root, and there is no sudo" \
+            "as root: apt-get install --no-install-recommends $(missing_packages | tr '\n' ' ')"
+    fi
+}
+
+apt_get() { # retried: mirrors hiccup
+    local attempt
+    for attempt in 1 2 3; do
+        if as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@"; then
+            return 0
+        fi
+        [ "$attempt" = 3 ] || { printf 'bootstrap: apt-get %s failed, trying again\n' "$1" >&2; sleep $((attempt * 3)); }
+    done
+    return 1
+}
+
+install_packages() {
+    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+        printf 'bootstrap: this is no Debian; going on with what is installed. Needed:\n' >&2
+        packages | sed 's/^/  /' >&2
+        return 0
+    fi
+    local missing
+    mapfile -t missing < <(missing_packages)
+    [ ${#missing[@]} -gt 0 ] || return 0
+    say "installing ${#missing[@]} packages"
+    local name
+    for name in "${missing[@]}"; do packages | grep "^$name "; done
+    if [ "$(id -u)" != 0 ] && command -v sudo >/dev/null && ! sudo -n true 2>/dev/null && [ ! -t 0 ]; then
+        die "installing packages needs root, and sudo asks for a password" \
+            "as root: apt-get install --no-install-recommends ${missing[*]}"
+    fi
+    # The lists are fetched only where a package is not known yet, or the known ones can't be fetched any more.
+    local known=yes
+    for name in "${missing[@]}"; do
+        apt-cache policy "$name" 2>/dev/null | grep -q 'Candidate: [^(]' || known=no
+    done
+    if [ $known = no ]; then
+        apt_get update || die "the package lists can't be fetched" "check the network and /etc/apt/sources.list, then run this again"
+    fi
+    if ! apt_get install -y --no-install-recommends "${missing[@]}"; then
+        if ! apt_get update || ! apt_get install -y --no-install-recommends "${missing[@]}"; then
+            die "some packages could not be installed" "see apt-get's message above; this needs Debian 12 with its main archive"
+        fi
+    fi
+    configure_again=yes
+    mapfile -t missing < <(missing_packages)
+    [ ${#missing[@]} -eq 0 ] || die "still missing: ${missing[*]}" "install them by hand, then run this again"
+}
+
+# As many compilers as there are cores, but no more than one for each GB of free memory.
+jobs_count() {
+    local cores memory limit
+    cores=$(nproc)
+    memory=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo 2>/dev/null || echo 2)
+    limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)
+    if [[ $limit =~ ^[0-9]+$ ]] && [ $((limit / 1073741824)) -lt "$memory" ]; then memory=$((limit / 1073741824)); fi
+    [ "$memory" -ge 1 ] || memory=1
+    echo $((cores < memory ? cores : memory))
+}
+
+check_tools() {
+    command -v cmake >/dev/null || die "cmake is missing" "install cmake 3.25 or newer"
+    command -v ninja >/dev/null || die "ninja is missing" "install ninja-build"
+    command -v c++ >/dev/null || command -v g++ >/dev/null || die "there is no C++ compiler" "install g++ 12 or newer"
+}
+
+build_all() {
+    install_packages
+    check_tools
+    if command -v ccache >/dev/null && [ -z "${CMAKE_CXX_COMPILER_LAUNCHER:-}" ]; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+    if [ ! -f $build/build.ninja ] || [ $configure_again = yes ]; then
+        say "configuring"
+        cmake --preset release ||
+            die "configuring failed" "see the message above; 'rm -r $build' and running this again starts from scratch"
+    fi
+    say "building with $(jobs_count) jobs"
+    cmake --build --preset release --parallel "$(jobs_count)" ||
+        die "the build failed" "see the first error above; 'rm -r $build' and running this again starts from scratch"
+    [ -x $program ] || die "the build left no $program" "'rm -r $build' and run this again"
+}
+
+run_tests() {
+    local full=$1 log status=0
+    export QT_QPA_PLATFORM=offscreen
+    say "running the quick tests"
+    ctest --preset release -L quick --parallel "$(nproc)" || status=1
+    if [ "$full" = yes ]; then
+        say "running the long tests"
+        ctest --preset release -L full --parallel "$(nproc)" --no-tests=ignore || status=1
+    fi
+    log=$build/Testing/Temporary/LastTestsFailed.log
+    if [ $status -ne 0 ]; then
+        die "tests failed$([ ! -s $log ] || sed 's/^[0-9]*:/ /' $log | tr '\n' ' ')" \
+            "one again: ctest --preset release -R NAME --output-on-failure"
+    fi
+    say "all tests pass"
+}
+
+record_demo() {
+    local part=demo/.recording.stagewright id name
+    mkdir -p demo
+    rm -f $part $part-wal $part-shm
+    say "training under four schedules: 4 ranks, 8 microbatches, 8 measured steps and one of warm-up each"
+    $program record --schedule gpipe,1f1b,interleaved-1f1b,zb-h1 --ranks 4 --microbatches 8 --steps 8 --warmup 1 \
+        --log-level warning -o $part || die "recording failed" "see the message above"
+    mv $part demo/demo.stagewright
+
+    say "1F1B against ZB-H1"
+    $program compare demo/demo.stagewright 1f1b zb-h1 --ops 0
+
+    say "writing to demo/"
+    rm -f demo/*.json demo/*.png
+    id=0
+    for name in gpipe 1f1b interleaved-1f1b zb-h1; do
+        id=$((id + 1))
+        $program export demo/demo.stagewright $id --format chrome -o demo/$name.json
+    done
+    if [ -x $window ]; then
+        take_picture demo/zb-h1-light.png --theme light --run 4
+        take_picture demo/zb-h1-dark.png --theme dark --run 4
+        take_picture demo/compare.png --theme light --compare 2 4
+    else
+        printf 'no pictures: the window was not built, Qt 6 is missing\n'
+    fi
+    printf '\n'
+    find demo -maxdepth 1 -type f -printf '%9s  %p\n' | sort -k2
+}
+
+take_picture() { # take_picture OUT OPTION…
+    local out=$1
+    shift
+    QT_QPA_PLATFORM=offscreen $window demo/demo.stagewright --screenshot "$out" --size 1600x1000 "$@" ||
+        die "the window could not be drawn to $out" "see the message above"
+}
+
+open_window() {
+    [ -x $window ] || return 0
+    if [ -z "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
+        say "there is no display here; where there is one: $window demo/demo.stagewright"
+        return 0
+    fi
+    say "opening the window: $window demo/demo.stagewright"
+    setsid "$window" demo/demo.stagewright </dev/null >demo/window.log 2>&1 &
+    local pid=$!
+    sleep 2
+    kill -0 $pid 2>/dev/null || die "the window did not open" "see demo/window.log"
+}
+
+main() {
+    local verb=${1:-} full=no
+    [ $# -eq 0 ] || shift
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --full) full=yes ;;
+        *) usage >&2; die "unknown option '$1'" ;;
+        esac
+        shift
+    done
+    [ $full = no ] || [ "$verb" = test ] || die "--full goes with test" "./bootstrap.sh test --full"
+    case $verb in
+    build) build_all; say "built: $program$([ ! -x $window ] || printf ' and %s' $window)" ;;
+    test) build_all; run_tests $full ;;
+    run) build_all; record_demo; open_window ;;
+    -h | --help | help) usage ;;
+    *) usage >&2; [ -z "$verb" ] || die "there is no '$verb'"; exit 2 ;;
+    esac
+}
+
+main "$@"
