@@ -1,0 +1,204 @@
+// checkSchedule: a schedule's training against its one-rank replay, against itself, and against the undivided model.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "engine/execution_plan.h"
+#include "engine/replay.h"
+#include "engine/training_with_backend.h"
+#include "schedules/timeline/timeline_of.h"
+
+namespace stagewright {
+
+namespace {
+
+// Where the order of W differs, sums are rounded differently: what such gradients may differ by.
+constexpr double orderTolerance = 1e-5;
+
+struct Difference {
+    double error = 0; // largest ‖a−b‖∞ / ‖b‖∞ over tensors
+    bool equal = true; // bit for bit
+
+    void add(std::span<const float> a, std::span<const float> b)
+    {
+        if (a.size() != b.size()) {
+            equal = false;
+            error = std::numeric_limits<double>::infinity();
+            return;
+        }
+        if (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0) return;
+        equal = false;
+        double distance = 0;
+        double size = 0;
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            const double apart = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+            distance = apart <= distance ? distance : apart; // NaN stays
+            size = std::max(size, std::abs(static_cast<double>(b[i])));
+        }
+        const double relative = distance == 0 ? 0 : size > 0 ? distance / size : std::numeric_limits<double>::infinity();
+        error = std::isnan(relative) ? std::numeric_limits<double>::infinity() : std::max(error, relative);
+    }
+};
+
+bool sameBits(double a, double b)
+{
+    return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+// The training's gradients (concatenated by stage) against the replay's tensors.
+Difference compare(const std::vector<std::vector<float>>& training, const std::vector<std::vector<std::vector<float>>>& replay)
+{
+    Difference difference;
+    for (std::size_t stage = 0; stage < replay.size(); ++stage) {
+        std::size_t at = 0;
+        for (const std::vector<float>& tensor : replay[stage]) {
+            const std::span<const float> all(training[stage]);
+            difference.add(at + tensor.size() <= all.size() ? all.subspan(at, tensor.size()) : std::span<const float>(), tensor);
+            at += tensor.size();
+        }
+        if (at != training[stage].size()) difference.equal = false;
+    }
+    return difference;
+}
+
+// The undivided model on one rank: F and B of one microbatch after the other.
+Schedule undivided(int microbatches)
+{
+    Schedule schedule;
+    schedule.name = "undivided";
+    schedule.ranks = schedule.stages = 1;
+    schedule.microbatches = microbatches;
+    schedule.placement = Placement::loop(1, 1);
+    schedule.order.resize(1);
+    schedule.paired.resize(1);
+    for (int j = 0; j < microbatches; ++j) {
+        schedule.order[0].push_back(makeOp(OpKind::Forward, 0, j));
+        schedule.order[0].push_back(makeOp(OpKind::Backward, 0, j));
+    }
+    return schedule;
+}
+
+bool weightsInMicrobatchOrder(const Schedule& schedule)
+{
+    std::vector<int> last(static_cast<std::size_t>(schedule.stages), -1);
+    for (const std::vector<Op>& list : schedule.order) {
+        for (const Op& op : list) {
+            if (op.kind != OpKind::WeightGrad && op.kind != OpKind::Backward) continue;
+            if (op.microbatch < last[op.stage]) return false;
+            last[op.stage] = op.microbatch;
+        }
+    }
+    return true;
+}
+
+Result<Difference> againstUndivided(const Schedule& schedule, const Replay& replay, const TrainingOptions& options,
+                                    const BackendMaker& makeBackend, std::stop_token stop)
+{
+    TrainingOptions whole = options;
+    whole.stageLayers.clear();
+    Result<std::unique_ptr<Backend>> backend = makeBackend();
+    if (!backend) return tl::unexpected(std::move(backend.error()));
+    Result<std::unique_ptr<Replay>> reference = Replay::create(undivided(schedule.microbatches), whole, std::move(*backend));
+    if (!reference) return tl::unexpected(std::move(reference.error()));
+    if (Result<double> loss = (*reference)->step(stop); !loss) return tl::unexpected(std::move(loss.error()));
+    std::map<std::string, const std::vector<float>*> byName;
+    const auto names = replay.parameterNames();
+    for (std::size_t stage = 0; stage < names.size(); ++stage) {
+        for (std::size_t i = 0; i < names[stage].size(); ++i) byName[names[stage][i]] = &replay.gradients()[stage][i];
+    }
+    Difference difference;
+    const auto wholeNames = (*reference)->parameterNames();
+    for (std::size_t i = 0; i < wholeNames[0].size(); ++i) {
+        const auto found = byName.find(wholeNames[0][i]);
+        if (found == byName.end()) {
+            return fail(ErrorCode::Failed, fmt::format("parameter {} of the undivided model is on no stage", wholeNames[0][i]));
+        }
+        difference.add(*found->second, (*reference)->gradients()[0][i]);
+    }
+    return difference;
+}
+
+std::string noteOf(const CheckResult& result, const Difference& whole, bool inOrder)
+{
+    if (!result.orderEqual) return "the run's order is not the schedule's";
+    if (!result.gradientsEqual) return "gradients differ from the one-rank replay";
+    if (!result.lossesEqual) return "losses differ from the one-rank replay";
+    if (!result.repeatEqual) return "a second run gives other bits";
+    if (whole.equal) return "equal to the undivided model bit for bit";
+    return fmt::format("{:.1e} from the undivided model ({})", whole.error,
+                       inOrder ? "bit for bit was expected" : "W is summed in another order");
+}
+
+} // namespace
+
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop)
+{
+    return checkSchedule(schedule, options, steps, stop, [&options] { return makeBackend(options.backend); });
+}
+
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop,
+                                  const BackendMaker& makeBackend)
+{
+    if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps: a check needs at least 1", steps));
+    if (Result<ExecutionPlan> plan = planExecution(schedule); !plan) return tl::unexpected(std::move(plan.error()));
+    std::vector<std::unique_ptr<Training>> trainings;
+    for (int i = 0; i < 2; ++i) {
+        Result<std::unique_ptr<Backend>> backend = makeBackend();
+        if (!backend) return tl::unexpected(std::move(backend.error()));
+        Result<std::unique_ptr<Training>> training = createTraining(schedule, options, std::move(*backend));
+        if (!training) return tl::unexpected(std::move(training.error()));
+        (*training)->keepGradients(true);
+        trainings.push_back(std::move(*training));
+    }
+    Result<std::unique_ptr<Backend>> backend = makeBackend();
+    if (!backend) return tl::unexpected(std::move(backend.error()));
+    Result<std::unique_ptr<Replay>> replay = Replay::create(schedule, options, std::move(*backend));
+    if (!replay) return tl::unexpected(std::move(replay.error()));
+
+    CheckResult result;
+    result.schedule = schedule.name;
+    result.backend = options.backend;
+    result.shape = fmt::format("p={} m={} v={}", schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks);
+    result.gradientsEqual = result.lossesEqual = result.repeatEqual = result.orderEqual = true;
+    Difference whole;
+    for (int step = 0; step < steps; ++step) {
+        Result<double> reference = (*replay)->step(stop);
+        if (!reference) return tl::unexpected(std::move(reference.error()));
+        std::vector<StepOutcome> outcomes;
+        for (const auto& training : trainings) {
+            Result<StepOutcome> outcome = training->step(stop);
+            if (!outcome) return tl::unexpected(std::move(outcome.error()));
+            Result<Schedule> ran = scheduleOf(*outcome->timeline, step);
+            if (!ran || !(*ran == schedule)) result.orderEqual = false;
+            outcomes.push_back(std::move(*outcome));
+        }
+        const std::vector<std::vector<float>> gradients = trainings[0]->lastGradients();
+        const Difference difference = compare(gradients, (*replay)->gradients());
+        result.gradientError = std::max(result.gradientError, difference.error);
+        result.gradientsEqual = result.gradientsEqual && difference.equal;
+        Difference repeat;
+        const std::vector<std::vector<float>> again = trainings[1]->lastGradients();
+        for (std::size_t stage = 0; stage < gradients.size(); ++stage) repeat.add(again[stage], gradients[stage]);
+        result.repeatEqual = result.repeatEqual && repeat.equal && sameBits(outcomes[0].loss, outcomes[1].loss);
+        result.lossesEqual = result.lossesEqual && sameBits(outcomes[0].loss, *reference);
+        result.loss = outcomes[0].loss;
+        result.referenceLoss = *reference;
+        if (step == 0) { // later steps start from weights that may differ by roundings
+            Result<Difference> apart = againstUndivided(schedule, **replay, options, makeBackend, stop);
+            if (!apart) return tl::unexpected(std::move(apart.error()));
+            whole = *apart;
+        }
+    }
+    const bool inOrder = weightsInMicrobatchOrder(schedule);
+    const bool wholeHolds = inOrder ? whole.equal : whole.error <= orderTolerance;
+    result.note = noteOf(result, whole, inOrder);
+    result.passed =
+        result.gradientsEqual && result.lossesEqual && result.repeatEqual && result.orderEqual && wholeHolds;
+    return result;
+}
+
+} // namespace stagewright

@@ -1,0 +1,302 @@
+#include "engine/training.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "engine/machine.h"
+#include "engine/run_state.h"
+#include "engine/training_with_backend.h"
+#include "engine/transport/threads_transport.h"
+#include "engine/watchdog.h"
+
+namespace stagewright {
+
+std::string_view toText(ClockMode mode)
+{
+    switch (mode) {
+    case ClockMode::Auto: return "auto";
+    case ClockMode::Wall: return "wall";
+    case ClockMode::Virtual: return "virtual";
+    }
+    return "auto";
+}
+
+namespace {
+
+Nanos nanos(double seconds)
+{
+    return static_cast<Nanos>(seconds * 1e9);
+}
+
+class ThreadTraining final : public Training {
+public:
+    explicit ThreadTraining(std::shared_ptr<RunState> state) : m_state(std::move(state)) {}
+
+    ~ThreadTraining() override
+    {
+        m_state->control.stop({ErrorCode::Cancelled, "the training ended", {}});
+        m_state->transport->interrupt();
+        std::vector<bool> left(m_threads.size());
+        awaitRest(nanos(std::min(2.0, m_state->options.timeoutSeconds)));
+        {
+            const std::lock_guard lock(m_state->mutex);
+            m_state->command = RankCommand::Leave;
+            for (std::size_t i = 0; i < m_threads.size(); ++i) {
+                RankRun& rank = m_state->ranks[i];
+                left[i] = rank.done <= rank.ordered; // hangs inside an op
+                rank.ordered = rank.done + (left[i] ? 1 : 0);
+            }
+        }
+        m_state->commanded.notify_all();
+        for (std::size_t i = 0; i < m_threads.size(); ++i) {
+            if (left[i]) {
+                m_threads[i].detach(); // keeps the state alive until it comes back
+            } else {
+                m_threads[i].join();
+            }
+        }
+    }
+
+    // Starts the ranks and waits until they have made their stages.
+    Result<void> start()
+    {
+        const int ranks = m_state->schedule->ranks;
+        for (int rank = 0; rank < ranks; ++rank) {
+            try {
+                m_threads.emplace_back([state = m_state, rank] { runRank(state, rank); });
+            } catch (const std::system_error& e) {
+                m_state->control.stop({ErrorCode::Failed, fmt::format("rank {} of {}: no thread: {}", rank, ranks, e.what()),
+                                       "use fewer ranks"});
+                const std::lock_guard lock(m_state->mutex);
+                for (int r = rank; r < ranks; ++r) m_state->ranks[static_cast<std::size_t>(r)].done = 1;
+                break;
+            }
+        }
+        awaitRest(-1);
+        if (std::optional<Error> error = m_state->control.error()) return tl::unexpected(std::move(*error));
+        return {};
+    }
+
+    Result<StepOutcome> step(std::stop_token stop) override
+    {
+        if (std::optional<Error> error = m_state->control.error()) {
+            error->message = "the training has stopped: " + error->message;
+            return tl::unexpected(std::move(*error));
+        }
+        RunState& state = *m_state;
+        state.step = m_steps;
+        state.data.sample(*state.options.data, state.options.seed, m_steps, state.schedule->microbatches,
+                          state.options.microbatchSize, state.options.model.sequence);
+        const Nanos begin = monotonicNow();
+        {
+            const std::stop_callback onStop(stop, [this] {
+                m_state->control.stop({ErrorCode::Cancelled, fmt::format("stopped in step {}", m_steps), {}});
+                m_state->transport->interrupt();
+            });
+            order(RankCommand::Step);
+            watch();
+        }
+        if (std::optional<Error> error = state.control.error()) {
+            if (allRest()) state.recorder.dropStep();
+            return tl::unexpected(std::move(*error));
+        }
+        Result<RecordedStep> recorded = state.recorder.finishStep();
+        if (!recorded) {
+            state.control.stop(recorded.error());
+            return tl::unexpected(std::move(recorded.error()));
+        }
+        StepOutcome outcome;
+        outcome.step = m_steps++;
+        outcome.loss = meanLoss();
+        outcome.stepTime = recorded->stepTime;
+        outcome.wallTime = monotonicNow() - begin;
+        outcome.contention = recorded->contention;
+        outcome.timeline = std::move(recorded->timeline);
+        return outcome;
+    }
+
+    const Schedule& schedule() const override { return *m_state->schedule; }
+    ClockMode clock() const override { return m_state->clock; }
+    std::vector<ParameterView> parameters(int stage) override
+    {
+        return m_state->stages[static_cast<std::size_t>(stage)].model->parameters();
+    }
+    void keepGradients(bool keep) override { m_state->keepGradients = keep; }
+    std::vector<std::vector<float>> lastGradients() const override
+    {
+        std::vector<std::vector<float>> gradients;
+        for (const StageRun& run : m_state->stages) gradients.push_back(run.gradients);
+        return gradients;
+    }
+    std::vector<Bytes> peak(MemoryCategory category) const override
+    {
+        std::vector<Bytes> peaks;
+        for (std::size_t rank = 0; rank < m_state->ranks.size(); ++rank) {
+            peaks.push_back(category == MemoryCategory::Activations
+                                ? m_state->recorder.rank(static_cast<int>(rank)).activationPeak()
+                                : m_state->ranks[rank].allocator->peak(category));
+        }
+        return peaks;
+    }
+    std::vector<std::pair<std::string, std::string>> configuration() const override;
+    std::vector<std::pair<std::string, std::string>> environment() const override
+    {
+        auto facts = m_state->backend->environment();
+        for (auto& fact : machineFacts()) facts.push_back(std::move(fact));
+        return facts;
+    }
+
+private:
+    void order(RankCommand command)
+    {
+        const std::lock_guard lock(m_state->mutex);
+        m_state->command = command;
+        for (RankRun& rank : m_state->ranks) rank.ordered = rank.done;
+        m_state->commanded.notify_all();
+    }
+
+    bool restLocked() const
+    {
+        return std::all_of(m_state->ranks.begin(), m_state->ranks.end(),
+                           [](const RankRun& rank) { return rank.done > rank.ordered; });
+    }
+    bool allRest() const
+    {
+        const std::lock_guard lock(m_state->mutex);
+        return restLocked();
+    }
+    // Until all ranks are at rest, or so long (< 0: for ever).
+    bool awaitRest(Nanos atMost)
+    {
+        std::unique_lock lock(m_state->mutex);
+        if (atMost < 0) {
+            m_state->finished.wait(lock, [this] { return restLocked(); });
+            return true;
+        }
+        return m_state->finished.wait_for(lock, std::chrono::nanoseconds(atMost), [this] { return restLocked(); });
+    }
+
+    // Waits for the end of the step; stops it where nothing goes on for the time-out, or where a rank does not stop.
+    void watch()
+    {
+        const Nanos timeout = nanos(m_state->options.timeoutSeconds);
+        const Nanos look = std::clamp<Nanos>(timeout / 10, 1'000'000, 200'000'000);
+        Watchdog watchdog(*m_state, timeout);
+        while (!awaitRest(look)) {
+            if (m_state->control.stopped()) {
+                awaitRest(timeout); // every rank stops within the op it runs
+                return;
+            }
+            if (std::optional<Error> hang = watchdog.look(monotonicNow())) {
+                m_state->control.stop(std::move(*hang));
+                m_state->transport->interrupt();
+                awaitRest(std::min(timeout, nanos(1.0)));
+                return;
+            }
+        }
+    }
+
+    double meanLoss() const
+    {
+        const std::vector<double>& losses = m_state->stages.back().losses;
+        double sum = 0;
+        for (const double loss : losses) sum += loss;
+        return losses.empty() ? 0 : sum / static_cast<double>(losses.size());
+    }
+
+    std::shared_ptr<RunState> m_state;
+    std::vector<std::thread> m_threads;
+    int m_steps = 0;
+};
+
+std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration() const
+{
+    const TrainingOptions& options = m_state->options;
+    const Schedule& plan = *m_state->schedule;
+    const OptimizerConfig& optimizer = options.optimizer;
+    std::vector<std::pair<std::string, std::string>> pairs;
+    const auto add = [&pairs](std::string key, std::string value) { pairs.emplace_back(std::move(key), std::move(value)); };
+    add("schedule", plan.name);
+    add("ranks", fmt::format("{}", plan.ranks));
+    add("stages", fmt::format("{}", plan.stages));
+    add("microbatches", fmt::format("{}", plan.microbatches));
+    add("model", toText(options.model));
+    std::string layers;
+    for (const StageRun& stage : m_state->stages) {
+        layers += fmt::format("{}{}", layers.empty() ? "" : ",", stage.slice.layerCount);
+    }
+    add("stage_layers", layers);
+    add("microbatch_size", fmt::format("{}", options.microbatchSize));
+    add("data", options.data->name());
+    add("seed", fmt::format("{}", options.seed));
+    if (optimizer.kind == OptimizerKind::AdamW) {
+        add("optimizer", fmt::format("adamw, learning rate {}, beta {} {}, epsilon {}, weight decay {}", optimizer.learningRate,
+                                     optimizer.beta1, optimizer.beta2, optimizer.epsilon, optimizer.weightDecay));
+    } else {
+        add("optimizer", fmt::format("sgd, learning rate {}, momentum {}, weight decay {}", optimizer.learningRate,
+                                     optimizer.momentum, optimizer.weightDecay));
+    }
+    add("warmup_of_learning_rate", fmt::format("{}", optimizer.warmupSteps));
+    add("clip_norm", optimizer.clipNorm > 0 ? fmt::format("{}", optimizer.clipNorm) : "none");
+    add("backend", options.backend);
+    add("transport", std::string(m_state->transport->name()));
+    add("clock", std::string(toText(m_state->clock)));
+    if (m_state->clock == ClockMode::Virtual) add("permits", fmt::format("{}", m_state->control.permits()));
+    const auto linkText = [](const Link& link) {
+        return fmt::format("{} ns, {}", link.latency,
+                           link.bytesPerSecond > 0 ? fmt::format("{} bytes/s", link.bytesPerSecond) : "no bandwidth limit");
+    };
+    add("link", options.links.all == Link{} ? "none" : linkText(options.links.all));
+    for (const auto& [ends, link] : options.links.overrides) {
+        add(fmt::format("link_{}_{}", ends.first, ends.second), linkText(link));
+    }
+    return pairs;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Training>> Training::create(const Schedule& schedule, const TrainingOptions& options)
+{
+    Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend);
+    if (!backend) return tl::unexpected(std::move(backend.error()));
+    return createTraining(schedule, options, std::move(*backend));
+}
+
+Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
+                                                 std::unique_ptr<Backend> backend)
+{
+    Result<ExecutionPlan> plan = planExecution(schedule);
+    if (!plan) return tl::unexpected(std::move(plan.error()));
+    Result<std::vector<StageSlice>> slices = sliceModel(options.model, schedule.stages, options.stageLayers);
+    if (!slices) return tl::unexpected(std::move(slices.error()));
+    if (options.microbatchSize < 1) {
+        return fail(ErrorCode::Usage, fmt::format("microbatch size {} is less than 1", options.microbatchSize));
+    }
+    if (!(options.timeoutSeconds > 0)) {
+        return fail(ErrorCode::Usage, fmt::format("a time-out of {} s is not positive", options.timeoutSeconds));
+    }
+    ClockMode clock = options.clock;
+    if (clock == ClockMode::Auto) clock = schedule.ranks <= idleCores() ? ClockMode::Wall : ClockMode::Virtual;
+    const int permits = clock == ClockMode::Virtual ? std::min(usableCores(), schedule.ranks) : 0;
+    TrainingOptions whole = options;
+    if (!whole.data) whole.data = Corpus::builtIn();
+
+    auto state = std::make_shared<RunState>(std::make_shared<const Schedule>(schedule), std::move(*plan), whole, clock, permits,
+                                            std::move(backend));
+    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, schedule.microbatches);
+    for (std::size_t i = 0; i < slices->size(); ++i) {
+        state->stages[i].slice = (*slices)[i];
+        if ((*slices)[i].last) state->stages[i].losses.resize(static_cast<std::size_t>(schedule.microbatches));
+    }
+    auto training = std::make_unique<ThreadTraining>(std::move(state));
+    if (Result<void> started = training->start(); !started) return tl::unexpected(std::move(started.error()));
+    return training;
+}
+
+} // namespace stagewright

@@ -1,0 +1,19 @@
+// Training on a backend that the caller brings, instead of one from the registry.
+#pragma once
+
+#include <memory>
+
+#include "engine/training.h"
+
+namespace stagewright {
+
+// As Training::create, options.backend being a name for messages only.
+Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
+                                                 std::unique_ptr<Backend> backend);
+
+// Makes a fresh backend each time it is asked: a check needs several.
+using BackendMaker = std::function<Result<std::unique_ptr<Backend>>()>;
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop,
+                                  const BackendMaker& makeBackend);
+
+} // namespace stagewright

@@ -1,0 +1,44 @@
+// Transport: carries messages between ranks. Sends are buffered and never block, bounded only by memory; a receiver sleeps
+// until its message is available. Messages are copied: the receiver takes a buffer of its own allocator, the sender gets
+// its buffer back. Each call names the rank on whose thread it is made. Destroyed while all ranks are at rest, before their allocators.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/backend.h"
+#include "profiler/rank_recorder.h"
+
+namespace stagewright {
+
+enum class TransportStatus { Ready, Interrupted };
+
+struct SentMessage {
+    MessageKey key;
+    Buffer buffer;
+};
+
+class Transport {
+public:
+    virtual ~Transport() = default;
+    virtual std::string_view name() const = 0;
+
+    // Takes the buffer over. The receiver may have the message from availableAt (CLOCK_MONOTONIC) on. Every key once a step.
+    virtual void send(int fromRank, int toRank, const MessageKey& key, Buffer message, Nanos availableAt) = 0;
+    // Whether the message could be taken now without waiting.
+    virtual bool ready(int rank, const MessageKey& key) const = 0;
+    // Sleeps until it can, or until interrupt().
+    virtual TransportStatus wait(int rank, const MessageKey& key) = 0;
+    // Copies a message that is ready into a buffer of the receiver's allocator, tagged Communication.
+    virtual Buffer take(int rank, const MessageKey& key, Allocator& allocator) = 0;
+    // A buffer this rank sent and its receiver has copied; the caller frees it. None: nothing to give back now.
+    virtual std::optional<SentMessage> giveBack(int rank) = 0;
+
+    // Any thread: every wait returns Interrupted, now and later.
+    virtual void interrupt() = 0;
+};
+
+} // namespace stagewright

@@ -1,0 +1,71 @@
+#include "profiler/rank_recorder.h"
+
+namespace stagewright {
+
+RankRecorder::RankRecorder(std::size_t eventsPerStep, bool threadCpu) : m_threadCpu(threadCpu)
+{
+    const std::size_t chunks = eventsPerStep / chunkEvents + 1;
+    for (std::size_t i = 0; i < chunks; ++i) m_chunks.push_back(std::make_unique<RecordedEvent[]>(chunkEvents));
+    m_next = m_chunks.front().get();
+    m_chunkEnd = m_next + chunkEvents;
+}
+
+void RankRecorder::nextChunk()
+{
+    ++m_chunk;
+    if (m_chunk == m_chunks.size()) m_chunks.push_back(std::make_unique<RecordedEvent[]>(chunkEvents));
+    m_next = m_chunks[m_chunk].get();
+    m_chunkEnd = m_next + chunkEvents;
+}
+
+void RankRecorder::addNet(const Net& net)
+{
+    if (m_netCount < m_net.size()) {
+        m_net[m_netCount++] = net;
+        return;
+    }
+    for (Net& more : m_moreNets) {
+        if (more.microbatch == net.microbatch && more.stage == net.stage && more.category == net.category) {
+            more.delta += net.delta;
+            return;
+        }
+    }
+    m_moreNets.push_back(net);
+}
+
+void RankRecorder::writeMemory(EventKind kind)
+{
+    const auto one = [this](EventKind eventKind, const Net& net) {
+        if (net.delta != 0) {
+            write(eventKind, OpKind::Forward, net.stage, net.microbatch, static_cast<std::int32_t>(net.category), 0, net.delta);
+        }
+    };
+    for (std::size_t i = 0; i < m_netCount; ++i) one(kind, m_net[i]);
+    for (const Net& net : m_moreNets) one(kind, net);
+    m_netCount = 0;
+    m_moreNets.clear();
+
+    // Inside an op its peak is in use from begin to end; what is kept beyond the end (after − before) is added there.
+    if (kind == EventKind::MemoryAtEnd) {
+        one(EventKind::WorkspaceInside, {m_workspacePeak - m_workspaceBefore, -1, m_stage, MemoryCategory::Workspace});
+    }
+    one(kind, {m_workspace - m_workspaceBefore, -1, m_stage, MemoryCategory::Workspace});
+    m_workspaceBefore = m_workspacePeak = m_workspace;
+}
+
+std::vector<RecordedEvent> RankRecorder::take()
+{
+    std::vector<RecordedEvent> events;
+    events.reserve(m_chunk * chunkEvents + chunkEvents);
+    for (std::size_t i = 0; i <= m_chunk; ++i) {
+        const RecordedEvent* begin = m_chunks[i].get();
+        const RecordedEvent* end = i == m_chunk ? m_next : begin + chunkEvents;
+        events.insert(events.end(), begin, end);
+    }
+    m_chunk = 0;
+    m_next = m_chunks.front().get();
+    m_chunkEnd = m_next + chunkEvents;
+    return events;
+}
+
+} // namespace stagewright

@@ -1,0 +1,167 @@
+// RankRecorder: what one rank tells while it runs. Written by the rank's own thread only, without locks, into chunks that
+// were allocated before; read by take() while the rank is at rest. An event is 32 bytes and one clock reading.
+//
+// Order of calls in a step:  stepBegin  { waitBegin? receiveBegin receiveEnd }  opBegin  memoryChanged…  opEnd  { sent }
+//
+// CPU time: opEnd reads the thread's CPU clock; opBegin reads it only where something else happened since the last reading
+// (a receive, a wait, a permit: see otherWork), so that a copied message is not counted as the op's time. Back to back, an
+// op costs one reading; the hand-over of its message (about 1 µs) then counts to the op that follows.
+//
+// Memory: changes are summed per (category, stage, microbatch) and written once, at the op's end; changes between ops
+// belong to the begin of the next op. Workspace is written as its maximum within the op.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "profiler/clock.h"
+#include "schedules/op.h"
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+// A message between neighbouring stages, named by the stage that consumes it.
+struct MessageKey {
+    std::int32_t microbatch = 0;
+    std::uint16_t stage = 0;
+    bool gradient = false; // false: activations for F of stage; true: gradient for I or B of stage
+    bool operator==(const MessageKey&) const = default;
+};
+
+enum class EventKind : std::uint8_t {
+    OpBegin,       // value: CPU clock or −1
+    OpEnd,         // likewise
+    WaitBegin,     // blocked for a message
+    ReceiveBegin,  // the message is there; copying begins
+    ReceiveEnd,    // value: bytes
+    Sent,          // handed over; value: when it is available to the receiver
+    MemoryAtStart,   // of the step; value: bytes
+    MemoryAtBegin,   // of the next op
+    WorkspaceInside, // from the last op's begin to its end; value: bytes
+    MemoryAtEnd,     // of the last op
+    Released,      // a sent message's buffer was freed; value: bytes (negative)
+};
+
+struct RecordedEvent {
+    Nanos time;             // CLOCK_MONOTONIC; memory: 0, they carry their op's times
+    std::int64_t value;
+    std::int32_t position;  // ops: in the rank's list, −1: optimizer and gradient norm; memory: the category
+    std::int32_t microbatch;
+    std::uint16_t stage;
+    OpKind op;              // ops: the kind; messages: SendF or SendB by direction
+    EventKind kind;
+};
+static_assert(sizeof(RecordedEvent) == 32);
+
+class RankRecorder {
+public:
+    // eventsPerStep: how many are expected; more are taken too, in further chunks. threadCpu: read the CPU clock.
+    explicit RankRecorder(std::size_t eventsPerStep, bool threadCpu = true);
+
+    void stepBegin() { flushMemory(EventKind::MemoryAtStart); m_cpuStale = true; }
+    void opBegin(const Op& op, std::int32_t position)
+    {
+        flushMemory(EventKind::MemoryAtBegin);
+        m_stage = op.stage;
+        if (m_threadCpu && m_cpuStale) m_cpu = threadCpuNow();
+        write(EventKind::OpBegin, op.kind, op.stage, op.microbatch, position, monotonicNow(), m_cpu);
+    }
+    void opEnd(const Op& op, std::int32_t position)
+    {
+        const Nanos now = monotonicNow();
+        if (m_threadCpu) m_cpu = threadCpuNow();
+        m_cpuStale = false;
+        write(EventKind::OpEnd, op.kind, op.stage, op.microbatch, position, now, m_cpu);
+        flushMemory(EventKind::MemoryAtEnd);
+        if (m_activations > m_activationPeak) m_activationPeak = m_activations;
+    }
+    void waitBegin(const MessageKey& key) { message(EventKind::WaitBegin, key, 0); m_cpuStale = true; }
+    void receiveBegin(const MessageKey& key) { message(EventKind::ReceiveBegin, key, 0); }
+    void receiveEnd(const MessageKey& key, Bytes bytes) { message(EventKind::ReceiveEnd, key, bytes); m_cpuStale = true; }
+    void sent(const MessageKey& key, Nanos availableAt) { message(EventKind::Sent, key, availableAt); }
+    void otherWork() { m_cpuStale = true; }
+
+    void memoryChanged(MemoryCategory category, std::uint16_t stage, std::int32_t microbatch, Bytes delta)
+    {
+        if (m_releasing) {
+            m_released += delta;
+        } else if (category == MemoryCategory::Workspace) {
+            m_workspace += delta;
+            if (m_workspace > m_workspacePeak) m_workspacePeak = m_workspace;
+        } else {
+            if (category == MemoryCategory::Activations) m_activations += delta;
+            for (std::size_t i = 0; i < m_netCount; ++i) {
+                Net& net = m_net[i];
+                if (net.microbatch == microbatch && net.stage == stage && net.category == category) {
+                    net.delta += delta;
+                    return;
+                }
+            }
+            addNet({delta, microbatch, stage, category});
+        }
+    }
+    // Around the freeing of a sent message's buffer: its bytes are placed where the receiver took the message.
+    void releaseBegin() { m_releasing = true; m_released = 0; }
+    void releaseEnd(const MessageKey& key)
+    {
+        m_releasing = false;
+        write(EventKind::Released, key.gradient ? OpKind::SendB : OpKind::SendF, key.stage, key.microbatch, 0, 0, m_released);
+    }
+
+    // Largest sum of activations seen at an op's end since resetPeak().
+    Bytes activationPeak() const { return m_activationPeak; }
+    void resetPeak() { m_activationPeak = m_activations; }
+
+    // While the rank is at rest: what was recorded since the last call, in order. The chunks are kept for the next step.
+    std::vector<RecordedEvent> take();
+
+private:
+    struct Net {
+        Bytes delta;
+        std::int32_t microbatch;
+        std::uint16_t stage;
+        MemoryCategory category;
+    };
+    static constexpr std::size_t chunkEvents = 4096;
+
+    void write(EventKind kind, OpKind op, std::uint16_t stage, std::int32_t microbatch, std::int32_t position, Nanos time,
+               std::int64_t value)
+    {
+        if (m_next == m_chunkEnd) nextChunk();
+        *m_next++ = RecordedEvent{time, value, position, microbatch, stage, op, kind};
+    }
+    void message(EventKind kind, const MessageKey& key, std::int64_t value)
+    {
+        write(kind, key.gradient ? OpKind::SendB : OpKind::SendF, key.stage, key.microbatch, 0, monotonicNow(), value);
+    }
+    void flushMemory(EventKind kind)
+    {
+        if (m_netCount != 0 || m_workspacePeak != m_workspaceBefore || m_workspace != m_workspaceBefore) writeMemory(kind);
+    }
+    void writeMemory(EventKind kind);
+    void addNet(const Net& net);
+    void nextChunk();
+
+    RecordedEvent* m_next = nullptr;
+    RecordedEvent* m_chunkEnd = nullptr;
+    Nanos m_cpu = -1;
+    bool m_threadCpu;
+    bool m_cpuStale = true;
+    bool m_releasing = false;
+    std::uint16_t m_stage = 0;
+    Bytes m_released = 0;
+    Bytes m_workspace = 0;
+    Bytes m_workspaceBefore = 0; // at the last flush
+    Bytes m_workspacePeak = 0;   // since then
+    Bytes m_activations = 0;
+    Bytes m_activationPeak = 0;
+    std::size_t m_netCount = 0;
+    std::array<Net, 32> m_net{};
+    std::vector<Net> m_moreNets; // only where one op touches more than 32 (stage, microbatch, category)
+    std::size_t m_chunk = 0;
+    std::vector<std::unique_ptr<RecordedEvent[]>> m_chunks;
+};
+
+} // namespace stagewright

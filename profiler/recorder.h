@@ -1,0 +1,54 @@
+// Recorder: the recording of one training. Ranks write into rank(r) from their own threads; between steps, while all ranks
+// are at rest, finishStep() turns what they told into the step's Timeline on the run's clock.
+//
+//     Recorder recorder(schedule, {.virtualClock = true, .links = links});
+//     recorder.beginStep();        // before the ranks are let go
+//     …                            // ranks call recorder.rank(r)
+//     auto step = recorder.finishStep();
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "profiler/rank_recorder.h"
+#include "profiler/step_record.h"
+
+namespace stagewright {
+
+struct RecorderOptions {
+    bool virtualClock = false; // false: wall
+    Links links;               // of the virtual clock; on the wall clock messages tell when they are available
+    bool threadCpu = true;     // the virtual clock needs it
+};
+
+struct RecordedStep {
+    int step = 0;
+    Nanos stepTime = 0; // on the run's clock: first to last span
+    Nanos wallTime = 0;
+    double contention = 0;
+    std::shared_ptr<const Timeline> timeline; // this step alone; time 0 is the begin of step 0
+};
+
+class Recorder {
+public:
+    Recorder(std::shared_ptr<const Schedule> schedule, const RecorderOptions& options);
+
+    RankRecorder& rank(int rank) { return *m_ranks[static_cast<std::size_t>(rank)]; }
+    int steps() const { return m_steps; } // finished ones
+
+    void beginStep();
+    // Fails where a rank's record is not whole (the step was stopped): then the step is dropped.
+    Result<RecordedStep> finishStep();
+    void dropStep(); // forgets what was recorded since beginStep()
+
+private:
+    std::shared_ptr<const Schedule> m_schedule;
+    RecorderOptions m_options;
+    std::vector<std::unique_ptr<RankRecorder>> m_ranks;
+    int m_steps = 0;
+    Nanos m_origin = -1;  // of the wall clock
+    Nanos m_begin = 0;    // of the step, CLOCK_MONOTONIC
+    Nanos m_virtualEnd = 0;
+};
+
+} // namespace stagewright

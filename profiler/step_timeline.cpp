@@ -1,0 +1,158 @@
+#include <algorithm>
+
+#include "profiler/step_record.h"
+#include "schedules/op_index.h"
+
+namespace stagewright {
+
+namespace {
+
+Nanos timeOf(const StepRecord& record, std::size_t rank, const MemoryChange& change)
+{
+    const std::vector<RecordedOp>& ops = record.ops[rank];
+    if (change.when == MemoryChange::When::StepBegin || ops.empty()) return record.begin;
+    if (change.op >= ops.size()) return ops.back().end;
+    return change.when == MemoryChange::When::OpBegin ? ops[change.op].begin : ops[change.op].end;
+}
+
+// The stage whose output (or input gradient) a message carries.
+int producerStage(const MessageKey& key)
+{
+    return key.gradient ? key.stage + 1 : key.stage - 1;
+}
+
+class StepTimeline {
+public:
+    explicit StepTimeline(const StepRecord& record)
+        : m_record(record), m_builder(Provenance::Measured, record.clock, static_cast<int>(record.ops.size()))
+    {
+        std::size_t spans = 3 * record.messages.size();
+        for (const std::vector<RecordedOp>& ops : record.ops) spans += ops.size();
+        m_builder.reserve(spans);
+        m_builder.setSchedule(record.schedule);
+    }
+
+    Result<std::shared_ptr<const Timeline>> build()
+    {
+        Result<CellSpace> cells = cellsOf(*m_record.schedule);
+        if (!cells) return tl::unexpected(std::move(cells.error()));
+        addOps();
+        addEdges(OpIndex(*m_record.schedule, *cells));
+        addMessages();
+        addMemory();
+        return m_builder.build();
+    }
+
+private:
+    SpanId add(int rank, Lane lane, Op op, Nanos begin, Nanos end, Nanos cpu = -1, std::uint32_t label = 0)
+    {
+        Span span;
+        span.start = begin;
+        span.end = end;
+        span.op = op;
+        span.step = m_record.step;
+        span.label = label & 0xffffffu;
+        return m_builder.addSpan(m_builder.addTrack(rank, lane), span, cpu);
+    }
+
+    void addOps()
+    {
+        m_ids.resize(m_record.ops.size());
+        for (std::size_t rank = 0; rank < m_record.ops.size(); ++rank) {
+            for (const RecordedOp& op : m_record.ops[rank]) {
+                const std::uint32_t label = op.op.kind == OpKind::ReduceGrad ? m_builder.intern("gradient norm") : 0;
+                m_ids[rank].push_back(add(static_cast<int>(rank), Lane::Compute, op.op, op.begin, op.end, op.cpu, label));
+            }
+        }
+    }
+
+    // One edge for each producer of an op's inputs: on the same rank with the producer's end, else with the arrival of the
+    // last message from it.
+    void addEdges(const OpIndex& index)
+    {
+        const Schedule& schedule = *m_record.schedule;
+        for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
+            for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
+                index.eachInput(schedule.order[rank][i], [&](std::uint32_t producer, const Need&, std::size_t) {
+                    if (producer == noOp) return;
+                    const OpPlace from = index.placeOf(producer);
+                    if (static_cast<std::size_t>(from.rank) != rank) return;
+                    m_builder.addEdge(m_ids[rank][from.position], m_ids[rank][i], EdgeKind::Data,
+                                      m_record.ops[rank][from.position].end);
+                });
+            }
+        }
+        const std::vector<RecordedMessage>& messages = m_record.messages; // in the order of their consumers
+        for (std::size_t i = 0; i < messages.size();) {
+            const RecordedMessage& first = messages[i];
+            Nanos arrival = first.arrival;
+            for (++i; i < messages.size() && messages[i].toRank == first.toRank && messages[i].toOp == first.toOp &&
+                      messages[i].fromRank == first.fromRank && messages[i].fromOp == first.fromOp;
+                 ++i) {
+                arrival = std::max(arrival, messages[i].arrival);
+            }
+            m_builder.addEdge(m_ids[static_cast<std::size_t>(first.fromRank)][first.fromOp],
+                              m_ids[static_cast<std::size_t>(first.toRank)][first.toOp], EdgeKind::Data, arrival);
+        }
+    }
+
+    void addMessages()
+    {
+        for (const RecordedMessage& message : m_record.messages) {
+            const Op send = makeOp(message.key.gradient ? OpKind::SendB : OpKind::SendF, producerStage(message.key),
+                                   message.key.microbatch);
+            const Op receive = makeOp(message.key.gradient ? OpKind::RecvB : OpKind::RecvF, message.key.stage,
+                                      message.key.microbatch);
+            const Nanos produced = m_record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
+            const Nanos available = std::max(message.sent, message.available);
+            if (available > produced) add(message.fromRank, Lane::Send, send, produced, available);
+            if (message.takeEnd > message.takeBegin) {
+                add(message.toRank, Lane::Receive, receive, message.takeBegin, message.takeEnd);
+            }
+            if (message.waitBegin >= 0 && message.takeBegin > message.waitBegin) {
+                add(message.toRank, Lane::Wait, receive, message.waitBegin, message.takeBegin);
+            }
+        }
+    }
+
+    void addMemory()
+    {
+        for (std::size_t rank = 0; rank < m_record.memory.size(); ++rank) {
+            for (const MemoryChange& change : m_record.memory[rank]) {
+                addEvent(static_cast<int>(rank), timeOf(m_record, rank, change), change.delta, change.category, change.stage,
+                         change.microbatch);
+            }
+        }
+        for (const RecordedMessage& message : m_record.messages) { // the sender's copy lives until the receiver has its own
+            if (message.released == 0) continue;
+            addEvent(message.fromRank, message.takeEnd, message.released, MemoryCategory::Communication,
+                     static_cast<std::uint16_t>(producerStage(message.key)), message.key.microbatch);
+        }
+    }
+
+    void addEvent(int rank, Nanos time, Bytes delta, MemoryCategory category, std::uint16_t stage, int microbatch)
+    {
+        MemoryEvent event;
+        event.time = time;
+        event.delta = delta;
+        event.microbatch = microbatch;
+        event.step = m_record.step;
+        event.rank = static_cast<std::uint16_t>(rank);
+        event.stage = stage;
+        event.category = category;
+        m_builder.addMemory(event);
+    }
+
+    const StepRecord& m_record;
+    TimelineBuilder m_builder;
+    std::vector<std::vector<SpanId>> m_ids; // provisional, by rank and op
+};
+
+} // namespace
+
+Result<std::shared_ptr<const Timeline>> timelineOf(const StepRecord& record)
+{
+    return StepTimeline(record).build();
+}
+
+} // namespace stagewright

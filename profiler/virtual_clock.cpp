@@ -1,0 +1,83 @@
+#include <algorithm>
+
+#include "profiler/step_record.h"
+#include "schedules/simulate.h"
+#include "schedules/wait_graph.h"
+
+namespace stagewright {
+
+namespace {
+
+// What an op takes on the virtual clock: at least 1 ns, so that ends on a rank stay distinct.
+Nanos durationOf(const RecordedOp& op)
+{
+    if (op.op.kind == OpKind::Filler) return op.op.delay;
+    return std::max<Nanos>(1, op.cpu >= 0 ? op.cpu : op.end - op.begin);
+}
+
+// Message bytes by stage: of the activations that leave it, or of the gradient that comes back, which are equal.
+std::vector<Bytes> boundariesOf(const StepRecord& record)
+{
+    std::vector<Bytes> bytes(static_cast<std::size_t>(record.schedule->stages), 0);
+    for (const RecordedMessage& message : record.messages) {
+        const std::size_t stage = message.key.gradient ? message.key.stage : static_cast<std::size_t>(message.key.stage) - 1;
+        bytes[stage] = std::max(bytes[stage], message.bytes);
+    }
+    return bytes;
+}
+
+} // namespace
+
+Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin)
+{
+    std::vector<Nanos> durations;
+    durations.reserve(record.schedule->opCount());
+    for (const std::vector<RecordedOp>& ops : record.ops) {
+        for (const RecordedOp& op : ops) {
+            if (op.position >= 0) durations.push_back(durationOf(op));
+        }
+    }
+    const std::vector<Bytes> boundaries = boundariesOf(record);
+    Result<SimResult> placed = place(*record.schedule, durations, links, boundaries);
+    if (!placed) return tl::unexpected(std::move(placed.error()).with("virtual clock"));
+
+    record.clock = "virtual";
+    record.begin = begin;
+    Nanos last = begin;
+    for (std::size_t rank = 0; rank < record.ops.size(); ++rank) {
+        for (RecordedOp& op : record.ops[rank]) {
+            if (op.position < 0) continue;
+            const std::size_t at = placed->indexOf(static_cast<int>(rank), static_cast<std::size_t>(op.position));
+            if (op.op.kind != OpKind::Filler) op.cpu = durationOf(op);
+            op.begin = begin + placed->start[at];
+            op.end = begin + placed->end[at];
+            last = std::max(last, op.end);
+        }
+    }
+    for (const OpKind phase : {OpKind::ReduceGrad, OpKind::Optimizer}) { // each behind a barrier
+        const Nanos start = last;
+        for (std::vector<RecordedOp>& ops : record.ops) {
+            Nanos at = start;
+            for (RecordedOp& op : ops) {
+                if (op.position >= 0 || op.op.kind != phase) continue;
+                op.cpu = durationOf(op);
+                op.begin = at;
+                at = op.end = at + op.cpu;
+            }
+            last = std::max(last, at);
+        }
+    }
+    for (RecordedMessage& message : record.messages) {
+        const std::vector<RecordedOp>& to = record.ops[static_cast<std::size_t>(message.toRank)];
+        const int offset = message.key.gradient ? 1 : -1;
+        message.sent = record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
+        message.arrival = message.available = message.sent + messageDelay(*record.schedule, links, boundaries, to[message.toOp].op,
+                                                        message.key.stage + offset, offset, message.toRank);
+        const Nanos idleFrom = message.toOp == 0 ? begin : to[message.toOp - 1].end;
+        message.waitBegin = message.available > idleFrom ? idleFrom : -1;
+        message.takeBegin = message.takeEnd = to[message.toOp].begin;
+    }
+    return {};
+}
+
+} // namespace stagewright

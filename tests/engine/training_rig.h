@@ -1,0 +1,54 @@
+// Helpers of the training tests: the fake backend under a schedule of the library.
+#pragma once
+
+#include <memory>
+
+#include "engine/training_with_backend.h"
+#include "schedules/kinds.h"
+#include "schedules/registry.h"
+#include "support/fake_backend.h"
+
+namespace stagewright::test {
+
+inline Schedule librarySchedule(std::string_view name, int ranks, int microbatches, int chunks = 0)
+{
+    Shape shape;
+    shape.ranks = ranks;
+    shape.microbatches = microbatches;
+    shape.chunks = chunks;
+    return *makeSchedule(name, shape);
+}
+
+inline TrainingOptions fakeOptions(ClockMode clock = ClockMode::Virtual)
+{
+    TrainingOptions options;
+    options.model = {16, 16, 2, 8, 256};
+    options.microbatchSize = 2;
+    options.clock = clock;
+    options.backend = "fake";
+    options.timeoutSeconds = 30;
+    return options;
+}
+
+inline Result<std::unique_ptr<Training>> fakeTraining(const Schedule& schedule, const TrainingOptions& options,
+                                                      const FakeOptions& fake = {})
+{
+    return createTraining(schedule, options, makeFakeBackend(fake));
+}
+
+// 1 − busy / (ranks × time from the first to the last busy span).
+inline double bubbleOf(const Timeline& timeline)
+{
+    Nanos first = timeline.end();
+    Nanos last = timeline.begin();
+    Nanos busy = 0;
+    for (const Span& span : timeline.spans()) {
+        if (!isBusy(span.op.kind)) continue;
+        first = std::min(first, span.start);
+        last = std::max(last, span.end);
+        busy += span.duration();
+    }
+    return 1.0 - static_cast<double>(busy) / (static_cast<double>(timeline.ranks()) * static_cast<double>(last - first));
+}
+
+} // namespace stagewright::test

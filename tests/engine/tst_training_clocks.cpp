@@ -1,0 +1,168 @@
+// The clocks: a full backward ends before it sends; links and fillers take their time; steps follow one another.
+#include <QTest>
+
+#include "training_rig.h"
+#include "schedules/edit.h"
+
+using namespace stagewright;
+using namespace stagewright::test;
+
+namespace {
+
+// Every F, I and W burns the same CPU time; the optimizer none.
+FakeOptions unitCosts(Nanos unit)
+{
+    FakeOptions fake;
+    fake.hook = [unit](OpKind kind, int, int) {
+        if (kind != OpKind::Optimizer) burn(unit);
+    };
+    return fake;
+}
+
+} // namespace
+
+class TestTrainingClocks : public QObject {
+    Q_OBJECT
+
+private slots:
+    // 1F1B's bubble is (p−1)/(m+p−1) only where B releases its input gradient at its end: with a release at the half it
+    // would be 21 %.
+    void bubbleOfUnitCosts_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<double>("bubble");
+        QTest::newRow("1f1b") << "1f1b" << 3.0 / 11.0;
+        QTest::newRow("gpipe") << "gpipe" << 3.0 / 11.0;
+        QTest::newRow("zb-h1") << "zb-h1" << 3.0 / 27.0;
+    }
+
+    void bubbleOfUnitCosts()
+    {
+        QFETCH(QString, name);
+        QFETCH(double, bubble);
+        auto training = fakeTraining(librarySchedule(name.toStdString(), 4, 8), fakeOptions(ClockMode::Virtual),
+                                     unitCosts(1'500'000));
+        auto outcome = (*training)->step({});
+        QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
+        const double measured = bubbleOf(*outcome->timeline);
+        QVERIFY2(std::abs(measured - bubble) < 0.015, qPrintable(QString("bubble %1, expected %2").arg(measured).arg(bubble)));
+        QCOMPARE((*training)->clock(), ClockMode::Virtual);
+    }
+
+    // Emulated links: the virtual clock's arrivals are exact, the wall clock's no earlier than that.
+    void linksHoldMessagesBack_data()
+    {
+        QTest::addColumn<int>("clock");
+        QTest::newRow("wall") << static_cast<int>(ClockMode::Wall);
+        QTest::newRow("virtual") << static_cast<int>(ClockMode::Virtual);
+    }
+
+    void linksHoldMessagesBack()
+    {
+        QFETCH(int, clock);
+        auto options = fakeOptions(static_cast<ClockMode>(clock));
+        options.links.all = {3'000'000, 64e6}; // 16 floats: 1 µs
+        auto training = fakeTraining(librarySchedule("1f1b", 2, 2), options, unitCosts(100'000));
+        auto outcome = (*training)->step({});
+        QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
+        const Timeline& timeline = *outcome->timeline;
+        int messages = 0;
+        for (const Edge& edge : timeline.edges()) {
+            const Span& from = timeline.spans()[edge.from];
+            const Span& to = timeline.spans()[edge.to];
+            if (from.op.stage == to.op.stage) continue;
+            ++messages;
+            const Nanos least = from.end + 3'001'000;
+            QVERIFY(to.start >= least);
+            QVERIFY(edge.arrival >= least);
+            if (clock == static_cast<int>(ClockMode::Virtual)) QCOMPARE(edge.arrival, least);
+        }
+        QCOMPARE(messages, 4);
+        std::size_t sends = 0;
+        for (int rank = 0; rank < 2; ++rank) {
+            const Track* track = timeline.trackOf(rank, Lane::Send);
+            QVERIFY(track);
+            sends += timeline.spansOf(*track).size();
+            for (const Span& span : timeline.spansOf(*track)) {
+                QVERIFY(span.duration() >= 3'001'000);
+                QCOMPARE(span.op.kind, rank == 0 ? OpKind::SendF : OpKind::SendB);
+            }
+            QVERIFY(timeline.trackOf(rank, Lane::Wait));
+        }
+        QCOMPARE(sends, std::size_t(4));
+    }
+
+    void fillersTakeTheirTime()
+    {
+        auto edited = insertDelay(librarySchedule("1f1b", 2, 2), 1, 1, 5'000'000);
+        QVERIFY(edited && edited->validation.valid());
+        for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
+            auto training = fakeTraining(edited->schedule, fakeOptions(clock));
+            QVERIFY2(training, training ? "" : training.error().message.c_str());
+            auto outcome = (*training)->step({});
+            QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
+            int fillers = 0;
+            for (const Span& span : outcome->timeline->spans()) {
+                if (span.op.kind != OpKind::Filler) continue;
+                ++fillers;
+                if (clock == ClockMode::Virtual) {
+                    QCOMPARE(span.duration(), Nanos(5'000'000));
+                } else {
+                    QVERIFY(span.duration() >= 5'000'000);
+                }
+            }
+            QCOMPARE(fillers, 1);
+        }
+    }
+
+    // Busy time on the virtual clock is CPU time, however many ranks share a core.
+    void virtualDurationsAreCpuTime()
+    {
+        auto training = fakeTraining(librarySchedule("gpipe", 8, 4), fakeOptions(ClockMode::Virtual), unitCosts(500'000));
+        auto outcome = (*training)->step({});
+        QVERIFY(outcome);
+        for (SpanId id = 0; id < outcome->timeline->spans().size(); ++id) {
+            const Span& span = outcome->timeline->spans()[id];
+            if (!isBusy(span.op.kind)) continue;
+            QCOMPARE(outcome->timeline->cpuTime(id), span.duration());
+            QVERIFY(span.duration() >= (span.op.kind == OpKind::Backward ? 1'000'000 : 500'000));
+        }
+    }
+
+    // The optimizer comes after the last busy op of all ranks.
+    void optimizerComesLast()
+    {
+        for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
+            auto training = fakeTraining(librarySchedule("interleaved-1f1b", 2, 4), fakeOptions(clock));
+            auto outcome = (*training)->step({});
+            QVERIFY(outcome);
+            Nanos lastBusy = 0;
+            Nanos firstOptimizer = outcome->timeline->end();
+            int optimizers = 0;
+            for (const Span& span : outcome->timeline->spans()) {
+                if (isBusy(span.op.kind)) lastBusy = std::max(lastBusy, span.end);
+                if (span.op.kind != OpKind::Optimizer) continue;
+                ++optimizers;
+                firstOptimizer = std::min(firstOptimizer, span.start);
+            }
+            QCOMPARE(optimizers, 4);
+            QVERIFY(firstOptimizer >= lastBusy);
+        }
+    }
+
+    void autoTakesTheVirtualClockWhereRanksExceedCores()
+    {
+        auto training = fakeTraining(librarySchedule("gpipe", 128, 2), [] {
+            auto options = fakeOptions(ClockMode::Auto);
+            options.model.layers = 128;
+            return options;
+        }());
+        QVERIFY2(training, training ? "" : training.error().message.c_str());
+        if (std::thread::hardware_concurrency() >= 128) QSKIP("this machine has 128 cores or more");
+        QCOMPARE((*training)->clock(), ClockMode::Virtual);
+        QVERIFY((*training)->step({}));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestTrainingClocks)
+#include "tst_training_clocks.moc"

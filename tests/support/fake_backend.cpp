@@ -1,0 +1,180 @@
+#include "support/fake_backend.h"
+
+#include <map>
+#include <utility>
+
+namespace stagewright::test {
+
+namespace {
+
+class FakeStage final : public StageModel {
+public:
+    FakeStage(const ModelConfig& model, const StageSlice& slice, std::uint64_t seed, const FakeOptions& options,
+              Allocator& allocator)
+        : m_slice(slice), m_width(static_cast<std::size_t>(model.hidden)), m_options(options), m_allocator(allocator)
+    {
+        m_values = take(MemoryCategory::Weights, m_width * layers());
+        m_gradients = take(MemoryCategory::Gradients, m_width * layers());
+        for (std::size_t i = 0; i < m_values.size(); ++i) {
+            const std::size_t layer = static_cast<std::size_t>(slice.firstLayer) + i / m_width;
+            const std::uint64_t mixed = (seed + 1) * 0x9e3779b97f4a7c15u + (layer * m_width + i % m_width) * 0xbf58476d1ce4e5b9u;
+            m_values.data()[i] = 0.8f + static_cast<float>((mixed >> 40) % 1000) * 4e-4f;
+        }
+    }
+
+    const StageSlice& slice() const override { return m_slice; }
+
+    Buffer forward(int microbatch, Buffer input, std::span<const std::uint8_t> tokens,
+                   std::span<const std::uint8_t> targets) override
+    {
+        hook(OpKind::Forward, microbatch);
+        const Buffer temporary = take(MemoryCategory::Workspace, m_options.workspace, microbatch);
+        Kept& kept = m_kept[microbatch];
+        if (m_slice.first) {
+            input = take(MemoryCategory::Activations, m_width, microbatch);
+            for (std::size_t i = 0; i < m_width; ++i) input.data()[i] = static_cast<float>(tokens[i % tokens.size()]) / 256.0f;
+        } else {
+            input.retag(tag(MemoryCategory::Activations, microbatch));
+        }
+        kept.stash = take(MemoryCategory::Activations, m_options.keptAtForward * layers(), microbatch);
+        kept.inputs = take(MemoryCategory::Activations, m_width * layers(), microbatch);
+        Buffer output = take(MemoryCategory::Communication, m_width, microbatch);
+        std::copy_n(input.data(), m_width, output.data());
+        for (std::size_t layer = 0; layer < layers(); ++layer) {
+            std::copy_n(output.data(), m_width, kept.inputs.data() + layer * m_width);
+            for (std::size_t i = 0; i < m_width; ++i) output.data()[i] *= m_values.data()[layer * m_width + i];
+        }
+        kept.input = std::move(input);
+        if (!m_slice.last) return output;
+        double loss = 0;
+        kept.outputGrad = take(MemoryCategory::Activations, m_width, microbatch);
+        for (std::size_t i = 0; i < m_width; ++i) {
+            const float apart = output.data()[i] - static_cast<float>(targets[i % targets.size()]) / 256.0f;
+            loss += 0.5 * static_cast<double>(apart) * static_cast<double>(apart);
+            kept.outputGrad.data()[i] = apart * m_scale;
+        }
+        m_losses[microbatch] = loss / static_cast<double>(m_width);
+        return {};
+    }
+
+    Buffer inputGrad(int microbatch, Buffer outputGrad) override
+    {
+        hook(OpKind::InputGrad, microbatch);
+        const Buffer temporary = take(MemoryCategory::Workspace, m_options.workspace, microbatch);
+        Kept& kept = m_kept.at(microbatch);
+        if (m_slice.last) outputGrad = std::move(kept.outputGrad);
+        kept.products = take(MemoryCategory::Activations, m_width * layers(), microbatch);
+        kept.stash.reset();
+        kept.stash = take(MemoryCategory::Activations, m_options.keptForWeights * layers(), microbatch);
+        Buffer gradient = take(MemoryCategory::Communication, m_width, microbatch);
+        std::copy_n(outputGrad.data(), m_width, gradient.data());
+        for (std::size_t layer = layers(); layer-- > 0;) {
+            for (std::size_t i = 0; i < m_width; ++i) {
+                kept.products.data()[layer * m_width + i] = kept.inputs.data()[layer * m_width + i] * gradient.data()[i];
+                gradient.data()[i] *= m_values.data()[layer * m_width + i];
+            }
+        }
+        kept.input.reset();
+        kept.inputs.reset();
+        if (m_slice.first) return {};
+        return gradient;
+    }
+
+    void weightGrad(int microbatch) override
+    {
+        hook(OpKind::WeightGrad, microbatch);
+        const Kept& kept = m_kept.at(microbatch);
+        const bool skip = std::exchange(skipNextWeightGrad(), false);
+        for (std::size_t i = 0; i < m_gradients.size(); ++i) m_gradients.data()[i] += skip ? 0.0f : kept.products.data()[i];
+        m_kept.erase(microbatch);
+    }
+
+    double loss(int microbatch) const override { return m_losses.at(microbatch); }
+    void setLossScale(float scale) override { m_scale = scale; }
+    void zeroGradients() override { std::fill_n(m_gradients.data(), m_gradients.size(), 0.0f); }
+    double gradientSquareSum() const override
+    {
+        double sum = 0;
+        for (const float g : m_gradients.span()) sum += static_cast<double>(g) * static_cast<double>(g);
+        return sum;
+    }
+    void optimizerStep(const OptimizerConfig& config, int, float gradientScale) override
+    {
+        hook(OpKind::Optimizer, -1);
+        for (std::size_t i = 0; i < m_values.size(); ++i) {
+            m_values.data()[i] -= static_cast<float>(config.learningRate) * gradientScale * m_gradients.data()[i];
+        }
+    }
+    std::vector<ParameterView> parameters() override
+    {
+        std::vector<ParameterView> views;
+        for (std::size_t layer = 0; layer < layers(); ++layer) {
+            views.push_back({"layer" + std::to_string(static_cast<std::size_t>(m_slice.firstLayer) + layer) + ".scale",
+                             {static_cast<int>(m_width)},
+                             m_values.span().subspan(layer * m_width, m_width),
+                             m_gradients.span().subspan(layer * m_width, m_width)});
+        }
+        return views;
+    }
+    void dropMicrobatches() override { m_kept.clear(); }
+
+private:
+    struct Kept {
+        Buffer input, inputs, stash, outputGrad, products;
+    };
+
+    std::size_t layers() const { return static_cast<std::size_t>(m_slice.layerCount); }
+    MemoryTag tag(MemoryCategory category, int microbatch) const
+    {
+        return {category, static_cast<std::uint16_t>(m_slice.stage), microbatch};
+    }
+    Buffer take(MemoryCategory category, std::size_t floats, int microbatch = -1)
+    {
+        return m_allocator.take(floats, tag(category, microbatch));
+    }
+    void hook(OpKind kind, int microbatch) const
+    {
+        if (m_options.hook) m_options.hook(kind, m_slice.stage, microbatch);
+    }
+
+    StageSlice m_slice;
+    std::size_t m_width;
+    FakeOptions m_options;
+    Allocator& m_allocator;
+    float m_scale = 1;
+    Buffer m_values;
+    Buffer m_gradients;
+    std::map<int, Kept> m_kept;
+    std::map<int, double> m_losses;
+};
+
+class FakeBackend final : public Backend {
+public:
+    explicit FakeBackend(const FakeOptions& options) : m_options(options) {}
+    std::string_view name() const override { return "fake"; }
+    std::vector<DeviceInfo> devices() const override { return {}; }
+    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int, std::uint64_t seed,
+                                                  const OptimizerConfig&, Allocator& allocator) override
+    {
+        return std::make_unique<FakeStage>(model, slice, seed, m_options, allocator);
+    }
+    std::vector<std::pair<std::string, std::string>> environment() const override { return {{"fake", "yes"}}; }
+
+private:
+    FakeOptions m_options;
+};
+
+} // namespace
+
+bool& skipNextWeightGrad()
+{
+    thread_local bool skip = false;
+    return skip;
+}
+
+std::unique_ptr<Backend> makeFakeBackend(const FakeOptions& options)
+{
+    return std::make_unique<FakeBackend>(options);
+}
+
+} // namespace stagewright::test

@@ -1,0 +1,76 @@
+// A backend for tests: real, tiny, deterministic arithmetic, with a hook on every op and exact activation sizes.
+//
+// The model is a vector of `hidden` numbers per microbatch, multiplied by one weight vector per layer; the loss is half the
+// mean square. Splitting it over stages changes no bit. A hook may sleep, spin, throw or hang.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+
+#include "engine/backend.h"
+#include "profiler/clock.h"
+#include "schedules/op.h"
+
+namespace stagewright::test {
+
+// Called within every F, I, W (a B gives I, then W) and Optimizer on the rank's thread, before the arithmetic.
+using OpHook = std::function<void(OpKind kind, int stage, int microbatch)>;
+
+struct FakeOptions {
+    OpHook hook;
+    std::size_t keptAtForward = 100; // floats per layer kept from F on
+    std::size_t keptForWeights = 40; // floats per layer kept from I to W (may be more than the above)
+    std::size_t workspace = 64;      // floats in F and I
+};
+
+std::unique_ptr<Backend> makeFakeBackend(const FakeOptions& options);
+
+// Set by a hook in W: this W of the calling thread adds nothing.
+bool& skipNextWeightGrad();
+
+// Uses this much CPU time of the calling thread.
+inline void burn(Nanos cpu)
+{
+    const Nanos until = threadCpuNow() + cpu;
+    while (threadCpuNow() < until) {}
+}
+
+// A door that hooks wait at; opened at the latest when it dies.
+class Door {
+public:
+    ~Door() { open(); }
+    void open()
+    {
+        const std::lock_guard lock(m_mutex);
+        m_open = true;
+        m_changed.notify_all();
+    }
+    void pass()
+    {
+        std::unique_lock lock(m_mutex);
+        ++m_waiting;
+        m_changed.notify_all();
+        m_changed.wait(lock, [this] { return m_open; });
+        --m_waiting;
+        m_changed.notify_all();
+    }
+    void awaitSomeone()
+    {
+        std::unique_lock lock(m_mutex);
+        m_changed.wait(lock, [this] { return m_waiting > 0; });
+    }
+    void awaitNobody()
+    {
+        std::unique_lock lock(m_mutex);
+        m_changed.wait(lock, [this] { return m_waiting == 0; });
+    }
+
+private:
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    bool m_open = false;
+    int m_waiting = 0;
+};
+
+} // namespace stagewright::test
