@@ -1,5 +1,8 @@
 #include "widgets/key_map.h"
 
+#include "widgets/timeline/geometry.h"
+#include "widgets/view_state.h"
+
 namespace stagewright {
 
 namespace {
@@ -88,6 +91,30 @@ std::optional<ViewAction> actionOf(KeyMapName name, const QKeyEvent& event)
         }
     }
     return std::nullopt;
+}
+
+bool performOnAxis(ViewState& state, ViewAction action)
+{
+    constexpr double zoomStep = 1.25, panStep = 0.12;
+    const TimeRange range = state.visible();
+    const auto hover = state.hoverTime();
+    const Nanos anchor = hover && range.contains(*hover) ? *hover : range.begin + range.duration() / 2;
+    switch (action) {
+    case ViewAction::ZoomIn: state.setVisible(zoomed(range, 1 / zoomStep, anchor), false); return true;
+    case ViewAction::ZoomOut: state.setVisible(zoomed(range, zoomStep, anchor), false); return true;
+    case ViewAction::PanLeft: state.setVisible(panned(range, -panStep), false); return true;
+    case ViewAction::PanRight: state.setVisible(panned(range, panStep), false); return true;
+    case ViewAction::FitAll: state.fitAll(); return true;
+    case ViewAction::HistoryBack: state.goBack(); return true;
+    case ViewAction::HistoryForward: state.goForward(); return true;
+    default: return false;
+    }
+}
+
+bool performViewKey(ViewState& state, const QKeyEvent& event, KeyMapName map)
+{
+    const auto action = actionOf(map, event);
+    return action && performOnAxis(state, *action);
 }
 
 } // namespace stagewright

@@ -29,4 +29,10 @@ struct KeyBinding {
 const std::vector<KeyBinding>& keyMap(KeyMapName name);
 std::optional<ViewAction> actionOf(KeyMapName name, const QKeyEvent& event); // keypad +/− and Shift with + included
 
+class ViewState;
+// Zoom, pan, fit-all and history: what every view on the axis does alike. False: the key means something else. Zooms keep
+// the hover time in place, or the middle. The view is not remembered in the history until it rests.
+bool performOnAxis(ViewState& state, ViewAction action);
+bool performViewKey(ViewState& state, const QKeyEvent& event, KeyMapName map);
+
 } // namespace stagewright

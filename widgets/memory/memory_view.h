@@ -6,8 +6,10 @@
 #include <optional>
 #include <vector>
 
+#include <QPointer>
 #include <QWidget>
 
+#include "widgets/hover_card.h"
 #include "widgets/memory/step_chart.h"
 #include "widgets/theme.h"
 #include "widgets/timeline/timeline_panel.h"
@@ -20,6 +22,7 @@ class MemoryView : public QWidget {
 
 public:
     explicit MemoryView(ViewState* state, QWidget* parent = nullptr); // state must outlive the view
+    ~MemoryView() override;
 
     void setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels);
     void setCategory(MemoryCategory category); // default Activations
@@ -29,7 +32,7 @@ public:
     void setRowHeight(double pixels); // of one chart; 0: as high as the view allows, 64 to 120
 
     Axis axis() const;
-    QString tooltipText(int rankIndex, Nanos axisTime) const; // in use, peak, who holds it (stage, microbatch)
+    CardText cardAt(int rankIndex, Nanos axisTime) const; // in use, peak, who holds it (stage, microbatches)
     // The chart's plot rectangle in widget coordinates, for the rank's index; empty where there is none.
     QRectF plotRect(int rankIndex) const;
     double yOf(int rankIndex, Bytes bytes) const;
@@ -43,7 +46,7 @@ protected:
     void mouseMoveEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
-    bool event(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override; // zoom, pan, fit, history
 
 private:
     MemoryScene scene(const QSizeF& size) const;
@@ -57,8 +60,7 @@ private:
     const Theme* m_theme = &Theme::light();
     double m_rowHeight = 0;
     double m_scroll = 0;
-    QPointF m_pointer;
-    int m_hoverRow = -1;
+    QPointer<HoverCard> m_card;
 };
 
 } // namespace stagewright

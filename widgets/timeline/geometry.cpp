@@ -139,12 +139,11 @@ std::vector<QLineF> hatchLines(const QRectF& rect, QPointF anchor, double pitch)
 {
     std::vector<QLineF> lines;
     if (rect.width() <= 0 || rect.height() <= 0 || pitch <= 0) return lines;
-    // Lines x + y = anchor + n × pitch × √2 rise to the right; each meets the rectangle in one segment.
-    const double step = pitch * std::sqrt(2.0);
+    // Lines x + y = anchor + n × pitch rise to the right; each meets the rectangle in one segment.
     const double base = anchor.x() + anchor.y();
     const double low = rect.left() + rect.top(), high = rect.right() + rect.bottom();
-    for (double n = std::ceil((low - base) / step); base + n * step < high; n += 1) {
-        const double sum = base + n * step;
+    for (double n = std::ceil((low - base) / pitch); base + n * pitch < high; n += 1) {
+        const double sum = base + n * pitch;
         const double x1 = std::max(rect.left(), sum - rect.bottom());
         const double x2 = std::min(rect.right(), sum - rect.top());
         if (x2 > x1) lines.emplace_back(x1, sum - x1, x2, sum - x2);

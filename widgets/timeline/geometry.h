@@ -52,7 +52,7 @@ struct RowMetrics {
     double height = 48;
     double gap = 9;
     double track = 9;      // communication track, 0: none
-    double trackGap = 4;   // between a row and its track
+    double trackGap = 2;   // between a row and its track
     double pitch() const { return height + gap + (track > 0 ? track + trackGap : 0); }
 };
 RowMetrics rowMetrics(double rowHeight, bool communication);
@@ -82,7 +82,7 @@ struct RowLayout {
 };
 RowLayout layoutRows(const std::vector<int>& ranksByPanel, const RowMetrics& metrics, bool headers);
 
-// A hatch of 45° lines, 6 px apart, clipped arithmetically to the rectangle (no painter clip: vector export ignores it).
+// A hatch of 45° lines, pitch px apart along x, clipped arithmetically to the rectangle (no painter clip: vector export ignores it).
 // The lines lie on a grid anchored at `anchor`, so that neighbouring rectangles join. Empty for an empty rectangle.
 std::vector<QLineF> hatchLines(const QRectF& rect, QPointF anchor, double pitch = 6);
 

@@ -7,9 +7,11 @@
 
 #include <QImage>
 #include <QPainter>
+#include <QStringList>
 
 #include "widgets/theme.h"
 #include "widgets/timeline/geometry.h"
+#include "widgets/timeline/lane_raster.h"
 #include "widgets/timeline/timeline_panel.h"
 #include "widgets/view_state.h"
 
@@ -48,20 +50,15 @@ struct TimelineScene {
     std::optional<QRectF> rectOf(SpanRef ref) const;
     SpanRef spanAt(QPointF point) const;
     int rowOf(int panel, int rank) const; // −1: none
-    std::int64_t visibleSlices() const;   // O(rows × log slices)
+    std::int64_t visibleSlices() const;   // of the rows in view; O(rows × log slices)
+    std::pair<int, int> visibleRows() const; // [first, last)
 };
-
-enum class Detail { Draft, Exact }; // Draft may read the pyramid instead of every slice
 
 // The frame below hover marks: grid, rows, slices, labels, critical path, header bars, difference region, gutter, ruler.
 void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail);
 // What changes with the pointer or the selection: hover line and label, same-microbatch outlines, selection, dependency
 // arrows, areas, drag feedback.
 void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& theme);
-// The card beside the hovered op; kept inside `within`.
-void paintTooltip(QPainter& painter, const QRectF& within, QPointF pointer, const QStringList& lines, const Theme& theme,
-                  const QColor& swatch);
-
 // A painted frame kept between paint events.
 struct TimelineCanvas {
     QImage image;

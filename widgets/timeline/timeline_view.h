@@ -6,11 +6,13 @@
 #include <optional>
 #include <vector>
 
+#include <QPointer>
 #include <QWidget>
 
 #include "widgets/key_map.h"
 #include "widgets/theme.h"
 #include "widgets/timeline/aggregation.h"
+#include "widgets/timeline/span_card.h"
 #include "widgets/timeline/timeline_painter.h"
 #include "widgets/timeline/timeline_panel.h"
 #include "widgets/view_state.h"
@@ -20,6 +22,7 @@ class QTimer;
 namespace stagewright {
 
 class FrameWorker;
+class HoverCard;
 
 class TimelineView : public QWidget {
     Q_OBJECT
@@ -48,16 +51,16 @@ public:
 
     SpanRef spanAt(QPointF point) const;           // compute or communication; invalid over idle
     std::optional<QRectF> rectOf(SpanRef ref) const; // in widget coordinates, unclipped; nullopt: not shown
-    Axis axis() const;
+    Axis axis() const { return m_scene.axis; }
     void fitSelection(); // the selection; again, or without one: everything
     void fitSpan(SpanRef ref);
     void ensureVisible(SpanRef ref);
-    double scrollTop() const { return m_scroll; }
+    double scrollTop() const { return m_scene.scroll; }
     void setScrollTop(double top);
 
     QString statusText() const; // "100 slices, 4 ranks · view 0.0 – 282.6 ms · 1 px = 253 µs, about 40 ops per px"
     Aggregation aggregation() const; // of the selected areas
-    QString tooltipText(SpanRef ref) const; // the card's words, one fact a line
+    CardText cardOf(SpanRef ref) const; // what the hover card says
 
     // Paints everything, hover marks left out unless asked for, as large as the rectangle; any painter, any pixel ratio.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover = false) const;
@@ -98,53 +101,57 @@ private:
         Qt::MouseButton button = Qt::NoButton;
         Qt::KeyboardModifiers modifiers;
         QPointF from;
-        QPointF last;
-        SpanRef span;
+        SpanRef span; // Op
         int rank = -1;
         int position = -1;
         int toRank = -1;
         int to = -1;
-        bool movesEnd = false; // AreaEdge
+        std::size_t area = 0; // AreaEdge
+        bool movesEnd = false;
         TimeRange rangeAtStart;
         double scrollAtStart = 0;
         std::vector<AreaSelection> areasAtStart;
     };
 
     void layOut();
-    void panelsChanged(bool first);
+    void invalidate(); // the frame; a draft now, the exact one when input rests
     void hoverAt(QPointF point);
-    void updateHoverMarks();
-    void beginDrag(QPointF at);
+    void beginDrag();
     void moveDrag(QPointF at);
     void endDrag(QPointF at);
     void cancelDrag();
     void dragOp(QPointF at);
-    AreaSelection areaBetween(QPointF a, QPointF b, bool snap) const;
-    Nanos snapped(Nanos time, int row) const;
-    std::optional<std::pair<std::size_t, bool>> areaEdgeAt(QPointF point) const; // area, its end
+    AreaSelection areaBetween(QPointF a, QPointF b) const;
+    Nanos snapped(double x, int firstRow, int lastRow) const; // to an op edge within 6 px
+    std::optional<std::pair<std::size_t, bool>> areaEdgeAt(QPointF point) const; // area, whether its end
+    void updateCursor(QPointF point);
     void emitAreas();
     bool perform(ViewAction action);
     void walkOnRank(int by);
     void walkStage(int by);
     void walkDependency(bool forward);
-    void selectSpan(SpanRef ref);
-    void selectionChanged();
-    void startSettle();
+    void choose(SpanRef ref); // selects and brings into view
+    void settle();
+    void acceptFrame(const QImage& image, std::uint64_t generation);
     TimelineScene sceneFor(const QSizeF& size) const;
+    int rowHeightFor(std::size_t panelCount) const;
 
     ViewState* m_state;
     TimelineScene m_scene;
     const Theme* m_theme = &Theme::light();
     KeyMapName m_keyMap = KeyMapName::Perfetto;
     double m_rowHeight = 0;
-    double m_scroll = 0;
     bool m_editMode = false;
+    bool m_started = false; // a run was set before
     DragState m_drag;
-    std::optional<QRectF> m_zoomBox;
-    mutable TimelineCanvas m_canvas;  // the frame below hover marks
-    bool m_canvasDirty = true;
+    double m_wheelRest = 0;
+    TimelineCanvas m_canvas;
+    bool m_frameStale = true;
+    std::uint64_t m_generation = 0;
     QTimer* m_settle;
     std::unique_ptr<FrameWorker> m_worker;
+    QPointer<HoverCard> m_card;
+    mutable CauseCache m_causes;
 };
 
 } // namespace stagewright

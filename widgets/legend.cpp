@@ -1,0 +1,105 @@
+#include "widgets/legend.h"
+
+#include <QFontMetricsF>
+#include <QPainter>
+
+#include "widgets/timeline/geometry.h"
+#include "widgets/timeline/slice_painter.h"
+
+namespace stagewright {
+
+Legend::Legend(QWidget* parent) : QWidget(parent)
+{
+    loadFonts();
+    setObjectName(QStringLiteral("legend"));
+    setAccessibleName(QStringLiteral("Legend"));
+    setPanels({});
+}
+
+void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels)
+{
+    std::array<bool, opKindCount> occurs{};
+    bool critical = false, transfers = false;
+    for (const auto& panel : panels) {
+        critical = critical || !panel->critical.empty();
+        for (const Span& span : panel->timeline->spans()) occurs[static_cast<std::size_t>(span.op.kind)] = true;
+        for (const PanelRank& rank : panel->ranks) transfers = transfers || !rank.communication.empty();
+    }
+    const auto has = [&occurs](OpKind kind) { return occurs[static_cast<std::size_t>(kind)]; };
+    m_entries.clear();
+    const auto fill = [this](Paint paint, const char* text) {
+        m_entries.push_back({Entry::Look::Fill, paint, QString::fromLatin1(text)});
+    };
+    if (has(OpKind::Forward) || has(OpKind::Recompute)) fill(Paint::Forward, has(OpKind::Recompute) ? "Forward, recompute (R)" : "Forward");
+    if (has(OpKind::InputGrad) && has(OpKind::Backward)) {
+        fill(Paint::Backward, "Backward (B full, I input)");
+    } else if (has(OpKind::InputGrad)) {
+        fill(Paint::Backward, "Backward (input)");
+    } else if (has(OpKind::Backward)) {
+        fill(Paint::Backward, "Backward (full)");
+    }
+    if (has(OpKind::WeightGrad)) fill(Paint::Weight, "Backward (weight)");
+    if (transfers) fill(Paint::Communication, "Communication");
+    if (has(OpKind::Optimizer)) fill(Paint::Optimizer, "Optimizer");
+    if (has(OpKind::Filler)) fill(Paint::Other, "Delay");
+    m_entries.push_back({Entry::Look::Hatch, Paint::Other, QStringLiteral("Bubble")});
+    if (critical) m_entries.push_back({Entry::Look::Outline, Paint::Other, QStringLiteral("Critical path")});
+    QStringList words;
+    for (const Entry& entry : m_entries) words << entry.text;
+    setAccessibleDescription(words.join(QStringLiteral(", ")));
+    update();
+}
+
+void Legend::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    update();
+}
+
+void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
+{
+    p.save();
+    p.setRenderHint(QPainter::Antialiasing);
+    p.fillRect(rect, theme.canvas);
+    p.setFont(fontOf(FontRole::Body));
+    const QFontMetricsF metrics(p.font());
+    double x = rect.left() + gutterWidth;
+    const double y = rect.center().y();
+    for (const Entry& entry : m_entries) {
+        const double width = 18 + metrics.horizontalAdvance(entry.text);
+        if (x + width > rect.right()) break;
+        QRectF box(x, y - 6, 12, 12);
+        p.setPen(Qt::NoPen);
+        switch (entry.look) {
+        case Entry::Look::Fill:
+            p.setBrush(theme.of(entry.paint).fill);
+            p.drawRoundedRect(box, 2.5, 2.5);
+            break;
+        case Entry::Look::Hatch:
+            box.setWidth(18);
+            box.translate(-3, 0);
+            x += 4;
+            paintHatch(p, box, box.topLeft(), theme);
+            break;
+        case Entry::Look::Outline:
+            box.setWidth(16);
+            p.setBrush(Qt::NoBrush);
+            p.setPen(QPen(theme.critical, 2));
+            p.drawRoundedRect(box.adjusted(1, 1, -1, -1), 2.5, 2.5);
+            x += 4;
+            break;
+        }
+        p.setPen(theme.text);
+        p.drawText(QPointF(x + 18, y + 4.5), entry.text);
+        x += width + 18;
+    }
+    p.restore();
+}
+
+void Legend::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    paintTo(painter, QRectF(this->rect()), *m_theme);
+}
+
+} // namespace stagewright

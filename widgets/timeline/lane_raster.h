@@ -1,0 +1,60 @@
+// LaneRaster: from a lane's slices to device pixels. Wide slices are left to the painter; narrow ones become whole-pixel
+// spans where they stand apart and exact column sums where they crowd. The rules of honesty live here:
+//   ink is proportional to time; a bubble of two pixels or more owns an idle column; an op alone is never thinner than a
+//   pixel, and if widening it covers idle time it is drawn at two thirds of the height.
+#pragma once
+
+#include <vector>
+
+#include <QImage>
+
+#include "widgets/timeline/geometry.h"
+#include "widgets/timeline/lane.h"
+
+namespace stagewright {
+
+enum class Detail { Draft, Exact }; // a draft may read the pyramid where slices crowd; its columns are a rounding off
+
+struct PixelSpan { // columns [x0, x1)
+    int x0 = 0;
+    int x1 = 0;
+    Paint paint = Paint::Forward;
+    bool low = false; // two thirds of the height
+};
+
+struct PixelGap { // idle time wide enough for a duration label; device pixels, may reach outside the plot
+    double x0 = 0;
+    double x1 = 0;
+    Nanos duration = 0;
+};
+
+struct LaneColumns {
+    std::vector<std::size_t> wide; // slices at least wideMin wide
+    std::vector<PixelSpan> spans;
+    std::vector<PixelGap> gaps;
+    std::vector<PaintSums> sums; // per column, ns; empty where nothing crowds
+    double nanosPerColumn = 1;
+    bool aggregated = false;     // crowded columns occur
+    bool empty() const { return spans.empty() && sums.empty(); }
+    void clear();
+};
+
+struct RasterOptions {
+    double wideMin = 5;   // device px
+    double gapMin = 58;   // device px; gaps of less are not listed
+    Nanos lead = 0;       // idle time counts from here …
+    Nanos tail = 0;       // … to here (the panel's extent)
+    Detail detail = Detail::Exact;
+    bool fine = true; // drafts read buckets of at most a quarter column (else of at most one)
+};
+
+// `device` maps the range to [0, columns). O(visible slices), a draft O(columns).
+void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& options, LaneColumns& out);
+
+// Paints columns and spans into rows [y0, y0 + height) of a premultiplied image, transparent where idle. Rows of at least
+// stackMin pixels stack kinds in fixed order, idle on top; thinner ones show a ramp of utilisation from `idle` to the
+// prevailing kind. Kinds too rare for a pixel get a tick in row y0 − 3 … y0 − 1 where those rows exist.
+void paintColumns(QImage& image, int x0, int y0, int height, int stackMin, const LaneColumns& columns,
+                  const std::array<QRgb, paintCount>& colours, QRgb idle);
+
+} // namespace stagewright

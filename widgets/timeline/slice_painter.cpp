@@ -1,0 +1,351 @@
+#include "widgets/timeline/slice_painter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <QFontMetricsF>
+#include <QPaintEngine>
+#include <QStaticText>
+
+namespace stagewright {
+
+namespace {
+
+constexpr double corner = 2.5;
+constexpr double hatchPitch = 6;
+
+std::array<QRgb, paintCount> coloursOf(const Theme& theme)
+{
+    std::array<QRgb, paintCount> colours{};
+    for (std::size_t i = 0; i < paintCount; ++i) colours[i] = theme.fills[i].fill.rgb();
+    return colours;
+}
+
+const char* letterOf(OpKind kind)
+{
+    switch (kind) {
+    case OpKind::Forward: return "F";
+    case OpKind::Backward: return "B";
+    case OpKind::InputGrad: return "I";
+    case OpKind::WeightGrad: return "W";
+    case OpKind::Recompute: return "R";
+    case OpKind::Optimizer: return "O";
+    case OpKind::ReduceGrad: return "G";
+    case OpKind::Unshard: return "U";
+    case OpKind::Reshard: return "S";
+    default: return "";
+    }
+}
+
+// Widths of labels do not change while a font lives; measuring each slice would cost more than drawing it.
+class Labels {
+public:
+    explicit Labels(const QFont& font) : m_metrics(font) {}
+    double width(const QString& text)
+    {
+        const auto [at, isNew] = m_widths.try_emplace(text, 0);
+        if (isNew) at->second = m_metrics.horizontalAdvance(text);
+        return at->second;
+    }
+
+private:
+    QFontMetricsF m_metrics;
+    std::map<QString, double> m_widths;
+};
+
+struct Row {
+    const PanelRank* rank = nullptr;
+    const TimelinePanel* panel = nullptr;
+    double top = 0;
+    LaneColumns compute;
+};
+
+class Painter {
+public:
+    Painter(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio)
+        : m_painter(painter), m_scene(scene), m_theme(theme), m_detail(detail), m_ratio(ratio), m_colours(coloursOf(theme)),
+          m_labelFont(fontOf(FontRole::Label)), m_labels(m_labelFont), m_pills(fontOf(FontRole::Small))
+    {
+        m_device.range = m_scene.axis.range;
+        m_device.left = 0;
+        m_device.width = m_scene.axis.width * m_ratio;
+    }
+
+    void paint()
+    {
+        if (m_scene.axis.degenerate()) return;
+        const auto [first, last] = m_scene.visibleRows();
+        m_rows.reserve(static_cast<std::size_t>(last - first));
+        for (int i = first; i < last; ++i) addRow(i);
+        paintCrowded();
+        for (const Row& row : m_rows) {
+            paintWide(row);
+            paintPills(row);
+            paintTrack(row);
+        }
+    }
+
+private:
+    double snap(double v) const { return std::round(v * m_ratio) / m_ratio; }
+    double metricsHeight() const { return m_scene.rows.metrics.height; }
+
+    void addRow(int index)
+    {
+        const RowPlace& place = m_scene.rows.rows[static_cast<std::size_t>(index)];
+        Row row;
+        row.panel = m_scene.panels[static_cast<std::size_t>(place.panel)].get();
+        row.rank = &row.panel->ranks[static_cast<std::size_t>(place.rankIndex)];
+        row.top = snap(m_scene.rowTop(index));
+        const bool thin = metricsHeight() < 8;
+        const double left = std::max(m_scene.axis.left, m_scene.axis.toX(0));
+        const double right = std::min(m_scene.axis.left + m_scene.axis.width + rightMargin, m_scene.axis.toX(row.panel->duration));
+        if (right > left) {
+            const QRectF idle(left, row.top, right - left, metricsHeight());
+            if (thin) {
+                m_painter.fillRect(idle, m_theme.bubbleFill);
+            } else {
+                paintHatch(m_painter, idle, QPointF(m_scene.axis.toX(0), row.top), m_theme);
+            }
+        }
+        RasterOptions options;
+        options.wideMin = minRoundedWidth * m_ratio;
+        options.gapMin = minPillGap * m_ratio;
+        options.tail = row.panel->duration;
+        options.detail = m_detail;
+        options.fine = m_scene.rows.metrics.height >= 8;
+        rasterLane(row.rank->compute, m_device, options, row.compute);
+        m_rows.push_back(std::move(row));
+    }
+
+    // Everything narrow, all m_rows in one image of m_device pixels.
+    void paintCrowded()
+    {
+        const bool any = std::any_of(m_rows.begin(), m_rows.end(), [](const Row& row) { return !row.compute.empty(); });
+        if (!any) return;
+        const double top = m_rows.front().top - 4, bottom = m_rows.back().top + metricsHeight();
+        const double low = std::max(top, rulerHeight), high = std::min(bottom, m_scene.size.height());
+        const int width = static_cast<int>(std::ceil(m_device.width - 1e-6));
+        const int y0 = static_cast<int>(std::floor(low * m_ratio)), y1 = static_cast<int>(std::ceil(high * m_ratio));
+        if (width <= 0 || y1 <= y0) return;
+        QImage image(width, y1 - y0, QImage::Format_ARGB32_Premultiplied);
+        image.fill(Qt::transparent);
+        for (const Row& row : m_rows) {
+            if (row.compute.empty()) continue;
+            const int rowTop = static_cast<int>(std::lround(row.top * m_ratio)) - y0;
+            const int height = std::max(1, static_cast<int>(std::lround((row.top + metricsHeight()) * m_ratio)) - y0 - rowTop);
+            paintColumns(image, 0, rowTop, height, static_cast<int>(8 * m_ratio), row.compute, m_colours, m_theme.bubbleFill.rgb());
+        }
+        m_painter.drawImage(QRectF(m_scene.axis.left, y0 / m_ratio, width / m_ratio, (y1 - y0) / m_ratio), image);
+    }
+
+    void paintWide(const Row& row)
+    {
+        const LaneData& lane = row.rank->compute;
+        const auto& slices = lane.slices();
+        const double onePixel = 1 / m_ratio;
+        const bool marksCritical = m_scene.showCritical && !row.panel->critical.empty();
+        const double height = metricsHeight();
+        for (const std::size_t i : row.compute.wide) {
+            const Slice& slice = slices[i];
+            const double x0 = snap(m_scene.axis.toX(slice.begin()));
+            double x1 = snap(m_scene.axis.toX(slice.end()));
+            if (i + 1 < slices.size() && m_scene.axis.toX(slices[i + 1].begin()) - x1 < 1) x1 -= std::max(1.0, onePixel);
+            const QRectF rect(x0, row.top, std::max(onePixel, x1 - x0), height);
+            const SpanId id = lane.spanOf(i);
+            const bool dragged = m_scene.drag && m_scene.drag->span.span == id && isPanel(row, m_scene.drag->span.panel);
+            m_painter.setOpacity(dragged ? 0.3 : slice.discarded ? 0.4 : 1);
+            paintSlice(rect, m_theme.of(slice.opKind()));
+            if (marksCritical && row.panel->isCritical(id)) paintCritical(rect);
+            if (height >= 11) paintLabel(row, id, slice, rect);
+        }
+        m_painter.setOpacity(1);
+        if (marksCritical) paintNarrowCritical(row);
+    }
+
+    bool isPanel(const Row& row, int panel) const
+    {
+        return panel >= 0 && panel < static_cast<int>(m_scene.panels.size()) && m_scene.panels[static_cast<std::size_t>(panel)].get() == row.panel;
+    }
+
+    void paintSlice(const QRectF& rect, const Fill& fill)
+    {
+        // Off-screen parts are cut: a rasteriser walks what it is given.
+        const double low = m_scene.axis.left - 20, high = m_scene.axis.left + m_scene.axis.width + rightMargin + 20;
+        const QRectF cut(QPointF(std::max(rect.left(), low), rect.top()), QPointF(std::min(rect.right(), high), rect.bottom()));
+        const double radius = std::min({corner, cut.width() / 2, cut.height() / 4});
+        m_painter.setPen(QPen(fill.edge, 1));
+        m_painter.setBrush(fill.fill);
+        if (rect.height() < 8) {
+            m_painter.fillRect(cut, fill.fill);
+        } else {
+            m_painter.drawRoundedRect(cut.adjusted(0.5, 0.5, -0.5, -0.5), radius - 0.5, radius - 0.5);
+        }
+    }
+
+    void paintCritical(const QRectF& rect)
+    {
+        if (rect.height() < 8) {
+            m_painter.fillRect(QRectF(rect.left(), rect.top(), rect.width(), 1), m_theme.critical);
+            return;
+        }
+        m_painter.setPen(QPen(m_theme.critical, 2));
+        m_painter.setBrush(Qt::NoBrush);
+        m_painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), corner - 1, corner - 1);
+    }
+
+    // Slices too narrow for an outline carry the critical path as bars along the row's edges.
+    void paintNarrowCritical(const Row& row)
+    {
+        const LaneData& lane = row.rank->compute;
+        if (row.compute.empty() || lane.size() == 0 || metricsHeight() < 8) return;
+        const auto& critical = row.panel->critical;
+        const SpanId low = lane.spanOf(0), high = lane.spanOf(lane.size() - 1);
+        for (auto at = std::lower_bound(critical.begin(), critical.end(), low); at != critical.end() && *at <= high; ++at) {
+            const std::size_t i = lane.sliceOf(*at);
+            if (i >= lane.size()) continue;
+            const double x0 = m_scene.axis.toX(lane.slices()[i].begin()), x1 = m_scene.axis.toX(lane.slices()[i].end());
+            if (x1 < m_scene.axis.left || x0 > m_scene.axis.left + m_scene.axis.width || x1 - x0 >= minRoundedWidth) continue;
+            const double from = snap(x0), width = std::max(1 / m_ratio, snap(x1) - from);
+            m_painter.fillRect(QRectF(from, row.top, width, 2), m_theme.critical);
+            m_painter.fillRect(QRectF(from, row.top + metricsHeight() - 2, width, 2), m_theme.critical);
+        }
+    }
+
+    void paintLabel(const Row& row, SpanId id, const Slice& slice, const QRectF& rect)
+    {
+        const double low = std::max(rect.left(), m_scene.axis.left);
+        const double high = std::min(rect.right(), m_scene.axis.left + m_scene.axis.width + rightMargin);
+        const double width = high - low;
+        if (width < 9) return;
+        const QString text = sliceLabel(row.panel->timeline->spans()[id].op, width);
+        if (text.isEmpty() || m_labels.width(text) + 3 > width) return;
+        m_painter.setFont(m_labelFont);
+        m_painter.setPen(m_theme.of(slice.opKind()).label);
+        const double x = (low + high - m_labels.width(text)) / 2;
+        m_painter.drawText(QPointF(x, rect.center().y() + 4.5), text);
+    }
+
+    void paintPills(const Row& row)
+    {
+        if (metricsHeight() < 18) return;
+        const double low = m_scene.axis.left, high = m_scene.axis.left + m_scene.axis.width + rightMargin;
+        for (const PixelGap& gap : row.compute.gaps) {
+            const double x0 = std::max(low, m_scene.axis.left + gap.x0 / m_ratio);
+            const double x1 = std::min(high, m_scene.axis.left + gap.x1 / m_ratio);
+            const QString text = durationText(gap.duration, row.panel->units);
+            const double width = m_pills.width(text) + 14;
+            if (x1 - x0 < width + 6) continue;
+            const QRectF pill((x0 + x1 - width) / 2, row.top + metricsHeight() / 2 - 8.5, width, 17);
+            m_painter.setPen(Qt::NoPen);
+            m_painter.setBrush(m_theme.pill);
+            m_painter.drawRoundedRect(pill, 8.5, 8.5);
+            m_painter.setFont(fontOf(FontRole::Small));
+            m_painter.setPen(m_theme.pillText);
+            m_painter.drawText(QPointF(pill.left() + 7, pill.center().y() + 4), text);
+        }
+    }
+
+    void paintTrack(const Row& row)
+    {
+        const RowMetrics& m = m_scene.rows.metrics;
+        if (m.track <= 0) return;
+        const double top = row.top + m.height + m.trackGap;
+        const double left = std::max(m_scene.axis.left, m_scene.axis.toX(0));
+        const double right = std::min(m_scene.axis.left + m_scene.axis.width + rightMargin, m_scene.axis.toX(row.panel->duration));
+        if (right <= left) return;
+        m_painter.fillRect(QRectF(left, top, right - left, m.track), m_theme.track);
+        const auto lanes = static_cast<double>(row.rank->communication.size());
+        RasterOptions options;
+        options.wideMin = 2.5 * m_ratio;
+        options.gapMin = 1e18;
+        options.detail = m_detail;
+        LaneColumns columns;
+        for (std::size_t i = 0; i < row.rank->communication.size(); ++i) {
+            const LaneData& lane = row.rank->communication[i];
+            const double inset = lanes <= 2 ? 1 : 0;
+            const double y = top + static_cast<double>(i) * m.track / lanes + inset;
+            const double height = std::max(1.0, m.track / lanes - 2 * inset);
+            rasterLane(lane, m_device, options, columns);
+            if (!columns.empty()) {
+                const int width = static_cast<int>(std::ceil(m_device.width - 1e-6));
+                QImage image(width, std::max(1, static_cast<int>(std::lround(height * m_ratio))), QImage::Format_ARGB32_Premultiplied);
+                image.fill(Qt::transparent);
+                paintColumns(image, 0, 0, image.height(), static_cast<int>(8 * m_ratio), columns, m_colours, m_theme.track.rgb());
+                m_painter.drawImage(QRectF(m_scene.axis.left, y, width / m_ratio, height), image);
+            }
+            m_painter.setPen(Qt::NoPen);
+            for (const std::size_t at : columns.wide) {
+                const Slice& slice = lane.slices()[at];
+                const double x0 = m_scene.axis.toX(slice.begin()), x1 = m_scene.axis.toX(slice.end());
+                const QRectF rect(std::max(x0, left), y, std::min(x1, right + 10) - std::max(x0, left), height);
+                m_painter.setBrush(m_theme.of(slice.opKind()).fill);
+                const double radius = std::min({1.5, rect.width() / 2, height / 2});
+                m_painter.drawRoundedRect(rect, radius, radius);
+            }
+        }
+    }
+
+    QPainter& m_painter;
+    const TimelineScene& m_scene;
+    const Theme& m_theme;
+    Detail m_detail;
+    double m_ratio;
+    std::array<QRgb, paintCount> m_colours;
+    QFont m_labelFont;
+    Labels m_labels;
+    Labels m_pills;
+    Axis m_device;
+    std::vector<Row> m_rows;
+};
+
+} // namespace
+
+QString sliceLabel(const Op& op, double width)
+{
+    const QString letter = QString::fromLatin1(letterOf(op.kind));
+    if (op.microbatch < 0) return letter;
+    QString digits = QString::number(op.microbatch);
+    if (op.count > 1) digits += QChar(0x2013) + QString::number(op.microbatch + op.count - 1);
+    const bool saysKind = width >= 64 || op.kind == OpKind::Recompute;
+    return saysKind ? letter + digits : digits;
+}
+
+void paintHatch(QPainter& painter, const QRectF& rect, QPointF anchor, const Theme& theme)
+{
+    if (rect.isEmpty()) return;
+    painter.fillRect(rect, theme.bubbleFill);
+    const double ratio = painter.device()->devicePixelRatioF() * painter.worldTransform().m11();
+    const int period = static_cast<int>(std::lround(hatchPitch * ratio));
+    const bool isRaster = painter.paintEngine() != nullptr && painter.paintEngine()->type() == QPaintEngine::Raster;
+    if (!isRaster || period < 2) {
+        painter.setPen(QPen(theme.bubbleHatch, 1));
+        const std::vector<QLineF> lines = hatchLines(rect, anchor, hatchPitch);
+        painter.drawLines(lines.data(), static_cast<int>(lines.size()));
+        return;
+    }
+    // One period, its lines anti-aliased over its edges; filled in device pixels so that it repeats exactly.
+    QImage tile(period, period, QImage::Format_ARGB32_Premultiplied);
+    tile.fill(theme.bubbleFill);
+    {
+        QPainter p(&tile);
+        p.setRenderHint(QPainter::Antialiasing);
+        p.setPen(QPen(theme.bubbleHatch, std::max(1.0, ratio)));
+        for (int shift = -1; shift <= 2; ++shift) {
+            p.drawLine(QPointF(shift * period - period, 2 * period), QPointF(shift * period + period, 0));
+        }
+    }
+    painter.save();
+    const QTransform world = painter.deviceTransform();
+    painter.setClipRect(rect, Qt::IntersectClip);
+    painter.resetTransform();
+    const double own = painter.device()->devicePixelRatioF();
+    painter.scale(1 / own, 1 / own);
+    QBrush brush(tile);
+    const QPointF origin = world.map(anchor);
+    painter.setBrushOrigin(QPointF(std::round(origin.x()), std::round(origin.y())));
+    painter.fillRect(world.mapRect(rect), brush);
+    painter.restore();
+}
+
+} // namespace stagewright

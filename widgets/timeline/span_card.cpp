@@ -1,0 +1,123 @@
+#include "widgets/timeline/span_card.h"
+
+#include <algorithm>
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t mostReports = 64;
+
+QString capitalised(std::string_view text)
+{
+    QString word = QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+    if (!word.isEmpty()) word[0] = word[0].toUpper();
+    return word;
+}
+
+QString sentence(const std::string& text)
+{
+    return QString::fromStdString(text);
+}
+
+// The pieces of idle time that end at a span, and the longest of them.
+struct Before {
+    Nanos idle = 0;
+    const Gap* longest = nullptr;
+};
+Before idleBefore(const BubbleReport& report, SpanId span)
+{
+    Before before;
+    for (const Gap& gap : report.gaps) {
+        if (gap.next != span) continue;
+        before.idle += gap.end - gap.start;
+        if (before.longest == nullptr || gap.end - gap.start > before.longest->end - before.longest->start) before.longest = &gap;
+    }
+    return before;
+}
+
+} // namespace
+
+const BubbleReport* CauseCache::of(const TimelinePanel& panel, int step)
+{
+    if (panel.bubbles && panel.bubbles->step == step) return &*panel.bubbles;
+    const auto key = std::make_pair(panel.timeline.get(), step);
+    auto at = m_reports.find(key);
+    if (at == m_reports.end()) {
+        if (m_reports.size() >= mostReports) m_reports.clear();
+        std::optional<BubbleReport> report;
+        if (auto made = analyseBubbles(*panel.timeline, step)) report = std::move(*made);
+        at = m_reports.emplace(key, std::move(report)).first;
+    }
+    return at->second ? &*at->second : nullptr;
+}
+
+QString kindTitle(OpKind kind)
+{
+    return capitalised(ruleOf(kind).title);
+}
+
+CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes)
+{
+    CardText card;
+    const Timeline& timeline = *panel.timeline;
+    if (span >= timeline.spans().size()) return card;
+    const Span& s = timeline.spans()[span];
+    const Track& track = timeline.trackOf(span);
+    card.swatch = theme.of(s.op.kind).fill;
+    card.title = s.label != 0 ? sentence(timeline.nameOf(s)) : kindTitle(s.op.kind);
+    if (s.op.microbatch >= 0) {
+        card.title += s.op.count > 1 ? QStringLiteral(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
+                                     : QStringLiteral(" · microbatch %1").arg(s.op.microbatch);
+    }
+    card.title += QStringLiteral(" · rank %1").arg(track.rank);
+    const auto add = [&card](const QString& name, const QString& value) { card.rows.emplace_back(name, value); };
+    add(QStringLiteral("Op"), sentence(timeline.nameOf(s)) + QStringLiteral(", stage %1").arg(s.op.stage));
+    if (timeline.steps() > 1) add(QStringLiteral("Step"), QString::number(s.step));
+    const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
+    add(QStringLiteral("Start"), momentText(panel.toAxis(s.start), resolution, panel.units));
+    add(QStringLiteral("Duration"), durationText(s.duration(), panel.units));
+    if (timeline.hasCpuTime() && timeline.cpuTime(span) >= 0) add(QStringLiteral("CPU time"), durationText(timeline.cpuTime(span), panel.units));
+    if ((s.flags & SpanDiscarded) != 0) add(QStringLiteral("Discarded"), QStringLiteral("yes"));
+    if (track.lane != Lane::Compute) return card;
+    if (const BubbleReport* report = causes.of(panel, s.step)) {
+        const Before before = idleBefore(*report, span);
+        add(QStringLiteral("Idle before"), durationText(before.idle, panel.units));
+        if (before.longest != nullptr) card.note = sentence(explainGap(timeline, *before.longest));
+    }
+    return card;
+}
+
+CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes)
+{
+    CardText card;
+    if (rankIndex < 0 || rankIndex >= static_cast<int>(panel.ranks.size()) || axisTime < 0 || axisTime >= panel.duration) return card;
+    const PanelRank& rank = panel.ranks[static_cast<std::size_t>(rankIndex)];
+    const LaneData& lane = rank.compute;
+    const std::size_t next = lane.firstEndingAfter(axisTime);
+    if (next < lane.size() && lane.slices()[next].begin() <= axisTime) return card;
+    const Nanos begin = next > 0 ? lane.slices()[next - 1].end() : 0;
+    const Nanos end = next < lane.size() ? lane.slices()[next].begin() : panel.duration;
+    card.title = QStringLiteral("Idle · rank %1").arg(rank.rank);
+    const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
+    card.rows.emplace_back(QStringLiteral("Start"), momentText(begin, resolution, panel.units));
+    card.rows.emplace_back(QStringLiteral("Duration"), durationText(end - begin, panel.units));
+    const SpanId neighbour = lane.spanOf(next < lane.size() ? next : next > 0 ? next - 1 : 0);
+    if (neighbour == noSpan) return card;
+    const BubbleReport* report = causes.of(panel, panel.timeline->spans()[neighbour].step);
+    if (report == nullptr) return card;
+    const Nanos t = axisTime + panel.origin;
+    for (const Gap& gap : report->gaps) {
+        if (gap.rank != rank.rank || t < gap.start || t >= gap.end) continue;
+        const std::string_view title = titleOf(gap.cause);
+        card.rows.emplace_back(QStringLiteral("Cause"), QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
+        if (gap.end - gap.start != end - begin) {
+            card.rows.emplace_back(QStringLiteral("of it"), durationText(gap.end - gap.start, panel.units));
+        }
+        card.note = sentence(explainGap(*panel.timeline, gap));
+        break;
+    }
+    return card;
+}
+
+} // namespace stagewright

@@ -1,0 +1,27 @@
+// What the hover card says about a span or about idle time.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "widgets/hover_card.h"
+#include "widgets/timeline/timeline_panel.h"
+
+namespace stagewright {
+
+// Bubble reports of single steps of a panel that shows several, made when first asked for.
+class CauseCache {
+public:
+    const BubbleReport* of(const TimelinePanel& panel, int step); // nullptr: the step has none
+    void clear() { m_reports.clear(); }
+
+private:
+    std::map<std::pair<const Timeline*, int>, std::optional<BubbleReport>> m_reports;
+};
+
+QString kindTitle(OpKind kind); // "Forward", "Input gradient"
+CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes);
+// The idle time of a rank at an axis time; empty where the rank is busy or outside the panel.
+CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes);
+
+} // namespace stagewright

@@ -1,0 +1,515 @@
+// TimelineView: keys and mouse.
+#include <algorithm>
+#include <cmath>
+
+#include <QContextMenuEvent>
+#include <QMouseEvent>
+#include <QTimer>
+#include <QWheelEvent>
+
+#include "widgets/hover_card.h"
+#include "widgets/timeline/frame_worker.h"
+#include "widgets/timeline/timeline_view.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr double edgeReach = 4; // px around an area's edge
+constexpr double snapReach = 6;
+constexpr double zoomStep = 1.25;
+
+} // namespace
+
+// --- hovering -------------------------------------------------------------------------------------------------------
+
+void TimelineView::hoverAt(QPointF point)
+{
+    const Axis& axis = m_scene.axis;
+    const bool inPlot = point.x() >= axis.left && point.x() < axis.left + axis.width + rightMargin && rect().contains(point.toPoint());
+    if (!inPlot || axis.degenerate() || m_scene.panels.empty()) {
+        m_state->setHoverTime(std::nullopt);
+        m_state->setHovered({});
+        if (m_card) m_card->hide();
+        return;
+    }
+    const Nanos time = axis.toTime(point.x());
+    m_state->setHoverTime(time);
+    const SpanRef ref = m_scene.spanAt(point);
+    MicrobatchRef microbatch;
+    CardText card;
+    if (ref.valid()) {
+        const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(ref.panel)];
+        const Span& span = panel.timeline->spans()[ref.span];
+        microbatch = {span.op.microbatch, span.step - std::max(0, panel.step)};
+        card = cardOf(ref);
+    } else if (const int row = point.y() > rulerHeight ? m_scene.rows.rowAt(point.y() - rulerHeight + m_scene.scroll) : -1; row >= 0) {
+        const RowPlace& place = m_scene.rows.rows[static_cast<std::size_t>(row)];
+        if (point.y() < m_scene.rowTop(row) + m_scene.rows.metrics.height) {
+            card = idleCard(*m_scene.panels[static_cast<std::size_t>(place.panel)], place.rankIndex, time, m_causes);
+        }
+    }
+    m_state->setHovered(ref, microbatch.valid() ? microbatch : MicrobatchRef{});
+    if (!m_card) m_card = new HoverCard(this);
+    if (m_drag.kind == Drag::None || m_drag.kind == Drag::Pending) {
+        m_card->showAt(mapToGlobal(point.toPoint()), card, *m_theme);
+    } else {
+        m_card->hide();
+    }
+}
+
+void TimelineView::leaveEvent(QEvent*)
+{
+    m_state->setHoverTime(std::nullopt);
+    m_state->setHovered({});
+    if (m_card) m_card->hide();
+}
+
+void TimelineView::updateCursor(QPointF point)
+{
+    if (areaEdgeAt(point)) {
+        setCursor(Qt::SizeHorCursor);
+    } else if (m_editMode && m_scene.spanAt(point).valid()) {
+        setCursor(m_drag.kind == Drag::Op ? Qt::ClosedHandCursor : Qt::OpenHandCursor);
+    } else {
+        unsetCursor();
+    }
+}
+
+// --- areas ----------------------------------------------------------------------------------------------------------
+
+Nanos TimelineView::snapped(double x, int firstRow, int lastRow) const
+{
+    const Nanos time = m_scene.axis.toTime(x);
+    const double reach = snapReach * m_scene.axis.nanosPerPixel();
+    double best = reach;
+    Nanos found = time;
+    const auto consider = [&](Nanos edge) {
+        const double distance = std::abs(static_cast<double>(edge - time));
+        if (distance <= best) {
+            best = distance;
+            found = edge;
+        }
+    };
+    const int rows = static_cast<int>(m_scene.rows.rows.size());
+    for (int row = std::max(0, firstRow); row <= std::min(lastRow, rows - 1); ++row) {
+        const RowPlace& place = m_scene.rows.rows[static_cast<std::size_t>(row)];
+        const LaneData& lane = m_scene.panels[static_cast<std::size_t>(place.panel)]->ranks[static_cast<std::size_t>(place.rankIndex)].compute;
+        const std::size_t at = lane.firstEndingAfter(time);
+        for (std::size_t i = at > 0 ? at - 1 : 0; i < std::min(lane.size(), at + 2); ++i) {
+            consider(lane.slices()[i].begin());
+            consider(lane.slices()[i].end());
+        }
+    }
+    return found;
+}
+
+AreaSelection TimelineView::areaBetween(QPointF a, QPointF b) const
+{
+    AreaSelection area;
+    const auto rowOf = [this](double y) { return m_scene.rows.nearestRow(y - rulerHeight + m_scene.scroll); };
+    const int r1 = rowOf(a.y()), r2 = rowOf(b.y());
+    area.firstRow = std::max(0, std::min(r1, r2));
+    area.lastRow = std::max(r1, r2);
+    const double left = m_scene.axis.left, right = left + m_scene.axis.width;
+    const Nanos t1 = snapped(std::clamp(a.x(), left, right), area.firstRow, area.lastRow);
+    const Nanos t2 = snapped(std::clamp(b.x(), left, right), area.firstRow, area.lastRow);
+    area.range = {std::min(t1, t2), std::max(t1, t2)};
+    return area;
+}
+
+std::optional<std::pair<std::size_t, bool>> TimelineView::areaEdgeAt(QPointF point) const
+{
+    const auto& areas = m_scene.areas;
+    for (std::size_t i = areas.size(); i-- > 0;) {
+        if (m_scene.rows.rows.empty() || areas[i].lastRow >= static_cast<int>(m_scene.rows.rows.size())) continue;
+        const double top = m_scene.rowTop(areas[i].firstRow) - 3;
+        const double bottom = m_scene.rowTop(areas[i].lastRow) + m_scene.rows.metrics.pitch();
+        if (point.y() < top || point.y() > bottom) continue;
+        if (std::abs(point.x() - m_scene.axis.toX(areas[i].range.end)) <= edgeReach) return std::make_pair(i, true);
+        if (std::abs(point.x() - m_scene.axis.toX(areas[i].range.begin)) <= edgeReach) return std::make_pair(i, false);
+    }
+    return std::nullopt;
+}
+
+void TimelineView::emitAreas()
+{
+    emit areaAggregated(aggregation());
+}
+
+// --- mouse ----------------------------------------------------------------------------------------------------------
+
+void TimelineView::mousePressEvent(QMouseEvent* event)
+{
+    setFocus(Qt::MouseFocusReason);
+    if (m_drag.kind != Drag::None || m_scene.panels.empty()) return;
+    if (event->button() != Qt::LeftButton && event->button() != Qt::MiddleButton) return;
+    m_drag = {};
+    m_drag.kind = Drag::Pending;
+    m_drag.button = event->button();
+    m_drag.modifiers = event->modifiers();
+    m_drag.from = event->position();
+    m_drag.rangeAtStart = m_state->visible();
+    m_drag.scrollAtStart = m_scene.scroll;
+    m_drag.areasAtStart = m_state->areas();
+    if (event->button() == Qt::LeftButton) {
+        if (const auto edge = areaEdgeAt(event->position())) {
+            m_drag.kind = Drag::AreaEdge;
+            m_drag.area = edge->first;
+            m_drag.movesEnd = edge->second;
+        } else if (m_editMode && (event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier)) == 0) {
+            const SpanRef ref = m_scene.spanAt(event->position());
+            const int position = ref.valid() ? m_scene.panels[static_cast<std::size_t>(ref.panel)]->positionOf(ref.span) : -1;
+            if (position >= 0) {
+                m_drag.span = ref;
+                m_drag.rank = m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank;
+                m_drag.position = position;
+                m_state->select(ref);
+                emit opPressed(ref, m_drag.rank, position);
+            }
+        }
+    }
+    event->accept();
+}
+
+void TimelineView::beginDrag()
+{
+    if (m_drag.span.valid()) {
+        m_drag.kind = Drag::Op;
+        setCursor(Qt::ClosedHandCursor);
+    } else if (m_drag.button == Qt::MiddleButton) {
+        m_drag.kind = Drag::Zoom;
+    } else if ((m_drag.modifiers & Qt::ShiftModifier) != 0) {
+        m_drag.kind = Drag::Pan;
+        setCursor(Qt::ClosedHandCursor);
+    } else if (m_drag.from.x() >= m_scene.axis.left && !m_scene.rows.rows.empty()) {
+        m_drag.kind = Drag::Area;
+    } else {
+        m_drag.kind = Drag::None;
+    }
+    if (m_card) m_card->hide();
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event)
+{
+    const QPointF at = event->position();
+    if (m_drag.kind == Drag::Pending && (at - m_drag.from).manhattanLength() >= dragThreshold) beginDrag();
+    if (m_drag.kind != Drag::None && m_drag.kind != Drag::Pending) moveDrag(at);
+    if (m_drag.kind != Drag::Op && m_drag.kind != Drag::Pan) hoverAt(at);
+    if (m_drag.kind == Drag::None) updateCursor(at);
+}
+
+void TimelineView::moveDrag(QPointF at)
+{
+    const Axis& axis = m_scene.axis;
+    switch (m_drag.kind) {
+    case Drag::Area: {
+        std::vector<AreaSelection> areas;
+        if ((m_drag.modifiers & Qt::ControlModifier) != 0) areas = m_drag.areasAtStart;
+        areas.push_back(areaBetween(m_drag.from, at));
+        m_state->setAreas(std::move(areas));
+        break;
+    }
+    case Drag::AreaEdge: {
+        std::vector<AreaSelection> areas = m_drag.areasAtStart;
+        if (m_drag.area >= areas.size()) break;
+        AreaSelection& area = areas[m_drag.area];
+        const double x = std::clamp(at.x(), axis.left, axis.left + axis.width);
+        const Nanos time = snapped(x, area.firstRow, area.lastRow);
+        const Nanos other = m_drag.movesEnd ? area.range.begin : area.range.end;
+        area.range = {std::min(time, other), std::max(time, other)};
+        m_state->setAreas(std::move(areas));
+        break;
+    }
+    case Drag::Pan: {
+        // Whole device pixels, so that nothing shimmers.
+        const double ratio = devicePixelRatioF();
+        const double dx = std::round((at.x() - m_drag.from.x()) * ratio) / ratio;
+        const double perPixel = static_cast<double>(m_drag.rangeAtStart.duration()) / std::max(1.0, axis.width);
+        const Nanos by = static_cast<Nanos>(std::llround(-dx * perPixel));
+        m_state->setVisible({m_drag.rangeAtStart.begin + by, m_drag.rangeAtStart.end + by}, false);
+        setScrollTop(m_drag.scrollAtStart - (at.y() - m_drag.from.y()));
+        break;
+    }
+    case Drag::Zoom: {
+        const Nanos t1 = axis.toTime(std::clamp(m_drag.from.x(), axis.left, axis.left + axis.width));
+        const Nanos t2 = axis.toTime(std::clamp(at.x(), axis.left, axis.left + axis.width));
+        m_scene.zoomBox = TimeRange{std::min(t1, t2), std::max(t1, t2)};
+        update();
+        break;
+    }
+    case Drag::Op: dragOp(at); break;
+    case Drag::None:
+    case Drag::Pending: break;
+    }
+}
+
+// Which place of which rank the pointer means: before the first compute span whose middle lies right of the dragged op's.
+void TimelineView::dragOp(QPointF at)
+{
+    const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(m_drag.span.panel)];
+    const Span& dragged = panel.timeline->spans()[m_drag.span.span];
+    const int row = m_scene.rows.nearestRow(at.y() - rulerHeight + m_scene.scroll);
+    int rank = m_drag.rank;
+    if (row >= 0 && m_scene.rows.rows[static_cast<std::size_t>(row)].panel == m_drag.span.panel) {
+        rank = panel.ranks[static_cast<std::size_t>(m_scene.rows.rows[static_cast<std::size_t>(row)].rankIndex)].rank;
+    }
+    const Nanos pointer = m_scene.axis.toTime(at.x());
+    const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
+    int to = 0;
+    for (std::size_t i = 0; i < lane.size(); ++i) {
+        const Slice& slice = lane.slices()[i];
+        const SpanId id = lane.spanOf(i);
+        if (id == m_drag.span.span || slice.discarded != 0 || !ruleOf(slice.opKind()).computeOnly) continue;
+        if (panel.timeline->spans()[id].step != dragged.step) continue;
+        if ((slice.begin() + slice.end()) / 2 < pointer) ++to;
+    }
+    if (rank == m_drag.toRank && to == m_drag.to) {
+        update();
+        return;
+    }
+    m_drag.toRank = rank;
+    m_drag.to = to;
+    emit opDragged(m_drag.span, m_drag.rank, m_drag.position, rank, to);
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent* event)
+{
+    if (m_drag.kind == Drag::None || event->button() != m_drag.button) return;
+    endDrag(event->position());
+    updateCursor(event->position());
+}
+
+void TimelineView::endDrag(QPointF at)
+{
+    const DragState drag = m_drag;
+    m_drag = {};
+    switch (drag.kind) {
+    case Drag::Pending: // a click
+        if (drag.button == Qt::LeftButton) {
+            const SpanRef ref = m_scene.spanAt(at);
+            if (ref.valid()) {
+                m_state->select(ref);
+            } else if ((drag.modifiers & Qt::ControlModifier) == 0) {
+                m_state->clearSelection();
+            }
+            if (drag.span.valid()) emit opDragCancelled();
+        }
+        break;
+    case Drag::Zoom:
+        if (m_scene.zoomBox && !m_scene.zoomBox->empty()) m_state->setVisible(*m_scene.zoomBox);
+        m_scene.zoomBox.reset();
+        break;
+    case Drag::Pan: m_state->rememberVisible(); break;
+    case Drag::Op:
+        if (drag.toRank >= 0 && (drag.toRank != drag.rank || drag.to != drag.position)) {
+            emit opDropped(drag.span, drag.rank, drag.position, drag.toRank, drag.to);
+        } else {
+            emit opDragCancelled();
+        }
+        setDragFeedback(std::nullopt);
+        break;
+    case Drag::Area:
+    case Drag::AreaEdge:
+    case Drag::None: break;
+    }
+    unsetCursor();
+    update();
+}
+
+void TimelineView::cancelDrag()
+{
+    const DragState drag = m_drag;
+    m_drag = {};
+    m_scene.zoomBox.reset();
+    switch (drag.kind) {
+    case Drag::Area:
+    case Drag::AreaEdge: m_state->setAreas(drag.areasAtStart); break;
+    case Drag::Pan:
+        m_state->setVisible(drag.rangeAtStart, false);
+        setScrollTop(drag.scrollAtStart);
+        break;
+    case Drag::Pending:
+    case Drag::Op:
+        if (drag.span.valid()) emit opDragCancelled();
+        setDragFeedback(std::nullopt);
+        break;
+    case Drag::Zoom:
+    case Drag::None: break;
+    }
+    unsetCursor();
+    update();
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event)
+{
+    if (event->button() != Qt::LeftButton) return;
+    const SpanRef ref = m_scene.spanAt(event->position());
+    if (!ref.valid()) return;
+    m_state->select(ref);
+    fitSpan(ref);
+    emit spanActivated(ref);
+}
+
+void TimelineView::wheelEvent(QWheelEvent* event)
+{
+    const QPointF angle = event->angleDelta();
+    const QPointF pixels = event->pixelDelta().isNull() ? angle / 120.0 * 48.0 : QPointF(event->pixelDelta());
+    if ((event->modifiers() & Qt::ControlModifier) != 0) {
+        const double notches = (std::abs(angle.y()) >= std::abs(angle.x()) ? angle.y() : angle.x()) / 120.0;
+        const double x = std::clamp(event->position().x(), m_scene.axis.left, m_scene.axis.left + m_scene.axis.width);
+        m_state->setVisible(zoomed(m_state->visible(), std::pow(zoomStep, -notches), m_scene.axis.toTime(x)), false);
+    } else if ((event->modifiers() & Qt::ShiftModifier) != 0 || std::abs(pixels.x()) > std::abs(pixels.y())) {
+        const double by = std::abs(pixels.x()) > std::abs(pixels.y()) ? pixels.x() : pixels.y();
+        m_state->setVisible(panned(m_state->visible(), -std::round(by) / std::max(1.0, m_scene.axis.width)), false);
+    } else {
+        setScrollTop(m_scene.scroll - pixels.y());
+    }
+    m_settle->start();
+    hoverAt(event->position());
+    event->accept();
+}
+
+void TimelineView::contextMenuEvent(QContextMenuEvent* event)
+{
+    emit contextMenuAsked(event->globalPos(), m_scene.spanAt(event->pos()));
+}
+
+// --- keys -----------------------------------------------------------------------------------------------------------
+
+bool TimelineView::event(QEvent* event)
+{
+    // Keys of the map win over application shortcuts while the view has focus.
+    if (event->type() == QEvent::ShortcutOverride) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        const auto action = actionOf(m_keyMap, *key);
+        const bool nudges = action == ViewAction::NudgeLeft || action == ViewAction::NudgeRight;
+        if (action && (!nudges || m_editMode)) {
+            event->accept();
+            return true;
+        }
+    }
+    return QWidget::event(event);
+}
+
+void TimelineView::keyPressEvent(QKeyEvent* event)
+{
+    const auto action = actionOf(m_keyMap, *event);
+    if (action && perform(*action)) {
+        event->accept();
+        return;
+    }
+    if ((event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) && m_state->selected().valid()) {
+        emit spanActivated(m_state->selected());
+        return;
+    }
+    QWidget::keyPressEvent(event);
+}
+
+bool TimelineView::perform(ViewAction action)
+{
+    if (performOnAxis(*m_state, action)) {
+        m_settle->start(); // remembered when the keys rest
+        return true;
+    }
+    switch (action) {
+    case ViewAction::RowsUp: setScrollTop(m_scene.scroll - m_scene.rows.metrics.pitch()); return true;
+    case ViewAction::RowsDown: setScrollTop(m_scene.scroll + m_scene.rows.metrics.pitch()); return true;
+    case ViewAction::FitSelection: fitSelection(); return true;
+    case ViewAction::PreviousOp: walkOnRank(-1); return true;
+    case ViewAction::NextOp: walkOnRank(1); return true;
+    case ViewAction::PreviousStage: walkStage(-1); return true;
+    case ViewAction::NextStage: walkStage(1); return true;
+    case ViewAction::PreviousDependency: walkDependency(false); return true;
+    case ViewAction::NextDependency: walkDependency(true); return true;
+    case ViewAction::NudgeLeft:
+    case ViewAction::NudgeRight: {
+        const SpanRef ref = m_state->selected();
+        if (!m_editMode || !m_scene.rectOf(ref)) return false;
+        const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(ref.panel)];
+        const int position = panel.positionOf(ref.span);
+        if (position < 0) return false;
+        emit opNudged(ref, panel.timeline->trackOf(ref.span).rank, position, action == ViewAction::NudgeLeft ? -1 : 1);
+        return true;
+    }
+    case ViewAction::Cancel:
+        if (m_drag.kind != Drag::None) {
+            cancelDrag();
+        } else if (m_state->selected().valid() || !m_state->areas().empty()) {
+            m_state->clearSelection();
+        } else {
+            return false;
+        }
+        return true;
+    default: return false;
+    }
+}
+
+void TimelineView::choose(SpanRef ref)
+{
+    m_state->select(ref);
+    ensureVisible(ref);
+}
+
+void TimelineView::walkOnRank(int by)
+{
+    if (m_scene.panels.empty()) return;
+    const SpanRef from = m_state->selected();
+    if (!m_scene.rectOf(from)) { // nothing selected: start at the first op in view
+        for (std::size_t p = 0; p < m_scene.panels.size(); ++p) {
+            for (const PanelRank& rank : m_scene.panels[p]->ranks) {
+                const std::size_t at = rank.compute.firstBeginningAt(m_scene.axis.range.begin);
+                if (at < rank.compute.size()) return choose({static_cast<int>(p), rank.compute.spanOf(at)});
+            }
+        }
+        return;
+    }
+    const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(from.panel)];
+    const PanelRank& rank = panel.ranks[static_cast<std::size_t>(panel.timeline->trackOf(from.span).rank)];
+    const std::size_t at = rank.compute.sliceOf(from.span);
+    if (at >= rank.compute.size()) return;
+    if ((by < 0 && at == 0) || (by > 0 && at + 1 >= rank.compute.size())) return;
+    choose({from.panel, rank.compute.spanOf(by < 0 ? at - 1 : at + 1)});
+}
+
+void TimelineView::walkStage(int by)
+{
+    const SpanRef from = m_state->selected();
+    if (!m_scene.rectOf(from)) return walkOnRank(1);
+    const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(from.panel)];
+    const Span& span = panel.timeline->spans()[from.span];
+    const int stage = span.op.stage + by;
+    for (const PanelRank& rank : panel.ranks) {
+        for (std::size_t i = 0; i < rank.compute.size(); ++i) {
+            const Slice& slice = rank.compute.slices()[i];
+            if (slice.opKind() != span.op.kind || slice.microbatchOr(-1) != span.op.microbatch) continue;
+            const SpanId id = rank.compute.spanOf(i);
+            const Span& other = panel.timeline->spans()[id];
+            if (other.op.stage == stage && other.step == span.step && other.op.slice == span.op.slice) return choose({from.panel, id});
+        }
+    }
+}
+
+void TimelineView::walkDependency(bool forward)
+{
+    const SpanRef from = m_state->selected();
+    if (!m_scene.rectOf(from)) return walkOnRank(1);
+    const Timeline& timeline = *m_scene.panels[static_cast<std::size_t>(from.panel)]->timeline;
+    SpanId best = noSpan;
+    Nanos at = 0;
+    const auto consider = [&](SpanId id, Nanos time, bool better) {
+        if (!m_scene.rectOf({from.panel, id})) return;
+        if (best == noSpan || better) {
+            best = id;
+            at = time;
+        }
+    };
+    if (forward) { // the first it unblocks
+        for (const Edge& edge : timeline.edgesFrom(from.span)) consider(edge.to, timeline.spans()[edge.to].start, timeline.spans()[edge.to].start < at);
+    } else { // the last it waited for
+        for (const Edge& edge : timeline.edgesInto(from.span)) consider(edge.from, edge.arrival, edge.arrival > at);
+    }
+    if (best != noSpan) choose({from.panel, best});
+}
+
+} // namespace stagewright

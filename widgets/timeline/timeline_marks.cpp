@@ -1,0 +1,221 @@
+// What changes with pointer and selection, painted over a finished frame.
+#include <algorithm>
+#include <cmath>
+
+#include <QFontMetricsF>
+#include <QPainterPath>
+
+#include "widgets/timeline/slice_painter.h"
+#include "widgets/timeline/timeline_painter.h"
+
+namespace stagewright {
+
+namespace {
+
+void paintAreas(QPainter& p, const TimelineScene& scene, const Theme& theme)
+{
+    for (const AreaSelection& area : scene.areas) {
+        const int rows = static_cast<int>(scene.rows.rows.size());
+        if (rows == 0) return;
+        const int first = std::clamp(area.firstRow, 0, rows - 1), last = std::clamp(area.lastRow, 0, rows - 1);
+        const double x0 = scene.axis.toX(area.range.begin), x1 = scene.axis.toX(area.range.end);
+        const double top = scene.rowTop(first) - 3;
+        const double bottom = scene.rowTop(last) + scene.rows.metrics.pitch() - scene.rows.metrics.gap + 3;
+        const QRectF rect(x0, top, x1 - x0, bottom - top);
+        QColor tint = theme.accent;
+        tint.setAlphaF(theme.dark ? 0.22f : 0.14f);
+        p.fillRect(rect, tint);
+        p.setPen(QPen(theme.accent, 1.5));
+        p.setBrush(Qt::NoBrush);
+        p.drawRect(rect);
+        p.setPen(Qt::NoPen);
+        p.setBrush(theme.accent);
+        for (const double x : {x0, x1}) p.drawRoundedRect(QRectF(x - 2, rect.center().y() - 9, 4, 18), 2, 2);
+    }
+}
+
+// Outlines every slice of the microbatch in view. Rows with thousands of slices in view are left out: nothing would show.
+void paintMicrobatch(QPainter& p, const TimelineScene& scene, const Theme& theme)
+{
+    if (!scene.microbatch.valid() || scene.rows.metrics.height < 8) return;
+    p.setBrush(Qt::NoBrush);
+    const auto [first, last] = scene.visibleRows();
+    for (int row = first; row < last; ++row) {
+        const RowPlace& place = scene.rows.rows[static_cast<std::size_t>(row)];
+        const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(place.panel)];
+        const LaneData& lane = panel.ranks[static_cast<std::size_t>(place.rankIndex)].compute;
+        const std::size_t from = lane.firstEndingAfter(scene.axis.range.begin), to = lane.firstBeginningAt(scene.axis.range.end);
+        if (to < from || to - from > 5000) continue;
+        for (std::size_t i = from; i < to; ++i) {
+            const Slice& slice = lane.slices()[i];
+            if (slice.microbatchOr(-1) != scene.microbatch.microbatch) continue;
+            const int step = panel.timeline->spans()[lane.spanOf(i)].step - std::max(0, panel.step);
+            if (scene.microbatch.step >= 0 && step != scene.microbatch.step) continue;
+            const double x0 = scene.axis.toX(slice.begin()), x1 = scene.axis.toX(slice.end());
+            const QRectF rect(x0, scene.rowTop(row), std::max(1.0, x1 - x0), scene.rows.metrics.height);
+            p.setPen(QPen(theme.canvas, 3.5));
+            p.drawRoundedRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5), 3, 3);
+            p.setPen(QPen(theme.text, 1.5));
+            p.drawRoundedRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5), 3, 3);
+        }
+    }
+}
+
+void paintArrow(QPainter& p, QPointF from, QPointF to, const QColor& colour, const QColor& halo)
+{
+    QPainterPath path(from);
+    constexpr double head = 8;
+    const QPointF tip = to, base = to - QPointF(head - 1, 0);
+    if (std::abs(from.y() - to.y()) < 1) { // on one row: over the top
+        const double lift = 30;
+        path.cubicTo(from - QPointF(0, lift), base - QPointF(10, lift), base);
+    } else {
+        const double reach = std::clamp(std::abs(to.x() - from.x()) * 0.6, 16.0, 90.0);
+        path.cubicTo(from + QPointF(reach, 0), base - QPointF(reach, 0), base);
+    }
+    QPainterPath arrow(tip);
+    arrow.lineTo(tip + QPointF(-head, -4.5));
+    arrow.lineTo(tip + QPointF(-head, 4.5));
+    arrow.closeSubpath();
+    p.setBrush(Qt::NoBrush);
+    p.setPen(QPen(halo, 4.5, Qt::SolidLine, Qt::RoundCap));
+    p.drawPath(path);
+    p.setPen(QPen(halo, 3, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+    p.setBrush(halo);
+    p.drawPath(arrow);
+    p.setBrush(Qt::NoBrush);
+    p.setPen(QPen(colour, 2, Qt::SolidLine, Qt::RoundCap));
+    p.drawPath(path);
+    p.setPen(Qt::NoPen);
+    p.setBrush(colour);
+    p.drawPath(arrow);
+}
+
+void paintDependencies(QPainter& p, const TimelineScene& scene, const Theme& theme)
+{
+    const auto selected = scene.rectOf(scene.selected);
+    if (!selected) return;
+    const Timeline& timeline = *scene.panels[static_cast<std::size_t>(scene.selected.panel)]->timeline;
+    const auto place = [&](SpanId id) { return scene.rectOf({scene.selected.panel, id}); };
+    const double in = selected->height() < 16 ? 0 : 6;
+    std::size_t drawn = 0;
+    for (const Edge& edge : timeline.edgesFrom(scene.selected.span)) {
+        const auto to = place(edge.to);
+        if (!to || ++drawn > 64) continue;
+        paintArrow(p, {selected->right() - 2, selected->center().y() + in}, {to->left() + 1, to->center().y()}, theme.better, theme.canvas);
+    }
+    for (const Edge& edge : timeline.edgesInto(scene.selected.span)) {
+        const auto from = place(edge.from);
+        if (!from || ++drawn > 128) continue;
+        paintArrow(p, {from->right() - 2, from->center().y() + in}, {selected->left() + 1, selected->center().y()}, theme.critical, theme.canvas);
+    }
+}
+
+void paintSelected(QPainter& p, const TimelineScene& scene, const Theme& theme)
+{
+    const auto rect = scene.rectOf(scene.selected);
+    if (!rect) return;
+    p.setBrush(Qt::NoBrush);
+    p.setPen(QPen(theme.canvas, 5));
+    const QRectF outer = QRectF(rect->left(), rect->top(), std::max(2.0, rect->width()), rect->height());
+    p.drawRoundedRect(outer.adjusted(-0.5, -0.5, 0.5, 0.5), 3, 3);
+    p.setPen(QPen(theme.text, 2));
+    p.drawRoundedRect(outer.adjusted(-1, -1, 1, 1), 3.5, 3.5);
+}
+
+void paintDrag(QPainter& p, const TimelineScene& scene, const Theme& theme)
+{
+    if (!scene.drag || !scene.drag->span.valid() || scene.drag->span.panel >= static_cast<int>(scene.panels.size())) return;
+    const DragFeedback& drag = *scene.drag;
+    const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(drag.span.panel)];
+    const int row = scene.rowOf(drag.span.panel, drag.toRank);
+    if (row < 0 || drag.span.span >= panel.timeline->spans().size()) return;
+    const QColor colour = drag.valid ? theme.better : theme.critical;
+    const double top = scene.rowTop(row), height = scene.rows.metrics.height;
+    if (drag.insertAt) {
+        const double x = scene.axis.toX(*drag.insertAt);
+        p.fillRect(QRectF(x - 1.5, top - 5, 3, height + 10), colour);
+        QPainterPath cap;
+        cap.moveTo(x - 5, top - 9);
+        cap.lineTo(x + 5, top - 9);
+        cap.lineTo(x, top - 3);
+        cap.closeSubpath();
+        p.fillPath(cap, colour);
+    }
+    const Op& op = panel.timeline->spans()[drag.span.span].op;
+    const double x0 = scene.axis.toX(drag.begin), x1 = scene.axis.toX(drag.end);
+    const QRectF ghost(x0, top, std::max(2.0, x1 - x0), height);
+    QColor fill = theme.of(op.kind).fill;
+    fill.setAlphaF(0.8f);
+    p.setBrush(fill);
+    QPen pen(colour, 2);
+    if (!drag.valid) pen.setDashPattern({3, 2});
+    p.setPen(pen);
+    p.drawRoundedRect(ghost.adjusted(1, 1, -1, -1), 3, 3);
+    p.setFont(fontOf(FontRole::Label));
+    p.setPen(theme.of(op.kind).label);
+    const QString label = sliceLabel(op, ghost.width());
+    if (QFontMetricsF(p.font()).horizontalAdvance(label) + 3 <= ghost.width()) p.drawText(ghost, Qt::AlignCenter, label);
+    if (drag.message.isEmpty()) return;
+    p.setFont(fontOf(FontRole::Strong));
+    const double width = QFontMetricsF(p.font()).horizontalAdvance(drag.message) + 18;
+    const double left = std::clamp(ghost.left(), scene.axis.left, std::max(scene.axis.left, scene.size.width() - width - 4));
+    double y = top + height + 5;
+    if (y + 22 > scene.size.height()) y = top - 27;
+    p.setPen(Qt::NoPen);
+    p.setBrush(colour);
+    p.drawRoundedRect(QRectF(left, y, width, 22), 4, 4);
+    p.setPen(theme.dark ? theme.canvas : theme.onAccent);
+    p.drawText(QRectF(left, y, width, 22), Qt::AlignCenter, drag.message);
+}
+
+void paintHover(QPainter& p, const TimelineScene& scene, const Theme& theme)
+{
+    if (!scene.hoverTime) return;
+    const double x = scene.axis.toX(*scene.hoverTime);
+    if (x < scene.axis.left || x > scene.axis.left + scene.axis.width + rightMargin) return;
+    QPen pen(theme.text, 1);
+    pen.setDashPattern({3, 3});
+    pen.setCapStyle(Qt::FlatCap);
+    p.setPen(pen);
+    p.drawLine(QPointF(x, rulerHeight), QPointF(x, scene.size.height()));
+    const Units units = scene.panels.empty() ? Units{} : scene.panels.front()->units;
+    const QString text = momentText(*scene.hoverTime, scene.axis.nanosPerPixel(), units);
+    p.setFont(fontOf(FontRole::Strong));
+    const double width = QFontMetricsF(p.font()).horizontalAdvance(text) + 16;
+    const double left = std::clamp(x - width / 2, gutterWidth - 20, std::max(gutterWidth - 20, scene.size.width() - width - 2));
+    p.setPen(Qt::NoPen);
+    p.setBrush(theme.hoverLabel);
+    p.drawRoundedRect(QRectF(left, 4, width, 19), 4, 4);
+    p.setPen(theme.hoverLabelText);
+    p.drawText(QRectF(left, 4, width, 19), Qt::AlignCenter, text);
+}
+
+} // namespace
+
+void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& theme)
+{
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.save();
+    painter.setClipRect(QRectF(gutterWidth - 4, rulerHeight, std::max(0.0, scene.size.width() - gutterWidth + 4), scene.rowsRect().height()));
+    if (!scene.axis.degenerate()) {
+        paintAreas(painter, scene, theme);
+        paintMicrobatch(painter, scene, theme);
+        paintSelected(painter, scene, theme);
+        paintDependencies(painter, scene, theme);
+        paintDrag(painter, scene, theme);
+        if (scene.zoomBox) {
+            const double x0 = scene.axis.toX(scene.zoomBox->begin), x1 = scene.axis.toX(scene.zoomBox->end);
+            QColor veil = theme.canvas;
+            veil.setAlphaF(0.6f);
+            painter.fillRect(QRectF(scene.axis.left, rulerHeight, x0 - scene.axis.left, scene.size.height()), veil);
+            painter.fillRect(QRectF(x1, rulerHeight, scene.size.width() - x1, scene.size.height()), veil);
+        }
+    }
+    painter.restore();
+    if (!scene.axis.degenerate()) paintHover(painter, scene, theme);
+    painter.restore();
+}
+
+} // namespace stagewright

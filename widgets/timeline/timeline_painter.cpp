@@ -1,0 +1,230 @@
+#include "widgets/timeline/timeline_painter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QFontMetricsF>
+#include <QPaintDevice>
+#include <QPaintEngine>
+
+#include "widgets/timeline/slice_painter.h"
+
+namespace stagewright {
+
+namespace {
+
+struct Frame {
+    QPainter& p;
+    const TimelineScene& scene;
+    const Theme& theme;
+    Detail detail;
+    double ratio; // device pixels per logical pixel
+    QRectF plot;  // the rows' part right of the gutter, view coordinates
+};
+
+void paintRuler(const Frame& f)
+{
+    QPainter& p = f.p;
+    const TimelineScene& scene = f.scene;
+    p.fillRect(QRectF(0, 0, scene.size.width(), rulerHeight), f.theme.canvas);
+    p.setFont(fontOf(FontRole::Strong));
+    p.setPen(f.theme.text);
+    p.drawText(QRectF(16, 0, 110, rulerHeight), Qt::AlignVCenter | Qt::AlignLeft, scene.title);
+    p.setFont(fontOf(FontRole::Small));
+    p.setPen(f.theme.secondary);
+    p.drawText(QRectF(60, 0, 76, rulerHeight), Qt::AlignVCenter | Qt::AlignRight, QStringLiteral("busy"));
+
+    const Nanos unit = scene.panels.empty() ? 1 : scene.panels.front()->units.time;
+    const QString suffix = unit != 1 ? QStringLiteral(" u") : QString();
+    const std::vector<RulerTick> ticks = rulerTicks(scene.axis, 52, unit);
+    const Nanos step = rulerStep(scene.axis, 52, unit);
+    double scale = static_cast<double>(unit);
+    QString name = suffix;
+    if (unit == 1) { // one unit for all labels: that of the visible end
+        const Nanos size = std::max(std::abs(scene.axis.range.begin), std::abs(scene.axis.range.end));
+        scale = size >= 10'000'000'000 ? 1e9 : size >= 2'000'000 ? 1e6 : size >= 2'000 ? 1e3 : 1;
+        name = QString::fromUtf8(scale == 1e9 ? " s" : scale == 1e6 ? " ms" : scale == 1e3 ? " µs" : " ns");
+    }
+    const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(std::max<double>(1, static_cast<double>(step)) / scale) - 1e-9)));
+    const QColor major = f.theme.faint, minor = f.theme.separator;
+    bool first = true;
+    const QFontMetricsF metrics(fontOf(FontRole::Small));
+    double labelEnd = 0;
+    for (const RulerTick& tick : ticks) {
+        const double x = std::round(scene.axis.toX(tick.time) * f.ratio) / f.ratio;
+        const double height = tick.major ? 10 : 5;
+        p.fillRect(QRectF(x, rulerHeight - 1 - height, 1, height), tick.major ? major : minor);
+        if (!tick.major) continue;
+        QString text = fixed(static_cast<double>(tick.time) / scale, decimals);
+        if (first) text += name;
+        const double width = metrics.horizontalAdvance(text);
+        if (x < labelEnd || x + 4 + width > scene.size.width()) continue;
+        first = false;
+        labelEnd = x + 4 + width + 6;
+        p.setPen(f.theme.secondary);
+        p.drawText(QPointF(x + 4, 14.5), text);
+    }
+    p.fillRect(QRectF(0, rulerHeight - 1, scene.size.width(), 1), f.theme.separator);
+}
+
+void paintGrid(const Frame& f)
+{
+    const Nanos unit = f.scene.panels.empty() ? 1 : f.scene.panels.front()->units.time;
+    for (const RulerTick& tick : rulerTicks(f.scene.axis, 52, unit)) {
+        if (!tick.major) continue;
+        const double x = std::round(f.scene.axis.toX(tick.time) * f.ratio) / f.ratio;
+        f.p.fillRect(QRectF(x, f.plot.top(), 1, f.plot.height()), f.theme.grid);
+    }
+}
+
+void paintGutterRow(const Frame& f, const PanelRank& rank, double top)
+{
+    QPainter& p = f.p;
+    const double height = f.scene.rows.metrics.height, middle = top + height / 2;
+    if (height < 11) return;
+    const bool twoLines = height >= 32;
+    p.setFont(fontOf(height >= 16 ? FontRole::Rank : FontRole::Small));
+    p.setPen(f.theme.text);
+    p.drawText(QPointF(16, middle + (twoLines ? -2.5 : 4.5)), rank.title);
+    const QString busy = QString::number(static_cast<int>(std::lround(100 * rank.busyFraction))) + QLatin1Char('%');
+    p.setFont(fontOf(height >= 16 ? FontRole::Body : FontRole::Small));
+    p.drawText(QRectF(88, middle - (twoLines ? 17 : 9), 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
+    if (!twoLines) return;
+    p.setFont(fontOf(FontRole::Small));
+    p.setPen(f.theme.secondary);
+    p.drawText(QPointF(16, middle + 11), rank.subtitle);
+    p.setPen(Qt::NoPen);
+    const QRectF groove(94, middle + 7, 42, 4);
+    p.setBrush(f.theme.separator);
+    p.drawRoundedRect(groove, 2, 2);
+    const double share = std::clamp(rank.busyFraction, 0.0, 1.0);
+    if (share > 0) {
+        p.setBrush(f.theme.accent);
+        p.drawRoundedRect(QRectF(groove.left(), groove.top(), std::max(4.0, groove.width() * share), groove.height()), 2, 2);
+    }
+}
+
+void paintHeader(const Frame& f, std::size_t index)
+{
+    QPainter& p = f.p;
+    const TimelinePanel& panel = *f.scene.panels[index];
+    const PanelPlace& place = f.scene.rows.panels[index];
+    const double width = f.scene.size.width();
+    const QRectF bar(0, rulerHeight + place.headerTop - f.scene.scroll, width, place.headerHeight);
+    if (bar.bottom() < rulerHeight || bar.top() > f.scene.size.height()) return;
+    p.fillRect(bar, f.theme.window);
+    p.fillRect(QRectF(0, bar.bottom() - 1, width, 1), f.theme.separator);
+    const bool isLast = index + 1 == f.scene.panels.size();
+    const QRectF badge(16, bar.center().y() - 9, 18, 18);
+    p.setPen(Qt::NoPen);
+    p.setBrush(isLast ? f.theme.accent : f.theme.secondary);
+    p.drawRoundedRect(badge, 4, 4);
+    p.setFont(fontOf(FontRole::Strong));
+    p.setPen(isLast ? f.theme.onAccent : f.theme.canvas);
+    p.drawText(badge, Qt::AlignCenter, QString(QChar(static_cast<char16_t>(u'A' + index))));
+    p.setPen(f.theme.text);
+    const QString figures = durationText(panel.duration, panel.units) + QStringLiteral("     bubble ") +
+                            percentText(panel.bubbleFraction) + QStringLiteral("     peak ") + bytesText(panel.peak, panel.units);
+    const QFontMetricsF metrics(p.font());
+    const double figuresWidth = QFontMetricsF(fontOf(FontRole::Body)).horizontalAdvance(figures);
+    const double nameRoom = width - 43 - 27 - figuresWidth - 16;
+    p.drawText(QRectF(43, bar.top(), std::max(0.0, nameRoom), bar.height()), Qt::AlignVCenter | Qt::AlignLeft,
+               metrics.elidedText(panel.name, Qt::ElideRight, std::max(0.0, nameRoom)));
+    p.setFont(fontOf(FontRole::Body));
+    p.setPen(f.theme.secondary);
+    p.drawText(QRectF(43, bar.top(), width - 43 - 27, bar.height()), Qt::AlignVCenter | Qt::AlignRight, figures);
+}
+
+// Compare mode: what the shorter panel saves, painted after its end up to the end of the longer one.
+void paintDifference(const Frame& f)
+{
+    if (f.scene.panels.size() < 2) return;
+    const TimelinePanel& a = *f.scene.panels.front();
+    const TimelinePanel& b = *f.scene.panels.back();
+    const Nanos delta = b.duration - a.duration;
+    if (delta == 0 || a.duration <= 0) return;
+    const bool faster = delta < 0;
+    const std::size_t shorter = faster ? f.scene.panels.size() - 1 : 0;
+    const QColor colour = faster ? f.theme.better : f.theme.worse;
+    const Axis& axis = f.scene.axis;
+    const double x0 = axis.toX(std::min(a.duration, b.duration)), x1 = axis.toX(std::max(a.duration, b.duration));
+    const auto rowsOf = [&](std::size_t panel) {
+        const PanelPlace& place = f.scene.rows.panels[panel];
+        const double top = rulerHeight + place.top - f.scene.scroll - 2;
+        return QRectF(x0, top, x1 - x0, place.bottom - place.top - f.scene.rows.metrics.gap + 4);
+    };
+    QPainter& p = f.p;
+    const QRectF whole = rowsOf(shorter), region = whole.intersected(f.plot);
+    QColor tint = colour;
+    tint.setAlphaF(f.theme.dark ? 0.22f : 0.13f);
+    if (!region.isEmpty()) p.fillRect(region, tint);
+    if (x0 >= f.plot.left() && x0 <= f.plot.right()) p.fillRect(QRectF(x0 - 0.75, whole.top(), 1.5, whole.height()), colour);
+    if (x1 >= f.plot.left() && x1 <= f.plot.right()) {
+        QPen dashed(colour, 1.5);
+        dashed.setDashPattern({4, 2.5});
+        dashed.setCapStyle(Qt::FlatCap);
+        p.setPen(dashed);
+        for (const std::size_t panel : {std::size_t(0), f.scene.panels.size() - 1}) {
+            const QRectF rect = rowsOf(panel);
+            p.drawLine(QPointF(x1, rect.top()), QPointF(x1, rect.bottom()));
+        }
+    }
+    const QString text = signedDurationText(delta, a.units);
+    const QString share = signedFixed(100.0 * static_cast<double>(delta) / static_cast<double>(a.duration), 1) + QStringLiteral(" %");
+    QFont big = fontOf(FontRole::Rank);
+    big.setPixelSize(15);
+    const double needs = QFontMetricsF(big).horizontalAdvance(text) + 16;
+    if (region.width() < needs || region.height() < 40) return;
+    p.setPen(colour);
+    p.setFont(big);
+    p.drawText(QRectF(region.left(), region.center().y() - 20, region.width(), 20), Qt::AlignCenter, text);
+    p.setFont(fontOf(FontRole::Body));
+    p.drawText(QRectF(region.left(), region.center().y() + 2, region.width(), 18), Qt::AlignCenter, share);
+}
+
+} // namespace
+
+void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail)
+{
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setRenderHint(QPainter::TextAntialiasing);
+    const double ratio = std::max(0.1, painter.device()->devicePixelRatioF() * painter.worldTransform().m11());
+    const QRectF plot(gutterWidth, rulerHeight, std::max(0.0, scene.size.width() - gutterWidth), scene.rowsRect().height());
+    const Frame f{painter, scene, theme, detail, ratio, plot};
+
+    painter.fillRect(QRectF(QPointF(0, 0), scene.size), theme.canvas);
+    paintGrid(f);
+    painter.save();
+    painter.setClipRect(plot);
+    paintSlices(painter, scene, theme, detail, ratio);
+    paintDifference(f);
+    painter.restore();
+
+    painter.save();
+    painter.setClipRect(scene.rowsRect());
+    const auto [first, last] = scene.visibleRows();
+    double free = -1e9; // y from which a gutter label fits
+    for (int row = first; row < last; ++row) {
+        const RowPlace& place = scene.rows.rows[static_cast<std::size_t>(row)];
+        const double top = scene.rowTop(row);
+        if (top < free) continue;
+        paintGutterRow(f, scene.panels[static_cast<std::size_t>(place.panel)]->ranks[static_cast<std::size_t>(place.rankIndex)], top);
+        free = top + std::min(scene.rows.metrics.height, 11.0);
+    }
+    for (std::size_t i = 0; i < scene.panels.size(); ++i) {
+        if (scene.rows.panels[i].headerHeight > 0) paintHeader(f, i);
+    }
+    const double content = scene.rows.height, room = scene.rowsRect().height();
+    if (content > room + 1) { // a thin mark of where the view is in the rows
+        const double height = std::max(18.0, room * room / content), y = rulerHeight + (room - height) * scene.scroll / (content - room);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(theme.separator);
+        painter.drawRoundedRect(QRectF(scene.size.width() - 7, y, 4, height), 2, 2);
+    }
+    painter.restore();
+    paintRuler(f);
+    painter.restore();
+}
+
+} // namespace stagewright

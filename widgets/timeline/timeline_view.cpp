@@ -1,0 +1,356 @@
+#include "widgets/timeline/timeline_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QPaintEvent>
+#include <QTimer>
+
+#include "widgets/hover_card.h"
+#include "widgets/timeline/frame_worker.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr int settleDelay = 80;             // ms after the last input
+constexpr std::int64_t exactLimit = 200000; // slices in view that are painted exactly at once
+
+QFont viewFont()
+{
+    return fontOf(FontRole::Body);
+}
+
+} // namespace
+
+TimelineView::TimelineView(ViewState* state, QWidget* parent)
+    : QWidget(parent), m_state(state), m_settle(new QTimer(this)), m_card(new HoverCard(this))
+{
+    loadFonts();
+    setFont(viewFont());
+    setMouseTracking(true);
+    setFocusPolicy(Qt::StrongFocus);
+    setAttribute(Qt::WA_OpaquePaintEvent);
+    setObjectName(QStringLiteral("timelineView"));
+    setAccessibleName(QStringLiteral("Timeline"));
+    setAccessibleDescription(QStringLiteral("Ranks as rows, ops as slices on a time axis"));
+    m_settle->setSingleShot(true);
+    m_settle->setInterval(settleDelay);
+    connect(m_settle, &QTimer::timeout, this, &TimelineView::settle);
+    connect(m_state, &ViewState::visibleChanged, this, [this] {
+        layOut();
+        invalidate();
+        emit statusChanged(statusText());
+    });
+    connect(m_state, &ViewState::shownChanged, this, [this] {
+        layOut();
+        invalidate();
+    });
+    connect(m_state, &ViewState::hoverTimeChanged, this, [this] { update(); });
+    connect(m_state, &ViewState::hoveredChanged, this, [this] { update(); });
+    connect(m_state, &ViewState::selectionChanged, this, [this] {
+        update();
+        emitAreas();
+    });
+    layOut();
+}
+
+TimelineView::~TimelineView()
+{
+    m_worker.reset();
+    delete m_card.data();
+}
+
+QSize TimelineView::sizeHint() const
+{
+    return {1000, static_cast<int>(rulerHeight + m_scene.rows.height + 8)};
+}
+
+void TimelineView::setRun(std::shared_ptr<const Timeline> timeline, const PanelOptions& options)
+{
+    std::vector<std::shared_ptr<const TimelinePanel>> panels;
+    if (timeline) panels.push_back(makePanel(std::move(timeline), options));
+    setPanels(std::move(panels));
+}
+
+void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels)
+{
+    const bool wasFitted = m_state->isFitted();
+    if (m_drag.kind != Drag::None) cancelDrag();
+    m_scene.panels = std::move(panels);
+    m_causes.clear();
+    Nanos end = 0;
+    for (const auto& panel : m_scene.panels) end = std::max(end, panel->duration);
+    const auto exists = [this](SpanRef ref) {
+        return ref.valid() && ref.panel < static_cast<int>(m_scene.panels.size()) &&
+               ref.span < m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->spans().size();
+    };
+    if (m_state->hovered().valid() && !exists(m_state->hovered())) m_state->setHovered({});
+    if (m_state->selected().valid() && !exists(m_state->selected())) m_state->select({});
+    if (m_card) m_card->hide();
+    m_scene.drag.reset();
+    m_state->setExtent({0, end});
+    layOut();
+    const bool isFirst = !m_started && !m_scene.panels.empty();
+    if (isFirst || wasFitted) {
+        m_state->setVisible(m_state->fittedExtent(), false);
+        if (isFirst) {
+            m_state->clearHistory();
+            m_state->rememberVisible();
+        }
+    }
+    m_started = m_started || isFirst;
+    layOut();
+    invalidate();
+    updateGeometry();
+    emit statusChanged(statusText());
+}
+
+int TimelineView::rowHeightFor(std::size_t panelCount) const
+{
+    return panelCount > 1 ? 38 : 48;
+}
+
+TimelineScene TimelineView::sceneFor(const QSizeF& size) const
+{
+    TimelineScene scene = m_scene;
+    scene.size = size;
+    scene.showCritical = m_state->showsCriticalPath();
+    scene.showCommunication = m_state->showsCommunication();
+    std::vector<int> ranks;
+    for (const auto& panel : scene.panels) ranks.push_back(static_cast<int>(panel->ranks.size()));
+    const double height = m_rowHeight > 0 ? m_rowHeight : rowHeightFor(scene.panels.size());
+    scene.rows = layoutRows(ranks, rowMetrics(height, scene.showCommunication), scene.panels.size() > 1);
+    scene.axis = axisIn(QRectF(QPointF(0, 0), size), m_state->visible());
+    scene.scroll = std::clamp(scene.scroll, 0.0, std::max(0.0, scene.rows.height - scene.rowsRect().height()));
+    scene.selected = m_state->selected();
+    scene.areas = m_state->areas();
+    scene.hovered = m_state->hovered();
+    scene.microbatch = m_state->hoveredMicrobatch();
+    scene.hoverTime = m_state->hoverTime();
+    return scene;
+}
+
+void TimelineView::layOut()
+{
+    m_scene = sceneFor(QSizeF(size()));
+}
+
+void TimelineView::invalidate()
+{
+    ++m_generation;
+    m_frameStale = true;
+    m_settle->start();
+    update();
+}
+
+void TimelineView::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    invalidate();
+}
+
+void TimelineView::setRowHeight(double pixels)
+{
+    m_rowHeight = std::max(0.0, pixels);
+    layOut();
+    invalidate();
+}
+
+void TimelineView::setTitle(const QString& title)
+{
+    m_scene.title = title;
+    invalidate();
+}
+
+void TimelineView::setScrollTop(double top)
+{
+    const double before = m_scene.scroll;
+    m_scene.scroll = top;
+    layOut();
+    if (m_scene.scroll != before) invalidate();
+}
+
+void TimelineView::setEditMode(bool on)
+{
+    if (on == m_editMode) return;
+    if (m_drag.kind != Drag::None) cancelDrag();
+    m_editMode = on;
+    m_scene.drag.reset();
+    update();
+}
+
+void TimelineView::setDragFeedback(const std::optional<DragFeedback>& feedback)
+{
+    const bool dimsChanged = feedback.has_value() != m_scene.drag.has_value() ||
+                             (feedback && m_scene.drag && feedback->span != m_scene.drag->span);
+    m_scene.drag = feedback;
+    if (dimsChanged) invalidate();
+    update();
+}
+
+SpanRef TimelineView::spanAt(QPointF point) const
+{
+    return m_scene.spanAt(point);
+}
+
+std::optional<QRectF> TimelineView::rectOf(SpanRef ref) const
+{
+    return m_scene.rectOf(ref);
+}
+
+CardText TimelineView::cardOf(SpanRef ref) const
+{
+    if (!ref.valid() || ref.panel >= static_cast<int>(m_scene.panels.size())) return {};
+    return spanCard(*m_scene.panels[static_cast<std::size_t>(ref.panel)], ref.span, *m_theme, m_causes);
+}
+
+Aggregation TimelineView::aggregation() const
+{
+    return aggregate(m_scene.panels, m_state->areas());
+}
+
+QString TimelineView::statusText() const
+{
+    if (m_scene.panels.empty()) return {};
+    std::int64_t slices = 0;
+    int ranks = 0;
+    for (const auto& panel : m_scene.panels) {
+        slices += panel->sliceCount;
+        ranks = std::max(ranks, static_cast<int>(panel->ranks.size()));
+    }
+    const Units units = m_scene.panels.front()->units;
+    const double perPixel = m_scene.axis.nanosPerPixel();
+    const Nanos begin = m_scene.axis.range.begin, end = m_scene.axis.range.end;
+    QString text = QStringLiteral("%L1 slices, %2 ranks   ·   view %3 – %4   ·   1 px = %5")
+                       .arg(slices)
+                       .arg(ranks)
+                       .arg(momentText(begin, perPixel * 10, units), momentText(end, perPixel * 10, units),
+                            durationText(static_cast<Nanos>(std::llround(perPixel)), units, units.time != 1 ? 4 : -1));
+    const auto [first, last] = m_scene.visibleRows();
+    if (last > first && m_scene.axis.width > 0) {
+        const double density = static_cast<double>(m_scene.visibleSlices()) / (last - first) / m_scene.axis.width;
+        if (density >= 0.5) text += QStringLiteral(", about %1 ops per px").arg(fixed(density, density < 9.95 ? 1 : 0));
+    }
+    return text;
+}
+
+void TimelineView::resizeEvent(QResizeEvent*)
+{
+    layOut();
+    invalidate();
+    emit statusChanged(statusText());
+}
+
+void TimelineView::changeEvent(QEvent* event)
+{
+    if (event->type() == QEvent::EnabledChange || event->type() == QEvent::FontChange) invalidate();
+    QWidget::changeEvent(event);
+}
+
+void TimelineView::paintEvent(QPaintEvent*)
+{
+    const double ratio = devicePixelRatioF();
+    layOut();
+    const QSize wanted(static_cast<int>(std::ceil(width() * ratio)), static_cast<int>(std::ceil(height() * ratio)));
+    if (m_frameStale || m_canvas.image.size() != wanted || m_canvas.image.devicePixelRatio() != ratio) {
+        const Detail detail = m_scene.visibleSlices() > exactLimit ? Detail::Draft : Detail::Exact;
+        m_canvas.image = frameImage(m_scene, *m_theme, ratio, detail);
+        m_canvas.detail = detail;
+        m_frameStale = false;
+        if (detail == Detail::Draft && !m_settle->isActive()) m_settle->start();
+    }
+    QPainter painter(this);
+    painter.drawImage(QPointF(0, 0), m_canvas.image);
+    paintMarks(painter, m_scene, *m_theme);
+    if (hasFocus()) {
+        painter.setPen(QPen(m_theme->accent, 1));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawLine(QPointF(0, rulerHeight - 0.5), QPointF(gutterWidth - 16, rulerHeight - 0.5));
+    }
+}
+
+void TimelineView::settle()
+{
+    if (m_drag.kind == Drag::None) m_state->rememberVisible();
+    if (m_frameStale || m_canvas.detail == Detail::Exact) return;
+    if (!m_worker) {
+        m_worker = std::make_unique<FrameWorker>([this](QImage image, std::uint64_t generation) {
+            QMetaObject::invokeMethod(this, [this, image = std::move(image), generation] { acceptFrame(image, generation); },
+                                      Qt::QueuedConnection);
+        });
+    }
+    m_worker->paint({m_scene, m_theme, devicePixelRatioF(), m_generation});
+}
+
+void TimelineView::acceptFrame(const QImage& image, std::uint64_t generation)
+{
+    if (generation != m_generation || image.size() != m_canvas.image.size()) return; // the view has moved on
+    m_canvas = {image, Detail::Exact};
+    update();
+}
+
+void TimelineView::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover) const
+{
+    TimelineScene scene = sceneFor(rect.size());
+    if (!withHover) {
+        scene.hoverTime.reset();
+        scene.microbatch = {};
+        scene.drag.reset();
+    }
+    painter.save();
+    painter.translate(rect.topLeft());
+    painter.setClipRect(QRectF(QPointF(0, 0), rect.size()), Qt::IntersectClip);
+    paintFrame(painter, scene, theme, Detail::Exact);
+    paintMarks(painter, scene, theme);
+    painter.restore();
+}
+
+void TimelineView::fitSpan(SpanRef ref)
+{
+    if (!m_scene.rectOf(ref)) return;
+    const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(ref.panel)];
+    const Span& span = panel.timeline->spans()[ref.span];
+    const Nanos margin = std::max<Nanos>(span.duration(), 10);
+    m_state->setVisible({panel.toAxis(span.start) - margin, panel.toAxis(span.end) + margin});
+    ensureVisible(ref);
+}
+
+void TimelineView::fitSelection()
+{
+    std::optional<TimeRange> wanted = m_state->selectedRange();
+    const SpanRef selected = m_state->selected();
+    if (!wanted && m_scene.rectOf(selected)) {
+        const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(selected.panel)];
+        const Span& span = panel.timeline->spans()[selected.span];
+        wanted = TimeRange{panel.toAxis(span.start), panel.toAxis(span.end)};
+    }
+    if (!wanted) {
+        m_state->fitAll();
+        return;
+    }
+    const TimeRange before = m_state->visible();
+    m_state->fit(*wanted);
+    if (m_state->visible() == before) m_state->fitAll(); // F again
+}
+
+void TimelineView::ensureVisible(SpanRef ref)
+{
+    const auto rect = m_scene.rectOf(ref);
+    if (!rect) return;
+    const Axis& axis = m_scene.axis;
+    const double left = axis.left, right = axis.left + axis.width;
+    if (rect->right() < left || rect->left() > right || (rect->width() < axis.width && (rect->left() < left || rect->right() > right))) {
+        const TimeRange range = m_state->visible();
+        const Nanos middle = axis.toTime(rect->center().x());
+        m_state->setVisible({middle - range.duration() / 2, middle - range.duration() / 2 + range.duration()}, false);
+    }
+    const QRectF rows = m_scene.rowsRect();
+    if (rect->top() < rows.top() + 4) {
+        setScrollTop(m_scene.scroll - (rows.top() + 12 - rect->top()));
+    } else if (rect->bottom() > rows.bottom() - 4) {
+        setScrollTop(m_scene.scroll + (rect->bottom() + 12 - rows.bottom()));
+    }
+}
+
+} // namespace stagewright
