@@ -1,0 +1,99 @@
+// One sentence on why a rank was idle.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "schedules/kinds.h"
+#include "traces/analysis/bubbles.h"
+#include "traces/analysis/quantity.h"
+
+namespace stagewright {
+
+namespace {
+
+class Sentence {
+public:
+    Sentence(const Timeline& timeline, const Gap& gap) : m_timeline(timeline), m_gap(gap) {}
+
+    std::string text() const
+    {
+        const std::string length = span(m_gap.end - m_gap.start);
+        const std::string who = fmt::format("rank {}", m_gap.rank);
+        if (m_gap.cause == IdleCause::Drain || m_gap.next == noSpan)
+            return fmt::format("{} has no more work in this step: it is idle for {} until the last rank is done", who, length);
+        const std::string next = name(m_gap.next);
+        switch (m_gap.cause) {
+        case IdleCause::Warmup:
+            return fmt::format("{} waits {} for its first op, {}, while the pipeline fills{}", who, length, next,
+                               producer(": "));
+        case IdleCause::Dependency:
+            return fmt::format("{} waits {} before {}{}", who, length, next, producer(": "));
+        case IdleCause::Transfer:
+            if (m_gap.blamed == noSpan) return fmt::format("{} waits {} for the input of {} to arrive", who, length, next);
+            return fmt::format("{} waits {} before {}: {} on rank {} has ended and its {} is still under way", who, length,
+                               next, name(m_gap.blamed), rankOf(m_gap.blamed), message(m_gap.blamed));
+        case IdleCause::Order:
+            if (!m_gap.hasReadyOp) return fmt::format("{} waits {} before {}: the schedule asks for this delay", who, length, next);
+            return fmt::format("{} waits {} before {} although {} could run: the schedule's order puts it later", who,
+                               length, next, toText(m_gap.readyOp));
+        case IdleCause::Memory:
+            return fmt::format("{} waits {} before {}: {} could run, but would exceed the memory cap", who, length, next,
+                               toText(m_gap.readyOp));
+        case IdleCause::Launch:
+            return fmt::format("{} takes {} to begin {} although everything it needs is there", who, length, next);
+        default:
+            return fmt::format("{} waits {} before {}: {}", who, length, next, meaningOf(m_gap.cause));
+        }
+    }
+
+private:
+    std::string span(Nanos nanos) const { return formatDuration(nanos, m_timeline.timeUnit()); }
+    std::string name(SpanId id) const { return m_timeline.nameOf(m_timeline.spans()[id]); }
+    int rankOf(SpanId id) const { return m_timeline.trackOf(id).rank; }
+
+    // Times in sentences count from the begin of the step.
+    std::string clock(Nanos time, int step) const
+    {
+        const auto marks = m_timeline.stepMarks();
+        auto mark = std::lower_bound(marks.begin(), marks.end(), step,
+                                     [](const StepMark& m, int s) { return m.step < s; });
+        Nanos begin = m_timeline.begin();
+        if (mark != marks.end() && mark->step == step) {
+            begin = mark->begin;
+            for (; mark != marks.end() && mark->step == step; ++mark) begin = std::min(begin, mark->begin);
+        }
+        return span(time - begin);
+    }
+
+    std::string message(SpanId id) const
+    {
+        const OpKind kind = m_timeline.spans()[id].op.kind;
+        return kind == OpKind::Backward || kind == OpKind::InputGrad ? "gradient" : "output";
+    }
+
+    std::string producer(const char* before) const
+    {
+        if (m_gap.blamed == noSpan) return {};
+        const Span& from = m_timeline.spans()[m_gap.blamed];
+        std::string text = fmt::format("{}{} on rank {} ends at {}", before, name(m_gap.blamed), rankOf(m_gap.blamed),
+                                       clock(from.end, from.step));
+        for (const Edge& edge : m_timeline.edgesInto(m_gap.next)) {
+            if (edge.from != m_gap.blamed || edge.kind != EdgeKind::Data || edge.arrival <= from.end) continue;
+            text += fmt::format(" and its {} arrives {} later", message(m_gap.blamed), span(edge.arrival - from.end));
+            break;
+        }
+        return text;
+    }
+
+    const Timeline& m_timeline;
+    const Gap& m_gap;
+};
+
+} // namespace
+
+std::string explainGap(const Timeline& timeline, const Gap& gap)
+{
+    return Sentence(timeline, gap).text();
+}
+
+} // namespace stagewright

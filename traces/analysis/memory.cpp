@@ -1,0 +1,103 @@
+#include "traces/analysis/memory.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace stagewright {
+
+namespace {
+
+// Begin of the step on the rank; false where the rank has nothing of it.
+bool stepBegin(const Timeline& timeline, int rank, int step, Nanos& begin)
+{
+    for (const StepMark& mark : timeline.stepMarks()) {
+        if (mark.step != step || mark.rank != rank) continue;
+        begin = mark.begin;
+        return true;
+    }
+    return false;
+}
+
+void addPoint(MemorySeries& series, Nanos time, Bytes inUse)
+{
+    if (!series.points.empty() && series.points.back().time == time)
+        series.points.back().inUse = inUse;
+    else
+        series.points.push_back({time, inUse});
+}
+
+} // namespace
+
+MemorySeries memorySeries(const Timeline& timeline, int rank, MemoryCategory category, int step)
+{
+    MemorySeries series;
+    series.rank = rank;
+    series.category = category;
+    if (rank < 0 || rank >= timeline.ranks()) return series;
+
+    const auto events = timeline.memoryOf(rank);
+    std::size_t first = 0;
+    std::size_t last = events.size(); // the step's events lie in [first, last)
+    if (step >= 0) {
+        const auto ofStep = [&](const MemoryEvent& e) { return e.category == category && e.step == step; };
+        const auto begin = std::find_if(events.begin(), events.end(), ofStep);
+        const auto end = std::find_if(events.rbegin(), events.rend(), ofStep).base();
+        first = static_cast<std::size_t>(begin - events.begin());
+        last = static_cast<std::size_t>(end - events.begin());
+        Nanos mark = 0;
+        const bool marked = stepBegin(timeline, rank, step, mark);
+        if (begin == events.end()) { // nothing changes: the value carried in, while the step lasts
+            first = last = static_cast<std::size_t>(
+                std::upper_bound(events.begin(), events.end(), mark,
+                                 [](Nanos time, const MemoryEvent& e) { return time < e.time; }) -
+                events.begin());
+            if (!marked) return series;
+        }
+        Bytes carried = 0;
+        for (std::size_t i = 0; i < first; ++i)
+            if (events[i].category == category) carried += events[i].delta;
+        const Nanos firstTime = first < last ? events[first].time : mark;
+        addPoint(series, marked ? std::min(mark, firstTime) : firstTime, carried);
+    }
+    Bytes inUse = series.points.empty() ? 0 : series.points.back().inUse;
+    for (std::size_t i = first; i < last; ++i) {
+        if (events[i].category != category) continue;
+        inUse += events[i].delta;
+        addPoint(series, events[i].time, inUse);
+    }
+    if (series.points.empty()) return series;
+    series.peak = std::numeric_limits<Bytes>::min();
+    for (const MemoryPoint& point : series.points) {
+        if (point.inUse <= series.peak) continue;
+        series.peak = point.inUse;
+        series.peakTime = point.time;
+    }
+    return series;
+}
+
+std::vector<Holder> holdersAt(const Timeline& timeline, int rank, MemoryCategory category, Nanos time)
+{
+    std::map<std::pair<int, int>, Bytes> held;
+    if (rank >= 0 && rank < timeline.ranks()) {
+        for (const MemoryEvent& event : timeline.memoryOf(rank)) {
+            if (event.time > time) break;
+            if (event.category == category) held[{event.stage, event.microbatch}] += event.delta;
+        }
+    }
+    std::vector<Holder> holders;
+    for (const auto& [who, bytes] : held)
+        if (bytes != 0) holders.push_back({who.first, who.second, bytes});
+    std::stable_sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
+    return holders;
+}
+
+std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category, int step)
+{
+    std::vector<Bytes> peaks;
+    for (int rank = 0; rank < timeline.ranks(); ++rank)
+        peaks.push_back(memorySeries(timeline, rank, category, step).peak);
+    return peaks;
+}
+
+} // namespace stagewright

@@ -1,0 +1,74 @@
+#include "traces/analysis/quantity.h"
+
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace stagewright {
+
+namespace {
+
+// Up to `most` decimals, trailing zeros removed but for the first.
+std::string trimmed(double value, int most)
+{
+    std::string text = fmt::format("{:.{}f}", value, most);
+    while (text.size() > 2 && text.back() == '0' && text[text.size() - 2] != '.') text.pop_back();
+    return text;
+}
+
+std::string signedText(bool negative, const std::string& text)
+{
+    return negative ? "\u2212" + text : text;
+}
+
+std::string scaled(double value, std::string_view unit)
+{
+    return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : 1, unit);
+}
+
+} // namespace
+
+std::string formatDuration(Nanos nanos, Nanos timeUnit)
+{
+    const bool negative = nanos < 0;
+    const double value = std::fabs(static_cast<double>(nanos));
+    if (timeUnit > 1) {
+        const std::string number = trimmed(value / static_cast<double>(timeUnit), 3);
+        return signedText(negative && number != "0.0", number) + " units";
+    }
+    if (value < 1e3) return signedText(negative, fmt::format("{:.0f} ns", value));
+    if (value < 999.95e3) return signedText(negative, scaled(value / 1e3, "µs"));
+    if (value < 999.95e6) return signedText(negative, scaled(value / 1e6, "ms"));
+    return signedText(negative, scaled(value / 1e9, "s"));
+}
+
+std::string formatBytes(Bytes bytes, Bytes memoryUnit)
+{
+    const bool negative = bytes < 0;
+    double value = std::fabs(static_cast<double>(bytes));
+    if (memoryUnit > 1) {
+        const std::string number = trimmed(value / static_cast<double>(memoryUnit), 3);
+        return signedText(negative && number != "0.0", number) + (number == "1.0" ? " microbatch" : " microbatches");
+    }
+    if (value < 1024) return signedText(negative, fmt::format("{:.0f} B", value));
+    static constexpr std::array<std::string_view, 5> units{"KiB", "MiB", "GiB", "TiB", "PiB"};
+    std::size_t unit = 0;
+    value /= 1024;
+    while (value >= 1023.95 && unit + 1 < units.size()) {
+        value /= 1024;
+        ++unit;
+    }
+    return signedText(negative, scaled(value, units[unit]));
+}
+
+std::string formatPercent(double share, int decimals)
+{
+    if (!std::isfinite(share)) return "n/a";
+    const std::string text = fmt::format("{:.{}f}", std::fabs(share) * 100, decimals);
+    const bool zero = text.find_first_not_of("0.") == std::string::npos;
+    return signedText(share < 0 && !zero, text) + " %";
+}
+
+} // namespace stagewright

@@ -1,0 +1,115 @@
+#include "traces/analysis/step_ops.h"
+
+#include <algorithm>
+
+#include "schedules/kinds.h"
+
+namespace stagewright {
+
+bool isBusyOp(const Op& op)
+{
+    return isBusy(op.kind) && op.microbatch >= 0;
+}
+
+StepOps::StepOps(const Timeline& timeline, int step) : m_timeline(timeline), m_step(step)
+{
+    m_busy.resize(static_cast<std::size_t>(std::max(0, timeline.ranks())));
+    m_all.resize(m_busy.size());
+    const auto spans = timeline.spans();
+    const auto byTime = [&](SpanId a, SpanId b) {
+        return std::pair(spans[a].start, spans[a].end) < std::pair(spans[b].start, spans[b].end);
+    };
+    std::vector<int> lanes(m_busy.size(), 0); // compute lanes of the rank
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Compute) continue;
+        auto& busy = m_busy[static_cast<std::size_t>(track.rank)];
+        const auto [first, last] = timeline.stepRange(track, step);
+        for (SpanId id = first; id < last; ++id) {
+            const Span& span = spans[id];
+            if (span.step != step || !isBusyOp(span.op)) continue;
+            if (m_empty || span.start < m_begin) m_begin = span.start;
+            if (m_empty || span.end > m_end) m_end = span.end;
+            m_empty = false;
+            busy.push_back(id);
+            m_stages = std::max(m_stages, span.op.stage + 1);
+            if ((span.flags & SpanDiscarded) == 0) m_byOp[span.op] = id;
+        }
+        if (++lanes[static_cast<std::size_t>(track.rank)] > 1) std::stable_sort(busy.begin(), busy.end(), byTime);
+    }
+    if (m_empty) return;
+    if (timeline.schedule()) m_stages = std::max(m_stages, timeline.schedule()->stages);
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Compute) continue;
+        auto& all = m_all[static_cast<std::size_t>(track.rank)];
+        SpanId first = static_cast<SpanId>(
+            std::lower_bound(spans.begin() + track.begin, spans.begin() + track.end, m_begin,
+                             [](const Span& span, Nanos time) { return span.start < time; }) -
+            spans.begin());
+        while (first > track.begin && spans[first - 1].end > m_begin) --first;
+        for (SpanId id = first; id < track.end && spans[id].start < m_end; ++id) all.push_back(id);
+        if (lanes[static_cast<std::size_t>(track.rank)] > 1) std::stable_sort(all.begin(), all.end(), byTime);
+    }
+}
+
+bool StepOps::isBusySpan(SpanId id) const
+{
+    const Span& span = m_timeline.spans()[id];
+    return span.step == m_step && isBusyOp(span.op);
+}
+
+int StepOps::rankOf(SpanId id) const
+{
+    return m_timeline.trackOf(id).rank;
+}
+
+SpanId StepOps::find(const Op& op) const
+{
+    const auto found = m_byOp.find(op);
+    return found == m_byOp.end() ? noSpan : found->second;
+}
+
+std::vector<Input> StepOps::inputs(SpanId id) const
+{
+    const auto spans = m_timeline.spans();
+    std::vector<Input> inputs;
+    for (const Edge& edge : m_timeline.edgesInto(id)) {
+        if (edge.kind != EdgeKind::Data) continue;
+        const Nanos ready = spans[edge.from].end;
+        inputs.push_back({edge.from, ready, std::max(ready, edge.arrival)});
+    }
+    const Op& op = spans[id].op;
+    if (op.count <= 1) {
+        addNeeded(op, inputs);
+    } else {
+        Op one = op;
+        one.count = 1;
+        for (int i = 0; i < op.count; ++i, ++one.microbatch) addNeeded(one, inputs);
+    }
+    return inputs;
+}
+
+void StepOps::addNeeded(const Op& op, std::vector<Input>& inputs) const
+{
+    const KindRule& rule = ruleOf(op.kind);
+    for (std::size_t i = 0; i < rule.needCount; ++i) {
+        const Need& need = rule.needs[i];
+        const int stage = op.stage + need.stageOffset;
+        if (stage < 0 || stage >= m_stages) continue;
+        Op producer = op;
+        producer.stage = static_cast<std::uint16_t>(stage);
+        producer.kind = need.kind;
+        SpanId from = find(producer);
+        if (from == noSpan && need.orKind != need.kind) {
+            producer.kind = need.orKind;
+            from = find(producer);
+        }
+        if (from == noSpan) continue;
+        const bool known =
+            std::any_of(inputs.begin(), inputs.end(), [from](const Input& input) { return input.from == from; });
+        if (known) continue;
+        const Nanos ready = m_timeline.spans()[from].end;
+        inputs.push_back({from, ready, ready});
+    }
+}
+
+} // namespace stagewright

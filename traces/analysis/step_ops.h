@@ -1,0 +1,57 @@
+// What the analyses share about one step: its window, each rank's work in order, and what each op waited for.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+// Something an op needed before it could begin.
+struct Input {
+    SpanId from = noSpan;
+    Nanos ready = 0;   // from's end
+    Nanos arrival = 0; // when it was there; ready where nothing is known of a transfer
+};
+
+// The ops of one step over a timeline, which must outlive it.
+class StepOps {
+public:
+    StepOps(const Timeline& timeline, int step);
+
+    bool empty() const { return m_empty; } // no busy span: no window
+    Nanos windowBegin() const { return m_begin; }
+    Nanos windowEnd() const { return m_end; }
+    int ranks() const { return static_cast<int>(m_busy.size()); }
+
+    // Busy spans (F, B, I, W, R) of the step on the rank's compute lanes, by start, then end.
+    const std::vector<SpanId>& busy(int rank) const { return m_busy[static_cast<std::size_t>(rank)]; }
+    // Everything on the rank's compute lanes that touches the window, of any step and kind, by start, then end.
+    const std::vector<SpanId>& all(int rank) const { return m_all[static_cast<std::size_t>(rank)]; }
+
+    bool isBusySpan(SpanId id) const; // a busy op of this step
+    int rankOf(SpanId id) const;
+    SpanId find(const Op& op) const; // the span of the step that executed it (not a discarded one), noSpan if none
+
+    // Data edges into the span, and what its kind needs where no edge tells: the producer's end. One entry per producer.
+    std::vector<Input> inputs(SpanId id) const;
+
+private:
+    void addNeeded(const Op& op, std::vector<Input>& inputs) const;
+
+    const Timeline& m_timeline;
+    int m_step;
+    bool m_empty = true;
+    int m_stages = 0;
+    Nanos m_begin = 0;
+    Nanos m_end = 0;
+    std::vector<std::vector<SpanId>> m_busy;
+    std::vector<std::vector<SpanId>> m_all;
+    std::unordered_map<Op, SpanId> m_byOp;
+};
+
+// An op that names a microbatch of a busy kind; foreign work with a label alone is not one.
+bool isBusyOp(const Op& op);
+
+} // namespace stagewright

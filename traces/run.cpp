@@ -1,0 +1,55 @@
+#include "traces/run.h"
+
+#include <algorithm>
+
+namespace stagewright {
+
+std::string_view toText(RunState state)
+{
+    switch (state) {
+    case RunState::Recording: return "recording";
+    case RunState::Complete: return "complete";
+    case RunState::Interrupted: return "interrupted";
+    }
+    return "complete";
+}
+
+const Metric* Run::metric(std::string_view metricName) const
+{
+    for (const Metric& m : metrics)
+        if (m.name == metricName) return &m;
+    return nullptr;
+}
+
+int Run::representativeStep() const
+{
+    const int steps = timeline ? timeline->steps() : info.steps;
+    if (steps <= 1) return 0;
+    std::vector<std::pair<Nanos, Nanos>> bounds(static_cast<std::size_t>(steps), {0, -1});
+    if (timeline) {
+        for (const StepMark& mark : timeline->stepMarks()) {
+            auto& [begin, end] = bounds[static_cast<std::size_t>(mark.step)];
+            begin = end < 0 ? mark.begin : std::min(begin, mark.begin);
+            end = std::max(end, mark.end);
+        }
+    }
+    const Metric* times = metric("step_time_ns");
+    std::vector<std::pair<double, int>> byTime; // (time, step)
+    const auto collect = [&](int first) {
+        for (int step = first; step < steps; ++step) {
+            const auto s = static_cast<std::size_t>(step);
+            if (bounds[s].second < 0) continue;
+            const bool told = times != nullptr && s < times->values.size() && times->values[s] > 0;
+            byTime.emplace_back(told ? times->values[s] : static_cast<double>(bounds[s].second - bounds[s].first), step);
+        }
+    };
+    collect(std::clamp(info.warmupSteps, 0, steps));
+    if (byTime.empty()) collect(0);
+    if (byTime.empty()) return 0;
+    std::sort(byTime.begin(), byTime.end());
+    const std::size_t upper = byTime.size() / 2;
+    const std::size_t lower = (byTime.size() - 1) / 2;
+    return std::min(byTime[lower].second, byTime[upper].second);
+}
+
+} // namespace stagewright

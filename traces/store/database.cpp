@@ -1,0 +1,218 @@
+#include "traces/store/database.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace stagewright {
+
+namespace {
+
+Error errorOf(sqlite3* handle, int code, const std::string& path)
+{
+    std::string message = "file " + path + ": ";
+    const char* told = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
+    switch (code & 0xff) {
+    case SQLITE_FULL:
+        return {ErrorCode::Failed, message + "the disk is full", "free some space; the complete steps are kept"};
+    case SQLITE_IOERR:
+        return {ErrorCode::Failed, message + "input or output failed (" + told + ")",
+                "check the disk and the space left on it; the complete steps are kept"};
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return {ErrorCode::Unavailable, message + "another program is writing to it", "try again when it has finished"};
+    case SQLITE_NOTADB:
+        return {ErrorCode::Unreadable, message + "not a run file", "choose a file written by stagewright"};
+    case SQLITE_CORRUPT:
+        return {ErrorCode::Unreadable, message + "damaged (" + told + ")", "restore it from a copy, or record again"};
+    case SQLITE_CANTOPEN:
+        return {ErrorCode::Unreadable, message + "can't be opened", "check that it exists and may be read"};
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return {ErrorCode::Unreadable, message + "may not be written", "check its permissions, or copy it"};
+    case SQLITE_NOMEM:
+    case SQLITE_TOOBIG:
+        return {ErrorCode::Failed, message + told, "free some memory"};
+    case SQLITE_INTERRUPT:
+        return {ErrorCode::Cancelled, message + "cancelled", {}};
+    default:
+        return {ErrorCode::Unreadable, message + told, {}};
+    }
+}
+
+} // namespace
+
+Statement& Statement::operator=(Statement&& other) noexcept
+{
+    std::swap(m_statement, other.m_statement);
+    std::swap(m_next, other.m_next);
+    return *this;
+}
+
+void Statement::reset()
+{
+    sqlite3_reset(m_statement);
+    sqlite3_clear_bindings(m_statement);
+    m_next = 1;
+}
+
+Statement& Statement::bind(std::int64_t value)
+{
+    sqlite3_bind_int64(m_statement, m_next++, value);
+    return *this;
+}
+
+Statement& Statement::bind(double value)
+{
+    sqlite3_bind_double(m_statement, m_next++, value);
+    return *this;
+}
+
+Statement& Statement::bind(std::string_view text)
+{
+    sqlite3_bind_text64(m_statement, m_next++, text.empty() ? "" : text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+    return *this;
+}
+
+Statement& Statement::bind(std::span<const std::byte> blob)
+{
+    sqlite3_bind_blob64(m_statement, m_next++, blob.data(), blob.size(), SQLITE_STATIC);
+    return *this;
+}
+
+Statement& Statement::bindNull()
+{
+    sqlite3_bind_null(m_statement, m_next++);
+    return *this;
+}
+
+int Statement::smallInteger(int column) const
+{
+    constexpr std::int64_t least = std::numeric_limits<int>::min();
+    constexpr std::int64_t most = std::numeric_limits<int>::max();
+    return static_cast<int>(std::clamp(integer(column), least, most));
+}
+
+double Statement::real(int column) const
+{
+    if (isNull(column)) return std::numeric_limits<double>::quiet_NaN();
+    return sqlite3_column_double(m_statement, column);
+}
+
+std::string Statement::text(int column) const
+{
+    const unsigned char* text = sqlite3_column_text(m_statement, column);
+    if (text == nullptr) return {};
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(m_statement, column));
+    return {reinterpret_cast<const char*>(text), size};
+}
+
+std::span<const std::byte> Statement::blob(int column) const
+{
+    const void* data = sqlite3_column_blob(m_statement, column);
+    if (data == nullptr) return {};
+    return {static_cast<const std::byte*>(data), static_cast<std::size_t>(sqlite3_column_bytes(m_statement, column))};
+}
+
+Result<std::unique_ptr<Database>> Database::open(const std::string& path, int flags)
+{
+    sqlite3* handle = nullptr;
+    const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+    std::unique_ptr<Database> database(new Database(handle, path));
+    if (code != SQLITE_OK) return tl::unexpected(errorOf(handle, code, path));
+    sqlite3_busy_timeout(handle, 10000);
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    return database;
+}
+
+Database::~Database()
+{
+    m_cache.clear();
+    sqlite3_close_v2(m_handle);
+}
+
+Error Database::error(int code) const
+{
+    return errorOf(m_handle, code, m_path);
+}
+
+Result<Statement> Database::prepare(std::string_view sql) const
+{
+    sqlite3_stmt* statement = nullptr;
+    const int code = sqlite3_prepare_v3(m_handle, sql.data(), static_cast<int>(sql.size()), 0, &statement, nullptr);
+    if (code != SQLITE_OK) return tl::unexpected(error(code));
+    return Statement(statement);
+}
+
+Result<Statement*> Database::cached(std::string_view sql)
+{
+    auto found = m_cache.find(std::string(sql));
+    if (found == m_cache.end()) {
+        auto statement = prepare(sql);
+        if (!statement) return tl::unexpected(statement.error());
+        found = m_cache.emplace(std::string(sql), std::move(*statement)).first;
+    }
+    found->second.reset();
+    return &found->second;
+}
+
+Result<void> Database::execute(const std::string& sql) const
+{
+    const int code = sqlite3_exec(m_handle, sql.c_str(), nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) return tl::unexpected(error(code));
+    return {};
+}
+
+Result<bool> Database::step(Statement& statement) const
+{
+    const int code = sqlite3_step(statement.handle());
+    if (code == SQLITE_ROW) return true;
+    if (code == SQLITE_DONE) return false;
+    Error failure = error(code);
+    statement.reset();
+    return tl::unexpected(std::move(failure));
+}
+
+Result<void> Database::run(Statement& statement) const
+{
+    for (;;) {
+        const auto row = step(statement);
+        if (!row) return tl::unexpected(row.error());
+        if (!*row) break;
+    }
+    statement.reset();
+    return {};
+}
+
+Result<std::int64_t> Database::integer(std::string_view sql) const
+{
+    auto statement = prepare(sql);
+    if (!statement) return tl::unexpected(statement.error());
+    const auto row = step(*statement);
+    if (!row) return tl::unexpected(row.error());
+    return *row ? statement->integer(0) : 0;
+}
+
+Result<Transaction> Transaction::begin(Database& database)
+{
+    if (auto begun = database.execute("BEGIN IMMEDIATE"); !begun) return tl::unexpected(begun.error());
+    return Transaction(database);
+}
+
+Transaction::~Transaction()
+{
+    if (m_database != nullptr && sqlite3_get_autocommit(m_database->handle()) == 0)
+        (void)m_database->execute("ROLLBACK");
+}
+
+Result<void> Transaction::commit()
+{
+    if (auto done = m_database->execute("COMMIT"); !done) return done;
+    m_database = nullptr;
+    return {};
+}
+
+} // namespace stagewright

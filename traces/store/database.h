@@ -1,0 +1,99 @@
+// A SQLite connection: prepared statements, transactions, errors in words. Only traces/store sees SQLite.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <sqlite3.h>
+
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+// One prepared statement. Parameters are numbered from 1 in the order they are bound.
+class Statement {
+public:
+    Statement() = default;
+    explicit Statement(sqlite3_stmt* statement) : m_statement(statement) {}
+    Statement(Statement&& other) noexcept : m_statement(other.m_statement), m_next(other.m_next)
+    {
+        other.m_statement = nullptr;
+    }
+    Statement& operator=(Statement&& other) noexcept;
+    Statement(const Statement&) = delete;
+    Statement& operator=(const Statement&) = delete;
+    ~Statement() { sqlite3_finalize(m_statement); }
+
+    explicit operator bool() const { return m_statement != nullptr; }
+    sqlite3_stmt* handle() const { return m_statement; }
+    void reset();
+
+    Statement& bind(std::int64_t value);
+    Statement& bind(double value); // NaN becomes NULL
+    Statement& bind(std::string_view text);      // must live until the statement is reset
+    Statement& bind(std::span<const std::byte> blob); // likewise
+    Statement& bindNull();
+
+    std::int64_t integer(int column) const { return sqlite3_column_int64(m_statement, column); }
+    int smallInteger(int column) const; // clamped to int
+    double real(int column) const;      // NULL is NaN
+    std::string text(int column) const;
+    std::span<const std::byte> blob(int column) const; // valid until the next step
+    bool isNull(int column) const { return sqlite3_column_type(m_statement, column) == SQLITE_NULL; }
+
+private:
+    sqlite3_stmt* m_statement = nullptr;
+    int m_next = 1;
+};
+
+class Database {
+public:
+    // flags as sqlite3_open_v2. Extended result codes, a ten-second busy timeout, no triggers.
+    static Result<std::unique_ptr<Database>> open(const std::string& path, int flags);
+    ~Database();
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+
+    sqlite3* handle() const { return m_handle; }
+    const std::string& path() const { return m_path; }
+
+    Result<Statement> prepare(std::string_view sql) const;
+    // A statement kept for the life of the connection, reset and ready to bind.
+    Result<Statement*> cached(std::string_view sql);
+    Result<void> execute(const std::string& sql) const; // several statements, no rows
+    // true: a row is there; false: done.
+    Result<bool> step(Statement& statement) const;
+    Result<void> run(Statement& statement) const; // steps to the end and resets
+    Result<std::int64_t> integer(std::string_view sql) const; // first column of the first row, 0 where there is none
+    std::int64_t lastId() const { return sqlite3_last_insert_rowid(m_handle); }
+    Error error(int code) const; // of the last call, naming the file
+
+private:
+    Database(sqlite3* handle, std::string path) : m_handle(handle), m_path(std::move(path)) {}
+    sqlite3* m_handle;
+    std::string m_path;
+    std::unordered_map<std::string, Statement> m_cache;
+};
+
+// BEGIN IMMEDIATE … COMMIT; rolled back unless committed.
+class Transaction {
+public:
+    static Result<Transaction> begin(Database& database);
+    Transaction(Transaction&& other) noexcept : m_database(other.m_database) { other.m_database = nullptr; }
+    Transaction(const Transaction&) = delete;
+    Transaction& operator=(const Transaction&) = delete;
+    Transaction& operator=(Transaction&&) = delete;
+    ~Transaction();
+    Result<void> commit();
+
+private:
+    explicit Transaction(Database& database) : m_database(&database) {}
+    Database* m_database;
+};
+
+} // namespace stagewright

@@ -1,0 +1,73 @@
+#include "traces/store/recording_lock.h"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace stagewright {
+
+RecordingLock::RecordingLock(std::string runFile) : m_runFile(std::move(runFile)), m_path(m_runFile + "-lock") {}
+
+RecordingLock::~RecordingLock()
+{
+    if (m_holds > 0) {
+        m_holds = 1;
+        release();
+    }
+}
+
+Result<void> RecordingLock::acquire()
+{
+    if (m_holds > 0) {
+        ++m_holds;
+        return {};
+    }
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        const int descriptor = ::open(m_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (descriptor < 0)
+            return fail(ErrorCode::Unreadable, "file " + m_runFile + ": its folder may not be written",
+                        "check the folder's permissions, or copy the file");
+        if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+            const bool held = errno == EWOULDBLOCK;
+            ::close(descriptor);
+            if (held)
+                return fail(ErrorCode::Unavailable, "file " + m_runFile + ": another program is recording into it",
+                            "wait until the recording ends, or choose another file");
+            return {}; // a file system without such locks: nothing guards the file
+        }
+        // The former holder may have removed the file between open and lock.
+        struct stat locked{};
+        struct stat present{};
+        if (::fstat(descriptor, &locked) == 0 && ::stat(m_path.c_str(), &present) == 0 &&
+            locked.st_ino == present.st_ino && locked.st_dev == present.st_dev) {
+            m_descriptor = descriptor;
+            m_holds = 1;
+            return {};
+        }
+        ::close(descriptor);
+    }
+    return fail(ErrorCode::Unavailable, "file " + m_runFile + ": its lock is busy", "try again");
+}
+
+void RecordingLock::release()
+{
+    if (m_holds == 0 || --m_holds > 0) return;
+    ::unlink(m_path.c_str());
+    ::close(m_descriptor);
+    m_descriptor = -1;
+}
+
+bool RecordingLock::heldElsewhere() const
+{
+    if (m_holds > 0) return false;
+    const int descriptor = ::open(m_path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return false;
+    const bool held = ::flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    ::close(descriptor);
+    return held;
+}
+
+} // namespace stagewright

@@ -1,0 +1,125 @@
+#include "traces/store/schedule_text.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace stagewright {
+
+namespace {
+
+constexpr int most = 1 << 20; // ranks, stages or microbatches
+
+tl::unexpected<Error> damaged(const std::string& what)
+{
+    return fail(ErrorCode::Unreadable, "stored schedule: " + what, "restore the file from a copy");
+}
+
+bool smallNumber(const nlohmann::json& json, int& value)
+{
+    if (!json.is_number_integer()) return false;
+    const auto number = json.get<std::int64_t>();
+    if (number < 0 || number > most) return false;
+    value = static_cast<int>(number);
+    return true;
+}
+
+Result<std::vector<Op>> readOps(std::string_view text)
+{
+    std::vector<Op> ops;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(' '), text.size());
+        auto op = parseOp(text.substr(0, end));
+        if (!op) return tl::unexpected(std::move(op.error()));
+        ops.push_back(*op);
+        text.remove_prefix(std::min(text.size(), end + 1));
+    }
+    return ops;
+}
+
+} // namespace
+
+std::string writeScheduleText(const Schedule& schedule)
+{
+    nlohmann::ordered_json json;
+    json["name"] = schedule.name;
+    json["ranks"] = schedule.ranks;
+    json["stages"] = schedule.stages;
+    json["microbatches"] = schedule.microbatches;
+    auto placement = nlohmann::ordered_json::array();
+    for (int stage = 0; stage < schedule.placement.stages(); ++stage) {
+        auto copies = nlohmann::ordered_json::array();
+        for (const Placement::Copy& copy : schedule.placement.copiesOf(stage))
+            copies.push_back({copy.firstMicrobatch, copy.rank});
+        placement.push_back(std::move(copies));
+    }
+    json["placement"] = std::move(placement);
+    auto order = nlohmann::ordered_json::array();
+    for (const auto& ops : schedule.order) {
+        std::string line;
+        for (const Op& op : ops) {
+            if (!line.empty()) line += ' ';
+            line += toText(op);
+        }
+        order.push_back(std::move(line));
+    }
+    json["order"] = std::move(order);
+    json["paired"] = schedule.paired;
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+Result<Schedule> readScheduleText(std::string_view text)
+{
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (!json.is_object()) return damaged("not a JSON object");
+    for (const char* key : {"name", "ranks", "stages", "microbatches", "placement", "order", "paired"})
+        if (!json.contains(key)) return damaged(fmt::format("{} is missing", key));
+    Schedule schedule;
+    if (!json["name"].is_string()) return damaged("name is no text");
+    schedule.name = json["name"].get<std::string>();
+    if (!smallNumber(json["ranks"], schedule.ranks) || !smallNumber(json["stages"], schedule.stages) ||
+        !smallNumber(json["microbatches"], schedule.microbatches))
+        return damaged("ranks, stages or microbatches is no number in range");
+
+    const auto& placement = json["placement"];
+    if (!placement.is_array()) return damaged("placement is no list");
+    std::vector<std::vector<Placement::Copy>> copies;
+    for (const auto& stage : placement) {
+        if (!stage.is_array()) return damaged("placement of a stage is no list");
+        auto& of = copies.emplace_back();
+        for (const auto& pair : stage) {
+            Placement::Copy copy;
+            if (!pair.is_array() || pair.size() != 2 || !smallNumber(pair[0], copy.firstMicrobatch) ||
+                !smallNumber(pair[1], copy.rank))
+                return damaged("a copy of a stage is no pair of numbers");
+            of.push_back(copy);
+        }
+        if (of.empty()) return damaged("a stage has no rank");
+    }
+    schedule.placement = Placement::of(std::move(copies));
+
+    const auto& order = json["order"];
+    if (!order.is_array()) return damaged("order is no list");
+    for (const auto& line : order) {
+        if (!line.is_string()) return damaged("the order of a rank is no text");
+        auto ops = readOps(line.get_ref<const std::string&>());
+        if (!ops) return damaged(ops.error().message);
+        schedule.order.push_back(std::move(*ops));
+    }
+    const auto& paired = json["paired"];
+    if (!paired.is_array()) return damaged("paired is no list");
+    for (const auto& rank : paired) {
+        if (!rank.is_array()) return damaged("the pairs of a rank are no list");
+        auto& positions = schedule.paired.emplace_back();
+        for (const auto& position : rank) {
+            if (!position.is_number_unsigned() || position.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max())
+                return damaged("the position of a pair is no number in range");
+            positions.push_back(position.get<std::uint32_t>());
+        }
+    }
+    return schedule;
+}
+
+} // namespace stagewright

@@ -1,0 +1,140 @@
+#include "traces/store/schema.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::string_view version1 = R"sql(
+CREATE TABLE run(
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    schedule_name TEXT NOT NULL,
+    note TEXT NOT NULL,
+    created_unix_ms INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    provenance TEXT NOT NULL,
+    clock TEXT NOT NULL,
+    ranks INTEGER NOT NULL,
+    stages INTEGER NOT NULL,
+    microbatches INTEGER NOT NULL,
+    steps INTEGER NOT NULL,
+    warmup_steps INTEGER NOT NULL,
+    span_count INTEGER NOT NULL,
+    begin_ns INTEGER,
+    end_ns INTEGER,
+    time_unit INTEGER NOT NULL,
+    memory_unit INTEGER NOT NULL,
+    schedule TEXT,
+    realised TEXT,
+    costs TEXT);
+CREATE TABLE run_text(run INTEGER NOT NULL, section TEXT NOT NULL, ordinal INTEGER NOT NULL, key TEXT NOT NULL,
+    value TEXT NOT NULL, PRIMARY KEY(run, section, ordinal)) WITHOUT ROWID;
+CREATE TABLE track(run INTEGER NOT NULL, track INTEGER NOT NULL, rank INTEGER NOT NULL, lane TEXT NOT NULL,
+    name TEXT NOT NULL, PRIMARY KEY(run, track)) WITHOUT ROWID;
+CREATE TABLE label(run INTEGER NOT NULL, label INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY(run, label)) WITHOUT ROWID;
+CREATE TABLE segment(run INTEGER NOT NULL, segment INTEGER NOT NULL, first_span INTEGER NOT NULL, spans INTEGER NOT NULL,
+    PRIMARY KEY(run, segment)) WITHOUT ROWID;
+CREATE TABLE span_block(run INTEGER NOT NULL, segment INTEGER NOT NULL, track INTEGER NOT NULL, first INTEGER NOT NULL,
+    step INTEGER NOT NULL, count INTEGER NOT NULL, begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY(run, segment, track, first));
+CREATE INDEX span_block_by_step ON span_block(run, step);
+CREATE TABLE pyramid(run INTEGER NOT NULL, segment INTEGER NOT NULL, track INTEGER NOT NULL, level INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY(run, segment, track, level, ordinal));
+CREATE TABLE memory_block(run INTEGER NOT NULL, segment INTEGER NOT NULL, rank INTEGER NOT NULL, ordinal INTEGER NOT NULL,
+    count INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY(run, segment, rank, ordinal));
+CREATE TABLE edge_block(run INTEGER NOT NULL, segment INTEGER NOT NULL, ordinal INTEGER NOT NULL, count INTEGER NOT NULL,
+    data BLOB NOT NULL, PRIMARY KEY(run, segment, ordinal));
+CREATE TABLE counter(run INTEGER NOT NULL, counter INTEGER NOT NULL, rank INTEGER NOT NULL, name TEXT NOT NULL,
+    unit TEXT NOT NULL, PRIMARY KEY(run, counter)) WITHOUT ROWID;
+CREATE TABLE counter_block(run INTEGER NOT NULL, segment INTEGER NOT NULL, counter INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY(run, segment, counter, ordinal));
+CREATE TABLE metric(run INTEGER NOT NULL, metric INTEGER NOT NULL, name TEXT NOT NULL, unit TEXT NOT NULL,
+    PRIMARY KEY(run, metric)) WITHOUT ROWID;
+CREATE TABLE metric_value(run INTEGER NOT NULL, metric INTEGER NOT NULL, step INTEGER NOT NULL, value REAL,
+    PRIMARY KEY(run, metric, step)) WITHOUT ROWID;
+
+CREATE VIEW runs AS SELECT id AS run, name, schedule_name AS schedule, note, created_unix_ms, state, provenance, clock, ranks,
+    stages, microbatches, steps, warmup_steps, span_count, begin_ns, end_ns FROM run;
+CREATE VIEW steps AS SELECT run, step, min(begin_ns) AS begin_ns, max(end_ns) AS end_ns,
+    max(end_ns) - min(begin_ns) AS duration_ns, sum(count) AS spans FROM span_block GROUP BY run, step;
+CREATE VIEW metrics AS SELECT v.run AS run, m.name AS name, v.step AS step, v.value AS value, m.unit AS unit
+    FROM metric_value AS v JOIN metric AS m ON m.run = v.run AND m.metric = v.metric;
+)sql";
+
+constexpr std::array<Migration, 1> steps{{{1, version1}}};
+
+constexpr std::array<RunTable, 12> tables{{
+    {"run_text", "section, ordinal, key, value"},
+    {"track", "track, rank, lane, name"},
+    {"label", "label, text"},
+    {"segment", "segment, first_span, spans"},
+    {"span_block", "segment, track, first, step, count, begin_ns, end_ns, data"},
+    {"pyramid", "segment, track, level, ordinal, count, data"},
+    {"memory_block", "segment, rank, ordinal, count, data"},
+    {"edge_block", "segment, ordinal, count, data"},
+    {"counter", "counter, rank, name, unit"},
+    {"counter_block", "segment, counter, ordinal, count, data"},
+    {"metric", "metric, name, unit"},
+    {"metric_value", "metric, step, value"},
+}};
+
+} // namespace
+
+std::span<const Migration> migrations()
+{
+    return steps;
+}
+
+int runFileVersion()
+{
+    return steps.back().version;
+}
+
+std::span<const RunTable> runTables()
+{
+    return tables;
+}
+
+Result<int> checkRunFile(Database& database)
+{
+    const auto application = database.integer("PRAGMA application_id");
+    if (!application) return tl::unexpected(application.error());
+    if (*application != runFileApplicationId)
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("file {}: a database of another program (application id {}, a run file has {})",
+                                database.path(), *application, runFileApplicationId),
+                    "choose a file written by stagewright");
+    const auto version = database.integer("PRAGMA user_version");
+    if (!version) return tl::unexpected(version.error());
+    if (*version > runFileVersion())
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("file {}: written in version {} of the format, this program reads up to {}",
+                                database.path(), *version, runFileVersion()),
+                    "open it with a newer stagewright");
+    if (*version < 1)
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("file {}: damaged (format version {}, the first is 1)", database.path(), *version),
+                    "restore it from a copy, or record again");
+    return static_cast<int>(*version);
+}
+
+Result<void> migrate(Database& database, int from, std::span<const Migration> toApply)
+{
+    for (const Migration& step : toApply) {
+        if (step.version <= from) continue;
+        auto transaction = Transaction::begin(database);
+        if (!transaction) return tl::unexpected(transaction.error());
+        if (auto done = database.execute(std::string(step.sql)); !done) return done;
+        const std::string marks =
+            fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", runFileApplicationId, step.version);
+        if (auto done = database.execute(marks); !done) return done;
+        if (auto done = transaction->commit(); !done) return done;
+    }
+    return {};
+}
+
+} // namespace stagewright
