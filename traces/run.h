@@ -40,6 +40,7 @@ struct RunInfo {
     int steps = 0;
     int warmupSteps = 0; // the first ones, left out of figures
     std::int64_t spanCount = 0;
+    std::int64_t damagedBlocks = 0; // set by reading: blocks that could not be read and were left out; to be shown
 };
 
 struct Run {

@@ -1,6 +1,8 @@
 #include "traces/store/recording_lock.h"
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -33,6 +35,10 @@ Result<void> RecordingLock::acquire()
         if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
             const bool held = errno == EWOULDBLOCK;
             ::close(descriptor);
+            if (held && attempt < 20) { // a reader asking whether it is held holds it for a moment
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                continue;
+            }
             if (held)
                 return fail(ErrorCode::Unavailable, "file " + m_runFile + ": another program is recording into it",
                             "wait until the recording ends, or choose another file");

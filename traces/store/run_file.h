@@ -29,9 +29,11 @@ public:
     Result<std::vector<RunInfo>> runs() const; // by id
     // A run by "3", "#3" or name (the newest of that name); an unknown one lists what there is.
     Result<std::int64_t> find(const std::string& idOrName) const;
+    // The timeline is never null. Blocks that are damaged are left out and counted in info.damagedBlocks.
     Result<Run> read(std::int64_t id, const Progress& progress = {}) const;
 
-    // First view without reading the spans: occupancy per track and bucket from the stored pyramid.
+    // First view without reading the spans: occupancy per track and bucket from the stored pyramid. Bucket i of a track
+    // starts at begin + i × bucketWidth; a power of two, so begin is the last multiple of it at or before the first span.
     struct Overview {
         Nanos begin = 0;
         Nanos end = 0;
@@ -39,10 +41,14 @@ public:
         std::vector<Track> tracks;                   // begin/end of spans are 0
         std::vector<std::vector<float>> busyByTrack; // busy share of each bucket, 0 … 1
     };
+    // At least so many buckets, and fewer than eight times as many (a run shorter than that many ns has one per ns).
     Result<Overview> overview(std::int64_t id, int atLeastBuckets) const;
 
-    Result<std::int64_t> add(const Run& run); // a whole run in one transaction
-    // Begins a run in state Recording; info.id is set by the file.
+    // A whole run in one transaction; its id is the file's. Provenance, clock, ranks, steps and span count are those of
+    // its timeline.
+    Result<std::int64_t> add(const Run& run);
+    // Begins a run in state Recording (its timeline and metric values are not looked at, its metrics' units are). Several
+    // runs may be recorded in turn.
     Result<std::unique_ptr<RunWriter>> begin(const Run& header);
     Result<void> rename(std::int64_t id, const std::string& name);
     Result<void> annotate(std::int64_t id, const std::string& note);
@@ -55,13 +61,19 @@ public:
     struct Table {
         std::vector<std::string> columns;
         std::vector<std::vector<std::string>> rows;
+        bool truncated = false;
     };
-    Result<Table> query(const std::string& sql, std::size_t maxRows = 100000) const;
+    // Only a single SELECT; anything that writes, attaches or sets is refused. truncated: there were more than maxRows.
+    Result<Table> query(const std::string& sql, std::size_t maxRows = 100000, const Progress& progress = {}) const;
+
+    // Refuses growth beyond so many bytes (whole pages) with the error of a full disk; 0: no limit. Not stored.
+    Result<void> limitSize(std::int64_t bytes);
 
 private:
     friend class RunWriter;
     struct State;
     explicit RunFile(std::unique_ptr<State> state);
+    Result<void> change(std::int64_t id, const char* sql, const std::string& text);
     std::unique_ptr<State> m_state;
 };
 

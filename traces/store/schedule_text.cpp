@@ -108,6 +108,8 @@ Result<Schedule> readScheduleText(std::string_view text)
         if (!ops) return damaged(ops.error().message);
         schedule.order.push_back(std::move(*ops));
     }
+    if (schedule.order.size() != static_cast<std::size_t>(schedule.ranks))
+        return damaged(fmt::format("{} orders for {} ranks", schedule.order.size(), schedule.ranks));
     const auto& paired = json["paired"];
     if (!paired.is_array()) return damaged("paired is no list");
     for (const auto& rank : paired) {

@@ -1,0 +1,89 @@
+// Taking over the runs of another file, and removing one: row by row, no block is decoded.
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "traces/store/run_store.h"
+#include "traces/store/schema.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::string_view runColumns = "name, schedule_name, note, created_unix_ms, provenance, clock, ranks, stages, "
+                                        "microbatches, steps, warmup_steps, span_count, begin_ns, end_ns, time_unit, "
+                                        "memory_unit, schedule, realised, costs";
+
+Result<void> copyRun(Database& database, std::int64_t from)
+{
+    auto header = database.prepare(fmt::format("INSERT INTO main.run({0}, state) SELECT {0}, iif(state='recording', "
+                                               "'interrupted', state) FROM other.run WHERE id=?",
+                                               runColumns));
+    if (!header) return tl::unexpected(header.error());
+    header->bind(from);
+    if (auto done = database.run(*header); !done) return done;
+    const std::int64_t to = database.lastId();
+    for (const RunTable& table : runTables()) {
+        auto rows = database.prepare(fmt::format("INSERT INTO main.{0}(run, {1}) SELECT ?, {1} FROM other.{0} WHERE run=?",
+                                                 table.name, table.columns));
+        if (!rows) return tl::unexpected(rows.error());
+        rows->bind(to).bind(from);
+        if (auto done = database.run(*rows); !done) return done;
+    }
+    return {};
+}
+
+Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs)
+{
+    auto transaction = Transaction::begin(database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    for (const RunInfo& run : runs)
+        if (auto done = copyRun(database, run.id); !done) return done;
+    return transaction->commit();
+}
+
+} // namespace
+
+Result<void> mergeRuns(RunStore& store, const std::string& otherPath)
+{
+    std::error_code problem;
+    if (std::filesystem::equivalent(store.path, otherPath, problem))
+        return fail(ErrorCode::Usage, "merge " + otherPath + ": it is the file itself", "choose another file");
+    std::vector<RunInfo> runs;
+    { // checked like any file that is opened
+        auto other = RunFile::open(otherPath, OpenMode::Read);
+        if (!other) return tl::unexpected(other.error());
+        auto infos = (*other)->runs();
+        if (!infos) return tl::unexpected(infos.error());
+        runs = std::move(*infos);
+    }
+    for (const RunInfo& run : runs)
+        if (run.state == RunState::Recording)
+            return fail(ErrorCode::Unavailable, fmt::format("file {}: run {} is being recorded", otherPath, run.id),
+                        "merge it when the recording has ended");
+    Database& database = *store.database;
+    auto attach = database.prepare("ATTACH ? AS other");
+    if (!attach) return tl::unexpected(attach.error());
+    attach->bind(std::string_view(otherPath));
+    if (auto done = database.run(*attach); !done) return tl::unexpected(std::move(done.error()).with("merge " + otherPath));
+    auto copied = copyAll(database, runs);
+    (void)database.execute("DETACH other");
+    if (!copied) return tl::unexpected(std::move(copied.error()).with("merge " + otherPath));
+    return {};
+}
+
+Result<void> removeRun(Database& database, std::int64_t id)
+{
+    for (const RunTable& table : runTables()) {
+        auto rows = database.prepare(fmt::format("DELETE FROM {} WHERE run=?", table.name));
+        if (!rows) return tl::unexpected(rows.error());
+        rows->bind(id);
+        if (auto done = database.run(*rows); !done) return done;
+    }
+    auto header = database.prepare("DELETE FROM run WHERE id=?");
+    if (!header) return tl::unexpected(header.error());
+    header->bind(id);
+    return database.run(*header);
+}
+
+} // namespace stagewright

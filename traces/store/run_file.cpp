@@ -1,0 +1,328 @@
+#include "traces/store/run_file.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "traces/store/run_store.h"
+#include "traces/store/schema.h"
+#include "traces/store/sql_tables.h"
+
+namespace stagewright {
+
+struct RunFile::State {
+    std::shared_ptr<RunStore> store;
+};
+
+struct RunWriter::State {
+    std::shared_ptr<RunStore> store;
+    RunRows rows;
+    std::int64_t steps = 0;
+    bool done = false;
+};
+
+namespace {
+
+Result<void> setUp(Database& database)
+{
+    if (auto done = database.execute("PRAGMA page_size=8192"); !done) return done;
+    return migrate(database, 0, migrations());
+}
+
+// Back to a single file; where another program has it open it stays in WAL mode, checkpointed.
+void leaveWal(Database& database)
+{
+    (void)database.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    sqlite3_busy_timeout(database.handle(), 0);
+    (void)database.execute("PRAGMA journal_mode=DELETE");
+    sqlite3_busy_timeout(database.handle(), 10000);
+}
+
+bool inWal(Database& database)
+{
+    auto statement = database.prepare("PRAGMA journal_mode");
+    if (!statement) return false;
+    const auto row = database.step(*statement);
+    return row && *row && statement->text(0) == "wal";
+}
+
+// Runs whose writer was killed: say so in the file, and leave the WAL behind.
+Result<void> settle(RunStore& store)
+{
+    if (store.lock.heldElsewhere()) return {};
+    const auto left = store.database->integer("SELECT count(*) FROM run WHERE state='recording'");
+    if (!left) return tl::unexpected(left.error());
+    const bool wal = inWal(*store.database);
+    if (*left == 0 && !wal) return {};
+    if (auto held = store.lock.acquire(); !held) return {}; // somebody began in between
+    const RecordingLockHold hold(store.lock);
+    if (*left > 0)
+        if (auto done = store.database->execute("UPDATE run SET state='interrupted' WHERE state='recording'"); !done) return done;
+    if (wal) leaveWal(*store.database);
+    return {};
+}
+
+// For reading: read and write where that is possible, so that a WAL or journal left by a killed program is recovered, but
+// with writing turned off.
+Result<std::unique_ptr<Database>> openToRead(const std::string& path)
+{
+    auto database = Database::open(path, SQLITE_OPEN_READWRITE);
+    if (database && sqlite3_db_readonly((*database)->handle(), "main") == 0) {
+        if (auto done = (*database)->execute("PRAGMA query_only=1"); !done) return tl::unexpected(done.error());
+        return database;
+    }
+    return Database::open(path, SQLITE_OPEN_READONLY);
+}
+
+} // namespace
+
+Result<void> RunStore::mayWrite()
+{
+    if (mode == OpenMode::Read)
+        return fail(ErrorCode::Usage, "file " + path + ": opened for reading only", "open it for writing");
+    return lock.acquire();
+}
+
+Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode mode)
+{
+    const int flags = SQLITE_OPEN_READWRITE | (mode == OpenMode::Create ? SQLITE_OPEN_CREATE : 0);
+    auto database = mode == OpenMode::Read ? openToRead(path) : Database::open(path, flags);
+    if (!database) return tl::unexpected(database.error());
+    auto store = std::make_shared<RunStore>(path, mode, std::move(*database));
+    if (mode == OpenMode::Create) {
+        const auto tables = store->database->integer("SELECT count(*) FROM sqlite_schema");
+        if (!tables) return tl::unexpected(tables.error());
+        const auto application = store->database->integer("PRAGMA application_id");
+        if (!application) return tl::unexpected(application.error());
+        if (*tables == 0 && *application == 0)
+            if (auto done = setUp(*store->database); !done) return tl::unexpected(done.error());
+    }
+    const auto version = checkRunFile(*store->database);
+    if (!version) return tl::unexpected(version.error());
+    if (mode != OpenMode::Read) {
+        if (auto done = migrate(*store->database, *version, migrations()); !done) return tl::unexpected(done.error());
+        if (auto done = settle(*store); !done) return tl::unexpected(done.error());
+        if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768"); !done)
+            return tl::unexpected(done.error());
+    }
+    // a table that is missing shows now, not in the middle of something
+    if (auto infos = readRunInfos(*store); !infos) return tl::unexpected(infos.error());
+    if (auto done = registerSqlTables(*store->database); !done) return tl::unexpected(done.error());
+    auto state = std::make_unique<State>();
+    state->store = std::move(store);
+    return std::unique_ptr<RunFile>(new RunFile(std::move(state)));
+}
+
+RunFile::RunFile(std::unique_ptr<State> state) : m_state(std::move(state)) {}
+
+RunFile::~RunFile() = default;
+
+const std::string& RunFile::path() const
+{
+    return m_state->store->path;
+}
+
+Result<std::vector<RunInfo>> RunFile::runs() const
+{
+    return readRunInfos(*m_state->store);
+}
+
+Result<std::int64_t> RunFile::find(const std::string& idOrName) const
+{
+    auto infos = runs();
+    if (!infos) return tl::unexpected(infos.error());
+    std::string_view digits = idOrName;
+    if (digits.starts_with('#')) digits.remove_prefix(1);
+    std::int64_t id = 0;
+    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+    if (problem == std::errc() && end == digits.data() + digits.size() && !digits.empty())
+        for (const RunInfo& info : *infos)
+            if (info.id == id) return id;
+    for (auto info = infos->rbegin(); info != infos->rend(); ++info)
+        if (info->name == idOrName) return info->id;
+    std::string known;
+    for (const RunInfo& info : *infos) known += fmt::format("{}{} {}", known.empty() ? "" : ", ", info.id, info.name);
+    return fail(ErrorCode::Usage, fmt::format("file {}: no run {}", path(), idOrName),
+                known.empty() ? "the file holds no runs" : "the file holds: " + known);
+}
+
+Result<Run> RunFile::read(std::int64_t id, const Progress& progress) const
+{
+    return readRun(*m_state->store, id, progress);
+}
+
+Result<RunFile::Overview> RunFile::overview(std::int64_t id, int atLeastBuckets) const
+{
+    return readOverview(*m_state->store, id, atLeastBuckets);
+}
+
+Result<std::int64_t> RunFile::add(const Run& run)
+{
+    RunStore& store = *m_state->store;
+    if (auto held = store.mayWrite(); !held) return tl::unexpected(held.error());
+    const RecordingLockHold hold(store.lock);
+    auto transaction = Transaction::begin(*store.database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    const RunState state = run.info.state == RunState::Recording ? RunState::Interrupted : run.info.state;
+    const auto id = RunRows::insertHeader(*store.database, run, state);
+    if (!id) return id;
+    RunRows rows(*store.database, *id);
+    if (auto done = rows.declareMetrics(run.metrics); !done) return tl::unexpected(done.error());
+    for (const Metric& metric : run.metrics) {
+        std::int64_t step = 0;
+        for (const double value : metric.values)
+            if (auto done = rows.addMetric(metric.name, metric.unit, step++, value); !done) return tl::unexpected(done.error());
+    }
+    if (run.timeline)
+        if (auto done = rows.addSegment(*run.timeline); !done) return tl::unexpected(done.error());
+    if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
+    return id;
+}
+
+Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
+{
+    const auto& store = m_state->store;
+    if (auto held = store->mayWrite(); !held) return tl::unexpected(held.error());
+    const auto start = [&]() -> Result<std::unique_ptr<RunWriter>> {
+        // WAL: others read complete steps while this one appends. Refused where a reader is at it: then a journal does.
+        (void)store->database->execute("PRAGMA journal_mode=WAL");
+        auto transaction = Transaction::begin(*store->database);
+        if (!transaction) return tl::unexpected(transaction.error());
+        Run own = header;
+        own.timeline = nullptr;
+        const auto id = RunRows::insertHeader(*store->database, own, RunState::Recording);
+        if (!id) return tl::unexpected(id.error());
+        RunRows rows(*store->database, *id);
+        if (auto done = rows.declareMetrics(header.metrics); !done) return tl::unexpected(done.error());
+        if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
+        rows.accept();
+        auto state = std::make_unique<RunWriter::State>(RunWriter::State{store, std::move(rows), 0, false});
+        return std::unique_ptr<RunWriter>(new RunWriter(std::move(state)));
+    };
+    auto writer = start();
+    if (!writer) {
+        store->lock.release();
+        return writer;
+    }
+    ++store->writers;
+    return writer;
+}
+
+Result<void> RunFile::rename(std::int64_t id, const std::string& name)
+{
+    return change(id, "UPDATE run SET name=? WHERE id=?", name);
+}
+
+Result<void> RunFile::annotate(std::int64_t id, const std::string& note)
+{
+    return change(id, "UPDATE run SET note=? WHERE id=?", note);
+}
+
+Result<void> RunFile::change(std::int64_t id, const char* sql, const std::string& text)
+{
+    RunStore& store = *m_state->store;
+    if (auto held = store.mayWrite(); !held) return held;
+    const RecordingLockHold hold(store.lock);
+    if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
+    auto statement = store.database->prepare(sql);
+    if (!statement) return tl::unexpected(statement.error());
+    statement->bind(text).bind(id);
+    return store.database->run(*statement);
+}
+
+Result<void> RunFile::remove(std::int64_t id)
+{
+    RunStore& store = *m_state->store;
+    if (auto held = store.mayWrite(); !held) return held;
+    const RecordingLockHold hold(store.lock);
+    const auto known = readRunInfo(store, id);
+    if (!known) return tl::unexpected(known.error());
+    if (known->state == RunState::Recording)
+        return fail(ErrorCode::Usage, fmt::format("file {}: run {} is being recorded", path(), id), "wait until it ends");
+    auto transaction = Transaction::begin(*store.database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    if (auto done = removeRun(*store.database, id); !done) return done;
+    return transaction->commit();
+}
+
+Result<void> RunFile::merge(const std::string& otherPath)
+{
+    RunStore& store = *m_state->store;
+    if (auto held = store.mayWrite(); !held) return held;
+    const RecordingLockHold hold(store.lock);
+    return mergeRuns(store, otherPath);
+}
+
+Result<void> RunFile::compact()
+{
+    RunStore& store = *m_state->store;
+    if (store.writers > 0)
+        return fail(ErrorCode::Usage, "file " + path() + ": a run is being recorded", "compact it when the recording has ended");
+    if (auto held = store.mayWrite(); !held) return held;
+    const RecordingLockHold hold(store.lock);
+    return store.database->execute("VACUUM");
+}
+
+Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRows, const Progress& progress) const
+{
+    return runQuery(*m_state->store->database, sql, maxRows, progress);
+}
+
+Result<void> RunFile::limitSize(std::int64_t bytes)
+{
+    Database& database = *m_state->store->database;
+    const auto page = database.integer("PRAGMA page_size");
+    if (!page) return tl::unexpected(page.error());
+    const std::int64_t pages = bytes <= 0 ? 0xfffffffe : std::max<std::int64_t>(1, bytes / std::max<std::int64_t>(1, *page));
+    return database.execute(fmt::format("PRAGMA max_page_count={}", pages));
+}
+
+RunWriter::RunWriter(std::unique_ptr<State> state) : m_state(std::move(state)) {}
+
+RunWriter::~RunWriter()
+{
+    if (!m_state->done) (void)finish(RunState::Interrupted);
+}
+
+std::int64_t RunWriter::id() const
+{
+    return m_state->rows.run();
+}
+
+Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair<std::string, double>>& metrics)
+{
+    State& state = *m_state;
+    if (state.done) return fail(ErrorCode::Usage, fmt::format("run {} is finished", id()), "begin another");
+    const auto write = [&]() -> Result<void> {
+        auto transaction = Transaction::begin(*state.store->database);
+        if (!transaction) return tl::unexpected(transaction.error());
+        if (auto done = state.rows.addSegment(step); !done) return done;
+        for (const auto& [name, value] : metrics)
+            if (auto done = state.rows.addMetric(name, {}, state.steps, value); !done) return done;
+        return transaction->commit();
+    };
+    auto done = write();
+    if (!done) {
+        state.rows.rollBack();
+        return tl::unexpected(std::move(done.error()).with(fmt::format("run {}, step {}", id(), state.steps)));
+    }
+    state.rows.accept();
+    ++state.steps;
+    return done;
+}
+
+Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& costs)
+{
+    State& state = *m_state;
+    if (state.done) return {};
+    state.done = true;
+    Result<void> result;
+    if (costs) result = state.rows.setCosts(*costs);
+    if (result) result = state.rows.setState(end == RunState::Recording ? RunState::Interrupted : end);
+    if (--state.store->writers == 0) leaveWal(*state.store->database);
+    state.store->lock.release();
+    return result;
+}
+
+} // namespace stagewright

@@ -1,0 +1,374 @@
+// Reading a run back: rows, then blocks into a TimelineBuilder. Damaged blocks are left out and counted.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "traces/store/blocks.h"
+#include "traces/store/run_store.h"
+#include "traces/store/schedule_text.h"
+#include "traces/store/stored_text.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::int64_t mostRanks = 65536; // ranks are 16 bits in memory events
+constexpr std::int64_t mostSteps = std::int64_t{1} << 30;
+
+template <typename Bind>
+Result<Statement> query(Database& database, std::string_view sql, Bind bind)
+{
+    auto statement = database.prepare(sql);
+    if (statement) bind(*statement);
+    return statement;
+}
+
+// Calls row(statement) for every row until it gives an error.
+template <typename Row>
+Result<void> forEachRow(Database& database, std::string_view sql, std::int64_t run, Row row)
+{
+    auto statement = query(database, sql, [&](Statement& s) { s.bind(run); });
+    if (!statement) return tl::unexpected(statement.error());
+    for (;;) {
+        const auto more = database.step(*statement);
+        if (!more) return tl::unexpected(more.error());
+        if (!*more) return {};
+        if (Result<void> done = row(*statement); !done) return done;
+    }
+}
+
+constexpr std::string_view infoColumns = "id, name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, "
+                                         "stages, microbatches, steps, warmup_steps, span_count";
+
+RunInfo infoOf(RunStore& store, const Statement& row)
+{
+    RunInfo info;
+    info.id = row.integer(0);
+    info.name = row.text(1);
+    info.scheduleName = row.text(2);
+    info.note = row.text(3);
+    info.createdUnixMs = row.integer(4);
+    info.state = runStateOf(row.text(5));
+    info.provenance = provenanceOf(row.text(6));
+    info.clock = row.text(7);
+    info.ranks = row.smallInteger(8);
+    info.stages = row.smallInteger(9);
+    info.microbatches = row.smallInteger(10);
+    info.steps = row.smallInteger(11);
+    info.warmupSteps = row.smallInteger(12);
+    info.spanCount = row.integer(13);
+    const bool alive = info.state == RunState::Recording && (store.lock.heldHere() || store.lock.heldElsewhere());
+    if (info.state == RunState::Recording && !alive) info.state = RunState::Interrupted;
+    return info;
+}
+
+class Reader {
+public:
+    Reader(RunStore& store, std::int64_t id, const Progress& progress)
+        : m_store(store), m_database(*store.database), m_id(id), m_progress(progress)
+    {
+    }
+
+    Result<Run> read()
+    {
+        auto info = readRunInfo(m_store, m_id);
+        if (!info) return tl::unexpected(info.error());
+        m_run.info = std::move(*info);
+        if (m_run.info.ranks < 0 || m_run.info.ranks > mostRanks)
+            return fail(ErrorCode::Unreadable,
+                        fmt::format("run {}: damaged ({} ranks; at most {})", m_id, m_run.info.ranks, mostRanks),
+                        "restore the file from a copy");
+        for (auto part : {&Reader::texts, &Reader::metrics, &Reader::documents, &Reader::timeline})
+            if (auto done = (this->*part)(); !done) return tl::unexpected(std::move(done.error()).with("file " + m_store.path));
+        m_run.info.damagedBlocks = m_damaged;
+        return std::move(m_run);
+    }
+
+private:
+    Result<void> texts()
+    {
+        return forEachRow(m_database, "SELECT section, key, value FROM run_text WHERE run=? ORDER BY section, ordinal", m_id,
+                          [&](const Statement& row) -> Result<void> {
+                              TextPairs& pairs = row.text(0) == "environment" ? m_run.environment : m_run.configuration;
+                              pairs.emplace_back(row.text(1), row.text(2));
+                              return {};
+                          });
+    }
+
+    Result<void> metrics()
+    {
+        std::map<std::int64_t, std::size_t> places;
+        auto named = forEachRow(m_database, "SELECT metric, name, unit FROM metric WHERE run=? ORDER BY metric", m_id,
+                                [&](const Statement& row) -> Result<void> {
+                                    places[row.integer(0)] = m_run.metrics.size();
+                                    m_run.metrics.push_back({row.text(1), row.text(2), {}});
+                                    return {};
+                                });
+        if (!named) return named;
+        return forEachRow(m_database, "SELECT metric, step, value FROM metric_value WHERE run=? ORDER BY metric, step", m_id,
+                          [&](const Statement& row) -> Result<void> {
+                              const auto place = places.find(row.integer(0));
+                              const std::int64_t step = row.integer(1);
+                              if (place == places.end() || step < 0 || step > mostSteps) {
+                                  ++m_damaged;
+                                  return {};
+                              }
+                              auto& values = m_run.metrics[place->second].values;
+                              // a step far beyond the others is damage, not a gap
+                              if (step > static_cast<std::int64_t>(values.size()) + 1'000'000) {
+                                  ++m_damaged;
+                                  return {};
+                              }
+                              values.resize(static_cast<std::size_t>(step) + 1, std::numeric_limits<double>::quiet_NaN());
+                              values.back() = row.real(2);
+                              return {};
+                          });
+    }
+
+    Result<void> documents()
+    {
+        return forEachRow(m_database, "SELECT schedule, realised, costs, time_unit, memory_unit FROM run WHERE id=?", m_id,
+                          [&](const Statement& row) -> Result<void> {
+                              const auto schedule = [&](int column) -> Result<std::shared_ptr<const Schedule>> {
+                                  auto read = readScheduleText(row.text(column));
+                                  if (!read) return tl::unexpected(read.error());
+                                  return std::make_shared<const Schedule>(std::move(*read));
+                              };
+                              if (!row.isNull(0)) {
+                                  auto read = schedule(0);
+                                  if (!read) return tl::unexpected(read.error());
+                                  m_run.schedule = std::move(*read);
+                              }
+                              if (!row.isNull(1)) {
+                                  m_realised = m_run.schedule;
+                                  if (!row.text(1).empty()) {
+                                      auto read = schedule(1);
+                                      if (!read) return tl::unexpected(read.error());
+                                      m_realised = std::move(*read);
+                                  }
+                              }
+                              if (!row.isNull(2)) {
+                                  auto costs = readCostsJson(row.text(2));
+                                  if (!costs) return tl::unexpected(std::move(costs.error()).with("stored costs"));
+                                  m_run.costs = std::move(*costs);
+                              }
+                              m_timeUnit = std::max<Nanos>(1, row.integer(3));
+                              m_memoryUnit = std::max<Bytes>(1, row.integer(4));
+                              return {};
+                          });
+    }
+
+    Result<void> timeline()
+    {
+        m_builder.emplace(m_run.info.provenance, m_run.info.clock, m_run.info.ranks);
+        m_builder->setUnits(m_timeUnit, m_memoryUnit);
+        if (m_realised) m_builder->setSchedule(m_realised);
+        for (auto part : {&Reader::declareTracks, &Reader::declareLabels, &Reader::declareCounters, &Reader::spans,
+                          &Reader::memory, &Reader::edges, &Reader::samples})
+            if (auto done = (this->*part)(); !done) return done;
+        auto built = m_builder->build();
+        if (!built) {
+            if (built.error().code == ErrorCode::Invalid) built.error().code = ErrorCode::Unreadable;
+            return tl::unexpected(std::move(built.error()).with(fmt::format("run {}", m_id)));
+        }
+        m_run.timeline = std::move(*built);
+        return {};
+    }
+
+    Result<void> declareTracks()
+    {
+        return forEachRow(m_database, "SELECT track, rank, lane, name FROM track WHERE run=? ORDER BY track", m_id,
+                          [&](const Statement& row) -> Result<void> {
+                              const auto lane = laneOf(row.text(2));
+                              const std::int64_t rank = row.integer(1);
+                              if (!lane || rank < 0 || rank >= m_run.info.ranks) {
+                                  ++m_damaged;
+                                  return {};
+                              }
+                              m_tracks[row.integer(0)] = m_builder->addTrack(static_cast<int>(rank), *lane, row.text(3));
+                              return {};
+                          });
+    }
+
+    Result<void> declareLabels()
+    {
+        return forEachRow(m_database, "SELECT label, text FROM label WHERE run=? ORDER BY label", m_id,
+                          [&](const Statement& row) -> Result<void> {
+                              m_labels[row.integer(0)] = m_builder->intern(row.text(1));
+                              return {};
+                          });
+    }
+
+    Result<void> declareCounters()
+    {
+        return forEachRow(m_database, "SELECT counter, rank, name, unit FROM counter WHERE run=? ORDER BY counter", m_id,
+                          [&](const Statement& row) -> Result<void> {
+                              const std::int64_t rank = row.integer(1);
+                              if (rank < -1 || rank >= m_run.info.ranks) {
+                                  ++m_damaged;
+                                  return {};
+                              }
+                              m_counters[row.integer(0)] =
+                                  m_builder->addCounter(static_cast<int>(rank), row.text(2), row.text(3));
+                              return {};
+                          });
+    }
+
+    Result<void> spans()
+    {
+        std::vector<StoredSpan> block;
+        std::int64_t read = 0;
+        std::int64_t most = 0; // spans that the blocks can hold: no number lies beyond
+        auto counted = forEachRow(m_database, "SELECT count(*) FROM span_block WHERE run=?", m_id,
+                                  [&](const Statement& row) -> Result<void> {
+                                      most = row.integer(0) * static_cast<std::int64_t>(blockRows);
+                                      return {};
+                                  });
+        if (!counted) return counted;
+        return forEachRow(
+            m_database,
+            "SELECT segment, track, first, step, count, data FROM span_block WHERE run=? ORDER BY segment, track, first", m_id,
+            [&](const Statement& row) -> Result<void> {
+                if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+                const auto track = m_tracks.find(row.integer(1));
+                const std::int64_t first = row.integer(2);
+                const std::int64_t step = row.integer(3);
+                const std::int64_t count = row.integer(4);
+                auto& ids = m_ids[row.integer(0)];
+                const bool placed =
+                    first >= 0 && first < most && count > 0 && count <= static_cast<std::int64_t>(blockRows);
+                const bool known = track != m_tracks.end() && step >= 0 && step < mostSteps;
+                if (!placed || !known ||
+                    !decodeSpans(row.blob(5), static_cast<std::size_t>(count), static_cast<int>(step), block)) {
+                    ++m_damaged;
+                    return {};
+                }
+                const auto end = static_cast<std::size_t>(first + count);
+                if (ids.size() < end) ids.resize(end, noSpan);
+                for (std::size_t i = 0; i < block.size(); ++i) {
+                    Span& span = block[i].span;
+                    if (span.label != 0) {
+                        const auto label = m_labels.find(span.label);
+                        span.label = (label == m_labels.end() ? 0 : label->second) & 0xffffffu;
+                    }
+                    ids[static_cast<std::size_t>(first) + i] = m_builder->addSpan(track->second, span, block[i].cpu);
+                }
+                read += count;
+                m_progress.tell("reading spans", read, m_run.info.spanCount);
+                return {};
+            });
+    }
+
+    Result<void> memory()
+    {
+        std::vector<MemoryEvent> block;
+        return forEachRow(
+            m_database, "SELECT rank, count, data FROM memory_block WHERE run=? ORDER BY segment, rank, ordinal", m_id,
+            [&](const Statement& row) -> Result<void> {
+                const std::int64_t rank = row.integer(0);
+                const std::int64_t count = row.integer(1);
+                if (rank < 0 || rank >= m_run.info.ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                    !decodeMemory(row.blob(2), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
+                    ++m_damaged;
+                    return {};
+                }
+                for (const MemoryEvent& event : block) m_builder->addMemory(event);
+                return {};
+            });
+    }
+
+    Result<void> edges()
+    {
+        std::vector<Edge> block;
+        const auto idOf = [](const std::vector<SpanId>& ids, SpanId local) { return local < ids.size() ? ids[local] : noSpan; };
+        return forEachRow(
+            m_database, "SELECT segment, count, data FROM edge_block WHERE run=? ORDER BY segment, ordinal", m_id,
+            [&](const Statement& row) -> Result<void> {
+                const std::int64_t count = row.integer(1);
+                if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                    !decodeEdges(row.blob(2), static_cast<std::size_t>(count), block)) {
+                    ++m_damaged;
+                    return {};
+                }
+                const auto& ids = m_ids[row.integer(0)];
+                for (const Edge& edge : block) { // an edge of a lost span is lost with it
+                    const SpanId from = idOf(ids, edge.from);
+                    const SpanId to = idOf(ids, edge.to);
+                    if (from != noSpan && to != noSpan) m_builder->addEdge(from, to, edge.kind, edge.arrival);
+                }
+                return {};
+            });
+    }
+
+    Result<void> samples()
+    {
+        std::vector<CounterSample> block;
+        return forEachRow(
+            m_database, "SELECT counter, count, data FROM counter_block WHERE run=? ORDER BY segment, counter, ordinal", m_id,
+            [&](const Statement& row) -> Result<void> {
+                const auto counter = m_counters.find(row.integer(0));
+                const std::int64_t count = row.integer(1);
+                if (counter == m_counters.end() || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                    !decodeSamples(row.blob(2), static_cast<std::size_t>(count), block)) {
+                    ++m_damaged;
+                    return {};
+                }
+                for (const CounterSample& sample : block) m_builder->addSample(counter->second, sample.time, sample.value);
+                return {};
+            });
+    }
+
+    RunStore& m_store;
+    Database& m_database;
+    std::int64_t m_id;
+    const Progress& m_progress;
+    Run m_run;
+    std::shared_ptr<const Schedule> m_realised;
+    Nanos m_timeUnit = 1;
+    Bytes m_memoryUnit = 1;
+    std::optional<TimelineBuilder> m_builder;
+    std::map<std::int64_t, int> m_tracks;             // number in the file → builder's
+    std::map<std::int64_t, std::uint32_t> m_labels;
+    std::map<std::int64_t, int> m_counters;
+    std::map<std::int64_t, std::vector<SpanId>> m_ids; // by segment: local id → builder's
+    std::int64_t m_damaged = 0;
+};
+
+} // namespace
+
+Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id)
+{
+    auto statement = query(*store.database, fmt::format("SELECT {} FROM run WHERE id=?", infoColumns),
+                           [&](Statement& s) { s.bind(id); });
+    if (!statement) return tl::unexpected(statement.error());
+    const auto row = store.database->step(*statement);
+    if (!row) return tl::unexpected(row.error());
+    if (!*row)
+        return fail(ErrorCode::Usage, fmt::format("file {}: no run {}", store.path, id), "list the runs of the file");
+    return infoOf(store, *statement);
+}
+
+Result<std::vector<RunInfo>> readRunInfos(RunStore& store)
+{
+    std::vector<RunInfo> infos;
+    auto done = forEachRow(*store.database, fmt::format("SELECT {} FROM run WHERE id > ? ORDER BY id", infoColumns),
+                           std::numeric_limits<std::int64_t>::min(), [&](const Statement& row) -> Result<void> {
+                               infos.push_back(infoOf(store, row));
+                               return {};
+                           });
+    if (!done) return tl::unexpected(done.error());
+    return infos;
+}
+
+Result<Run> readRun(RunStore& store, std::int64_t id, const Progress& progress)
+{
+    // One snapshot, also while somebody appends.
+    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
+    auto run = Reader(store, id, progress).read();
+    (void)store.database->execute("RELEASE reading");
+    return run;
+}
+
+} // namespace stagewright

@@ -1,0 +1,293 @@
+// Writing a run: a timeline cut into blocks, with the pyramids beside them.
+#include <algorithm>
+
+#include "traces/store/blocks.h"
+#include "traces/store/pyramid.h"
+#include "traces/store/run_store.h"
+#include "traces/store/schedule_text.h"
+
+namespace stagewright {
+
+namespace {
+
+// Runs a cached statement after binding its parameters.
+template <typename Bind>
+Result<void> write(Database& database, std::string_view sql, Bind bind)
+{
+    auto statement = database.cached(sql);
+    if (!statement) return tl::unexpected(statement.error());
+    bind(**statement);
+    return database.run(**statement);
+}
+
+} // namespace
+
+Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, RunState state)
+{
+    const RunInfo& info = run.info;
+    const Timeline* timeline = run.timeline.get();
+    const Schedule* schedule = run.schedule ? run.schedule.get() : nullptr;
+    const auto orElse = [](int told, int derived) { return std::int64_t{told > 0 ? told : derived}; };
+    const std::string scheduleText = schedule ? writeScheduleText(*schedule) : std::string();
+    const std::string costs = run.costs ? writeCostsJson(*run.costs) : std::string();
+    const Provenance provenance = timeline ? timeline->provenance() : info.provenance;
+    const std::string clock = timeline ? timeline->clock() : info.clock;
+    const int ranks = timeline ? timeline->ranks() : static_cast<int>(orElse(info.ranks, schedule ? schedule->ranks : 0));
+    const std::string scheduleName =
+        info.scheduleName.empty() && schedule != nullptr ? schedule->name : info.scheduleName;
+    const std::string name = info.name.empty() ? scheduleName : info.name;
+    auto inserted = write(
+        database,
+        "INSERT INTO run(name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, stages, "
+        "microbatches, steps, warmup_steps, span_count, time_unit, memory_unit, schedule, costs) "
+        "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,0,?,?,?,?)",
+        [&](Statement& s) {
+            s.bind(name).bind(scheduleName).bind(info.note).bind(info.createdUnixMs);
+            s.bind(toText(state)).bind(toText(provenance)).bind(clock).bind(std::int64_t{ranks});
+            s.bind(orElse(info.stages, schedule ? schedule->stages : 0));
+            s.bind(orElse(info.microbatches, schedule ? schedule->microbatches : 0));
+            s.bind(std::int64_t{timeline ? timeline->steps() : 0}).bind(std::int64_t{info.warmupSteps});
+            s.bind(timeline ? timeline->timeUnit() : Nanos{run.costs ? run.costs->timeUnit : 1});
+            s.bind(timeline ? timeline->memoryUnit() : Bytes{run.costs ? run.costs->memoryUnit : 1});
+            schedule ? s.bind(scheduleText) : s.bindNull();
+            run.costs ? s.bind(costs) : s.bindNull();
+        });
+    if (!inserted) return tl::unexpected(inserted.error());
+    const std::int64_t id = database.lastId();
+    for (const auto& [section, pairs] : {std::pair("configuration", &run.configuration), {"environment", &run.environment}}) {
+        std::int64_t ordinal = 0;
+        for (const auto& [key, value] : *pairs) {
+            auto done = write(database, "INSERT INTO run_text VALUES(?,?,?,?,?)", [&](Statement& s) {
+                s.bind(id).bind(std::string_view(section)).bind(ordinal++).bind(key).bind(value);
+            });
+            if (!done) return tl::unexpected(done.error());
+        }
+    }
+    return id;
+}
+
+Result<void> RunRows::declareMetrics(const std::vector<Metric>& metrics)
+{
+    for (const Metric& metric : metrics) {
+        if (m_known.metrics.contains(metric.name)) continue;
+        const auto number = static_cast<std::int64_t>(m_known.metrics.size());
+        auto done = write(m_database, "INSERT INTO metric VALUES(?,?,?,?)",
+                          [&](Statement& s) { s.bind(m_run).bind(number).bind(metric.name).bind(metric.unit); });
+        if (!done) return done;
+        m_known.metrics.emplace(metric.name, number);
+    }
+    return {};
+}
+
+Result<void> RunRows::addMetric(const std::string& name, const std::string& unit, std::int64_t step, double value)
+{
+    if (auto declared = declareMetrics({{name, unit, {}}}); !declared) return declared;
+    return write(m_database, "INSERT INTO metric_value VALUES(?,?,?,?)",
+                 [&](Statement& s) { s.bind(m_run).bind(m_known.metrics[name]).bind(step).bind(value); });
+}
+
+Result<void> RunRows::setCosts(const CostModel& costs)
+{
+    const std::string text = writeCostsJson(costs);
+    return write(m_database, "UPDATE run SET costs=? WHERE id=?", [&](Statement& s) { s.bind(text).bind(m_run); });
+}
+
+Result<void> RunRows::setState(RunState state)
+{
+    return write(m_database, "UPDATE run SET state=? WHERE id=?",
+                 [&](Statement& s) { s.bind(toText(state)).bind(m_run); });
+}
+
+Result<std::int64_t> RunRows::trackNumber(const Track& track)
+{
+    const auto key = std::tuple(track.rank, track.lane, track.name);
+    if (const auto known = m_known.tracks.find(key); known != m_known.tracks.end()) return known->second;
+    const auto number = static_cast<std::int64_t>(m_known.tracks.size());
+    auto done = write(m_database, "INSERT INTO track VALUES(?,?,?,?,?)", [&](Statement& s) {
+        s.bind(m_run).bind(number).bind(std::int64_t{track.rank}).bind(toText(track.lane)).bind(track.name);
+    });
+    if (!done) return tl::unexpected(done.error());
+    m_known.tracks.emplace(key, number);
+    return number;
+}
+
+Result<std::int64_t> RunRows::labelNumber(std::string_view text)
+{
+    if (const auto known = m_known.labels.find(text); known != m_known.labels.end()) return known->second;
+    const auto number = static_cast<std::int64_t>(m_known.labels.size()) + 1;
+    auto done = write(m_database, "INSERT INTO label VALUES(?,?,?)",
+                      [&](Statement& s) { s.bind(m_run).bind(number).bind(text); });
+    if (!done) return tl::unexpected(done.error());
+    m_known.labels.emplace(std::string(text), number);
+    return number;
+}
+
+Result<void> RunRows::addSegment(const Timeline& timeline)
+{
+    for (const Track& track : timeline.tracks())
+        if (auto done = addSpans(timeline, track); !done) return done;
+    if (auto done = addMemory(timeline); !done) return done;
+    if (auto done = addEdges(timeline); !done) return done;
+    if (auto done = addCounters(timeline); !done) return done;
+    const auto spans = static_cast<std::int64_t>(timeline.spans().size());
+    auto done = write(m_database, "INSERT INTO segment VALUES(?,?,?,?)", [&](Statement& s) {
+        s.bind(m_run).bind(m_known.segments).bind(m_known.spans).bind(spans);
+    });
+    if (!done) return done;
+    if (auto updated = updateRun(timeline); !updated) return updated;
+    ++m_known.segments;
+    return {};
+}
+
+Result<void> RunRows::updateRun(const Timeline& timeline)
+{
+    if (!timeline.empty()) {
+        const bool first = m_known.spans == 0;
+        m_known.begin = first ? timeline.begin() : std::min(m_known.begin, timeline.begin());
+        m_known.end = first ? timeline.end() : std::max(m_known.end, timeline.end());
+    }
+    m_known.spans += static_cast<std::int64_t>(timeline.spans().size());
+    m_known.steps = std::max(m_known.steps, std::int64_t{timeline.steps()});
+    if (!m_known.hasUnits) { // what the header could not know yet
+        m_known.hasUnits = true;
+        auto done = write(m_database, "UPDATE run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=? WHERE id=?",
+                          [&](Statement& s) {
+                              s.bind(toText(timeline.provenance())).bind(timeline.clock());
+                              s.bind(std::int64_t{timeline.ranks()});
+                              s.bind(timeline.timeUnit()).bind(timeline.memoryUnit()).bind(m_run);
+                          });
+        if (!done) return done;
+        if (const auto& realised = timeline.schedule()) { // '' says: the run's own schedule
+            const std::string text = writeScheduleText(*realised);
+            done = write(m_database, "UPDATE run SET realised=iif(schedule IS ?1, '', ?1) WHERE id=?2",
+                         [&](Statement& s) { s.bind(text).bind(m_run); });
+            if (!done) return done;
+        }
+    }
+    return write(m_database, "UPDATE run SET span_count=?, steps=?, begin_ns=?, end_ns=? WHERE id=?", [&](Statement& s) {
+        s.bind(m_known.spans).bind(m_known.steps);
+        m_known.spans > 0 ? s.bind(m_known.begin) : s.bindNull();
+        m_known.spans > 0 ? s.bind(m_known.end) : s.bindNull();
+        s.bind(m_run);
+    });
+}
+
+Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track)
+{
+    const auto number = trackNumber(track);
+    if (!number) return tl::unexpected(number.error());
+    const auto spans = timeline.spansOf(track);
+    for (std::size_t at = 0; at < spans.size();) { // blocks end where the step changes
+        std::size_t end = at + 1;
+        while (end < spans.size() && end - at < blockRows && spans[end].step == spans[at].step) ++end;
+        const auto block = spans.subspan(at, end - at);
+        m_cpu.clear();
+        const auto first = static_cast<SpanId>(track.begin + at);
+        if (timeline.hasCpuTime())
+            for (std::size_t i = 0; i < block.size(); ++i) m_cpu.push_back(timeline.cpuTime(first + static_cast<SpanId>(i)));
+        const bool labelled = std::any_of(block.begin(), block.end(), [](const Span& s) { return s.label != 0; });
+        if (labelled) { // labels are numbered within the run
+            m_scratch.assign(block.begin(), block.end());
+            for (Span& span : m_scratch) {
+                if (span.label == 0) continue;
+                const auto label = labelNumber(timeline.labelOf(span));
+                if (!label) return tl::unexpected(label.error());
+                span.label = static_cast<std::uint32_t>(*label) & 0xffffffu;
+            }
+        }
+        const auto stored = labelled ? std::span<const Span>(m_scratch) : block;
+        if (auto done = addSpanBlock(*number, first, stored, m_cpu); !done) return done;
+        at = end;
+    }
+    return addPyramid(*number, spans);
+}
+
+Result<void> RunRows::addSpanBlock(std::int64_t track, SpanId first, std::span<const Span> spans, std::span<const Nanos> cpu)
+{
+    Nanos end = spans.front().end;
+    for (const Span& span : spans) end = std::max(end, span.end);
+    const auto data = encodeSpans(m_encoder, spans, cpu);
+    return write(m_database, "INSERT INTO span_block VALUES(?,?,?,?,?,?,?,?,?)", [&](Statement& s) {
+        s.bind(m_run).bind(m_known.segments).bind(track).bind(std::int64_t{first});
+        s.bind(std::int64_t{spans.front().step}).bind(static_cast<std::int64_t>(spans.size()));
+        s.bind(spans.front().start).bind(end).bind(data);
+    });
+}
+
+Result<void> RunRows::addPyramid(std::int64_t track, std::span<const Span> spans)
+{
+    for (const PyramidLevel& level : buildPyramid(spans)) {
+        const std::span<const Bucket> buckets(level.buckets);
+        for (std::size_t at = 0; at < buckets.size(); at += blockRows) {
+            const auto part = buckets.subspan(at, std::min(blockRows, buckets.size() - at));
+            const auto data = encodeBuckets(m_encoder, part);
+            auto done = write(m_database, "INSERT INTO pyramid VALUES(?,?,?,?,?,?,?)", [&](Statement& s) {
+                s.bind(m_run).bind(m_known.segments).bind(track).bind(std::int64_t{level.level});
+                s.bind(static_cast<std::int64_t>(at / blockRows)).bind(static_cast<std::int64_t>(part.size())).bind(data);
+            });
+            if (!done) return done;
+        }
+    }
+    return {};
+}
+
+Result<void> RunRows::addMemory(const Timeline& timeline)
+{
+    for (int rank = 0; rank < timeline.ranks() && timeline.hasMemory(); ++rank) {
+        const auto events = timeline.memoryOf(rank);
+        for (std::size_t at = 0; at < events.size(); at += blockRows) {
+            const auto part = events.subspan(at, std::min(blockRows, events.size() - at));
+            const auto data = encodeMemory(m_encoder, part);
+            auto done = write(m_database, "INSERT INTO memory_block VALUES(?,?,?,?,?,?)", [&](Statement& s) {
+                s.bind(m_run).bind(m_known.segments).bind(std::int64_t{rank}).bind(static_cast<std::int64_t>(at / blockRows));
+                s.bind(static_cast<std::int64_t>(part.size())).bind(data);
+            });
+            if (!done) return done;
+        }
+    }
+    return {};
+}
+
+Result<void> RunRows::addEdges(const Timeline& timeline)
+{
+    const auto edges = timeline.edges();
+    for (std::size_t at = 0; at < edges.size(); at += blockRows) {
+        const auto part = edges.subspan(at, std::min(blockRows, edges.size() - at));
+        const auto data = encodeEdges(m_encoder, part);
+        auto done = write(m_database, "INSERT INTO edge_block VALUES(?,?,?,?,?)", [&](Statement& s) {
+            s.bind(m_run).bind(m_known.segments).bind(static_cast<std::int64_t>(at / blockRows));
+            s.bind(static_cast<std::int64_t>(part.size())).bind(data);
+        });
+        if (!done) return done;
+    }
+    return {};
+}
+
+Result<void> RunRows::addCounters(const Timeline& timeline)
+{
+    for (const Counter& counter : timeline.counters()) {
+        const auto key = std::tuple(counter.rank, counter.name, counter.unit);
+        auto known = m_known.counters.find(key);
+        if (known == m_known.counters.end()) {
+            const auto number = static_cast<std::int64_t>(m_known.counters.size());
+            auto done = write(m_database, "INSERT INTO counter VALUES(?,?,?,?,?)", [&](Statement& s) {
+                s.bind(m_run).bind(number).bind(std::int64_t{counter.rank}).bind(counter.name).bind(counter.unit);
+            });
+            if (!done) return done;
+            known = m_known.counters.emplace(key, number).first;
+        }
+        const std::span<const CounterSample> samples(counter.samples);
+        for (std::size_t at = 0; at < samples.size(); at += blockRows) {
+            const auto part = samples.subspan(at, std::min(blockRows, samples.size() - at));
+            const auto data = encodeSamples(m_encoder, part);
+            auto done = write(m_database, "INSERT INTO counter_block VALUES(?,?,?,?,?,?)", [&](Statement& s) {
+                s.bind(m_run).bind(m_known.segments).bind(known->second).bind(static_cast<std::int64_t>(at / blockRows));
+                s.bind(static_cast<std::int64_t>(part.size())).bind(data);
+            });
+            if (!done) return done;
+        }
+    }
+    return {};
+}
+
+} // namespace stagewright

@@ -1,0 +1,92 @@
+// What RunFile and its RunWriters share: the connection, the lock, and the steps of reading and writing a run.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "traces/run.h"
+#include "traces/store/codec.h"
+#include "traces/store/database.h"
+#include "traces/store/recording_lock.h"
+#include "traces/store/run_file.h"
+
+namespace stagewright {
+
+struct RunStore {
+    RunStore(std::string filePath, OpenMode openMode, std::unique_ptr<Database> opened)
+        : path(std::move(filePath)), mode(openMode), database(std::move(opened)), lock(path)
+    {
+    }
+
+    std::string path;
+    OpenMode mode;
+    std::unique_ptr<Database> database;
+    RecordingLock lock;
+    int writers = 0; // live RunWriters
+
+    Result<void> mayWrite(); // acquires the lock; release it afterwards
+};
+
+// The row of `run` as info; a run in state Recording whose writer is gone shows as Interrupted.
+Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id);
+Result<std::vector<RunInfo>> readRunInfos(RunStore& store);
+Result<Run> readRun(RunStore& store, std::int64_t id, const Progress& progress);
+Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atLeastBuckets);
+Result<void> mergeRuns(RunStore& store, const std::string& otherPath);
+Result<void> removeRun(Database& database, std::int64_t id); // within a transaction
+
+// Writes the parts of one run. All calls within a transaction of the caller's.
+class RunRows {
+public:
+    RunRows(Database& database, std::int64_t run) : m_database(database), m_run(run) {}
+
+    static Result<std::int64_t> insertHeader(Database& database, const Run& run, RunState state);
+    std::int64_t run() const { return m_run; }
+    Result<void> declareMetrics(const std::vector<Metric>& metrics);
+    // One timeline as one segment.
+    Result<void> addSegment(const Timeline& timeline);
+    Result<void> addMetric(const std::string& name, const std::string& unit, std::int64_t step, double value);
+    Result<void> setCosts(const CostModel& costs);
+    Result<void> setState(RunState state);
+    // Remembers or forgets what the last transaction told the run (numbers of tracks, labels …).
+    void accept() { m_committed = m_known; }
+    void rollBack() { m_known = m_committed; }
+    std::int64_t steps() const { return m_known.steps; }
+
+private:
+    struct Known {
+        std::int64_t segments = 0;
+        std::int64_t spans = 0;
+        std::int64_t steps = 0; // highest step + 1
+        Nanos begin = 0;
+        Nanos end = 0;
+        bool hasUnits = false;
+        std::map<std::tuple<int, Lane, std::string>, std::int64_t> tracks;
+        std::map<std::string, std::int64_t, std::less<>> labels;
+        std::map<std::tuple<int, std::string, std::string>, std::int64_t> counters;
+        std::map<std::string, std::int64_t> metrics;
+    };
+
+    Result<std::int64_t> trackNumber(const Track& track);
+    Result<std::int64_t> labelNumber(std::string_view text);
+    Result<void> addSpans(const Timeline& timeline, const Track& track);
+    Result<void> addSpanBlock(std::int64_t track, SpanId first, std::span<const Span> spans, std::span<const Nanos> cpu);
+    Result<void> addPyramid(std::int64_t track, std::span<const Span> spans);
+    Result<void> addMemory(const Timeline& timeline);
+    Result<void> addEdges(const Timeline& timeline);
+    Result<void> addCounters(const Timeline& timeline);
+    Result<void> updateRun(const Timeline& timeline);
+
+    Database& m_database;
+    std::int64_t m_run;
+    BlockEncoder m_encoder;
+    std::vector<Span> m_scratch;
+    std::vector<Nanos> m_cpu;
+    Known m_known;
+    Known m_committed;
+};
+
+} // namespace stagewright

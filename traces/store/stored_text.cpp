@@ -1,0 +1,26 @@
+#include "traces/store/stored_text.h"
+
+namespace stagewright {
+
+RunState runStateOf(std::string_view text)
+{
+    for (const RunState state : {RunState::Recording, RunState::Complete})
+        if (text == toText(state)) return state;
+    return RunState::Interrupted;
+}
+
+Provenance provenanceOf(std::string_view text)
+{
+    for (const Provenance provenance : {Provenance::Simulated, Provenance::Measured, Provenance::Composed})
+        if (text == toText(provenance)) return provenance;
+    return Provenance::Imported;
+}
+
+std::optional<Lane> laneOf(std::string_view text)
+{
+    for (std::size_t lane = 0; lane < laneCount; ++lane)
+        if (text == toText(static_cast<Lane>(lane))) return static_cast<Lane>(lane);
+    return std::nullopt;
+}
+
+} // namespace stagewright

@@ -1,0 +1,15 @@
+// Names of enumerators as they stand in the run file, read back. Unknown words give the mildest meaning.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "traces/run.h"
+
+namespace stagewright {
+
+RunState runStateOf(std::string_view text);     // unknown: Interrupted
+Provenance provenanceOf(std::string_view text); // unknown: Imported
+std::optional<Lane> laneOf(std::string_view text);
+
+} // namespace stagewright
