@@ -122,8 +122,24 @@ Result<std::int64_t> RunRows::labelNumber(std::string_view text)
     return number;
 }
 
+// In the timeline's own order, so that a run read back numbers its labels alike.
+Result<void> RunRows::numberLabels(const Timeline& timeline)
+{
+    std::map<std::uint32_t, std::string_view> used;
+    std::uint32_t last = 0;
+    for (const Span& span : timeline.spans()) {
+        if (span.label == 0 || span.label == last) continue;
+        last = span.label;
+        used.emplace(last, timeline.labelOf(span));
+    }
+    for (const auto& [number, text] : used)
+        if (auto done = labelNumber(text); !done) return tl::unexpected(done.error());
+    return {};
+}
+
 Result<void> RunRows::addSegment(const Timeline& timeline)
 {
+    if (auto done = numberLabels(timeline); !done) return done;
     for (const Track& track : timeline.tracks())
         if (auto done = addSpans(timeline, track); !done) return done;
     if (auto done = addMemory(timeline); !done) return done;

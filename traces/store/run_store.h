@@ -72,6 +72,7 @@ private:
 
     Result<std::int64_t> trackNumber(const Track& track);
     Result<std::int64_t> labelNumber(std::string_view text);
+    Result<void> numberLabels(const Timeline& timeline);
     Result<void> addSpans(const Timeline& timeline, const Track& track);
     Result<void> addSpanBlock(std::int64_t track, SpanId first, std::span<const Span> spans, std::span<const Nanos> cpu);
     Result<void> addPyramid(std::int64_t track, std::span<const Span> spans);

@@ -386,6 +386,9 @@ Result<void> registerSqlTables(Database& database)
         const int code = sqlite3_create_module_v2(database.handle(), table.name, &callbacks(), module,
                                                   [](void* aux) { delete static_cast<Module*>(aux); });
         if (code != SQLITE_OK) return tl::unexpected(database.error(code));
+        // connected now: later, under the authorizer of a query, declaring the columns would be refused
+        auto connected = database.prepare(fmt::format("SELECT 1 FROM {} WHERE 0", table.name));
+        if (!connected) return tl::unexpected(connected.error());
     }
     return {};
 }

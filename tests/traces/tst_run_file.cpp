@@ -1,0 +1,535 @@
+// The run file: law 3 (read(write(x)) == x), recording, other processes, damage, merging, SQL, the first view.
+#include <QtTest/QtTest>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sample_runs.h"
+#include "traces/store/run_file.h"
+
+using namespace stagewright;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string words(const Error& error)
+{
+    return error.message + " | " + error.remedy;
+}
+
+#define VERIFY_RESULT(expression)                                                                                         \
+    do {                                                                                                                  \
+        const auto& verified = (expression);                                                                              \
+        QVERIFY2(verified.has_value(), verified.has_value() ? "" : words(verified.error()).c_str());                     \
+    } while (false)
+
+} // namespace
+
+class TestRunFile : public QObject {
+    Q_OBJECT
+
+private:
+    QTemporaryDir m_folder;
+    int m_files = 0;
+
+    std::string freshPath()
+    {
+        return m_folder.filePath(QString("file%1.stagewright").arg(++m_files)).toStdString();
+    }
+
+    std::unique_ptr<RunFile> fresh()
+    {
+        auto file = RunFile::open(freshPath(), OpenMode::Create);
+        return file ? std::move(*file) : nullptr;
+    }
+
+    static Run header(const std::string& name)
+    {
+        Run run;
+        run.info.name = name;
+        run.metrics = {{"loss", "nats", {}}};
+        return run;
+    }
+
+private slots:
+    void whatIsWrittenIsRead_data()
+    {
+        QTest::addColumn<std::uint32_t>("seed");
+        for (std::uint32_t seed = 0; seed < 16; ++seed) QTest::addRow("%u", seed) << seed;
+    }
+
+    void whatIsWrittenIsRead()
+    {
+        QFETCH(std::uint32_t, seed);
+        const Run run = samples::randomRun(seed);
+        const std::string path = freshPath();
+        std::int64_t id = 0;
+        {
+            auto file = RunFile::open(path, OpenMode::Create);
+            VERIFY_RESULT(file);
+            auto added = (*file)->add(run);
+            VERIFY_RESULT(added);
+            id = *added;
+        }
+        auto file = RunFile::open(path, OpenMode::Read);
+        VERIFY_RESULT(file);
+        auto read = (*file)->read(id);
+        VERIFY_RESULT(read);
+        QCOMPARE(QString::fromStdString(samples::difference(run, *read)), QString());
+        QCOMPARE(read->info.id, id);
+    }
+
+    void simulatedRunsAreReadBack()
+    {
+        auto file = fresh();
+        for (const char* name : {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1"}) {
+            const Run run = samples::simulatedRun(name, 4, 8, 0.25);
+            auto id = file->add(run);
+            VERIFY_RESULT(id);
+            auto read = file->read(*id);
+            VERIFY_RESULT(read);
+            QCOMPARE(QString::fromStdString(samples::difference(run, *read)), QString());
+            QCOMPARE(read->timeline->schedule(), read->schedule); // stored once
+        }
+        QCOMPARE(file->runs()->size(), std::size_t{4});
+    }
+
+    void aRecordingIsTheSumOfItsSteps()
+    {
+        const std::string path = freshPath();
+        auto file = RunFile::open(path, OpenMode::Create);
+        VERIFY_RESULT(file);
+        auto a = (*file)->begin(header("a"));
+        auto b = (*file)->begin(header("b")); // two runs in turn
+        VERIFY_RESULT(a);
+        VERIFY_RESULT(b);
+        TimelineBuilder builder(Provenance::Simulated, "", 2);
+        std::shared_ptr<const Timeline> first;
+        for (int step = 0; step < 3; ++step) {
+            const auto timeline = samples::randomTimeline(7, 2, 1, 500, step);
+            if (!first) {
+                first = timeline;
+                builder = TimelineBuilder(first->provenance(), first->clock(), 2);
+                builder.setUnits(first->timeUnit(), first->memoryUnit());
+            }
+            // steps follow each other in time
+            TimelineBuilder moved(first->provenance(), first->clock(), 2);
+            moved.setUnits(first->timeUnit(), first->memoryUnit());
+            for (const Track& track : timeline->tracks()) {
+                const int number = moved.addTrack(track.rank, track.lane, track.name);
+                for (Span span : timeline->spansOf(track)) {
+                    span.start += step * 4'000'000'000;
+                    span.end += step * 4'000'000'000;
+                    span.label = 0;
+                    moved.addSpan(number, span);
+                }
+            }
+            const auto shifted = moved.build().value();
+            builder.append(*shifted);
+            VERIFY_RESULT((*a)->append(*shifted, {{"loss", 5.0 - step}, {"late", 1.0 * step}}));
+            VERIFY_RESULT((*b)->append(*shifted, {{"loss", 4.0 - step}}));
+        }
+        QCOMPARE((*file)->runs()->front().state, RunState::Recording);
+        VERIFY_RESULT((*a)->finish());
+        QVERIFY(!(*a)->append(*first, {}).has_value());
+        b->reset(); // without finish
+        auto run = (*file)->read(1);
+        VERIFY_RESULT(run);
+        QCOMPARE(QString::fromStdString(samples::difference(*run->timeline, *builder.build().value())), QString());
+        QCOMPARE(run->info.state, RunState::Complete);
+        QCOMPARE(run->info.steps, 3);
+        QCOMPARE(run->metric("loss")->unit, std::string("nats"));
+        QCOMPARE(run->metric("loss")->values, (std::vector<double>{5, 4, 3}));
+        QCOMPARE(run->metric("late")->values, (std::vector<double>{0, 1, 2}));
+        QCOMPARE((*file)->runs()->back().state, RunState::Interrupted);
+        QCOMPARE((*file)->read(2)->info.steps, 3);
+        file->reset();
+        for (const char* suffix : {"-wal", "-shm", "-lock", "-journal"}) QVERIFY2(!fs::exists(path + suffix), suffix);
+        const std::string copy = freshPath();
+        fs::copy_file(path, copy);
+        QCOMPARE(RunFile::open(copy, OpenMode::Read).value()->read(1)->info.steps, 3);
+    }
+
+    void othersReadWhileItRecords()
+    {
+        const std::string path = freshPath();
+        const auto timeline = samples::simulated("1f1b", 2, 4);
+        int toChild[2];
+        int toParent[2];
+        QVERIFY(::pipe(toChild) == 0 && ::pipe(toParent) == 0);
+        const pid_t child = ::fork();
+        if (child == 0) { // records two steps, waits, and is killed
+            auto file = RunFile::open(path, OpenMode::Create);
+            auto writer = (*file)->begin(header("killed"));
+            char token = 'x';
+            for (int step = 0; step < 2; ++step)
+                if (!(*writer)->append(*timeline, {{"loss", 1.0}})) ::_exit(3);
+            if (::write(toParent[1], &token, 1) != 1) ::_exit(4);
+            if (::read(toChild[0], &token, 1) != 1) ::_exit(5);
+            ::pause();
+            ::_exit(0);
+        }
+        char token = 0;
+        QCOMPARE(::read(toParent[0], &token, 1), ssize_t{1});
+        {
+            auto reader = RunFile::open(path, OpenMode::Read);
+            VERIFY_RESULT(reader);
+            QCOMPARE((*reader)->runs()->front().state, RunState::Recording);
+            auto run = (*reader)->read(1);
+            VERIFY_RESULT(run);
+            QCOMPARE(run->timeline->spans().size(), 2 * timeline->spans().size());
+            QCOMPARE(run->metric("loss")->values.size(), std::size_t{2});
+            auto second = RunFile::open(path, OpenMode::Write);
+            VERIFY_RESULT(second);
+            const auto refused = (*second)->rename(1, "other");
+            QVERIFY(!refused.has_value());
+            QCOMPARE(refused.error().code, ErrorCode::Unavailable);
+            QVERIFY(!refused.error().remedy.empty());
+        }
+        ::kill(child, SIGKILL);
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        {
+            auto reader = RunFile::open(path, OpenMode::Read);
+            VERIFY_RESULT(reader);
+            QCOMPARE((*reader)->runs()->front().state, RunState::Interrupted);
+            QCOMPARE((*reader)->read(1)->timeline->spans().size(), 2 * timeline->spans().size());
+        }
+        {
+            auto writer = RunFile::open(path, OpenMode::Write);
+            VERIFY_RESULT(writer);
+            VERIFY_RESULT((*writer)->rename(1, "saved"));
+            QCOMPARE((*writer)->runs()->front().name, std::string("saved"));
+        }
+        QVERIFY(!fs::exists(path + "-wal"));
+        QVERIFY(!fs::exists(path + "-lock"));
+        for (const int end : {toChild[0], toChild[1], toParent[0], toParent[1]}) ::close(end);
+    }
+
+    void aFullDiskKeepsCompleteSteps()
+    {
+        auto file = fresh();
+        const auto step = samples::randomTimeline(3, 2, 1, 2000);
+        auto writer = file->begin(header("full"));
+        VERIFY_RESULT(writer);
+        VERIFY_RESULT((*writer)->append(*step, {{"loss", 2.0}}));
+        VERIFY_RESULT(file->limitSize(static_cast<std::int64_t>(fs::file_size(file->path()) + 200'000)));
+        int kept = 1;
+        Result<void> done;
+        for (int i = 0; i < 100 && done; ++i) {
+            done = (*writer)->append(*step, {{"loss", 1.0}});
+            if (done) ++kept;
+        }
+        QVERIFY(!done.has_value());
+        QCOMPARE(done.error().code, ErrorCode::Failed);
+        QVERIFY2(done.error().message.find("disk is full") != std::string::npos, done.error().message.c_str());
+        QVERIFY(!done.error().remedy.empty());
+        writer->reset();
+        auto run = file->read(1);
+        VERIFY_RESULT(run);
+        QCOMPARE(run->info.state, RunState::Interrupted);
+        QCOMPARE(run->timeline->spans().size(), static_cast<std::size_t>(kept) * step->spans().size());
+        QCOMPARE(run->metric("loss")->values.size(), static_cast<std::size_t>(kept));
+        QCOMPARE(run->info.damagedBlocks, 0);
+        // with room again the file takes more
+        VERIFY_RESULT(file->limitSize(0));
+        VERIFY_RESULT(file->add(samples::simulatedRun("gpipe", 2, 4)));
+    }
+
+    void aWriteThatFailsIsAnError()
+    {
+        const std::string path = freshPath();
+        const auto step = samples::randomTimeline(3, 2, 1, 2000);
+        const pid_t child = ::fork();
+        if (child == 0) { // the limit on file sizes is the process's own
+            ::signal(SIGXFSZ, SIG_IGN);
+            auto file = RunFile::open(path, OpenMode::Create);
+            if (!file) ::_exit(2);
+            const rlimit limit{400'000, 400'000};
+            ::setrlimit(RLIMIT_FSIZE, &limit);
+            auto writer = (*file)->begin(header("limited"));
+            if (!writer) ::_exit(3);
+            for (int i = 0; i < 100; ++i)
+                if (const auto done = (*writer)->append(*step, {}); !done)
+                    ::_exit(done.error().code == ErrorCode::Failed ? 0 : 4);
+            ::_exit(5);
+        }
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        QVERIFY(WIFEXITED(status));
+        QCOMPARE(WEXITSTATUS(status), 0);
+        auto run = RunFile::open(path, OpenMode::Read).value()->read(1);
+        VERIFY_RESULT(run);
+        QCOMPARE(run->info.state, RunState::Interrupted);
+        QCOMPARE(run->timeline->spans().size() % step->spans().size(), std::size_t{0});
+    }
+
+    void foreignAndNewerFilesAreRefused()
+    {
+        const auto code = [](const Result<std::unique_ptr<RunFile>>& file) {
+            return file ? ErrorCode::Cancelled : file.error().code;
+        };
+        QCOMPARE(code(RunFile::open(freshPath(), OpenMode::Read)), ErrorCode::Unreadable);
+        QCOMPARE(code(RunFile::open(freshPath(), OpenMode::Write)), ErrorCode::Unreadable);
+        const std::string text = freshPath();
+        std::ofstream(text) << "this is no database, but it is long enough to be taken for one if nobody looks at it";
+        for (const OpenMode mode : {OpenMode::Read, OpenMode::Write, OpenMode::Create})
+            QCOMPARE(code(RunFile::open(text, mode)), ErrorCode::Unreadable);
+        const std::string newer = freshPath();
+        RunFile::open(newer, OpenMode::Create).value()->add(samples::simulatedRun("1f1b", 2, 2)).value();
+        { // user_version stands at byte 60 of the file, big endian
+            std::fstream bytes(newer, std::ios::in | std::ios::out | std::ios::binary);
+            bytes.seekp(60);
+            bytes.write("\0\0\0\x63", 4);
+        }
+        const auto refused = RunFile::open(newer, OpenMode::Read);
+        QCOMPARE(code(refused), ErrorCode::Unreadable);
+        QVERIFY(refused.error().message.find("99") != std::string::npos);
+        QVERIFY(refused.error().remedy.find("newer") != std::string::npos);
+    }
+
+    void filesOfVersionOneOpen()
+    {
+        const std::string path = freshPath();
+        fs::copy_file(STAGEWRIGHT_SOURCE_DIR "/tests/data/runs/version1.stagewright", path);
+        auto file = RunFile::open(path, OpenMode::Write);
+        VERIFY_RESULT(file);
+        auto run = (*file)->read(1);
+        VERIFY_RESULT(run);
+        QCOMPARE(QString::fromStdString(samples::difference(samples::simulatedRun("zb-h1", 4, 8, 0.25), *run)), QString());
+    }
+
+    void runsAreFoundRenamedNotedAndRemoved()
+    {
+        auto file = fresh();
+        for (int i = 0; i < 3; ++i) VERIFY_RESULT(file->add(samples::simulatedRun("1f1b", 2, 2)));
+        QCOMPARE(file->find("2").value(), 2);
+        QCOMPARE(file->find("#3").value(), 3);
+        QCOMPARE(file->find("1f1b").value(), 3); // the newest
+        VERIFY_RESULT(file->rename(1, "mine"));
+        VERIFY_RESULT(file->annotate(1, "a note"));
+        QCOMPARE(file->find("mine").value(), 1);
+        QCOMPARE(file->runs()->front().note, std::string("a note"));
+        const auto unknown = file->find("nobody");
+        QVERIFY(!unknown.has_value());
+        QCOMPARE(unknown.error().code, ErrorCode::Usage);
+        QVERIFY(unknown.error().remedy.find("1 mine") != std::string::npos);
+        VERIFY_RESULT(file->remove(2));
+        QVERIFY(!file->remove(2).has_value());
+        QVERIFY(!file->read(2).has_value());
+        QCOMPARE(file->runs()->size(), std::size_t{2});
+        QCOMPARE(file->query("SELECT count(*) FROM span_block WHERE run=2")->rows[0][0], std::string("0"));
+        auto next = file->add(samples::simulatedRun("gpipe", 2, 2));
+        QCOMPARE(*next, 4); // ids are not used twice
+        const auto before = fs::file_size(file->path());
+        VERIFY_RESULT(file->remove(1));
+        VERIFY_RESULT(file->compact());
+        QVERIFY(fs::file_size(file->path()) <= before);
+        QCOMPARE(file->runs()->size(), std::size_t{2});
+    }
+
+    void readingDoesNotWrite()
+    {
+        const std::string path = freshPath();
+        RunFile::open(path, OpenMode::Create).value()->add(samples::simulatedRun("1f1b", 2, 2)).value();
+        auto file = RunFile::open(path, OpenMode::Read);
+        VERIFY_RESULT(file);
+        QCOMPARE((*file)->rename(1, "x").error().code, ErrorCode::Usage);
+        QVERIFY(!(*file)->add(samples::simulatedRun("1f1b", 2, 2)).has_value());
+    }
+
+    void filesAreMerged()
+    {
+        auto a = fresh();
+        auto b = fresh();
+        const Run first = samples::randomRun(1);
+        const Run second = samples::randomRun(2);
+        VERIFY_RESULT(a->add(first));
+        VERIFY_RESULT(b->add(second));
+        VERIFY_RESULT(b->add(samples::simulatedRun("gpipe", 2, 2)));
+        VERIFY_RESULT(a->merge(b->path()));
+        QCOMPARE(a->runs()->size(), std::size_t{3});
+        QCOMPARE(QString::fromStdString(samples::difference(first, *a->read(1))), QString());
+        QCOMPARE(QString::fromStdString(samples::difference(second, *a->read(2))), QString());
+        QVERIFY(!a->merge(a->path()).has_value());
+        QVERIFY(!a->merge(freshPath()).has_value());
+        QCOMPARE(a->runs()->size(), std::size_t{3});
+        VERIFY_RESULT(a->merge(b->path())); // and again: nothing is left attached
+    }
+
+    void damageIsCounted()
+    {
+        auto file = fresh();
+        const Run run = samples::simulatedRun("1f1b", 4, 16);
+        VERIFY_RESULT(file->add(run));
+        const std::string path = file->path();
+        const auto at = QByteArray::fromStdString(path);
+        file.reset();
+        // the first span block: find its bytes through SQL, then break one of them in the file
+        QByteArray bytes;
+        {
+            QFile raw(at);
+            QVERIFY(raw.open(QIODevice::ReadOnly));
+            bytes = raw.readAll();
+        }
+        int damaged = 0;
+        for (qsizetype place = bytes.size() - 200; place > 0 && damaged == 0; place -= 97) {
+            QByteArray broken = bytes;
+            broken[place] = static_cast<char>(broken[place] ^ 0x40);
+            QFile raw(at);
+            QVERIFY(raw.open(QIODevice::WriteOnly | QIODevice::Truncate));
+            raw.write(broken);
+            raw.close();
+            auto opened = RunFile::open(path, OpenMode::Read);
+            if (!opened) continue;
+            auto read = (*opened)->read(1);
+            if (read && read->info.damagedBlocks > 0) damaged = static_cast<int>(read->info.damagedBlocks);
+        }
+        QVERIFY(damaged > 0);
+    }
+
+    void sqlSeesEverything()
+    {
+        auto file = fresh();
+        const Run run = samples::simulatedRun("zb-h1", 4, 8, 0.25);
+        VERIFY_RESULT(file->add(run));
+        const Run other = samples::randomRun(5);
+        VERIFY_RESULT(file->add(other));
+        const auto number = [&](const std::string& sql) {
+            const auto table = file->query(sql);
+            return table ? QString::fromStdString(table->rows[0][0]).toLongLong() : -1;
+        };
+        QCOMPARE(number("SELECT count(*) FROM spans WHERE run=1"), qint64(run.timeline->spans().size()));
+        QCOMPARE(number("SELECT count(*) FROM spans WHERE run=2"), qint64(other.timeline->spans().size()));
+        QCOMPARE(number("SELECT count(*) FROM spans"), qint64(run.timeline->spans().size() + other.timeline->spans().size()));
+        QCOMPARE(number("SELECT count(*) FROM edges WHERE run=1"), qint64(run.timeline->edges().size()));
+        QCOMPARE(number("SELECT count(*) FROM memory WHERE run=1"), qint64(run.timeline->memory().size()));
+        QCOMPARE(number("SELECT sum(delta_bytes) FROM memory WHERE run=1 AND rank=0 AND category='activations'"), qint64(0));
+        Nanos busy = 0;
+        for (const Span& span : run.timeline->spansOf(*run.timeline->trackOf(2, Lane::Compute))) busy += span.duration();
+        QCOMPARE(number("SELECT sum(duration_ns) FROM spans WHERE run=1 AND rank=2 AND lane='compute'"), qint64(busy));
+        QCOMPARE(number("SELECT start_ns FROM spans WHERE run=1 AND name='3I2'"),
+                 qint64(run.timeline->spans()[run.timeline->trackOf(3, Lane::Compute)->begin +
+                        [&] {
+                            SpanId place = 0;
+                            for (const Span& s : run.timeline->spansOf(*run.timeline->trackOf(3, Lane::Compute))) {
+                                if (toText(s.op) == "3I2") break;
+                                ++place;
+                            }
+                            return place;
+                        }()].start));
+        QCOMPARE(number("SELECT count(*) FROM edges e JOIN spans a ON a.run=e.run AND a.span=e.from_span "
+                        "JOIN spans b ON b.run=e.run AND b.span=e.to_span WHERE e.run=1 AND a.end_ns <= b.start_ns"),
+                 qint64(run.timeline->edges().size()));
+        QCOMPARE(number("SELECT count(*) FROM runs"), qint64(2));
+        QCOMPARE(number("SELECT count(*) FROM steps WHERE run=1"), qint64(1));
+        QCOMPARE(number("SELECT count(*) FROM metrics WHERE run=2 AND name='loss'"), qint64(4));
+        const auto limited = file->query("SELECT * FROM spans", 10);
+        VERIFY_RESULT(limited);
+        QCOMPARE(limited->rows.size(), std::size_t{10});
+        QVERIFY(limited->truncated);
+        QCOMPARE(limited->columns.front(), std::string("run"));
+        QCOMPARE(limited->columns[10], std::string("name"));
+    }
+
+    void sqlOnlyReads_data()
+    {
+        QTest::addColumn<QString>("sql");
+        for (const char* sql : {"DELETE FROM run", "UPDATE run SET name='x'", "INSERT INTO run_text VALUES(1,'a',1,'b','c')",
+                                "CREATE TABLE t(x)", "DROP TABLE run", "ATTACH 'other.db' AS o", "PRAGMA user_version=7",
+                                "VACUUM", "BEGIN", "SELECT 1; DELETE FROM run", "", "SELECT nothing FROM nowhere",
+                                "SELECT load_extension('x')", "INSERT INTO spans(run) VALUES(1)", "VACUUM INTO 'copy.db'"})
+            QTest::addRow("%s", sql) << sql;
+    }
+
+    void sqlOnlyReads()
+    {
+        QFETCH(QString, sql);
+        auto file = fresh();
+        VERIFY_RESULT(file->add(samples::simulatedRun("1f1b", 2, 2)));
+        const auto table = file->query(sql.toStdString());
+        QVERIFY(!table.has_value());
+        QCOMPARE(table.error().code, ErrorCode::Usage);
+        QVERIFY(!table.error().remedy.empty());
+        QCOMPARE(file->runs()->size(), std::size_t{1});
+        VERIFY_RESULT(file->rename(1, "writing works again"));
+    }
+
+    void aQueryCanBeStopped()
+    {
+        auto file = fresh();
+        VERIFY_RESULT(file->add(samples::simulatedRun("1f1b", 2, 2)));
+        std::stop_source stop;
+        stop.request_stop();
+        Progress progress;
+        progress.stop = stop.get_token();
+        const auto table = file->query("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n) SELECT count(*) FROM n", 1, progress);
+        QVERIFY(!table.has_value());
+        QCOMPARE(table.error().code, ErrorCode::Cancelled);
+    }
+
+    void theFirstViewIsTheSpans_data()
+    {
+        QTest::addColumn<std::uint32_t>("seed");
+        QTest::addColumn<int>("buckets");
+        for (const int buckets : {1, 7, 100, 3000})
+            for (std::uint32_t seed = 0; seed < 4; ++seed) QTest::addRow("%u, %d", seed, buckets) << seed << buckets;
+    }
+
+    void theFirstViewIsTheSpans()
+    {
+        QFETCH(std::uint32_t, seed);
+        QFETCH(int, buckets);
+        auto file = fresh();
+        const auto timeline = samples::randomTimeline(seed, 2, 3, 5000);
+        Run run;
+        run.timeline = timeline;
+        VERIFY_RESULT(file->add(run));
+        const auto view = file->overview(1, buckets);
+        VERIFY_RESULT(view);
+        QCOMPARE(view->tracks.size(), timeline->tracks().size());
+        QVERIFY(view->begin <= timeline->begin());
+        QCOMPARE(view->end, timeline->end());
+        for (std::size_t t = 0; t < view->tracks.size(); ++t) {
+            QCOMPARE(view->tracks[t].name, timeline->tracks()[t].name);
+            const auto& busy = view->busyByTrack[t];
+            QVERIFY(busy.size() >= std::size_t(buckets));
+            std::vector<double> expected(busy.size(), 0.0);
+            for (const Span& span : timeline->spansOf(timeline->tracks()[t])) {
+                if (span.op.kind == OpKind::Filler) continue;
+                for (Nanos from = span.start; from < span.end;) {
+                    const Nanos bucket = (from - view->begin) / view->bucketWidth;
+                    const Nanos until = std::min(span.end, view->begin + (bucket + 1) * view->bucketWidth);
+                    expected[static_cast<std::size_t>(bucket)] += static_cast<double>(until - from);
+                    from = until;
+                }
+            }
+            for (std::size_t i = 0; i < busy.size(); ++i) {
+                const double share = std::min(1.0, expected[i] / static_cast<double>(view->bucketWidth));
+                QVERIFY2(std::abs(share - static_cast<double>(busy[i])) < 1e-5,
+                         qPrintable(QString("track %1 bucket %2: %3, not %4").arg(t).arg(i).arg(double(busy[i])).arg(share)));
+            }
+        }
+    }
+
+    void emptyThingsAreFine()
+    {
+        auto file = fresh();
+        VERIFY_RESULT(file->add(Run{}));
+        auto read = file->read(1);
+        VERIFY_RESULT(read);
+        QVERIFY(read->timeline != nullptr);
+        QVERIFY(read->timeline->empty());
+        QVERIFY(file->overview(1, 100)->busyByTrack.empty());
+        QVERIFY(!file->read(2).has_value());
+        QVERIFY(!file->overview(2, 100).has_value());
+    }
+};
+
+QTEST_APPLESS_MAIN(TestRunFile)
+#include "tst_run_file.moc"
