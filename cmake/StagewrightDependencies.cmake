@@ -11,8 +11,11 @@ if(NOT TL_EXPECTED_INCLUDE_DIR)
     message(FATAL_ERROR "tl/expected.hpp is missing: install libexpected-dev (./bootstrap.sh does it)")
 endif()
 
-# OpenBLAS, serial flavour first; one thread a rank either way.
-find_package(OpenBLAS CONFIG QUIET HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial/cmake/openblas)
+# OpenBLAS, the pthread flavour first, told to use one thread a rank. The serial flavour hands one scratch buffer to two
+# threads that call at the same moment and then answers wrongly; the engine lets its calls take turns where it finds it.
+find_package(OpenBLAS CONFIG QUIET HINTS
+    /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread/cmake/openblas
+    /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial/cmake/openblas)
 add_library(stagewright_blas INTERFACE)
 if(OpenBLAS_FOUND)
     target_link_libraries(stagewright_blas INTERFACE ${OpenBLAS_LIBRARIES})
@@ -21,7 +24,7 @@ else()
     set(BLA_VENDOR OpenBLAS)
     find_package(BLAS)
     if(NOT BLAS_FOUND)
-        message(FATAL_ERROR "OpenBLAS is missing: install libopenblas-serial-dev (./bootstrap.sh does it)")
+        message(FATAL_ERROR "OpenBLAS is missing: install libopenblas-pthread-dev (./bootstrap.sh does it)")
     endif()
     target_link_libraries(stagewright_blas INTERFACE BLAS::BLAS)
 endif()

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "engine/hashing.h"
@@ -21,7 +20,12 @@ Result<std::shared_ptr<const Corpus>> Corpus::fromFile(const std::string& path)
     std::ifstream file(path, std::ios::binary);
     if (!file)
         return fail(ErrorCode::Unreadable, path + ": " + std::strerror(errno), "give the path of a text file");
-    std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::vector<std::uint8_t> bytes;
+    std::vector<char> chunk(std::size_t{1} << 16);
+    do {
+        file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())); // a folder opens, but fails here
+        bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + file.gcount());
+    } while (file);
     if (file.bad()) return fail(ErrorCode::Unreadable, path + ": reading failed", "give the path of a text file");
     if (bytes.size() < fewestBytes)
         return fail(ErrorCode::Unreadable,

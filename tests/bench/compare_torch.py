@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-serial"
+OPENBLAS = "/usr/lib/x86_64-linux-gnu/openblas-pthread"
 
 
 def torch_step(torch, hidden, heads, layers, tokens, batch):
