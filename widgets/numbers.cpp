@@ -22,10 +22,9 @@ const Scale& timeScaleOf(double nanos)
     return timeScales.back();
 }
 
-int threeDigits(double value)
+int places(double value)
 {
-    const double size = std::abs(value);
-    return size >= 99.95 ? 1 : size >= 9.995 ? 1 : 2;
+    return std::abs(value) >= 9.995 ? 1 : 2;
 }
 
 } // namespace
@@ -56,10 +55,11 @@ QString durationText(Nanos duration, const Units& units, int decimals)
         const double value = static_cast<double>(duration) / static_cast<double>(units.time);
         return fixed(value, decimals < 0 ? 2 : decimals) + QStringLiteral(" u");
     }
+    if (duration == 0) return QStringLiteral("0 ms");
     const Scale& scale = timeScaleOf(static_cast<double>(duration));
     const double value = static_cast<double>(duration) / scale.factor;
-    const int places = decimals >= 0 ? decimals : scale.factor == 1 ? 0 : threeDigits(value);
-    return fixed(value, places) + QString::fromUtf8(scale.suffix);
+    const int digits = decimals >= 0 ? decimals : scale.factor == 1 ? 0 : places(value);
+    return fixed(value, digits) + QString::fromUtf8(scale.suffix);
 }
 
 QString signedDurationText(Nanos duration, const Units& units)
@@ -75,10 +75,10 @@ QString momentText(Nanos time, double nanosPerPixel, const Units& units)
     const char* suffix = units.time != 1 ? " u" : timeScaleOf(unit).suffix;
     // one decimal more than a pixel resolves, but no digits below a nanosecond
     const double perPixel = std::max(nanosPerPixel, 1e-9) / unit;
-    int places = static_cast<int>(std::ceil(-std::log10(perPixel) + 0.2));
+    int digits = static_cast<int>(std::ceil(-std::log10(perPixel) + 0.5));
     const int most = units.time != 1 ? 6 : static_cast<int>(std::lround(std::log10(unit)));
-    places = std::clamp(places, 0, most);
-    return fixed(static_cast<double>(time) / unit, places) + QString::fromUtf8(suffix);
+    digits = std::clamp(digits, 0, most);
+    return fixed(static_cast<double>(time) / unit, digits) + QString::fromUtf8(suffix);
 }
 
 QString bytesText(Bytes bytes, const Units& units)

@@ -19,8 +19,8 @@ QString withTrueMinus(QString text);          // "-" → U+2212
 QString fixed(double value, int decimals);    // "−1.50"
 QString signedFixed(double value, int decimals); // "+1.50", "−1.50", "0.00"
 
-// Duration with a unit that leaves one to three digits before the point: "32.2 ms", "1.20 s", "253 µs", "3.00 u".
-QString durationText(Nanos duration, const Units& units = {}, int decimals = -1); // −1: three digits in all
+// Duration with a unit that leaves one to three digits before the point: "32.2 ms", "1.20 s", "253.4 µs", "3.00 u".
+QString durationText(Nanos duration, const Units& units = {}, int decimals = -1); // −1: two places under 10, else one
 QString signedDurationText(Nanos duration, const Units& units = {});
 // A moment, with the resolution that one pixel has: "146.74 ms".
 QString momentText(Nanos time, double nanosPerPixel, const Units& units = {});

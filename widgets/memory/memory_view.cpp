@@ -144,9 +144,8 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
         const auto named = [this](std::size_t i) {
             return QStringLiteral("%1 (%2)").arg(QChar(static_cast<char16_t>(u'A' + i))).arg(m_panels[i]->name);
         };
-        words << QStringLiteral("solid = ") + named(last) << QStringLiteral("dashed grey = ") + named(last - 1);
+        words << unit + QStringLiteral(" per rank") << QStringLiteral("solid = ") + named(last) << QStringLiteral("dashed grey = ") + named(last - 1);
         if (m_budget) words << QStringLiteral("dashed red = budget ") + bytesText(*m_budget, scene.units);
-        words << unit;
     } else {
         words << unit + QStringLiteral(" per rank");
         if (m_budget) words << QStringLiteral("dashed line = budget ") + bytesText(*m_budget, scene.units);

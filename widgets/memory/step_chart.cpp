@@ -108,7 +108,7 @@ void paintRow(QPainter& p, const MemoryScene& scene, const Theme& theme, int ind
     const ByteUnit unit = byteUnit(scene.top, scene.units);
 
     p.setFont(fontOf(FontRole::Small));
-    for (const Bytes tick : memoryTicks(scene.top, plot.height(), 22, scene.units)) {
+    for (const Bytes tick : memoryTicks(scene.top, plot.height(), 14, scene.units)) {
         const double y = std::round(scene.y(index, tick));
         p.fillRect(QRectF(plot.left(), y, right - plot.left(), 1), tick == 0 ? theme.separator : theme.grid);
         p.setPen(theme.faint);

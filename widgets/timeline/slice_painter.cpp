@@ -301,13 +301,18 @@ private:
 
 } // namespace
 
+void paintSlices(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio)
+{
+    Painter(painter, scene, theme, detail, ratio).paint();
+}
+
 QString sliceLabel(const Op& op, double width)
 {
     const QString letter = QString::fromLatin1(letterOf(op.kind));
     if (op.microbatch < 0) return letter;
     QString digits = QString::number(op.microbatch);
     if (op.count > 1) digits += QChar(0x2013) + QString::number(op.microbatch + op.count - 1);
-    const bool saysKind = width >= 64 || op.kind == OpKind::Recompute;
+    const bool saysKind = width >= 90 || op.kind == OpKind::Recompute;
     return saysKind ? letter + digits : digits;
 }
 

@@ -52,11 +52,6 @@ const BubbleReport* CauseCache::of(const TimelinePanel& panel, int step)
     return at->second ? &*at->second : nullptr;
 }
 
-QString kindTitle(OpKind kind)
-{
-    return capitalised(ruleOf(kind).title);
-}
-
 CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes)
 {
     CardText card;
@@ -65,7 +60,7 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     const Span& s = timeline.spans()[span];
     const Track& track = timeline.trackOf(span);
     card.swatch = theme.of(s.op.kind).fill;
-    card.title = s.label != 0 ? sentence(timeline.nameOf(s)) : kindTitle(s.op.kind);
+    card.title = s.label != 0 ? sentence(timeline.nameOf(s)) : capitalised(ruleOf(s.op.kind).title);
     if (s.op.microbatch >= 0) {
         card.title += s.op.count > 1 ? QStringLiteral(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
                                      : QStringLiteral(" · microbatch %1").arg(s.op.microbatch);

@@ -19,7 +19,6 @@ private:
     std::map<std::pair<const Timeline*, int>, std::optional<BubbleReport>> m_reports;
 };
 
-QString kindTitle(OpKind kind); // "Forward", "Input gradient"
 CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes);
 // The idle time of a rank at an axis time; empty where the rank is busy or outside the panel.
 CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes);

@@ -61,53 +61,67 @@ void paintMicrobatch(QPainter& p, const TimelineScene& scene, const Theme& theme
     }
 }
 
-void paintArrow(QPainter& p, QPointF from, QPointF to, const QColor& colour, const QColor& halo)
+void paintArrow(QPainter& p, const QPainterPath& path, QPointF tip, QPointF direction, const QColor& colour, const QColor& halo)
 {
-    QPainterPath path(from);
-    constexpr double head = 8;
-    const QPointF tip = to, base = to - QPointF(head - 1, 0);
-    if (std::abs(from.y() - to.y()) < 1) { // on one row: over the top
-        const double lift = 30;
-        path.cubicTo(from - QPointF(0, lift), base - QPointF(10, lift), base);
-    } else {
-        const double reach = std::clamp(std::abs(to.x() - from.x()) * 0.6, 16.0, 90.0);
-        path.cubicTo(from + QPointF(reach, 0), base - QPointF(reach, 0), base);
-    }
-    QPainterPath arrow(tip);
-    arrow.lineTo(tip + QPointF(-head, -4.5));
-    arrow.lineTo(tip + QPointF(-head, 4.5));
-    arrow.closeSubpath();
+    constexpr double length = 8, half = 4.5;
+    const QPointF side(-direction.y() * half, direction.x() * half);
+    QPainterPath head(tip);
+    head.lineTo(tip - direction * length + side);
+    head.lineTo(tip - direction * length - side);
+    head.closeSubpath();
     p.setBrush(Qt::NoBrush);
     p.setPen(QPen(halo, 4.5, Qt::SolidLine, Qt::RoundCap));
     p.drawPath(path);
     p.setPen(QPen(halo, 3, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
     p.setBrush(halo);
-    p.drawPath(arrow);
+    p.drawPath(head);
     p.setBrush(Qt::NoBrush);
-    p.setPen(QPen(colour, 2, Qt::SolidLine, Qt::RoundCap));
+    p.setPen(QPen(colour, 2, Qt::SolidLine, Qt::FlatCap));
     p.drawPath(path);
     p.setPen(Qt::NoPen);
     p.setBrush(colour);
-    p.drawPath(arrow);
+    p.drawPath(head);
+}
+
+// From the end of one slice to the begin of another; within a row over its top, so that no label is crossed out.
+void paintDependency(QPainter& p, const QRectF& from, const QRectF& to, const QColor& colour, const QColor& halo)
+{
+    constexpr double head = 7;
+    if (std::abs(from.top() - to.top()) < 1) {
+        const QPointF start(from.right() - std::min(5.0, from.width() / 2), from.top() + 3);
+        const QPointF tip(to.left() + std::min(6.0, to.width() / 2), to.top() + 3);
+        const double crest = from.top() - 7, bend = std::clamp((tip.x() - start.x()) / 2, 2.0, 12.0);
+        QPainterPath path(start);
+        path.cubicTo({start.x(), crest}, {start.x(), crest}, {start.x() + bend, crest});
+        path.lineTo(tip.x() - bend, crest);
+        path.cubicTo({tip.x(), crest}, {tip.x(), crest}, tip - QPointF(0, head));
+        paintArrow(p, path, tip, {0, 1}, colour, halo);
+        return;
+    }
+    const QPointF start(from.right() - 2, from.center().y() + (from.top() > to.top() ? -0.15 : 0.15) * from.height());
+    const QPointF tip(to.left() + 1, to.center().y()), base = tip - QPointF(head, 0);
+    const double reach = std::clamp(std::abs(tip.x() - start.x()) * 0.6, 16.0, 90.0);
+    QPainterPath path(start);
+    path.cubicTo(start + QPointF(reach, 0), base - QPointF(reach, 0), base);
+    paintArrow(p, path, tip, {1, 0}, colour, halo);
 }
 
 void paintDependencies(QPainter& p, const TimelineScene& scene, const Theme& theme)
 {
+    constexpr std::size_t most = 64;
     const auto selected = scene.rectOf(scene.selected);
     if (!selected) return;
     const Timeline& timeline = *scene.panels[static_cast<std::size_t>(scene.selected.panel)]->timeline;
     const auto place = [&](SpanId id) { return scene.rectOf({scene.selected.panel, id}); };
-    const double in = selected->height() < 16 ? 0 : 6;
     std::size_t drawn = 0;
     for (const Edge& edge : timeline.edgesFrom(scene.selected.span)) {
         const auto to = place(edge.to);
-        if (!to || ++drawn > 64) continue;
-        paintArrow(p, {selected->right() - 2, selected->center().y() + in}, {to->left() + 1, to->center().y()}, theme.better, theme.canvas);
+        if (to && drawn++ < most) paintDependency(p, *selected, *to, theme.better, theme.canvas);
     }
+    drawn = 0;
     for (const Edge& edge : timeline.edgesInto(scene.selected.span)) {
         const auto from = place(edge.from);
-        if (!from || ++drawn > 128) continue;
-        paintArrow(p, {from->right() - 2, from->center().y() + in}, {selected->left() + 1, selected->center().y()}, theme.critical, theme.canvas);
+        if (from && drawn++ < most) paintDependency(p, *from, *selected, theme.critical, theme.canvas);
     }
 }
 

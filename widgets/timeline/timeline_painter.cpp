@@ -13,6 +13,8 @@ namespace stagewright {
 
 namespace {
 
+constexpr double rulerSpacing = 32; // px between labelled ticks, at least
+
 struct Frame {
     QPainter& p;
     const TimelineScene& scene;
@@ -29,15 +31,20 @@ void paintRuler(const Frame& f)
     p.fillRect(QRectF(0, 0, scene.size.width(), rulerHeight), f.theme.canvas);
     p.setFont(fontOf(FontRole::Strong));
     p.setPen(f.theme.text);
-    p.drawText(QRectF(16, 0, 110, rulerHeight), Qt::AlignVCenter | Qt::AlignLeft, scene.title);
+    p.drawText(QRectF(16, 0, gutterWidth - 20, rulerHeight), Qt::AlignVCenter | Qt::AlignLeft, scene.title);
+    const double titleEnd = 16 + QFontMetricsF(p.font()).horizontalAdvance(scene.title);
     p.setFont(fontOf(FontRole::Small));
     p.setPen(f.theme.secondary);
-    p.drawText(QRectF(60, 0, 76, rulerHeight), Qt::AlignVCenter | Qt::AlignRight, QStringLiteral("busy"));
+    const QFontMetricsF metrics(p.font());
+    const QString busy = QStringLiteral("busy");
+    if (titleEnd + 8 < 136 - metrics.horizontalAdvance(busy)) {
+        p.drawText(QRectF(60, 0, 76, rulerHeight), Qt::AlignVCenter | Qt::AlignRight, busy);
+    }
 
     const Nanos unit = scene.panels.empty() ? 1 : scene.panels.front()->units.time;
     const QString suffix = unit != 1 ? QStringLiteral(" u") : QString();
-    const std::vector<RulerTick> ticks = rulerTicks(scene.axis, 52, unit);
-    const Nanos step = rulerStep(scene.axis, 52, unit);
+    const std::vector<RulerTick> ticks = rulerTicks(scene.axis, rulerSpacing, unit);
+    const Nanos step = rulerStep(scene.axis, rulerSpacing, unit);
     double scale = static_cast<double>(unit);
     QString name = suffix;
     if (unit == 1) { // one unit for all labels: that of the visible end
@@ -48,7 +55,6 @@ void paintRuler(const Frame& f)
     const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(std::max<double>(1, static_cast<double>(step)) / scale) - 1e-9)));
     const QColor major = f.theme.faint, minor = f.theme.separator;
     bool first = true;
-    const QFontMetricsF metrics(fontOf(FontRole::Small));
     double labelEnd = 0;
     for (const RulerTick& tick : ticks) {
         const double x = std::round(scene.axis.toX(tick.time) * f.ratio) / f.ratio;
@@ -70,7 +76,7 @@ void paintRuler(const Frame& f)
 void paintGrid(const Frame& f)
 {
     const Nanos unit = f.scene.panels.empty() ? 1 : f.scene.panels.front()->units.time;
-    for (const RulerTick& tick : rulerTicks(f.scene.axis, 52, unit)) {
+    for (const RulerTick& tick : rulerTicks(f.scene.axis, rulerSpacing, unit)) {
         if (!tick.major) continue;
         const double x = std::round(f.scene.axis.toX(tick.time) * f.ratio) / f.ratio;
         f.p.fillRect(QRectF(x, f.plot.top(), 1, f.plot.height()), f.theme.grid);
@@ -86,7 +92,7 @@ void paintGutterRow(const Frame& f, const PanelRank& rank, double top)
     p.setFont(fontOf(height >= 16 ? FontRole::Rank : FontRole::Small));
     p.setPen(f.theme.text);
     p.drawText(QPointF(16, middle + (twoLines ? -2.5 : 4.5)), rank.title);
-    const QString busy = QString::number(static_cast<int>(std::lround(100 * rank.busyFraction))) + QLatin1Char('%');
+    const QString busy = percentText(rank.busyFraction, 0);
     p.setFont(fontOf(height >= 16 ? FontRole::Body : FontRole::Small));
     p.drawText(QRectF(88, middle - (twoLines ? 17 : 9), 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
     if (!twoLines) return;

@@ -222,11 +222,12 @@ QString TimelineView::statusText() const
     const Units units = m_scene.panels.front()->units;
     const double perPixel = m_scene.axis.nanosPerPixel();
     const Nanos begin = m_scene.axis.range.begin, end = m_scene.axis.range.end;
-    QString text = QStringLiteral("%L1 slices, %2 ranks   ·   view %3 – %4   ·   1 px = %5")
-                       .arg(slices)
-                       .arg(ranks)
-                       .arg(momentText(begin, perPixel * 10, units), momentText(end, perPixel * 10, units),
-                            durationText(static_cast<Nanos>(std::llround(perPixel)), units, units.time != 1 ? 4 : -1));
+    QString from = momentText(begin, perPixel, units);
+    const QString to = momentText(end, perPixel, units);
+    const auto unitOf = [](const QString& text) { return text.section(QLatin1Char(' '), -1); };
+    if (unitOf(from) == unitOf(to) || begin == 0) from = from.section(QLatin1Char(' '), 0, -2);
+    const QString pixel = durationText(static_cast<Nanos>(std::llround(perPixel)), units, units.time != 1 ? 4 : -1);
+    QString text = QStringLiteral("%L1 slices, %2 ranks   ·   view %3 – %4   ·   1 px = %5").arg(slices).arg(ranks).arg(from, to, pixel);
     const auto [first, last] = m_scene.visibleRows();
     if (last > first && m_scene.axis.width > 0) {
         const double density = static_cast<double>(m_scene.visibleSlices()) / (last - first) / m_scene.axis.width;
