@@ -1,0 +1,140 @@
+// Placing and simulating large schedules. items_per_second counts ops; the demand is 10 million a second on one core at
+// 64 ranks × 512 microbatches split into F, I and W (placing, without building a timeline).
+#include <benchmark/benchmark.h>
+
+#include "schedules/registry.h"
+#include "schedules/simulate.h"
+#include "schedules/timeline/timeline_of.h"
+#include "schedules/validate.h"
+
+using namespace stagewright;
+
+namespace {
+
+Schedule large(const char* name, int chunks = 0)
+{
+    return *makeSchedule(name, {64, 512, chunks});
+}
+
+CostModel costsFor(const Schedule& schedule)
+{
+    CostModel::UnitCosts units;
+    units.latency = 0.1;
+    return CostModel::uniform(schedule, units);
+}
+
+void countOps(benchmark::State& state, const Schedule& schedule)
+{
+    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(schedule.opCount()));
+    state.counters["ops"] = static_cast<double>(schedule.opCount());
+}
+
+void place(benchmark::State& state, const char* name)
+{
+    const Schedule schedule = large(name);
+    const CostModel costs = costsFor(schedule);
+    const std::vector<Nanos> durations = durationsOf(schedule, costs);
+    for (auto _ : state) {
+        auto result = stagewright::place(schedule, durations, costs.links);
+        benchmark::DoNotOptimize(result->makespan);
+    }
+    countOps(state, schedule);
+}
+
+void simulateAll(benchmark::State& state, const char* name)
+{
+    const Schedule schedule = large(name);
+    const CostModel costs = costsFor(schedule);
+    for (auto _ : state) {
+        auto result = simulate(schedule, costs);
+        benchmark::DoNotOptimize(result->peakActivation.data());
+    }
+    countOps(state, schedule);
+}
+
+void validateAll(benchmark::State& state, const char* name)
+{
+    const Schedule schedule = large(name);
+    for (auto _ : state) benchmark::DoNotOptimize(validate(schedule).valid());
+    countOps(state, schedule);
+}
+
+void buildTimeline(benchmark::State& state, const char* name)
+{
+    const Schedule schedule = large(name);
+    const CostModel costs = costsFor(schedule);
+    const auto result = simulate(schedule, costs);
+    for (auto _ : state) benchmark::DoNotOptimize(timelineOf(schedule, *result, costs)->get());
+    countOps(state, schedule);
+}
+
+void generate(benchmark::State& state, const char* name)
+{
+    for (auto _ : state) benchmark::DoNotOptimize(large(name).order.data());
+    countOps(state, large(name));
+}
+
+// Ten million spans, as a long run has them: 64 tracks, 100 steps, appended step by step or already in order.
+void builderInOrder(benchmark::State& state)
+{
+    const std::int64_t spans = state.range(0);
+    for (auto _ : state) {
+        TimelineBuilder builder(Provenance::Measured, "wall", 64);
+        builder.reserve(static_cast<std::size_t>(spans));
+        for (int r = 0; r < 64; ++r) {
+            const int track = builder.addTrack(r, Lane::Compute);
+            for (std::int64_t i = 0; i < spans / 64; ++i) {
+                Span span;
+                span.start = i * 10;
+                span.end = i * 10 + 9;
+                span.op = makeOp(OpKind::Forward, r, static_cast<int>(i % 512));
+                span.step = static_cast<std::int32_t>(i / 1536);
+                builder.addSpan(track, span);
+            }
+        }
+        benchmark::DoNotOptimize(builder.build()->get());
+    }
+    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * spans);
+}
+
+void builderByStep(benchmark::State& state)
+{
+    const Schedule schedule = large("zb-h1");
+    const SimResult result = *simulate(schedule, CostModel::uniform(schedule));
+    std::vector<std::shared_ptr<const Timeline>> steps;
+    for (int step = 0; step < static_cast<int>(state.range(0)); ++step) {
+        TimelineBuilder builder(Provenance::Measured, "wall", 64);
+        for (int r = 0; r < 64; ++r) {
+            const int track = builder.addTrack(r, Lane::Compute);
+            for (std::size_t i = 0; i < schedule.order[static_cast<std::size_t>(r)].size(); ++i) {
+                Span span;
+                span.start = result.start[result.indexOf(r, i)] + step * result.makespan;
+                span.end = result.end[result.indexOf(r, i)] + step * result.makespan;
+                span.op = schedule.order[static_cast<std::size_t>(r)][i];
+                span.step = step;
+                builder.addSpan(track, span);
+            }
+        }
+        steps.push_back(*builder.build());
+    }
+    for (auto _ : state) {
+        TimelineBuilder builder(Provenance::Measured, "wall", 64);
+        for (const auto& step : steps) builder.append(*step);
+        benchmark::DoNotOptimize(builder.build()->get());
+    }
+    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(0) * static_cast<std::int64_t>(schedule.opCount()));
+}
+
+} // namespace
+
+BENCHMARK_CAPTURE(place, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(place, one_f_one_b, "1f1b")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(place, interleaved, "interleaved-1f1b")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulateAll, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(validateAll, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(buildTimeline, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(generate, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);
+BENCHMARK(builderInOrder)->Arg(1'000'000)->Arg(10'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(builderByStep)->Arg(20)->Unit(benchmark::kMillisecond);
+
+BENCHMARK_MAIN();

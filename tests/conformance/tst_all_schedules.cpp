@@ -1,0 +1,160 @@
+// Every schedule of the registry, over many shapes: valid, as fast and as large as its closed forms say, the laws, its page.
+#include <QtTest>
+
+#include <cmath>
+#include <set>
+
+#include "schedules/csv.h"
+#include "schedules/draw_text.h"
+#include "schedules/registry.h"
+#include "schedules/simulate.h"
+#include "schedules/timeline/timeline_of.h"
+#include "schedules/validate.h"
+
+using namespace stagewright;
+
+namespace {
+
+// All shapes of up to 8 ranks that the schedule accepts.
+template <typename Visit>
+int eachShape(const ScheduleInfo& info, Visit&& visit)
+{
+    int accepted = 0;
+    for (int p : {1, 2, 3, 4, 5, 8})
+        for (int m : {1, 2, 3, 4, 6, 8, 9, 12, 16, 24})
+            for (int v : {1, 2, 3, 4}) {
+                if (info.fixedChunks > 0 && v != info.fixedChunks) continue;
+                const Shape shape{p, m, v};
+                const auto made = makeSchedule(info.name, shape);
+                if (!made) continue;
+                ++accepted;
+                visit(shape, *made);
+            }
+    return accepted;
+}
+
+QByteArray label(const ScheduleInfo& info, const Shape& shape)
+{
+    return QString("%1 p=%2 m=%3 v=%4").arg(QString::fromStdString(std::string(info.name))).arg(shape.ranks).arg(shape.microbatches).arg(shape.chunks).toUtf8();
+}
+
+} // namespace
+
+class TestAllSchedules : public QObject {
+    Q_OBJECT
+private slots:
+    void everyOne_data()
+    {
+        QTest::addColumn<int>("index");
+        int index = 0;
+        for (const ScheduleInfo& info : allSchedules()) QTest::newRow(std::string(info.name).c_str()) << index++;
+        QVERIFY(index >= 4);
+    }
+    void everyOne()
+    {
+        QFETCH(int, index);
+        const ScheduleInfo& info = allSchedules()[static_cast<std::size_t>(index)];
+        int closedForms = 0;
+        const int shapes = eachShape(info, [&](const Shape& shape, const Schedule& s) {
+            const QByteArray name = label(info, shape);
+            QCOMPARE(s.ranks, shape.ranks);
+            QCOMPARE(s.microbatches, shape.microbatches);
+            const Validation validation = validate(s);
+            QVERIFY2(validation.valid(), validation.valid() ? "" : (name + ": " + validation.faults[0].message.c_str()).constData());
+            QVERIFY2(!recognise(s).empty(), name.constData());
+
+            // Closed forms at three cost ratios; units divide evenly, so equality is exact but for the last bit.
+            for (auto [f, i, w] : {std::tuple{1.0, 1.0, 1.0}, {2.0, 3.0, 1.0}, {3.0, 2.0, 2.0}}) {
+                CostModel::UnitCosts units;
+                units.forward = f;
+                units.inputGrad = i;
+                units.weightGrad = w;
+                const auto result = simulate(s, CostModel::uniform(s, units));
+                QVERIFY2(result.has_value(), name.constData());
+                const ClosedForm form = info.closedForm(shape, f, i, w);
+                if (form.makespan >= 0) {
+                    ++closedForms;
+                    const double makespan = static_cast<double>(result->makespan) / rankShare;
+                    QVERIFY2(std::abs(makespan - form.makespan) < 1e-9, name.constData());
+                }
+                if (form.peakActivation.empty()) continue;
+                QCOMPARE(form.peakActivation.size(), static_cast<std::size_t>(s.ranks));
+                for (std::size_t r = 0; r < form.peakActivation.size(); ++r)
+                    QVERIFY2(std::abs(static_cast<double>(result->peakActivation[r]) / activationShare - form.peakActivation[r]) < 1e-9,
+                             name.constData());
+            }
+            // Law 1, with link latency so that times are not trivial.
+            CostModel::UnitCosts units;
+            units.latency = 0.3;
+            const auto timeline = simulatedTimeline(s, CostModel::uniform(s, units));
+            QVERIFY2(timeline.has_value(), name.constData());
+            QVERIFY2(*scheduleOf(**timeline, 0) == s, name.constData());
+            // Law 3 for CSV, both dialects.
+            for (CsvDialect dialect : {CsvDialect::New, CsvDialect::Old}) {
+                CsvOptions options;
+                options.dialect = dialect;
+                options.pytorch = !s.placement.hasCopies();
+                const auto back = readScheduleCsv(*writeScheduleCsv(s, options), options);
+                QVERIFY2(back && *back == s, name.constData());
+            }
+            const std::string drawing = drawTimeline(**timeline, 0, 120, false);
+            QCOMPARE(std::count(drawing.begin(), drawing.end(), '\n'), static_cast<std::ptrdiff_t>(s.ranks) + 2);
+        });
+        QVERIFY(shapes >= 20);
+        QVERIFY(closedForms >= 20);
+    }
+    void pages()
+    {
+        std::set<std::string> names;
+        for (const ScheduleInfo& info : allSchedules()) {
+            for (std::string_view text : {info.title, info.summary, info.paper, info.constraints, info.formulas, info.drawing})
+                QVERIFY(!text.empty());
+            for (const char* rank : {"rank 0", "rank 1", "rank 2", "rank 3"}) QVERIFY(info.drawing.find(rank) != std::string_view::npos);
+            QVERIFY(names.insert(std::string(info.name)).second);
+            QVERIFY(info.fixedChunks == 0 || info.fixedChunks == info.defaultChunks);
+            QCOMPARE((*findSchedule(info.name))->name, info.name);
+        }
+    }
+    void names()
+    {
+        QCOMPARE((*findSchedule("ZB-H1"))->name, std::string_view("zb-h1"));
+        QCOMPARE((*findSchedule("zb1p"))->name, std::string_view("zb-h1"));
+        QCOMPARE((*findSchedule("ScheduleInterleaved1F1B"))->name, std::string_view("interleaved-1f1b"));
+        QCOMPARE((*findSchedule("one_f_one_b"))->name, std::string_view("1f1b"));
+        const auto near = findSchedule("zb-h11");
+        QVERIFY(!near);
+        QCOMPARE(near.error().code, ErrorCode::Usage);
+        QCOMPARE(QString::fromStdString(near.error().message), QString("unknown schedule 'zb-h11'; there are gpipe, 1f1b, interleaved-1f1b, zb-h1"));
+        QCOMPARE(QString::fromStdString(near.error().remedy), QString("did you mean zb-h1?"));
+        QVERIFY(findSchedule("something-else-altogether").error().remedy.empty());
+        QVERIFY(!findSchedule(""));
+    }
+    void shapesRefused()
+    {
+        const auto odd = makeSchedule("interleaved-1f1b", {4, 9, 2});
+        QVERIFY(!odd);
+        QCOMPARE(QString::fromStdString(odd.error().message), QString("interleaved-1f1b: 9 microbatches do not divide into 2 groups on 4 ranks"));
+        QCOMPARE(QString::fromStdString(odd.error().remedy), QString("the nearest that work are 8 and 10 microbatches"));
+        const auto single = makeSchedule("interleaved-1f1b", {4, 8, 1});
+        QVERIFY(!single);
+        QVERIFY(single.error().remedy.find("1f1b") != std::string::npos);
+        QCOMPARE(makeSchedule("interleaved-1f1b", {4, 8, 0})->stages, 8); // its own default
+        QCOMPARE(makeSchedule("1f1b", {4, 8, 7})->stages, 4);             // chunks are fixed
+        QVERIFY(!makeSchedule("1f1b", {0, 8, 0}));
+        QVERIFY(!makeSchedule("1f1b", {4, 0, 0}));
+        QVERIFY(!makeSchedule("1f1b", {4, 8, -1}));
+        QVERIFY(!makeSchedule("1f1b", {70'000, 1, 0}));
+        QVERIFY(!makeSchedule("gpipe", {60'000, 2'000'000'000, 0}));
+    }
+    void parameters()
+    {
+        const auto given = makeSchedule("gpipe:order=descending", {4, 8, 0});
+        QVERIFY(!given);
+        QCOMPARE(given.error().code, ErrorCode::Usage);
+        QCOMPARE(QString::fromStdString(given.error().message), QString("schedule gpipe: has no parameters, but 'order=descending' is given"));
+        QCOMPARE(QString::fromStdString(makeSchedule("gpipe:x", {}).error().message), QString("schedule gpipe: 'x' is not of the form key=value"));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestAllSchedules)
+#include "tst_all_schedules.moc"

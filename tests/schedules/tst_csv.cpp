@@ -1,0 +1,252 @@
+// Schedule CSV: both dialects, strictness, round trips, files of PyTorch and TorchTitan.
+#include <QtTest>
+
+#include "random_schedules.h"
+#include "schedules/csv.h"
+#include "schedules/registry.h"
+#include "schedules/simulate.h"
+
+using namespace stagewright;
+
+namespace {
+
+QString shared(const QString& file)
+{
+    return qEnvironmentVariable("STAGEWRIGHT_SHARED") + "/fixtures/torch_csv/" + file;
+}
+
+std::string contents(const QString& path)
+{
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll().toStdString() : std::string();
+}
+
+// The cells of a file without blanks, row by row: what "equal cell by cell" compares.
+QStringList cells(const std::string& text)
+{
+    QStringList rows;
+    for (const QString& line : QString::fromStdString(text).split('\n', Qt::SkipEmptyParts)) {
+        QStringList kept;
+        for (const QString& cell : line.split(','))
+            if (!cell.trimmed().isEmpty()) kept << cell.trimmed();
+        rows << kept.join(',');
+    }
+    return rows;
+}
+
+} // namespace
+
+class TestCsv : public QObject {
+    Q_OBJECT
+private slots:
+    void newDialect()
+    {
+        const Schedule s = *readScheduleCsv("0F0, 0I0 ,0W0\r\n,1F0,,1B0\r\n", {}, "mine");
+        QCOMPARE(QString::fromStdString(toText(s)), QString("0F0 0I0 0W0\n1F0 1B0\n"));
+        QCOMPARE(s.name, std::string("mine"));
+        QCOMPARE(s.ranks, 2);
+        QCOMPARE(s.stages, 2);
+        QCOMPARE(s.microbatches, 1);
+        QCOMPARE(s.placement, Placement::loop(2, 2));
+    }
+    void oldDialect()
+    {
+        const Schedule s = *readScheduleCsv("0F0,0B0,0W0\n1F0,1BW0\n");
+        QCOMPARE(QString::fromStdString(toText(s)), QString("0F0 0I0 0W0\n1F0 1B0\n"));
+        // W without any I is the old dialect, also without BW.
+        QCOMPARE(QString::fromStdString(toText(*readScheduleCsv("0F0,0B0,0W0\n"))), QString("0F0 0I0 0W0\n"));
+        CsvOptions old;
+        old.dialect = CsvDialect::Old;
+        QCOMPARE(QString::fromStdString(toText(*readScheduleCsv("0F0,0B0\n", old))), QString("0F0 0I0\n"));
+        QCOMPARE(QString::fromStdString(*writeScheduleCsv(s, old)), QString("0F0,0B0,0W0\n1F0,1BW0\n"));
+        QCOMPARE(QString::fromStdString(*writeScheduleCsv(s)), QString("0F0,0I0,0W0\n1F0,1B0\n"));
+    }
+    void placementFollowsTheRows()
+    {
+        const Schedule s = *readScheduleCsv("0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n");
+        QCOMPARE(s.placement, Placement::vShape(2));
+        const Schedule both = *readScheduleCsv("0F0,1F1,1B1,0B0\n0F1,1F0,1B0,0B1\n");
+        QCOMPARE(both.placement, Placement::bidirectional(2, 2));
+        QVERIFY(validate(both).valid());
+        CsvOptions torch;
+        torch.pytorch = true;
+        const auto refused = readScheduleCsv("0F0,1F1,1B1,0B0\n0F1,1F0,1B0,0B1\n", torch);
+        QVERIFY(!refused);
+        QCOMPARE(QString::fromStdString(refused.error().message), QString("stage 0 stands in lines 1 and 2; PyTorch holds a stage on one rank"));
+        QVERIFY(!writeScheduleCsv(both, torch));
+    }
+    void errors_data()
+    {
+        QTest::addColumn<QString>("text");
+        QTest::addColumn<QString>("message");
+        auto add = [](const char* text, const char* message) { QTest::newRow(text) << text << message; };
+        add("", "no ops: the file is empty");
+        add(" \r\n\n", "no ops: the file is empty");
+        add(",,\n,", "no ops: every cell is blank");
+        add("0F0,0B0x\n", "line 1, cell 2 (0B0x): op '0B0x': nothing more expected at character 4 ('x')");
+        add("0F0\n,1F0,1Q0\n", "line 2, cell 3 (1Q0): op '1Q0': unknown kind 'Q' at character 2");
+        add("0F0,0SEND_F0\n", "line 1, cell 2 (0SEND_F0): SEND_F is communication or bookkeeping; this form holds compute ops only");
+        add("0UNSHARD,0F0\n", "line 1, cell 1 (0UNSHARD): UNSHARD is communication or bookkeeping; this form holds compute ops only");
+        add("0F0,0OPT\n", "line 1, cell 2 (0OPT): OPT is communication or bookkeeping; this form holds compute ops only");
+        add("0F0,0BW0,0I1\n", "line 1, cell 3 (0I1): I is of the new dialect, but line 1, cell 2 (0BW0) is of the old one");
+        add("(0F0;0B0)\n", "line 1, cell 1 ((0F0;0B0)): '' after the pair, OVERLAP_F_B expected");
+        add("(0F0;0B0)OVERLAP\n", "line 1, cell 1 ((0F0;0B0)OVERLAP): 'OVERLAP' after the pair, OVERLAP_F_B expected");
+        add("(0F0;0B0\n", "line 1, cell 1 ((0F0;0B0): ')' is missing");
+        add("(0F0)OVERLAP_F_B\n", "line 1, cell 1 ((0F0)OVERLAP_F_B): a pair has exactly two ops, separated by ';'");
+        add("(0F0;0F1;0F2)OVERLAP_F_B\n", "line 1, cell 1 ((0F0;0F1;0F2)OVERLAP_F_B): a pair has exactly two ops, separated by ';'");
+        add("(0F0;)OVERLAP_F_B\n", "line 1, cell 1 ((0F0;)OVERLAP_F_B): op '': stage expected at the end");
+        add("0F0;0B0\n", "line 1, cell 1 (0F0;0B0): op '0F0;0B0': nothing more expected at character 4 (';')");
+        add("\"0F0\",0B0\n", "line 1, cell 1 (\"0F0\"): op '\"0F0\"': stage expected at character 1 ('\"')");
+    }
+    void errors()
+    {
+        QFETCH(QString, text);
+        QFETCH(QString, message);
+        const auto schedule = readScheduleCsv(text.toStdString());
+        QVERIFY(!schedule);
+        QCOMPARE(schedule.error().code, ErrorCode::Unreadable);
+        QCOMPARE(QString::fromStdString(schedule.error().message), message);
+    }
+    void forcedDialects()
+    {
+        CsvOptions options;
+        options.dialect = CsvDialect::New;
+        QCOMPARE(QString::fromStdString(readScheduleCsv("0F0,0BW0\n", options).error().message),
+                 QString("line 1, cell 2 (0BW0): BW is the old dialect's full backward; here it is written B"));
+        options.dialect = CsvDialect::Old;
+        QCOMPARE(QString::fromStdString(readScheduleCsv("0F0,0I0\n", options).error().message),
+                 QString("line 1, cell 2 (0I0): I is of the new dialect; the old one writes B for the input gradient"));
+    }
+    void pytorchRestriction_data()
+    {
+        QTest::addColumn<QString>("cell");
+        for (const char* cell : {"0FILLER5", "0W0-1", "0F0.0", "0B0h1", "0R0"}) QTest::newRow(cell) << cell;
+    }
+    void pytorchRestriction()
+    {
+        QFETCH(QString, cell);
+        const std::string text = "0F0," + cell.toStdString() + "\n";
+        CsvOptions torch;
+        torch.pytorch = true;
+        const auto free = readScheduleCsv(text);
+        QVERIFY(free);
+        const auto refused = readScheduleCsv(text, torch);
+        QVERIFY(!refused);
+        QVERIFY(refused.error().message.find("is unknown to PyTorch") != std::string::npos);
+        const auto written = writeScheduleCsv(*free, torch);
+        QVERIFY(!written);
+        QCOMPARE(written.error().message, refused.error().message);
+    }
+    void writeRefusesCommunication()
+    {
+        Schedule s = *makeSchedule("gpipe", {1, 1, 0});
+        s.order[0].insert(s.order[0].begin() + 1, *parseOp("0SEND_F0"));
+        const auto written = writeScheduleCsv(s);
+        QVERIFY(!written);
+        QVERIFY(written.error().message.find("line 1, cell 2 (0SEND_F0)") == 0);
+    }
+    // Law 3 for schedules.
+    void roundTrips()
+    {
+        for (unsigned seed = 0; seed < 300; ++seed) {
+            const Schedule s = test::randomSchedule(seed);
+            for (CsvDialect dialect : {CsvDialect::New, CsvDialect::Old}) {
+                CsvOptions options;
+                options.dialect = dialect;
+                const auto text = writeScheduleCsv(s, options);
+                QVERIFY2(text.has_value(), text ? "" : text.error().message.c_str());
+                const auto back = readScheduleCsv(*text, options);
+                QVERIFY2(back.has_value(), back ? "" : back.error().message.c_str());
+                QCOMPARE(*back, s);
+                QCOMPARE(*writeScheduleCsv(*back, options), *text);
+            }
+        }
+    }
+    void emptyRowsSurvive()
+    {
+        const Schedule s = *readScheduleCsv("0F0,0B0\n,\n");
+        QCOMPARE(s.ranks, 2);
+        QCOMPARE(*readScheduleCsv(*writeScheduleCsv(s)), s);
+    }
+
+    void torchFiles_data()
+    {
+        QTest::addColumn<QString>("file");
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<int>("ranks");
+        QTest::addColumn<int>("microbatches");
+        QTest::addColumn<int>("chunks");
+        for (auto [kind, name, chunks] : {std::tuple{"GPipe", "gpipe", 1}, {"1F1B", "1f1b", 1}, {"Interleaved1F1B", "interleaved-1f1b", 2}, {"InterleavedZeroBubble", "zb-h1", 1}})
+            for (auto [p, m] : {std::pair{2, 2}, {2, 4}, {2, 8}, {4, 4}, {4, 8}, {4, 16}}) {
+                const QString file = QString("%1_p%2_m%3_v%4.csv").arg(kind).arg(p).arg(m).arg(chunks);
+                QTest::newRow(qPrintable(file)) << file << name << p << m << chunks;
+            }
+    }
+    void torchFiles()
+    {
+        QFETCH(QString, file);
+        QFETCH(QString, name);
+        QFETCH(int, ranks);
+        QFETCH(int, microbatches);
+        QFETCH(int, chunks);
+        const std::string text = contents(shared(file));
+        if (text.empty()) QSKIP("PyTorch's CSV files are not there (set STAGEWRIGHT_SHARED)");
+        CsvOptions torch;
+        torch.pytorch = true;
+        const auto read = readScheduleCsv(text, torch);
+        QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
+        QVERIFY(validate(*read).valid());
+        QCOMPARE(cells(*writeScheduleCsv(*read, torch)), cells(text));
+        QCOMPARE(*read, *makeSchedule(name.toStdString(), {ranks, microbatches, chunks}));
+        // Other schedules may have the same order for small shapes; the name is the first that does.
+        QVERIFY(!recognise(*read).empty());
+    }
+    void communicationFilesAreRefused()
+    {
+        const std::string text = contents(shared("1F1B_p4_m8_v1_comms.csv"));
+        if (text.empty()) QSKIP("PyTorch's CSV files are not there (set STAGEWRIGHT_SHARED)");
+        const auto read = readScheduleCsv(text);
+        QVERIFY(!read);
+        QCOMPARE(QString::fromStdString(read.error().message),
+                 QString("line 1, cell 2 (0SEND_F0): SEND_F is communication or bookkeeping; this form holds compute ops only"));
+        QVERIFY(!read.error().remedy.empty());
+        QVERIFY(!readScheduleCsv(contents(shared("upstream/pytorch_zb1p_2rank_2stagep_comms.csv"))));
+    }
+    // Files of the projects themselves; times by the reference simulator at F = I = W = 1.
+    void upstreamFiles_data()
+    {
+        QTest::addColumn<QString>("file");
+        QTest::addColumn<int>("ranks");
+        QTest::addColumn<int>("stages");
+        QTest::addColumn<int>("microbatches");
+        QTest::addColumn<double>("makespan"); // < 0: not given
+        QTest::newRow("zb1p, v=2") << "pytorch_zb1p_2rank_2stagep_compute.csv" << 2 << 4 << 8 << 24.5;
+        QTest::newRow("torchtitan") << "torchtitan_custom_schedule.csv" << 2 << 4 << 8 << 25.0;
+        QTest::newRow("dualpipev") << "pytorch_dualpipev_4rank_10mb.csv" << 4 << 8 << 10 << 33.0; // 3m + p − 1
+    }
+    void upstreamFiles()
+    {
+        QFETCH(QString, file);
+        QFETCH(int, ranks);
+        QFETCH(int, stages);
+        QFETCH(int, microbatches);
+        QFETCH(double, makespan);
+        const std::string text = contents(shared("upstream/" + file));
+        if (text.empty()) QSKIP("PyTorch's CSV files are not there (set STAGEWRIGHT_SHARED)");
+        const auto read = readScheduleCsv(text);
+        QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
+        QCOMPARE(read->ranks, ranks);
+        QCOMPARE(read->stages, stages);
+        QCOMPARE(read->microbatches, microbatches);
+        const Validation validation = validate(*read);
+        QVERIFY2(validation.valid(), validation.valid() ? "" : validation.faults[0].message.c_str());
+        QCOMPARE(cells(*writeScheduleCsv(*read)), cells(text));
+        const auto result = simulate(*read, CostModel::uniform(*read));
+        QVERIFY(result.has_value());
+        QCOMPARE(static_cast<double>(result->makespan) / rankShare, makespan);
+        if (file.contains("dualpipev")) QCOMPARE(read->paired[0].size(), std::size_t{9});
+    }
+};
+
+QTEST_APPLESS_MAIN(TestCsv)
+#include "tst_csv.moc"

@@ -1,0 +1,218 @@
+// Numbers that others published or that follow from closed forms. Every table names its source.
+#include <QtTest>
+
+#include <cmath>
+
+#include "schedules/registry.h"
+#include "schedules/simulate.h"
+
+using namespace stagewright;
+
+namespace {
+
+struct Outcome {
+    double makespan;
+    double span;
+    SimFigures figures;
+    std::vector<double> peaks;
+};
+
+Outcome outcome(const char* name, const Shape& shape, const CostModel::UnitCosts& units = {})
+{
+    const auto schedule = makeSchedule(name, shape);
+    if (!schedule) qFatal("%s", schedule.error().message.c_str());
+    const auto result = simulate(*schedule, CostModel::uniform(*schedule, units));
+    if (!result) qFatal("%s", result.error().message.c_str());
+    Outcome out;
+    out.makespan = static_cast<double>(result->makespan) / rankShare;
+    out.span = static_cast<double>(result->span) / rankShare;
+    out.figures = figuresOf(*schedule, *result);
+    for (Bytes peak : result->peakActivation) out.peaks.push_back(static_cast<double>(peak) / activationShare);
+    return out;
+}
+
+CostModel::UnitCosts withLatency(double latency)
+{
+    CostModel::UnitCosts units;
+    units.latency = latency;
+    return units;
+}
+
+} // namespace
+
+class TestGolden : public QObject {
+    Q_OBJECT
+private slots:
+    // Reference simulator at F = I = W = 1 (B = 2) without communication; the orders were compared with PiPPy's, the
+    // zero-bubble authors' and PyTorch's generators.
+    void referenceTable()
+    {
+        struct Row {
+            const char* name;
+            int v, p, m;
+            double makespan, bubble;
+            std::vector<double> peaks;
+        };
+        const Row rows[] = {
+            {"gpipe", 1, 2, 2, 9, .3333, {2, 2}},
+            {"gpipe", 1, 2, 4, 15, .2, {4, 4}},
+            {"gpipe", 1, 2, 8, 27, .1111, {8, 8}},
+            {"gpipe", 1, 4, 4, 21, .4286, {4, 4, 4, 4}},
+            {"gpipe", 1, 4, 8, 33, .2727, {8, 8, 8, 8}},
+            {"gpipe", 1, 4, 16, 57, .1579, {16, 16, 16, 16}},
+            {"1f1b", 1, 2, 2, 9, .3333, {2, 1}},
+            {"1f1b", 1, 2, 4, 15, .2, {2, 1}},
+            {"1f1b", 1, 2, 8, 27, .1111, {2, 1}},
+            {"1f1b", 1, 4, 4, 21, .4286, {4, 3, 2, 1}},
+            {"1f1b", 1, 4, 8, 33, .2727, {4, 3, 2, 1}},
+            {"1f1b", 1, 4, 16, 57, .1579, {4, 3, 2, 1}},
+            {"interleaved-1f1b", 2, 2, 2, 7.5, .2, {2, 1.5}},
+            {"interleaved-1f1b", 2, 2, 4, 13.5, .1111, {2.5, 1.5}},
+            {"interleaved-1f1b", 2, 2, 8, 25.5, .0588, {2.5, 1.5}},
+            {"interleaved-1f1b", 2, 4, 4, 16.5, .2727, {4, 4, 3.5, 2.5}},
+            {"interleaved-1f1b", 2, 4, 8, 28.5, .1579, {5.5, 4.5, 3.5, 2.5}},
+            {"interleaved-1f1b", 2, 4, 16, 52.5, .0857, {5.5, 4.5, 3.5, 2.5}},
+            {"interleaved-1f1b", 4, 2, 2, 6.75, .1111, {2, 1.75}},
+            {"interleaved-1f1b", 4, 2, 4, 12.75, .0588, {2.25, 1.75}},
+            {"interleaved-1f1b", 4, 2, 8, 24.75, .0303, {2.25, 1.75}},
+            {"interleaved-1f1b", 4, 4, 4, 14.25, .1579, {4, 4, 3.75, 3.25}},
+            {"interleaved-1f1b", 4, 4, 8, 26.25, .0857, {4.75, 4.25, 3.75, 3.25}},
+            {"interleaved-1f1b", 4, 4, 16, 50.25, .0448, {4.75, 4.25, 3.75, 3.25}},
+            {"zb-h1", 1, 2, 2, 7, .1429, {2, 2}},
+            {"zb-h1", 1, 2, 4, 13, .0769, {2, 2}},
+            {"zb-h1", 1, 2, 8, 25, .04, {2, 2}},
+            {"zb-h1", 1, 4, 4, 15, .2, {4, 4, 4, 4}},
+            {"zb-h1", 1, 4, 8, 27, .1111, {4, 4, 4, 4}},
+            {"zb-h1", 1, 4, 16, 51, .0588, {4, 4, 4, 4}},
+        };
+        for (const Row& row : rows) {
+            const Outcome got = outcome(row.name, {row.p, row.m, row.v});
+            const QByteArray name = QByteArray(row.name) + " p=" + QByteArray::number(row.p) + " m=" + QByteArray::number(row.m);
+            QVERIFY2(got.makespan == row.makespan, name.constData());
+            QVERIFY2(got.span == row.makespan, name.constData()); // these four: span = makespan
+            QVERIFY2(std::abs(got.figures.bubbleFraction - row.bubble) < 0.5e-4, name.constData());
+            QVERIFY2(got.peaks == row.peaks, name.constData());
+        }
+    }
+    // The same orders, spelled out for p = 2, m = 4.
+    void literalOrders()
+    {
+        auto text = [](const char* name, int chunks) { return QString::fromStdString(toText(*makeSchedule(name, {2, 4, chunks}))); };
+        QCOMPARE(text("1f1b", 1), QString("0F0 0F1 0B0 0F2 0B1 0F3 0B2 0B3\n1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3\n"));
+        QCOMPARE(text("interleaved-1f1b", 2), QString("0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 2B2 2B3 0B2 0B3\n"
+                                                      "1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3 1B2 1B3\n"));
+        QCOMPARE(text("zb-h1", 1), QString("0F0 0F1 0I0 0W0 0F2 0I1 0W1 0F3 0I2 0W2 0I3 0W3\n"
+                                           "1F0 1I0 1F1 1I1 1W0 1F2 1I2 1W1 1F3 1I3 1W2 1W3\n"));
+        QCOMPARE(text("gpipe", 1), QString("0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3\n1F0 1F1 1F2 1F3 1B0 1B1 1B2 1B3\n"));
+    }
+    // Groups that do not have the size of the pipeline (PyTorch's relaxed rule).
+    void interleavedWithOtherGroups()
+    {
+        QCOMPARE(outcome("interleaved-1f1b", {3, 4, 2}).makespan, 15.0);
+        const Outcome ten = outcome("interleaved-1f1b", {4, 10, 2});
+        QCOMPARE(ten.makespan, 34.5);
+        QCOMPARE(ten.peaks, (std::vector<double>{6, 5, 4, 3}));
+    }
+    // GPipe with latency c per hop, F = 1, B = 2: 3(m+p−1) + 2(p−1)c.
+    void latencyOfGpipe()
+    {
+        for (int p : {2, 3, 4, 8})
+            for (int m : {1, 4, 7, 16})
+                for (double c : {0.25, 0.5, 1.0, 2.0})
+                    QCOMPARE(outcome("gpipe", {p, m, 1}, withLatency(c)).makespan, 3.0 * (m + p - 1) + 2.0 * (p - 1) * c);
+    }
+    // 1F1B, p | m: 3(m+p−1) + c(2(p−1)m/p + 2(p−2)): the latency is paid once per p microbatches.
+    void latencyOf1F1B()
+    {
+        for (int p : {2, 3, 4, 8})
+            for (int k : {1, 2, 3, 5})
+                for (double c : {0.25, 0.5, 1.0}) {
+                    const int m = p * k;
+                    const double expected = 3.0 * (m + p - 1) + c * (2.0 * (p - 1) * k + 2.0 * (p - 2));
+                    QVERIFY(std::abs(outcome("1f1b", {p, m, 1}, withLatency(c)).makespan - expected) < 1e-6);
+                }
+    }
+    // Reference simulator, p = 4, m = 8, F = I = W = 1: makespan at c per cross-rank edge.
+    void latencyTable()
+    {
+        const double cs[] = {0, 0.25, 0.5, 1, 2};
+        const double gpipe[] = {33, 34.5, 36, 39, 45};
+        const double f1b[] = {33, 37, 41, 49, 65};
+        const double vpp[] = {28.5, 32, 35.5, 46, 70};
+        const double zb[] = {27, 30, 33, 41, 57};
+        for (int i = 0; i < 5; ++i) {
+            QCOMPARE(outcome("gpipe", {4, 8, 1}, withLatency(cs[i])).makespan, gpipe[i]);
+            QCOMPARE(outcome("1f1b", {4, 8, 1}, withLatency(cs[i])).makespan, f1b[i]);
+            QCOMPARE(outcome("interleaved-1f1b", {4, 8, 2}, withLatency(cs[i])).makespan, vpp[i]);
+            QCOMPARE(outcome("zb-h1", {4, 8, 1}, withLatency(cs[i])).makespan, zb[i]);
+        }
+    }
+    // Zero-bubble memory model in which I frees everything: ZB-H1 peaks at p − r, as 1F1B does.
+    void peaksWhereInputGradFrees()
+    {
+        CostModel::UnitCosts units;
+        units.freedAtInput = 1;
+        for (int p : {2, 4, 8}) {
+            const auto peaks = outcome("zb-h1", {p, 3 * p, 1}, units).peaks;
+            for (int r = 0; r < p; ++r) QCOMPARE(peaks[static_cast<std::size_t>(r)], double(p - r));
+        }
+        // Half of it: what the open microbatches hold in full, plus half of each W that waits. From counting F, I, W.
+        units.freedAtInput = 0.5;
+        const auto half = outcome("zb-h1", {4, 8, 1}, units).peaks;
+        for (int r = 0; r < 4; ++r) QCOMPARE(half[static_cast<std::size_t>(r)], (4 - r) + 0.5 * r);
+    }
+    // Zero Bubble Pipeline Parallelism, arXiv 2401.10241v1: profiled times of Table 9 (ms), bubble rates of Table 5.
+    void zeroBubblePaper()
+    {
+        struct Row {
+            int m, v;
+            double f, b, w, c, f1b, interleaved, zbh1;
+        };
+        const Row rows[] = {
+            {24, 3, 18.522, 18.086, 9.337, 0.601, .2431, .1055, .1585},  {32, 3, 18.513, 18.086, 9.331, 0.626, .1985, .0818, .1242},
+            {64, 3, 18.546, 18.097, 9.321, 0.762, .1240, .0443, .0674},  {24, 4, 29.718, 29.444, 19.927, 0.527, .2347, .0808, .1323},
+            {32, 4, 29.802, 29.428, 19.530, 0.577, .1898, .0628, .1045}, {64, 4, 29.935, 29.621, 19.388, 0.535, .1091, .0320, .0554},
+        };
+        constexpr int p = 8;
+        auto nanos = [](double ms) { return static_cast<Nanos>(std::llround(ms * 1e6)); };
+        auto fourDigits = [](double got, double printed) { return std::abs(got - printed) <= 0.5001e-4; };
+        for (const Row& row : rows) {
+            auto rate = [&](const char* name) {
+                const Schedule s = *makeSchedule(name, {p, row.m, 1});
+                CostModel costs(s.stages, CostSource::Fitted);
+                for (int stage = 0; stage < s.stages; ++stage) {
+                    costs.setDuration(OpKind::Forward, stage, nanos(row.f));
+                    costs.setDuration(OpKind::InputGrad, stage, nanos(row.b));
+                    costs.setDuration(OpKind::WeightGrad, stage, nanos(row.w));
+                    costs.setDuration(OpKind::Backward, stage, nanos(row.b) + nanos(row.w));
+                }
+                costs.links.all.latency = nanos(row.c);
+                const auto result = simulate(s, costs);
+                return figuresOf(s, *result).bubbleRateSpan;
+            };
+            const double f1b = rate("1f1b");
+            const double zbh1 = rate("zb-h1");
+            QVERIFY2(fourDigits(f1b, row.f1b), qPrintable(QString::number(f1b)));
+            QVERIFY2(fourDigits(zbh1, row.zbh1), qPrintable(QString::number(zbh1)));
+
+            // 1F1B-I with one chunk per layer. The printed cost is m·T + (p−1)·T/v + (2(pv−1) − p)·c; Megatron's order
+            // with the latency on every hop costs p·c more.
+            const double t = row.f + row.b + row.w;
+            const double printed = row.m * t + (p - 1) * t / row.v + (2 * (p * row.v - 1) - p) * row.c;
+            QVERIFY(fourDigits(1 - row.m * t / printed, row.interleaved));
+            const Schedule s = *makeSchedule("interleaved-1f1b", {p, row.m, row.v});
+            CostModel costs(s.stages, CostSource::Fitted);
+            for (int stage = 0; stage < s.stages; ++stage) {
+                costs.setDuration(OpKind::Forward, stage, nanos(row.f / row.v));
+                costs.setDuration(OpKind::Backward, stage, nanos((row.b + row.w) / row.v));
+            }
+            costs.links.all.latency = nanos(row.c);
+            const auto result = simulate(s, costs);
+            const double simulated = static_cast<double>(result->makespan) / 1e6;
+            QVERIFY2(std::abs(simulated - (printed + p * row.c)) < 0.01, qPrintable(QString::number(simulated - printed)));
+        }
+    }
+};
+
+QTEST_APPLESS_MAIN(TestGolden)
+#include "tst_golden.moc"

@@ -1,0 +1,174 @@
+// Every kind of fault, with rank, position and both ops.
+#include <QtTest>
+
+#include "random_schedules.h"
+#include "schedules/csv.h"
+#include "schedules/edit.h"
+#include "schedules/registry.h"
+#include "schedules/simulate.h"
+#include "schedules/validate.h"
+
+using namespace stagewright;
+
+namespace {
+
+Schedule fromCsv(const char* text)
+{
+    auto schedule = readScheduleCsv(text);
+    if (!schedule) qFatal("%s", schedule.error().message.c_str());
+    return *schedule;
+}
+
+} // namespace
+
+class TestValidate : public QObject {
+    Q_OBJECT
+private slots:
+    void randomSchedulesAreValid()
+    {
+        for (unsigned seed = 0; seed < 300; ++seed) {
+            const Validation validation = validate(test::randomSchedule(seed));
+            QVERIFY2(validation.valid(), validation.valid() ? "" : validation.faults[0].message.c_str());
+            QVERIFY(validation.toResult().has_value());
+            QVERIFY(validation.cycle.empty());
+        }
+    }
+    void messages_data()
+    {
+        QTest::addColumn<QString>("csv");
+        QTest::addColumn<FaultKind>("kind");
+        QTest::addColumn<int>("faults");
+        QTest::addColumn<QString>("message");
+        auto add = [](const char* name, const char* csv, FaultKind kind, int faults, const char* message) {
+            QTest::newRow(name) << csv << kind << faults << message;
+        };
+        add("order", "0B0,0F0\n", FaultKind::Order, 1, "rank 0, op 0 (0B0): full backward before forward; forward is at op 1");
+        add("W before I", "0F0,0W0,0I0\n", FaultKind::Order, 1,
+            "rank 0, op 1 (0W0): weight gradient before input gradient; input gradient is at op 2");
+        add("V turn", "0F0,1F0,0B0,1B0\n", FaultKind::Order, 1,
+            "rank 0, op 2 (0B0): full backward before the full backward of stage 1; 1B0 is at op 3");
+        add("twice", "0F0,0F0,0B0\n", FaultKind::Duplicate, 1, "rank 0, op 1 (0F0): a second forward; the first is at op 0 of rank 0");
+        add("B and I", "0F0,0B0,0I0,0W0\n", FaultKind::Duplicate, 2, "rank 0, op 2 (0I0): input gradient beside the full backward 0B0 at op 1 of rank 0");
+        add("no backward", "0F0,0F1,0F2,0B0\n", FaultKind::Count, 1, "stage 0: 1 of 3 backwards (B or I), missing for microbatch 1-2");
+        add("no forward", "0F0,0B0,0B1\n", FaultKind::Count, 1, "stage 0: 1 of 2 forwards, missing for microbatch 1");
+        add("no W", "0F0,0I0,0W0,0F1,0I1\n", FaultKind::Count, 1, "stage 0: input gradient without a weight gradient for microbatch 1");
+        add("W and B", "0F0,0B0,0W0,0F1,0I1,0W1\n", FaultKind::Count, 1,
+            "stage 0: weight gradient beside a full backward, which includes it, for microbatch 0");
+        add("whole stage", "0F0,0B0\n2F0,2B0\n", FaultKind::Count, 2, "stage 1: 0 of 1 forwards, missing for microbatch 0");
+        add("wrong rank", "0F0,0B0,1B0\n1F0\n", FaultKind::WrongRank, 1, "rank 0, op 2 (1B0): stage 1 is on rank 1 for microbatch 0");
+        add("pair", "0F0,(0F1;0B1)OVERLAP_F_B,0B0\n", FaultKind::Order, 1, "rank 0, op 2 (0B1): issued together with 0F1, which it needs");
+    }
+    void messages()
+    {
+        QFETCH(QString, csv);
+        QFETCH(FaultKind, kind);
+        QFETCH(int, faults);
+        QFETCH(QString, message);
+        const Validation validation = validate(fromCsv(qPrintable(csv)));
+        bool found = false;
+        QStringList all;
+        for (const Fault& fault : validation.faults) {
+            all << QString::fromStdString(fault.message);
+            found = found || (fault.kind == kind && QString::fromStdString(fault.message) == message);
+        }
+        QVERIFY2(found, qPrintable(all.join("\n")));
+        QVERIFY2(int(validation.faults.size()) >= faults, qPrintable(all.join("\n")));
+        QVERIFY(!validation.toResult());
+    }
+    void namesBothOps()
+    {
+        const Validation validation = validate(fromCsv("0F0,0F1,0B1,0B0\n1F0,1B0,1B1,1F1\n"));
+        QCOMPARE(validation.faults.size(), std::size_t{1});
+        const Fault& fault = validation.faults[0];
+        QCOMPARE(fault.kind, FaultKind::Order);
+        QCOMPARE(fault.rank, 1);
+        QCOMPARE(fault.position, 2);
+        QCOMPARE(toText(fault.op), std::string("1B1"));
+        QCOMPARE(fault.otherRank, 1);
+        QCOMPARE(fault.otherPosition, 3);
+        QCOMPARE(toText(fault.other), std::string("1F1"));
+    }
+    void shapes()
+    {
+        Schedule s = *makeSchedule("1f1b", {2, 4, 0});
+        auto only = [](const Schedule& schedule) {
+            const Validation validation = validate(schedule);
+            return validation.faults.size() == 1 && validation.faults[0].kind == FaultKind::Shape
+                       ? QString::fromStdString(validation.faults[0].message)
+                       : QString("%1 faults").arg(validation.faults.size());
+        };
+        QCOMPARE(only(Schedule()), QString("0 ranks, 0 stages, 0 microbatches: at least one of each is needed"));
+        Schedule t = s;
+        t.order.pop_back();
+        QCOMPARE(only(t), QString("1 rows of ops for 2 ranks"));
+        t = s;
+        t.placement = Placement::of(std::vector<int>{0, 5});
+        QCOMPARE(only(t), QString("stage 1 is placed on rank 5, but ranks are 0 to 1"));
+        t = s;
+        t.placement = Placement::of(std::vector<int>{0, 1, 1});
+        QCOMPARE(only(t), QString("the placement has 3 stages, the schedule 2"));
+        t = s;
+        t.paired = {{0, 1}};
+        QCOMPARE(only(t), QString("rank 0: the pairs at ops 0 and 1 overlap or are out of order"));
+        t.paired = {{7}};
+        QCOMPARE(only(t), QString("rank 0: op 7 is paired with the next one, but the row has 8 ops"));
+        t = s;
+        t.microbatches = 2'000'000'000;
+        QCOMPARE(only(t), QString("2 stages × 2000000000 microbatches, but only 16 ops"));
+    }
+    void badOps()
+    {
+        Schedule s = *makeSchedule("1f1b", {2, 2, 0});
+        s.order[0][1].microbatch = 2;
+        s.order[1][0].stage = 9;
+        const Validation validation = validate(s);
+        QCOMPARE(validation.faults.size(), std::size_t{2});
+        QCOMPARE(QString::fromStdString(validation.faults[0].message), QString("rank 0, op 1 (0F2): microbatch 2, but microbatches are 0 to 1"));
+        QCOMPARE(QString::fromStdString(validation.faults[1].message), QString("rank 1, op 0 (9F0): stage 9, but stages are 0 to 1"));
+        s = *makeSchedule("1f1b", {2, 2, 0});
+        s.order[0].insert(s.order[0].begin() + 1, *parseOp("0SEND_F0"));
+        QCOMPARE(validate(s).faults.size(), std::size_t{1});
+        QCOMPARE(validate(s).faults[0].kind, FaultKind::BadOp);
+    }
+    void deadlockOfThree()
+    {
+        // Each rank keeps for itself what the next one waits for.
+        const Schedule s = fromCsv("0F0,0B0,0F1,0F2,0B1,0B2\n1F0,1F1,1B0,1B1,1F2,1B2\n2F0,2F1,2F2,2B0,2B1,2B2\n");
+        const Validation validation = validate(s);
+        QCOMPARE(validation.faults.size(), std::size_t{1});
+        QCOMPARE(validation.faults[0].kind, FaultKind::Deadlock);
+        QVERIFY(validation.cycle.size() >= 2);
+        for (std::size_t i = 0; i < validation.cycle.size(); ++i) {
+            const Wait& wait = validation.cycle[i];
+            const Wait& next = validation.cycle[(i + 1) % validation.cycle.size()];
+            QCOMPARE(wait.onRank, next.rank);
+            QVERIFY(next.position <= wait.onPosition); // the awaited op stands at or behind that rank's head
+            QCOMPARE(s.order[static_cast<std::size_t>(wait.rank)][static_cast<std::size_t>(wait.position)], wait.op);
+            QCOMPARE(s.order[static_cast<std::size_t>(wait.onRank)][static_cast<std::size_t>(wait.onPosition)], wait.waitsFor);
+        }
+        QVERIFY(validation.faults[0].message.find("rank 0 stands at op 1 (0B0)") != std::string::npos);
+    }
+    // Valid if and only if list execution finishes, for orders with the right ops.
+    void agreesWithExecution()
+    {
+        int invalid = 0;
+        for (unsigned seed = 0; seed < 400; ++seed) {
+            Schedule s = test::randomSchedule(seed);
+            std::mt19937 random(seed);
+            s.paired.clear();
+            for (int k = 0; k < 2; ++k) {
+                auto& row = s.order[random() % s.order.size()];
+                if (row.size() > 1) std::swap(row[random() % row.size()], row[random() % row.size()]);
+            }
+            const Validation validation = validate(s);
+            QCOMPARE(validation.valid(), simulate(s, CostModel::uniform(s)).has_value());
+            invalid += validation.valid() ? 0 : 1;
+            for (const Fault& fault : validation.faults)
+                QVERIFY(fault.kind == FaultKind::Order || fault.kind == FaultKind::Deadlock);
+        }
+        QVERIFY(invalid > 30 && invalid < 390);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestValidate)
+#include "tst_validate.moc"
