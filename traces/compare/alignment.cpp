@@ -1,0 +1,91 @@
+#include "traces/compare/alignment.h"
+
+#include <algorithm>
+
+namespace stagewright {
+
+Alignment::Alignment(const Timeline& a, int stepA, const Timeline& b, int stepB)
+    : m_timelineA(a), m_timelineB(b), m_a(a, stepA), m_b(b, stepB), m_partnerOfA(a.spans().size(), noSpan),
+      m_partnerOfB(b.spans().size(), noSpan)
+{
+    const auto partner = [&](const Op& op, int rank) { // in B, on the same rank
+        const SpanId found = m_b.find(op);
+        return found != noSpan && m_b.rankOf(found) == rank && m_partnerOfB[found] == noSpan ? found : noSpan;
+    };
+    const auto kept = [](const Timeline& timeline, SpanId id) { return (timeline.spans()[id].flags & SpanDiscarded) == 0; };
+    for (int rank = 0; rank < m_a.ranks(); ++rank) {
+        for (const SpanId id : m_a.busy(rank)) {
+            if (!kept(a, id)) continue;
+            const Span& span = a.spans()[id];
+            SpanId other = partner(span.op, rank);
+            if (other == noSpan && (span.op.kind == OpKind::Backward || span.op.kind == OpKind::InputGrad)) {
+                Op alike = span.op;
+                alike.kind = span.op.kind == OpKind::Backward ? OpKind::InputGrad : OpKind::Backward;
+                other = partner(alike, rank);
+                m_splits = m_splits || other != noSpan;
+            }
+            OpDelta delta{span.op, rank, id, other, 0, 0};
+            if (other == noSpan) {
+                ++m_onlyA;
+            } else {
+                m_partnerOfA[id] = other;
+                m_partnerOfB[other] = id;
+                const Span& beside = b.spans()[other];
+                delta.startDelta = (beside.start - m_b.windowBegin()) - (span.start - m_a.windowBegin());
+                delta.durationDelta = beside.duration() - span.duration();
+            }
+            m_ops.push_back(delta);
+        }
+    }
+    for (int rank = 0; rank < m_b.ranks(); ++rank) {
+        for (const SpanId id : m_b.busy(rank)) {
+            if (!kept(b, id) || m_partnerOfB[id] != noSpan) continue;
+            m_ops.push_back({b.spans()[id].op, rank, noSpan, id, 0, 0});
+            ++m_onlyB;
+        }
+    }
+}
+
+SpanId Alignment::partnerOfA(SpanId a) const
+{
+    return a == noSpan ? noSpan : m_partnerOfA[a];
+}
+
+SpanId Alignment::partnerOfB(SpanId b) const
+{
+    return b == noSpan ? noSpan : m_partnerOfB[b];
+}
+
+std::vector<SpanId> Alignment::broughtForward(SpanId b) const
+{
+    return passed(m_b, m_timelineB, b, m_a, m_timelineA, m_partnerOfB);
+}
+
+std::vector<SpanId> Alignment::putOff(SpanId a) const
+{
+    return passed(m_a, m_timelineA, a, m_b, m_timelineB, m_partnerOfA);
+}
+
+std::vector<SpanId> Alignment::passed(const StepOps& ops, const Timeline& timeline, SpanId id, const StepOps& otherOps,
+                                      const Timeline& other, const std::vector<SpanId>& partners) const
+{
+    std::vector<SpanId> moved;
+    const SpanId beside = partners[id];
+    if (beside == noSpan) return moved;
+    for (const SpanId before : ops.busy(ops.rankOf(id))) {
+        if (timeline.spans()[before].start >= timeline.spans()[id].start) break;
+        SpanId there = partners[before];
+        // a weight gradient that the other run hides in a full backward stands where that does
+        if (there == noSpan && timeline.spans()[before].op.kind == OpKind::WeightGrad) {
+            Op full = timeline.spans()[before].op;
+            full.kind = OpKind::Backward;
+            there = otherOps.find(full);
+        }
+        if (there != noSpan && otherOps.rankOf(there) == otherOps.rankOf(beside) &&
+            other.spans()[there].start > other.spans()[beside].start)
+            moved.push_back(before);
+    }
+    return moved;
+}
+
+} // namespace stagewright

@@ -1,0 +1,139 @@
+#include "traces/compare/compare.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "traces/analysis/memory.h"
+#include "traces/analysis/overlap.h"
+#include "traces/compare/alignment.h"
+#include "traces/compare/why.h"
+
+namespace stagewright {
+
+namespace {
+
+class Metrics {
+public:
+    explicit Metrics(std::vector<MetricDelta>& out) : m_out(out) {}
+
+    void add(std::string key, std::string title, std::string unit, double a, double b)
+    {
+        m_out.push_back({std::move(key), std::move(title), std::move(unit), a, b});
+    }
+    void time(std::string key, std::string title, Nanos a, Nanos b)
+    {
+        add(std::move(key), std::move(title), "ns", static_cast<double>(a), static_cast<double>(b));
+    }
+
+private:
+    std::vector<MetricDelta>& m_out;
+};
+
+Nanos sumOf(const BubbleReport& report, Nanos RankBubbles::*member)
+{
+    Nanos sum = 0;
+    for (const RankBubbles& rank : report.ranks) sum += rank.*member;
+    return sum;
+}
+
+void addPeaks(Metrics& metrics, const Run& a, const Run& b, const Comparison& comparison)
+{
+    if (!a.timeline->hasMemory() && !b.timeline->hasMemory()) return;
+    const auto peaksA = peakByRank(*a.timeline, MemoryCategory::Activations, comparison.stepA);
+    const auto peaksB = peakByRank(*b.timeline, MemoryCategory::Activations, comparison.stepB);
+    const auto largest = [](const std::vector<Bytes>& peaks) {
+        return peaks.empty() ? 0.0 : static_cast<double>(*std::max_element(peaks.begin(), peaks.end()));
+    };
+    metrics.add("peak_activation_bytes", "Peak activation", "bytes", largest(peaksA), largest(peaksB));
+    for (std::size_t rank = 0; rank < std::min(peaksA.size(), peaksB.size()); ++rank)
+        metrics.add(fmt::format("peak_activation_bytes.rank{}", rank), fmt::format("Peak activation, rank {}", rank), "bytes",
+                    static_cast<double>(peaksA[rank]), static_cast<double>(peaksB[rank]));
+}
+
+void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
+{
+    Metrics metrics(comparison.metrics);
+    const BubbleReport& reportA = comparison.bubblesA;
+    const BubbleReport& reportB = comparison.bubblesB;
+    metrics.time("makespan_ns", "Time", reportA.makespan(), reportB.makespan());
+    metrics.time("span_ns", "Span", reportA.span, reportB.span);
+    metrics.add("bubble_fraction", "Bubble", "fraction", reportA.bubbleFraction, reportB.bubbleFraction);
+    metrics.add("bubble_rate_span", "Bubble in the span", "fraction", reportA.bubbleRateSpan, reportB.bubbleRateSpan);
+    metrics.time("busy_ns", "Busy", reportA.busy, reportB.busy);
+    metrics.time("apart_ns", "Optimizer and collectives", sumOf(reportA, &RankBubbles::apart), sumOf(reportB, &RankBubbles::apart));
+    metrics.time("idle_ns", "Idle", reportA.idle, reportB.idle);
+    for (std::size_t i = 0; i < idleCauseCount; ++i) {
+        if (reportA.byCause[i] == 0 && reportB.byCause[i] == 0) continue;
+        const auto cause = static_cast<IdleCause>(i);
+        metrics.time(fmt::format("idle_ns.{}", toText(cause)), fmt::format("Idle: {}", titleOf(cause)), reportA.byCause[i],
+                     reportB.byCause[i]);
+    }
+    if (a.timeline->hasCpuTime() || b.timeline->hasCpuTime())
+        metrics.time("contention_ns", "Contention", sumOf(reportA, &RankBubbles::contention), sumOf(reportB, &RankBubbles::contention));
+    const OverlapReport overlapA = analyseOverlap(*a.timeline, comparison.stepA);
+    const OverlapReport overlapB = analyseOverlap(*b.timeline, comparison.stepB);
+    metrics.time("comm_ns", "Communication", overlapA.commTime, overlapB.commTime);
+    metrics.time("exposed_comm_ns", "Exposed communication", overlapA.exposedTime, overlapB.exposedTime);
+    addPeaks(metrics, a, b, comparison);
+    const Metric* lossA = a.metric("loss");
+    const Metric* lossB = b.metric("loss");
+    if (lossA != nullptr && lossB != nullptr && !lossA->values.empty() && !lossB->values.empty())
+        metrics.add("loss", "Loss after the last step", lossA->unit, lossA->values.back(), lossB->values.back());
+}
+
+ChangeSplit splitOf(const BubbleReport& a, const BubbleReport& b)
+{
+    ChangeSplit change;
+    change.makespanDelta = b.makespan() - a.makespan();
+    change.busyDelta = b.busy - a.busy;
+    change.apartDelta = sumOf(b, &RankBubbles::apart) - sumOf(a, &RankBubbles::apart);
+    change.unexplained = static_cast<Nanos>(a.ranks.size()) * change.makespanDelta - change.busyDelta - change.apartDelta;
+    for (std::size_t i = 0; i < idleCauseCount; ++i) {
+        change.idleDelta[i] = b.byCause[i] - a.byCause[i];
+        change.unexplained -= change.idleDelta[i];
+    }
+    return change;
+}
+
+Result<int> stepOf(const Run& run, int wanted, const char* which)
+{
+    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {}: it has no timeline", which));
+    const int step = wanted < 0 ? run.representativeStep() : wanted;
+    if (step >= std::max(1, run.timeline->steps()))
+        return fail(ErrorCode::Usage, fmt::format("run {}: no step {}, it has {}", which, step, run.timeline->steps()),
+                    "choose a step of the run");
+    return step;
+}
+
+} // namespace
+
+Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
+{
+    Comparison comparison;
+    const auto chosenA = stepOf(a, stepA, "A");
+    if (!chosenA) return tl::unexpected(chosenA.error());
+    const auto chosenB = stepOf(b, stepB, "B");
+    if (!chosenB) return tl::unexpected(chosenB.error());
+    comparison.stepA = *chosenA;
+    comparison.stepB = *chosenB;
+    auto reportA = analyseBubbles(*a.timeline, comparison.stepA);
+    if (!reportA) return tl::unexpected(std::move(reportA.error()).with("run A"));
+    auto reportB = analyseBubbles(*b.timeline, comparison.stepB);
+    if (!reportB) return tl::unexpected(std::move(reportB.error()).with("run B"));
+    comparison.bubblesA = std::move(*reportA);
+    comparison.bubblesB = std::move(*reportB);
+    comparison.change = splitOf(comparison.bubblesA, comparison.bubblesB);
+    fillMetrics(comparison, a, b);
+    const Alignment alignment(*a.timeline, comparison.stepA, *b.timeline, comparison.stepB);
+    comparison.ops = alignment.ops();
+    std::stable_sort(comparison.ops.begin(), comparison.ops.end(), [](const OpDelta& x, const OpDelta& y) {
+        return std::llabs(x.startDelta) > std::llabs(y.startDelta);
+    });
+    comparison.headline = headlineOf(comparison, a, b);
+    comparison.why = whyOf(comparison, alignment, a, b);
+    return comparison;
+}
+
+} // namespace stagewright

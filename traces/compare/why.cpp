@@ -1,0 +1,264 @@
+#include "traces/compare/why.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "schedules/kinds.h"
+#include "traces/analysis/memory.h"
+#include "traces/analysis/quantity.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t mostWaits = 3;
+
+std::string list(const std::vector<std::string>& words, std::size_t most)
+{
+    std::string text;
+    const std::size_t shown = std::min(words.size(), most);
+    for (std::size_t i = 0; i < shown; ++i) {
+        const bool last = i + 1 == shown && words.size() == shown;
+        if (i > 0) text += last ? " and " : ", ";
+        text += words[i];
+    }
+    if (words.size() > shown) text += fmt::format(" and {} more", words.size() - shown);
+    return text;
+}
+
+bool comparable(const Run& a, const Run& b)
+{
+    return a.timeline->timeUnit() == b.timeline->timeUnit();
+}
+
+// How long a rank waits before an op in either run.
+struct WaitChange {
+    SpanId a = noSpan;
+    SpanId b = noSpan;
+    int rank = 0;
+    Nanos waitA = 0;
+    Nanos waitB = 0;
+
+    Nanos delta() const { return waitB - waitA; }
+};
+
+class Why {
+public:
+    Why(const Comparison& comparison, const Alignment& alignment, const Run& a, const Run& b)
+        : m_comparison(comparison), m_alignment(alignment), m_a(*a.timeline), m_b(*b.timeline)
+    {
+    }
+
+    std::vector<std::string> sentences()
+    {
+        if (m_a.timeUnit() == m_b.timeUnit()) {
+            split();
+            waits();
+        } else {
+            m_sentences.push_back("the runs are timed in different units, so times are not set against each other, only shares");
+        }
+        peaks();
+        partners();
+        return std::move(m_sentences);
+    }
+
+private:
+    std::string time(Nanos nanos) const { return formatDuration(nanos, m_a.timeUnit()); }
+    std::string signedTime(Nanos nanos) const { return fmt::format("{}{}", nanos > 0 ? "+" : "", time(nanos)); }
+    std::string nameA(SpanId id) const { return m_a.nameOf(m_a.spans()[id]); }
+    std::string nameB(SpanId id) const { return m_b.nameOf(m_b.spans()[id]); }
+
+    // "4 ranks × −6.0 units = idle −24.0 units (drain −12.0 units, …) and busy +0.0"
+    void split()
+    {
+        const ChangeSplit& change = m_comparison.change;
+        if (m_a.ranks() != m_b.ranks()) {
+            m_sentences.push_back(fmt::format("A runs on {} ranks and B on {}", m_a.ranks(), m_b.ranks()));
+            return;
+        }
+        if (change.makespanDelta == 0) return;
+        std::vector<std::pair<Nanos, std::string>> causes;
+        Nanos idle = 0;
+        for (std::size_t i = 0; i < idleCauseCount; ++i) {
+            idle += change.idleDelta[i];
+            if (change.idleDelta[i] == 0) continue;
+            causes.emplace_back(change.idleDelta[i],
+                                fmt::format("{} {}", toText(static_cast<IdleCause>(i)), signedTime(change.idleDelta[i])));
+        }
+        std::stable_sort(causes.begin(), causes.end(),
+                         [](const auto& x, const auto& y) { return std::llabs(x.first) > std::llabs(y.first); });
+        std::vector<std::string> words;
+        for (const auto& cause : causes) words.push_back(cause.second);
+        std::string text = fmt::format("{} ranks × {} = idle {}", m_a.ranks(), signedTime(change.makespanDelta), signedTime(idle));
+        if (!words.empty()) text += fmt::format(" ({})", list(words, 4));
+        text += change.busyDelta == 0 ? std::string(", busy unchanged") : fmt::format(", busy {}", signedTime(change.busyDelta));
+        if (change.apartDelta != 0) text += fmt::format(", optimizer and collectives {}", signedTime(change.apartDelta));
+        m_sentences.push_back(std::move(text));
+    }
+
+    void waits()
+    {
+        std::map<SpanId, WaitChange> changes; // by span of A
+        for (const OpDelta& op : m_comparison.ops)
+            if (op.a != noSpan && op.b != noSpan) changes[op.a] = {op.a, op.b, op.rank, 0, 0};
+        for (const Gap& gap : m_comparison.bubblesA.gaps)
+            if (const auto change = changes.find(gap.next); gap.next != noSpan && change != changes.end())
+                change->second.waitA += gap.end - gap.start;
+        for (const Gap& gap : m_comparison.bubblesB.gaps) {
+            const SpanId partner = m_alignment.partnerOfB(gap.next);
+            if (const auto change = changes.find(partner); partner != noSpan && change != changes.end())
+                change->second.waitB += gap.end - gap.start;
+        }
+        std::vector<WaitChange> sorted;
+        for (const auto& [a, change] : changes)
+            if (change.delta() != 0) sorted.push_back(change);
+        const bool faster = m_comparison.change.makespanDelta < 0;
+        std::stable_sort(sorted.begin(), sorted.end(), [faster](const WaitChange& x, const WaitChange& y) {
+            const bool xExplains = (x.delta() < 0) == faster; // what goes the way of the whole comes first
+            const bool yExplains = (y.delta() < 0) == faster;
+            if (xExplains != yExplains) return xExplains;
+            return std::llabs(x.delta()) > std::llabs(y.delta());
+        });
+        const Nanos threshold = std::max<Nanos>(1, std::llabs(m_comparison.change.makespanDelta) / 50);
+        for (std::size_t i = 0; i < std::min(sorted.size(), mostWaits); ++i)
+            if (std::llabs(sorted[i].delta()) >= threshold) m_sentences.push_back(sentence(sorted[i]));
+    }
+
+    std::string sentence(const WaitChange& change) const
+    {
+        std::string text = change.waitB == 0
+                               ? fmt::format("rank {} no longer waits {} before {}", change.rank, time(change.waitA), nameB(change.b))
+                           : change.waitA == 0
+                               ? fmt::format("rank {} now waits {} before {}", change.rank, time(change.waitB), nameB(change.b))
+                               : fmt::format("rank {} waits {} before {} instead of {}", change.rank, time(change.waitB),
+                                             nameB(change.b), time(change.waitA));
+        const std::string reason = reasonOf(change);
+        return reason.empty() ? text : text + ": " + reason;
+    }
+
+    std::string reasonOf(const WaitChange& change) const
+    {
+        if (change.delta() < 0) { // ops that fill the wait
+            const auto fillers = m_alignment.broughtForward(change.b);
+            if (!fillers.empty()) return fmt::format("it runs {} first, which A ran later", names(fillers, true));
+        } else {
+            const auto gone = m_alignment.putOff(change.a);
+            if (!gone.empty()) return fmt::format("{} no longer fills the wait, B runs it later", names(gone, false));
+        }
+        // the input that came last
+        const bool less = change.delta() < 0;
+        const SpanId last = less ? lastInput(m_alignment.opsA(), change.a) : lastInput(m_alignment.opsB(), change.b);
+        const SpanId a = less ? last : m_alignment.partnerOfB(last);
+        const SpanId b = less ? m_alignment.partnerOfA(last) : last;
+        if (a == noSpan || b == noSpan) return {};
+        return producerReason(a, b);
+    }
+
+    static SpanId lastInput(const StepOps& ops, SpanId id)
+    {
+        Input last;
+        for (const Input& input : ops.inputs(id))
+            if (last.from == noSpan || input.arrival > last.arrival) last = input;
+        return last.from;
+    }
+
+    std::string producerReason(SpanId a, SpanId b) const
+    {
+        const Span& spanA = m_a.spans()[a];
+        const Span& spanB = m_b.spans()[b];
+        const int rank = m_alignment.opsA().rankOf(a);
+        const Nanos endDelta = (spanB.end - m_comparison.bubblesB.windowBegin) - (spanA.end - m_comparison.bubblesA.windowBegin);
+        if (endDelta == 0) return {};
+        std::string text = fmt::format("{} on rank {} ends {} {}", nameB(b), rank, time(std::llabs(endDelta)),
+                                       endDelta < 0 ? "earlier" : "later");
+        if (spanA.op.kind == OpKind::Backward && spanB.op.kind == OpKind::InputGrad)
+            return text + fmt::format(" than {} did, because the weight gradient runs later", nameA(a));
+        if (spanA.op.kind == OpKind::InputGrad && spanB.op.kind == OpKind::Backward)
+            return text + fmt::format(" than {} did, because the weight gradient runs within it", nameA(a));
+        const auto gone = m_alignment.putOff(a);
+        const auto come = m_alignment.broughtForward(b);
+        if (endDelta < 0 && !gone.empty()) return text + fmt::format(", because {} runs after it", names(gone, false));
+        if (endDelta > 0 && !come.empty()) return text + fmt::format(", because {} runs before it", names(come, true));
+        const Nanos durationDelta = spanB.duration() - spanA.duration();
+        if ((durationDelta < 0) == (endDelta < 0) && std::llabs(durationDelta) * 2 >= std::llabs(endDelta))
+            text += fmt::format(", being {} {}", time(std::llabs(durationDelta)), durationDelta < 0 ? "shorter" : "longer");
+        return text;
+    }
+
+    std::string names(const std::vector<SpanId>& spans, bool ofB) const
+    {
+        std::vector<std::string> words;
+        for (const SpanId id : spans) words.push_back(ofB ? nameB(id) : nameA(id));
+        return list(words, 3);
+    }
+
+    void peaks()
+    {
+        if (m_a.memoryUnit() != m_b.memoryUnit() || !m_a.hasMemory() || !m_b.hasMemory()) return;
+        const auto a = peakByRank(m_a, MemoryCategory::Activations, m_comparison.stepA);
+        const auto b = peakByRank(m_b, MemoryCategory::Activations, m_comparison.stepB);
+        std::vector<std::size_t> changed;
+        for (std::size_t rank = 0; rank < std::min(a.size(), b.size()); ++rank)
+            if (a[rank] != b[rank]) changed.push_back(rank);
+        if (changed.empty()) {
+            m_sentences.push_back("peak activation is the same on every rank");
+            return;
+        }
+        std::stable_sort(changed.begin(), changed.end(), [&](std::size_t x, std::size_t y) {
+            return std::llabs(b[x] - a[x]) > std::llabs(b[y] - a[y]);
+        });
+        const auto risen = std::count_if(changed.begin(), changed.end(), [&](std::size_t rank) { return b[rank] > a[rank]; });
+        const bool alike = risen == 0 || risen == static_cast<std::ptrdiff_t>(changed.size());
+        std::vector<std::string> words;
+        for (const std::size_t rank : changed)
+            words.push_back(fmt::format("on rank {} from {} to {}", rank, formatBytes(a[rank], m_a.memoryUnit()),
+                                        formatBytes(b[rank], m_a.memoryUnit())));
+        m_sentences.push_back(fmt::format("peak activation {} {}", !alike ? "changed" : risen > 0 ? "rose" : "fell", list(words, 4)));
+    }
+
+    void partners()
+    {
+        if (m_alignment.splitsBackward())
+            m_sentences.push_back("one run splits the backward in input and weight gradient: its input gradients are set against "
+                                  "the full backwards of the other");
+        if (m_alignment.onlyInA() + m_alignment.onlyInB() > 0)
+            m_sentences.push_back(fmt::format("{} ops of A and {} ops of B have no partner in the other run", m_alignment.onlyInA(),
+                                              m_alignment.onlyInB()));
+    }
+
+    const Comparison& m_comparison;
+    const Alignment& m_alignment;
+    const Timeline& m_a;
+    const Timeline& m_b;
+    std::vector<std::string> m_sentences;
+};
+
+} // namespace
+
+std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
+{
+    const BubbleReport& reportA = comparison.bubblesA;
+    const BubbleReport& reportB = comparison.bubblesB;
+    if (!comparable(a, b))
+        return fmt::format("bubble {} in A and {} in B; their times are in different units", formatPercent(reportA.bubbleFraction),
+                           formatPercent(reportB.bubbleFraction));
+    const Nanos timeA = reportA.makespan();
+    const Nanos timeB = reportB.makespan();
+    const Nanos unit = a.timeline->timeUnit();
+    if (timeA == timeB) return fmt::format("A and B take the same time: {}", formatDuration(timeA, unit));
+    const double change = timeA > 0 ? static_cast<double>(timeB - timeA) / static_cast<double>(timeA) : 0;
+    if (timeA == 0 || std::fabs(change) < 0.0005)
+        return fmt::format("A and B take the same time to within 0.1 %: {} and {}", formatDuration(timeA, unit), formatDuration(timeB, unit));
+    return fmt::format("B is {} {}: {} against {}", formatPercent(std::fabs(change)), change < 0 ? "faster" : "slower",
+                       formatDuration(timeB, unit), formatDuration(timeA, unit));
+}
+
+std::vector<std::string> whyOf(const Comparison& comparison, const Alignment& alignment, const Run& a, const Run& b)
+{
+    return Why(comparison, alignment, a, b).sentences();
+}
+
+} // namespace stagewright

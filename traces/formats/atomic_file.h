@@ -1,0 +1,18 @@
+// Writing a file whole or not at all: a temporary name beside it, then renamed.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+using Sink = std::function<bool(std::string_view)>; // false: the bytes could not be written
+
+// Calls write with a sink; renames to `path` where both succeed, else removes the temporary file. A full disk is an Error
+// (Failed) that names the file; a folder that may not be written is Unreadable. An existing file is replaced.
+Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write);
+
+} // namespace stagewright
