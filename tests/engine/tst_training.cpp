@@ -1,6 +1,7 @@
 // The rank loop executes any valid schedule, keeps its order, and refuses clearly what it can't run.
 #include <QTest>
 
+#include <map>
 #include <set>
 
 #include "training_rig.h"
@@ -127,10 +128,10 @@ private slots:
     {
         QTest::addColumn<QString>("name");
         QTest::addColumn<int>("clock");
-        QTest::addColumn<int>("stash");
+        QTest::addColumn<int>("stash"); // of the fake backend; 0: the CPU's layers
         for (const char* name : {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1"}) {
             for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
-                for (const int stash : {40, 300}) { // I frees a part; I adds a stash for W
+                for (const int stash : {0, 40, 300}) { // I frees a part; I adds a stash for W
                     QTest::addRow("%s %s %d", name, toText(clock).data(), stash) << QString(name) << static_cast<int>(clock) << stash;
                 }
             }
@@ -145,13 +146,17 @@ private slots:
         const Schedule schedule = librarySchedule(name.toStdString(), 4, 8);
         FakeOptions fake;
         fake.keptForWeights = static_cast<std::size_t>(stash);
-        auto training = fakeTraining(schedule, fakeOptions(static_cast<ClockMode>(clock)), fake);
+        auto options = fakeOptions(static_cast<ClockMode>(clock));
+        if (stash == 0) options.backend = "cpu";
+        auto training = stash == 0 ? Training::create(schedule, options) : fakeTraining(schedule, options, fake);
+        QVERIFY2(training, training ? "" : training.error().message.c_str());
         QVERIFY((*training)->step({}));
         auto outcome = (*training)->step({});
         QVERIFY(outcome);
         const Timeline& timeline = *outcome->timeline;
 
         CostModel costs(schedule.stages, CostSource::Fitted);
+        std::map<std::pair<OpKind, int>, Bytes> deltas;
         for (int rank = 0; rank < schedule.ranks; ++rank) {
             const Track& track = *timeline.trackOf(rank, Lane::Compute);
             for (const Span& span : timeline.spansOf(track)) {
@@ -159,6 +164,9 @@ private slots:
                 for (const MemoryEvent& event : timeline.memoryOf(rank)) {
                     if (event.category == MemoryCategory::Activations && event.time == span.end) delta += event.delta;
                 }
+                if (!isBusy(span.op.kind)) continue;
+                const auto known = deltas.emplace(std::pair(span.op.kind, span.op.stage), delta).first;
+                QCOMPARE(delta, known->second); // the same for every microbatch
                 StageMemory& memory = costs.memory[span.op.stage];
                 if (span.op.kind == OpKind::Forward) memory.activation = delta;
                 if (span.op.kind == OpKind::InputGrad) memory.freedAtInput = -delta;
@@ -174,8 +182,10 @@ private slots:
             QCOMPARE(sumOf(timeline, rank, MemoryCategory::Activations), Bytes(0));
             QCOMPARE(sumOf(timeline, rank, MemoryCategory::Communication), Bytes(0));
             QCOMPARE(sumOf(timeline, rank, MemoryCategory::Workspace), Bytes(0));
-            QCOMPARE((*training)->peak(MemoryCategory::Workspace)[r], Bytes(64 * 4));
-            QCOMPARE(peakOf(timeline, rank, MemoryCategory::Workspace), Bytes(64 * 4));
+            const Bytes workspace = (*training)->peak(MemoryCategory::Workspace)[r];
+            QVERIFY(workspace > 0);
+            if (stash > 0) QCOMPARE(workspace, Bytes(64 * 4));
+            QCOMPARE(peakOf(timeline, rank, MemoryCategory::Workspace), workspace);
             QVERIFY((*training)->peak(MemoryCategory::Communication)[r] >= Bytes(16 * 4));
         }
     }
