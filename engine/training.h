@@ -65,7 +65,8 @@ public:
     // Gradients of the last step as they were before clipping and the optimizer: by stage, by parameter, concatenated.
     virtual void keepGradients(bool keep) = 0;
     virtual std::vector<std::vector<float>> lastGradients() const = 0;
-    virtual std::vector<Bytes> peak(MemoryCategory category) const = 0; // by rank, exact maximum, last step
+    // By rank, last step: the exact maximum; of activations the maximum over op ends, as the simulator counts.
+    virtual std::vector<Bytes> peak(MemoryCategory category) const = 0;
     // Configuration and environment as text pairs, for the run.
     virtual std::vector<std::pair<std::string, std::string>> configuration() const = 0;
     virtual std::vector<std::pair<std::string, std::string>> environment() const = 0;

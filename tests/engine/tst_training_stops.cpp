@@ -33,11 +33,14 @@ private slots:
     {
         QFETCH(int, clock);
         std::stop_source stop;
+        std::atomic<bool> stopped = false;
         std::atomic<int> after = 0;
         FakeOptions fake;
         fake.hook = [&](OpKind kind, int stage, int microbatch) {
-            if (stop.stop_requested()) ++after;
-            if (kind == OpKind::Forward && stage == 2 && microbatch == 3) stop.request_stop();
+            if (stopped) ++after;
+            if (kind != OpKind::Forward || stage != 2 || microbatch != 3) return;
+            stop.request_stop();
+            stopped = true;
         };
         auto training = fakeTraining(librarySchedule("1f1b", 4, 64), fakeOptions(static_cast<ClockMode>(clock)), fake);
         auto outcome = (*training)->step(stop.get_token());
@@ -151,10 +154,11 @@ private slots:
         FakeOptions fake;
         fake.hook = [](OpKind, int, int) { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
         auto options = fakeOptions(ClockMode::Wall);
-        options.timeoutSeconds = 0.25; // the step takes longer, no single op does
-        auto training = fakeTraining(librarySchedule("gpipe", 2, 4), options, fake);
+        options.timeoutSeconds = 1; // the step takes longer, no single op does
+        auto training = fakeTraining(librarySchedule("gpipe", 2, 12), options, fake);
         auto outcome = (*training)->step({});
         QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
+        QVERIFY(outcome->wallTime > 1'000'000'000);
     }
 
     void destroyedWithoutAStep()
