@@ -19,11 +19,12 @@ inline float floatOf(std::int32_t bits)
 }
 
 // e^x: x = n ln 2 + r, |r| ≤ ln 2 / 2; a polynomial for e^r, the exponent bits for 2^n. Relative error below 2e-7 between
-// −87 and 88; clamped outside; NaN stays NaN, because the comparisons with it are false and e^r is NaN.
+// −60 and 60 and clamped outside, which no probability or gate can tell from the truth: so products with them stay clear
+// of denormal numbers, which would cost a hundred cycles each. NaN stays NaN: comparisons with it are false, e^r is NaN.
 inline float exponential(float x)
 {
-    x = x < -87.0F ? -87.0F : x;
-    x = x > 88.0F ? 88.0F : x;
+    x = x < -60.0F ? -60.0F : x;
+    x = x > 60.0F ? 60.0F : x;
     constexpr float magic = 12582912.0F; // 1.5 · 2^23: adding it rounds to an integer held in the low bits
     const float shifted = x * 1.44269504F + magic;
     const float n = shifted - magic;
@@ -198,17 +199,18 @@ void geluBackward(int rows, int width, float* x, const float* bias, float* gradi
     }
 }
 
-// Turns a row into exp(x − max) and returns the sum. A NaN never wins a comparison, but passes through the exponential.
-inline float exponentials(int width, float* row)
+// Turns a row into exp(x − largest) and returns the sum. A NaN never wins a comparison, but passes through the exponential.
+inline float exponentials(int width, float* row, float& largest)
 {
-    float largest = row[0];
-#pragma omp simd reduction(max : largest)
+    float most = row[0];
+#pragma omp simd reduction(max : most)
     for (int i = 0; i < width; ++i)
-        largest = row[i] > largest ? row[i] : largest;
+        most = row[i] > most ? row[i] : most;
+    largest = most;
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int i = 0; i < width; ++i) {
-        const float value = exponential(row[i] - largest);
+        const float value = exponential(row[i] - most);
         row[i] = value;
         sum += value;
     }
@@ -220,7 +222,8 @@ void causalSoftmax(int firstRow, int rows, int columns, float* scores)
     for (int row = 0; row < rows; ++row) {
         float* line = scores + static_cast<std::size_t>(row) * columns;
         const int kept = firstRow + row + 1;
-        const float scale = 1.0F / exponentials(kept, line);
+        float largest = 0;
+        const float scale = 1.0F / exponentials(kept, line, largest);
 #pragma omp simd
         for (int i = 0; i < kept; ++i)
             line[i] *= scale;
@@ -255,9 +258,11 @@ double crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t*
     for (int row = 0; row < rows; ++row) {
         float* line = logits + static_cast<std::size_t>(row) * vocabulary;
         const int target = targets[row];
-        const float sum = exponentials(vocabulary, line);
+        const auto targetLogit = static_cast<double>(line[target]);
+        float largest = 0;
+        const float sum = exponentials(vocabulary, line, largest);
         const float scale = 1.0F / sum;
-        total += __builtin_log(static_cast<double>(sum)) - __builtin_log(static_cast<double>(line[target]));
+        total += __builtin_log(static_cast<double>(sum)) - (targetLogit - static_cast<double>(largest));
 #pragma omp simd
         for (int i = 0; i < vocabulary; ++i)
             line[i] *= scale;

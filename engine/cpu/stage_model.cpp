@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/cpu/denormals.h"
+
 namespace stagewright::cpu {
 
 CpuStage::CpuStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
@@ -21,6 +23,7 @@ CpuStage::CpuStage(const ModelConfig& model, const StageSlice& slice, int microb
 Buffer CpuStage::forward(int microbatch, Buffer input, std::span<const std::uint8_t> tokens,
                          std::span<const std::uint8_t> targets)
 {
+    const FlushDenormals flush;
     if (m_kept.contains(microbatch))
         throw std::logic_error("stage " + std::to_string(m_slice.stage) + ", microbatch " + std::to_string(microbatch) +
                                ": forward again before its weight gradient");
@@ -63,6 +66,7 @@ CpuStage::Kept& CpuStage::kept(int microbatch, Awaits awaits)
 
 Buffer CpuStage::inputGrad(int microbatch, Buffer outputGrad)
 {
+    const FlushDenormals flush;
     Kept& now = kept(microbatch, Awaits::InputGrad);
     if (!m_head && outputGrad.size() != m_context.stream())
         throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": output gradient of " +
@@ -88,12 +92,25 @@ Buffer CpuStage::inputGrad(int microbatch, Buffer outputGrad)
 
 void CpuStage::weightGrad(int microbatch)
 {
+    const FlushDenormals flush;
     Kept& now = kept(microbatch, Awaits::WeightGrad);
     if (m_head) m_head->weightGrad(now.head, microbatch, m_lossScale);
     for (std::size_t i = m_blocks.size(); i-- > 0;)
         m_blocks[i].weightGrad(now.blocks[i], microbatch);
     if (m_embedding) m_embedding->weightGrad(now.embedding);
     m_kept.erase(microbatch);
+}
+
+double CpuStage::gradientSquareSum() const
+{
+    const FlushDenormals flush;
+    return m_parameters.gradientSquareSum();
+}
+
+void CpuStage::optimizerStep(const OptimizerConfig& config, int step, float gradientScale)
+{
+    const FlushDenormals flush;
+    m_parameters.step(config, step, gradientScale);
 }
 
 double CpuStage::loss(int microbatch) const

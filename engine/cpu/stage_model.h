@@ -25,11 +25,8 @@ public:
     double loss(int microbatch) const override;
     void setLossScale(float scale) override { m_lossScale = scale; }
     void zeroGradients() override { m_parameters.zeroGradients(); }
-    double gradientSquareSum() const override { return m_parameters.gradientSquareSum(); }
-    void optimizerStep(const OptimizerConfig& config, int step, float gradientScale) override
-    {
-        m_parameters.step(config, step, gradientScale);
-    }
+    double gradientSquareSum() const override;
+    void optimizerStep(const OptimizerConfig& config, int step, float gradientScale) override;
     std::vector<ParameterView> parameters() override { return m_parameters.views(); }
     void dropMicrobatches() override { m_kept.clear(); }
 
