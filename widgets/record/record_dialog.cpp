@@ -1,0 +1,313 @@
+#include "widgets/record/record_dialog.h"
+
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+#include <QRegularExpressionValidator>
+#include <QSpinBox>
+#include <QStyle>
+#include <QVBoxLayout>
+
+#include "schedules/registry.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+namespace {
+
+QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+
+// A group of labelled fields under a heading, two fields a row.
+class FieldGrid {
+public:
+    FieldGrid(QWidget* parent, QVBoxLayout* into, const QString& title)
+    {
+        into->addWidget(makeLabel(title, "title", parent));
+        m_grid = new QGridLayout;
+        m_grid->setHorizontalSpacing(10);
+        m_grid->setVerticalSpacing(7);
+        m_grid->setColumnStretch(1, 1);
+        m_grid->setColumnStretch(3, 1);
+        into->addLayout(m_grid);
+        into->addSpacing(8);
+        m_parent = parent;
+    }
+    void add(const QString& label, QWidget* field, bool wide = false)
+    {
+        auto* name = makeLabel(label, "secondary", m_parent);
+        name->setBuddy(field);
+        name->setToolTip(field->toolTip());
+        field->setAccessibleName(label);
+        if (wide && m_column != 0) newRow();
+        m_grid->addWidget(name, m_row, m_column);
+        m_grid->addWidget(field, m_row, m_column + 1, 1, wide ? 3 : 1);
+        m_column += 2;
+        if (wide || m_column >= 4) newRow();
+    }
+
+private:
+    void newRow()
+    {
+        m_column = 0;
+        ++m_row;
+    }
+    QGridLayout* m_grid;
+    QWidget* m_parent;
+    int m_row = 0;
+    int m_column = 0;
+};
+
+} // namespace
+
+RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
+{
+    setWindowTitle(tr("Record a training run"));
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(20, 18, 20, 16);
+    layout->setSpacing(8);
+    auto* columns = new QHBoxLayout;
+    columns->setSpacing(24);
+    layout->addLayout(columns, 1);
+
+    auto* left = new QVBoxLayout;
+    left->setSpacing(8);
+    columns->addLayout(left, 4);
+    left->addWidget(makeLabel(tr("Schedules"), "title", this));
+    m_schedules = new QListWidget(this);
+    m_schedules->setObjectName(QStringLiteral("boxed"));
+    m_schedules->setAccessibleName(tr("Schedules"));
+    m_schedules->setMinimumWidth(280);
+    for (const ScheduleInfo& info : allSchedules()) {
+        auto* item = new QListWidgetItem(words(info.title), m_schedules);
+        item->setData(Qt::UserRole, words(info.name));
+        item->setToolTip(words(info.summary) + QLatin1Char('\n') + words(info.constraints));
+        item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
+        item->setCheckState(Qt::Unchecked);
+    }
+    left->addWidget(m_schedules, 1);
+    left->addWidget(makeLabel(tr("Or a schedule of your own"), "secondary", this));
+    auto* fileRow = new QHBoxLayout;
+    m_scheduleFile = line("scheduleFile", tr("schedule.csv"), tr("A schedule CSV: one line per rank, one cell per op. Empty: the schedules ticked above."));
+    auto* browse = new QPushButton(tr("Choose…"), this);
+    browse->setAutoDefault(false);
+    connect(browse, &QPushButton::clicked, this, [this] {
+        const QString path = QFileDialog::getOpenFileName(this, tr("Choose a schedule"), {}, tr("Schedule CSV (*.csv);;All files (*)"));
+        if (!path.isEmpty()) m_scheduleFile->setText(path);
+    });
+    fileRow->addWidget(m_scheduleFile, 1);
+    fileRow->addWidget(browse);
+    left->addLayout(fileRow);
+
+    auto* right = new QVBoxLayout;
+    right->setSpacing(8);
+    columns->addLayout(right, 5);
+    FieldGrid shape(this, right, tr("Shape"));
+    m_ranks = number("ranks", 1, 64, tr("Devices: one thread each, with a slice of the model."));
+    m_microbatches = number("microbatches", 1, 4096, tr("Parts of a batch that follow one another through the pipeline."));
+    m_chunks = number("chunks", 0, 16, tr("Stages per rank. Schedules with a fixed number ignore it."));
+    m_chunks->setSpecialValueText(tr("schedule's own"));
+    shape.add(tr("Ranks"), m_ranks);
+    shape.add(tr("Microbatches"), m_microbatches);
+    shape.add(tr("Stages per rank"), m_chunks);
+    m_microbatchSize = number("microbatchSize", 1, 256, tr("Sequences in one microbatch."));
+    shape.add(tr("Microbatch size"), m_microbatchSize);
+
+    FieldGrid model(this, right, tr("Model"));
+    m_layers = number("layers", 1, 512, tr("Transformer blocks, split over the stages by cost."));
+    m_hidden = number("hidden", 8, 8192, tr("Width of the model."));
+    m_heads = number("heads", 1, 128, tr("Attention heads; hidden is a multiple of it."));
+    m_sequence = number("sequence", 2, 8192, tr("Tokens per sequence. Bytes are tokens."));
+    model.add(tr("Layers"), m_layers);
+    model.add(tr("Hidden"), m_hidden);
+    model.add(tr("Heads"), m_heads);
+    model.add(tr("Sequence"), m_sequence);
+
+    FieldGrid run(this, right, tr("Run"));
+    m_steps = number("steps", 1, 100000, tr("Measured steps of each schedule."));
+    m_warmup = number("warmup", 0, 1000, tr("Steps before them that figures leave out."));
+    m_clock = new QComboBox(this);
+    m_clock->setObjectName(QStringLiteral("clock"));
+    m_clock->addItem(tr("chosen at the start"), QString());
+    m_clock->addItem(tr("wall: real threads, real waits"), QStringLiteral("wall"));
+    m_clock->addItem(tr("virtual: projected for as many devices"), QStringLiteral("virtual"));
+    m_clock->setToolTip(tr("Wall is valid while ranks do not exceed idle cores. Virtual really executes every op, then places it by its dependencies with its processor time."));
+    m_link = line("link", tr("none"), tr("Emulated links: latency between ranks, and bandwidth after a comma, as --link takes them."));
+    m_seed = line("seed", QStringLiteral("1"), tr("Same seed: same weights, same data, same losses."));
+    m_seed->setValidator(new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,18}")), m_seed));
+    m_dataFile = line("dataFile", tr("built-in text"), tr("Any text file of at least 1,024 bytes. Empty: the text that comes with the program."));
+    run.add(tr("Steps"), m_steps);
+    run.add(tr("Warm-up"), m_warmup);
+    run.add(tr("Clock"), m_clock, true);
+    run.add(tr("Link"), m_link);
+    run.add(tr("Seed"), m_seed);
+    run.add(tr("Text file"), m_dataFile, true);
+    m_target = new QComboBox(this);
+    m_target->setObjectName(QStringLiteral("target"));
+    m_target->setToolTip(tr("The runs are recorded into a file of their own and added here when they are done."));
+    run.add(tr("Add runs to"), m_target, true);
+    right->addStretch(1);
+
+    layout->addSpacing(4);
+    m_words = makeLabel({}, "value", this);
+    m_words->setWordWrap(true);
+    layout->addWidget(m_words);
+    m_command = makeLabel({}, "code", this, true);
+    m_command->setWordWrap(true);
+    layout->addWidget(m_command);
+    auto* bottom = new QHBoxLayout;
+    m_fault = makeLabel({}, "worse", this);
+    m_fault->setObjectName(QStringLiteral("fault"));
+    m_fault->setWordWrap(true);
+    bottom->addWidget(m_fault, 1);
+    auto* cancel = new QPushButton(tr("Cancel"), this);
+    cancel->setAutoDefault(false);
+    m_start = new QPushButton(tr("Record"), this);
+    m_start->setObjectName(QStringLiteral("primary"));
+    m_start->setDefault(true);
+    connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
+    connect(m_start, &QPushButton::clicked, this, &QDialog::accept);
+    bottom->addWidget(cancel);
+    bottom->addWidget(m_start);
+    layout->addLayout(bottom);
+
+    connect(m_schedules, &QListWidget::itemChanged, this, &RecordDialog::check);
+    connect(m_clock, &QComboBox::currentIndexChanged, this, &RecordDialog::check);
+    connect(m_target, &QComboBox::currentIndexChanged, this, &RecordDialog::check);
+    setSettings({});
+    resize(820, 600);
+}
+
+QSpinBox* RecordDialog::number(const char* name, int low, int high, const QString& tooltip)
+{
+    auto* box = new QSpinBox(this);
+    box->setObjectName(QString::fromLatin1(name));
+    box->setRange(low, high);
+    box->setToolTip(tooltip);
+    connect(box, &QSpinBox::valueChanged, this, &RecordDialog::check);
+    return box;
+}
+
+QLineEdit* RecordDialog::line(const char* name, const QString& placeholder, const QString& tooltip)
+{
+    auto* edit = new QLineEdit(this);
+    edit->setObjectName(QString::fromLatin1(name));
+    edit->setPlaceholderText(placeholder);
+    edit->setToolTip(tooltip);
+    connect(edit, &QLineEdit::textChanged, this, &RecordDialog::check);
+    return edit;
+}
+
+void RecordDialog::setSettings(const RecordSettings& s)
+{
+    for (int i = 0; i < m_schedules->count(); ++i) {
+        QListWidgetItem* item = m_schedules->item(i);
+        item->setCheckState(s.schedules.contains(item->data(Qt::UserRole).toString()) ? Qt::Checked : Qt::Unchecked);
+    }
+    m_scheduleFile->setText(s.scheduleFile);
+    m_ranks->setValue(s.ranks);
+    m_microbatches->setValue(s.microbatches);
+    m_chunks->setValue(s.chunks);
+    m_layers->setValue(s.layers);
+    m_hidden->setValue(s.hidden);
+    m_heads->setValue(s.heads);
+    m_sequence->setValue(s.sequence);
+    m_microbatchSize->setValue(s.microbatchSize);
+    m_steps->setValue(s.steps);
+    m_warmup->setValue(s.warmup);
+    m_clock->setCurrentIndex(std::max(0, m_clock->findData(s.clock)));
+    m_link->setText(s.link);
+    m_seed->setText(QString::number(s.seed));
+    m_dataFile->setText(s.dataFile);
+    m_optimizer = s.optimizer;
+    check();
+}
+
+RecordSettings RecordDialog::settings() const
+{
+    RecordSettings s;
+    s.schedules.clear();
+    for (int i = 0; i < m_schedules->count(); ++i)
+        if (m_schedules->item(i)->checkState() == Qt::Checked) s.schedules << m_schedules->item(i)->data(Qt::UserRole).toString();
+    s.scheduleFile = m_scheduleFile->text().trimmed();
+    s.ranks = m_ranks->value();
+    s.microbatches = m_microbatches->value();
+    s.chunks = m_chunks->value();
+    s.layers = m_layers->value();
+    s.hidden = m_hidden->value();
+    s.heads = m_heads->value();
+    s.sequence = m_sequence->value();
+    s.microbatchSize = m_microbatchSize->value();
+    s.steps = m_steps->value();
+    s.warmup = m_warmup->value();
+    s.clock = m_clock->currentData().toString();
+    s.link = m_link->text().trimmed();
+    s.seed = m_seed->text().isEmpty() ? 1 : m_seed->text().toULongLong();
+    s.dataFile = m_dataFile->text().trimmed();
+    s.optimizer = m_optimizer;
+    return s;
+}
+
+void RecordDialog::setTargets(const QStringList& files, const QString& newFile)
+{
+    m_newFile = newFile;
+    m_target->clear();
+    for (const QString& file : files)
+        m_target->addItem(QFileInfo(file).fileName(), file);
+    m_target->addItem(tr("a new file: %1").arg(QFileInfo(newFile).fileName()), newFile);
+    for (int i = 0; i < m_target->count(); ++i)
+        m_target->setItemData(i, m_target->itemData(i), Qt::ToolTipRole);
+    check();
+}
+
+QString RecordDialog::targetFile() const { return m_target->currentData().toString(); }
+
+bool RecordDialog::targetIsNew() const { return targetFile() == m_newFile; }
+
+void RecordDialog::setProgram(const QString& program)
+{
+    m_program = program;
+    check();
+}
+
+QString RecordDialog::faultText() const { return m_fault->text(); }
+
+QWidget* RecordDialog::fieldNamed(const QString& name) const
+{
+    if (name == QLatin1String("schedules")) return m_schedules;
+    return findChild<QWidget*>(name);
+}
+
+void RecordDialog::check()
+{
+    if (m_start == nullptr) return; // still being built
+    const RecordSettings s = settings();
+    const bool own = !s.scheduleFile.isEmpty();
+    m_schedules->setEnabled(!own);
+    for (QWidget* field : {static_cast<QWidget*>(m_ranks), static_cast<QWidget*>(m_microbatches), static_cast<QWidget*>(m_chunks)})
+        field->setEnabled(!own);
+    const auto fault = firstFault(s);
+    QWidget* at = fault ? fieldNamed(fault->field) : nullptr;
+    for (QWidget* field : findChildren<QWidget*>()) {
+        const bool marked = field == at;
+        if (field->property("fault").toBool() == marked) continue;
+        field->setProperty("fault", marked);
+        field->style()->unpolish(field);
+        field->style()->polish(field);
+    }
+    QString text = fault ? fault->message : QString();
+    if (!fault && m_program.isEmpty())
+        text = tr("the program stagewright was not found beside this one or in PATH; build it, or set STAGEWRIGHT_PROGRAM");
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    m_fault->setText(text);
+    m_start->setEnabled(text.isEmpty());
+    m_words->setText(fault ? QString() : inWords(s));
+    const QString output = targetFile().isEmpty() ? QStringLiteral("run.stagewright") : QFileInfo(targetFile()).fileName();
+    m_command->setText(commandLine(s, output));
+}
+
+} // namespace stagewright

@@ -1,0 +1,52 @@
+// RecordDialog: the form over RecordSettings. It says in words and as a command what it will run, and points at the first
+// field that can't be. The settings used last come back (QSettings is the caller's matter). GUI thread only.
+#pragma once
+
+#include <QDialog>
+
+#include "widgets/record/record_settings.h"
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QListWidget;
+class QPushButton;
+class QSpinBox;
+
+namespace stagewright {
+
+class RecordDialog : public QDialog {
+    Q_OBJECT
+public:
+    explicit RecordDialog(QWidget* parent = nullptr);
+
+    void setSettings(const RecordSettings& settings);
+    RecordSettings settings() const;
+    // Files the runs may be added to; the first is preselected. A new file is always on offer.
+    void setTargets(const QStringList& files, const QString& newFile);
+    QString targetFile() const; // existing, or a new path
+    bool targetIsNew() const;
+    void setProgram(const QString& program); // empty: nothing can be recorded, and why
+    QString faultText() const;
+    QWidget* fieldNamed(const QString& name) const; // by RecordSettings' member; nullptr where there is none
+
+private:
+    void check();
+    QSpinBox* number(const char* name, int low, int high, const QString& tooltip);
+    QLineEdit* line(const char* name, const QString& placeholder, const QString& tooltip);
+
+    QString m_program;
+    QString m_newFile;
+    QListWidget* m_schedules;
+    QLineEdit* m_scheduleFile;
+    QSpinBox *m_ranks, *m_microbatches, *m_chunks;
+    QSpinBox *m_layers, *m_hidden, *m_heads, *m_sequence, *m_microbatchSize;
+    QSpinBox *m_steps, *m_warmup;
+    QComboBox *m_clock = nullptr, *m_target = nullptr;
+    QLineEdit *m_link, *m_seed, *m_dataFile;
+    QString m_optimizer;
+    QLabel *m_words = nullptr, *m_command = nullptr, *m_fault = nullptr;
+    QPushButton* m_start = nullptr;
+};
+
+} // namespace stagewright

@@ -1,0 +1,61 @@
+#include "widgets/record/record_strip.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
+
+#include "widgets/numbers.h"
+#include "widgets/panel/style.h"
+#include "widgets/record/record_process.h"
+#include "widgets/runs/runs_model.h"
+
+namespace stagewright {
+
+RecordStrip::RecordStrip(RecordProcess* process, QWidget* parent) : QFrame(parent), m_process(process)
+{
+    setObjectName(QStringLiteral("banner"));
+    setProperty("tone", QStringLiteral("note"));
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(14, 7, 12, 7);
+    layout->setSpacing(14);
+    m_what = makeLabel({}, "strong", this);
+    m_bar = new QProgressBar(this);
+    m_bar->setTextVisible(false);
+    m_bar->setMinimumWidth(120);
+    m_bar->setAccessibleName(tr("Progress of the recording"));
+    m_losses = makeLabel({}, "secondary", this);
+    m_cancel = new QPushButton(tr("Cancel"), this);
+    m_cancel->setToolTip(tr("Stops after the step under way; complete steps are kept."));
+    connect(m_cancel, &QPushButton::clicked, m_process, &RecordProcess::cancel);
+    layout->addWidget(m_what);
+    layout->addWidget(m_bar, 1);
+    layout->addWidget(m_losses);
+    layout->addWidget(m_cancel);
+    connect(m_process, &RecordProcess::progressed, this, &RecordStrip::refresh);
+    connect(m_process, &RecordProcess::finished, this, &RecordStrip::refresh);
+    refresh();
+}
+
+void RecordStrip::refresh()
+{
+    setVisible(m_process->running());
+    if (!m_process->running()) return;
+    m_cancel->setEnabled(m_process->state() != RecordProcess::State::Cancelling);
+    if (m_process->state() == RecordProcess::State::Cancelling)
+        m_what->setText(tr("Stopping…"));
+    else if (m_process->total() <= 0)
+        m_what->setText(tr("Starting stagewright record…"));
+    else
+        m_what->setText(tr("Recording: step %1 of %2").arg(m_process->done()).arg(m_process->total()));
+    m_bar->setRange(0, std::max(0, m_process->total()));
+    m_bar->setValue(m_process->done());
+    QStringList losses;
+    for (const auto& one : m_process->schedules())
+        if (!one.losses.isEmpty())
+            losses << tr("%1 loss %2").arg(scheduleTitle(one.schedule.toStdString()), fixed(one.losses.last(), 3));
+    m_losses->setText(losses.join(QStringLiteral("   ")));
+    m_losses->setToolTip(tr("Mean cross-entropy of the last step told, in nats per token."));
+}
+
+} // namespace stagewright

@@ -1,0 +1,162 @@
+#include "widgets/runs/runs_panel.h"
+
+#include <QApplication>
+#include <QLabel>
+#include <QPainter>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+
+void RunDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const
+{
+    const Theme& t = *m_theme;
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    const QRectF box = QRectF(option.rect).adjusted(0, 1, 0, -1);
+    if (index.data(RunsModel::IsFileRole).toBool()) {
+        const QFont font = fontOf(FontRole::Strong);
+        painter->setFont(font);
+        painter->setPen(t.text);
+        const QString detail = index.data(RunsModel::DetailRole).toString();
+        const double detailWidth = QFontMetricsF(fontOf(FontRole::Small)).horizontalAdvance(detail);
+        const QRectF text = box.adjusted(0, 0, -detailWidth - 14, 0);
+        painter->drawText(text, Qt::AlignVCenter | Qt::AlignLeft, QFontMetricsF(font).elidedText(index.data().toString(), Qt::ElideMiddle, text.width()));
+        painter->setFont(fontOf(FontRole::Small));
+        painter->setPen(index.data(RunsModel::ErrorRole).toString().isEmpty() ? t.faint : t.critical);
+        painter->drawText(box.adjusted(0, 0, -8, 0), Qt::AlignVCenter | Qt::AlignRight, detail);
+        painter->restore();
+        return;
+    }
+    const bool selected = option.state.testFlag(QStyle::State_Selected);
+    const bool hovered = option.state.testFlag(QStyle::State_MouseOver);
+    const QRectF row = QRectF(6, box.top(), option.widget != nullptr ? option.widget->width() - 12 : box.width(), box.height());
+    if (selected || hovered) {
+        QColor fill = selected ? t.accent : t.text;
+        fill.setAlphaF(selected ? (t.dark ? 0.26F : 0.12F) : 0.05F);
+        painter->setPen(Qt::NoPen);
+        painter->setBrush(fill);
+        painter->drawRoundedRect(row, 5, 5);
+        if (selected && option.state.testFlag(QStyle::State_HasFocus)) {
+            painter->setPen(QPen(t.accent, 1));
+            painter->setBrush(Qt::NoBrush);
+            painter->drawRoundedRect(row.adjusted(0.5, 0.5, -0.5, -0.5), 5, 5);
+        }
+    }
+    const QStringList figures = index.data(RunsModel::FigureRole).toString().split(QLatin1Char('\n'));
+    const QRectF inner = row.adjusted(12, 6, -9, -6);
+    const QFont strong = fontOf(FontRole::Body);
+    const QFont small = fontOf(FontRole::Small);
+    double left = inner.left();
+    const QString mark = index.data(RunsModel::MarkRole).toString();
+    if (!mark.isEmpty()) {
+        const QRectF badge(left, inner.top() + 1, 15, 15);
+        painter->setPen(Qt::NoPen);
+        painter->setBrush(mark == QLatin1String("B") ? t.accent : t.secondary);
+        painter->drawRoundedRect(badge, 3, 3);
+        painter->setFont(fontOf(FontRole::Small));
+        painter->setPen(mark == QLatin1String("B") ? t.onAccent : t.panel);
+        painter->drawText(badge, Qt::AlignCenter, mark);
+        left += 21;
+    }
+    double figureWidth = 0;
+    painter->setPen(t.text);
+    painter->setFont(strong);
+    for (const QString& figure : figures)
+        figureWidth = std::max(figureWidth, QFontMetricsF(strong).horizontalAdvance(figure));
+    if (!figures.isEmpty())
+        painter->drawText(QRectF(inner.left(), inner.top(), inner.width(), 16), Qt::AlignRight | Qt::AlignVCenter, figures.value(0));
+    const QRectF nameRect(left, inner.top(), inner.right() - left - figureWidth - 8, 16);
+    painter->setFont(selected ? fontOf(FontRole::Strong) : strong);
+    painter->drawText(nameRect, Qt::AlignLeft | Qt::AlignVCenter, QFontMetricsF(painter->font()).elidedText(index.data().toString(), Qt::ElideRight, nameRect.width()));
+    painter->setFont(small);
+    painter->setPen(t.secondary);
+    painter->drawText(QRectF(inner.left(), inner.bottom() - 15, inner.width(), 15), Qt::AlignRight | Qt::AlignVCenter, figures.value(1));
+    const QRectF detailRect(inner.left(), inner.bottom() - 15, inner.width() - figureWidth - 8, 15);
+    painter->drawText(detailRect, Qt::AlignLeft | Qt::AlignVCenter, QFontMetricsF(small).elidedText(index.data(RunsModel::DetailRole).toString(), Qt::ElideRight, detailRect.width()));
+    painter->restore();
+}
+
+QSize RunDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const
+{
+    return index.data(RunsModel::IsFileRole).toBool() ? QSize(180, 28) : QSize(180, 48);
+}
+
+RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_model(model)
+{
+    setObjectName(QStringLiteral("panel"));
+    setAttribute(Qt::WA_StyledBackground);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    auto* title = makeLabel(tr("Runs"), "title", this);
+    title->setContentsMargins(14, 12, 0, 6);
+    layout->addWidget(title);
+    m_empty = makeLabel(tr("No file is open."), "faint", this);
+    m_empty->setContentsMargins(14, 4, 14, 0);
+    m_empty->setWordWrap(true);
+    layout->addWidget(m_empty);
+    m_tree = new QTreeView(this);
+    m_tree->setAccessibleName(tr("Runs"));
+    m_tree->setModel(model);
+    m_delegate = new RunDelegate(this);
+    m_tree->setItemDelegate(m_delegate);
+    m_tree->setHeaderHidden(true);
+    for (int column = 1; column < RunsModel::ColumnCount; ++column)
+        m_tree->hideColumn(column);
+    m_tree->setRootIsDecorated(false);
+    m_tree->setIndentation(14);
+    m_tree->setItemsExpandable(true);
+    m_tree->setMouseTracking(true);
+    m_tree->setUniformRowHeights(false);
+    m_tree->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_tree->setContextMenuPolicy(Qt::CustomContextMenu);
+    m_tree->setStyleSheet(QStringLiteral("QTreeView::branch{background:transparent;border-image:none;image:none;}"
+                                         "QTreeView::item:selected,QTreeView::branch:selected{background:transparent;}"));
+    layout->addWidget(m_tree, 1);
+
+    connect(m_tree->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& now) {
+        const RunRef ref = m_model->refAt(now);
+        if (!ref.valid()) return;
+        if (QApplication::keyboardModifiers().testFlag(Qt::ControlModifier) && m_tree->underMouse())
+            emit compareAsked(ref);
+        else
+            emit runChosen(ref);
+    });
+    connect(m_tree, &QTreeView::activated, this, [this](const QModelIndex& index) {
+        const RunRef ref = m_model->refAt(index);
+        if (ref.valid()) emit runChosen(ref);
+    });
+    connect(m_tree, &QTreeView::customContextMenuRequested, this, [this](const QPoint& at) {
+        const QModelIndex index = m_tree->indexAt(at);
+        emit menuAsked(m_tree->viewport()->mapToGlobal(at), m_model->refAt(index), index.data(RunsModel::RefFileRole).toString());
+    });
+    auto changed = [this] {
+        m_empty->setVisible(m_model->rowCount() == 0);
+        m_tree->expandAll();
+    };
+    connect(m_model, &QAbstractItemModel::rowsInserted, this, changed);
+    connect(m_model, &QAbstractItemModel::rowsRemoved, this, changed);
+    changed();
+}
+
+void RunsPanel::setTheme(const Theme& theme)
+{
+    m_delegate->setTheme(theme);
+    m_tree->viewport()->update();
+}
+
+void RunsPanel::setCurrent(const RunRef& ref)
+{
+    const QModelIndex index = m_model->indexOf(ref);
+    const QSignalBlocker blocker(m_tree->selectionModel());
+    m_tree->setCurrentIndex(index);
+    m_tree->selectionModel()->select(index, QItemSelectionModel::ClearAndSelect);
+    m_tree->viewport()->update();
+}
+
+RunRef RunsPanel::current() const { return m_model->refAt(m_tree->currentIndex()); }
+
+} // namespace stagewright

@@ -1,0 +1,49 @@
+// RunsPanel: the list of open files and their runs at the left: name and shape, time and bubble ratio, A and B marks.
+#pragma once
+
+#include <QStyledItemDelegate>
+#include <QTreeView>
+#include <QWidget>
+
+#include "widgets/runs/runs_model.h"
+#include "widgets/theme.h"
+
+class QLabel;
+
+namespace stagewright {
+
+// Paints a run as two lines with its figures at the right. A row of a file is its name and how many runs it holds.
+class RunDelegate : public QStyledItemDelegate {
+    Q_OBJECT
+public:
+    explicit RunDelegate(QObject* parent = nullptr) : QStyledItemDelegate(parent) {}
+    void setTheme(const Theme& theme) { m_theme = &theme; }
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+
+private:
+    const Theme* m_theme = &Theme::light();
+};
+
+class RunsPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit RunsPanel(RunsModel* model, QWidget* parent = nullptr);
+    void setTheme(const Theme& theme);
+    void setCurrent(const RunRef& ref); // selects without emitting runChosen
+    RunRef current() const;
+    QTreeView* tree() { return m_tree; }
+
+signals:
+    void runChosen(const stagewright::RunRef& ref);                            // click or Enter
+    void compareAsked(const stagewright::RunRef& ref);                         // Ctrl+click: against the one shown
+    void menuAsked(const QPoint& global, const stagewright::RunRef& ref, const QString& file);
+
+private:
+    RunsModel* m_model;
+    QTreeView* m_tree;
+    RunDelegate* m_delegate;
+    QLabel* m_empty;
+};
+
+} // namespace stagewright
