@@ -1,0 +1,83 @@
+#include "app/ui/actions.h"
+
+#include <QWidget>
+
+namespace stagewright {
+
+const std::vector<ActionEntry>& actionTable()
+{
+    using I = ActionId;
+    static const std::vector<ActionEntry> table{
+        {I::Open, "open", "&Open…", "Open…", "Ctrl+O", "Open run files (.stagewright) or schedules (.csv)", false},
+        {I::OpenRecent, "openRecent", "Open &recent", "", "", "Files opened lately", false},
+        {I::SaveCopy, "saveCopy", "&Save a copy…", "", "Ctrl+S", "Write the runs of this file to another one; an edited order to a CSV", false},
+        {I::CloseFile, "closeFile", "&Close file", "", "Ctrl+W", "Take this file off the list; nothing on disk changes", false},
+        {I::ExportPicture, "exportPicture", "Export &picture…", "Export…", "Ctrl+E", "Timeline and memory with a caption, as PNG, SVG or PDF", false},
+        {I::ExportChrome, "exportChrome", "Export &Chrome JSON…", "", "", "For Perfetto and chrome://tracing", false},
+        {I::ExportCsv, "exportCsv", "Export schedule CS&V…", "", "", "The order as schedule CSV", false},
+        {I::Quit, "quit", "&Quit", "", "Ctrl+Q", "", false},
+        {I::Undo, "undo", "&Undo", "", "Ctrl+Z", "Takes the last change of the order back", false},
+        {I::Redo, "redo", "&Redo", "", "Ctrl+Shift+Z|Ctrl+Y", "Makes it again", false},
+        {I::EditMode, "editMode", "&Edit the schedule", "Edit", "E", "Drag ops along their rank; the order is checked and timed as you drag", true},
+        {I::NewSchedule, "newSchedule", "&New from library…", "", "Ctrl+N", "Start from a schedule of the library, timed with unit costs", false},
+        {I::InsertDelay, "insertDelay", "Insert &delay before the op", "", "", "A wanted wait, as long as the op", false},
+        {I::RunEdited, "runEdited", "R&un the edited schedule", "", "Ctrl+Return", "Train it for real and compare with the original", false},
+        {I::Record, "record", "&Record…", "Record…", "Ctrl+R", "Train for real under one or several schedules and record what happens", false},
+        {I::CancelRecording, "cancelRecording", "&Cancel the recording", "", "", "Stops; complete steps are kept", false},
+        {I::CriticalPath, "criticalPath", "&Critical path", "Critical path", "", "Outline the chain of ops that decides when the step ends", true},
+        {I::CommTracks, "commTracks", "Comm &tracks", "Comm tracks", "", "Transfers under each rank", true},
+        {I::Memory, "memory", "&Memory", "Memory", "", "Activation memory of each rank on the same axis", true},
+        {I::RunsList, "runsList", "&Runs list", "", "Ctrl+L", "Files and their runs, at the left", true},
+        {I::Details, "details", "&Details of the selection", "", "Q", "Scrolls the side panel to the selected op", false},
+        {I::SidePanel, "sidePanel", "&Side panel", "", "Ctrl+B", "Figures at the right", true},
+        {I::Fit, "fit", "&Fit all", "Fit", "Home", "The whole step in view", false},
+        {I::FitSelection, "fitSelection", "Fit the se&lection", "", "F", "The selection in view; again: everything", false},
+        {I::Back, "back", "View &back", "", "Alt+Left", "The view before", false},
+        {I::Forward, "forward", "View &forward", "", "Alt+Right", "The view after", false},
+        {I::Compare, "compare", "&Compare…", "Compare", "Ctrl+K", "Two runs on one axis: A above B, what differs and why", true},
+        {I::SwapCompare, "swapCompare", "S&wap A and B", "", "", "", false},
+        {I::PreviousStep, "previousStep", "&Previous step", "", "Ctrl+PgUp", "", false},
+        {I::NextStep, "nextStep", "&Next step", "", "Ctrl+PgDown", "", false},
+        {I::Play, "play", "Pla&y the schedule", "", "Space", "Walks through the step op by op; again or Esc: stop", true},
+        {I::Find, "find", "&Find op", "", "Ctrl+F|/", "rank:2 mb:5 B", false},
+        {I::FindNext, "findNext", "Find &next", "", "F3|Ctrl+G", "Enter in the search field", false},
+        {I::FindPrevious, "findPrevious", "Find pre&vious", "", "Shift+F3|Ctrl+Shift+G", "Shift+Enter in the search field", false},
+        {I::ThemeSystem, "themeSystem", "As the &system", "", "", "", true},
+        {I::ThemeLight, "themeLight", "&Light", "", "", "", true},
+        {I::ThemeDark, "themeDark", "&Dark", "", "", "", true},
+        {I::KeysPerfetto, "keysPerfetto", "Keys as in &Perfetto", "", "", "", true},
+        {I::KeysNsight, "keysNsight", "Keys as in &Nsight", "", "", "", true},
+        {I::KeysTracy, "keysTracy", "Keys as in &Tracy", "", "", "", true},
+        {I::Keys, "keys", "&Keys", "", "?|F1", "What every key does", false},
+        {I::About, "about", "&About Stagewright", "", "", "", false},
+    };
+    return table;
+}
+
+Actions::Actions(QWidget* window) : QObject(window)
+{
+    for (const ActionEntry& entry : actionTable()) {
+        auto* action = new QAction(tr(entry.text), window);
+        action->setObjectName(QString::fromLatin1(entry.name));
+        action->setCheckable(entry.checkable);
+        QList<QKeySequence> keys;
+        for (const QString& key : QString::fromLatin1(entry.keys).split(QLatin1Char('|'), Qt::SkipEmptyParts))
+            keys << QKeySequence(key, QKeySequence::PortableText);
+        action->setShortcuts(keys);
+        QString tip = *entry.tooltip != '\0' ? tr(entry.tooltip) : tr(entry.text).remove(QLatin1Char('&'));
+        action->setStatusTip(tip);
+        if (!keys.isEmpty()) tip += QStringLiteral("  (%1)").arg(keys.first().toString(QKeySequence::NativeText));
+        action->setToolTip(tip);
+        window->addAction(action);
+        m_actions[entry.id] = action;
+    }
+}
+
+QString Actions::buttonText(ActionId id)
+{
+    for (const ActionEntry& entry : actionTable())
+        if (entry.id == id) return *entry.button != '\0' ? tr(entry.button) : tr(entry.text).remove(QLatin1Char('&'));
+    return {};
+}
+
+} // namespace stagewright

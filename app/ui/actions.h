@@ -1,0 +1,48 @@
+// Actions: everything the window can be asked to do, declared in one table (actions.cpp): id, words, keys, tooltip. Menus,
+// toolbar, palette of keys and tests find them here by id.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include <QAction>
+#include <QObject>
+#include <QString>
+
+namespace stagewright {
+
+enum class ActionId {
+    Open, OpenRecent, SaveCopy, CloseFile, ExportPicture, ExportChrome, ExportCsv, Quit,
+    Undo, Redo, EditMode, NewSchedule, InsertDelay, RunEdited,
+    Record, CancelRecording,
+    CriticalPath, CommTracks, Memory, RunsList, Details, SidePanel,
+    Fit, FitSelection, Back, Forward, Compare, SwapCompare, PreviousStep, NextStep, Play,
+    Find, FindNext, FindPrevious,
+    ThemeSystem, ThemeLight, ThemeDark, KeysPerfetto, KeysNsight, KeysTracy,
+    Keys, About,
+};
+
+struct ActionEntry {
+    ActionId id;
+    const char* name;    // objectName
+    const char* text;    // in menus, with mnemonic
+    const char* button;  // on the toolbar; empty: as `text` without mnemonic
+    const char* keys;    // QKeySequence portable text, several separated by "|"; empty: none
+    const char* tooltip;
+    bool checkable;
+};
+
+const std::vector<ActionEntry>& actionTable();
+
+class Actions : public QObject {
+    Q_OBJECT
+public:
+    explicit Actions(QWidget* window); // adds every action to the window, so that its keys work
+    QAction* operator[](ActionId id) const { return m_actions.at(id); }
+    static QString buttonText(ActionId id);
+
+private:
+    std::map<ActionId, QAction*> m_actions;
+};
+
+} // namespace stagewright

@@ -1,0 +1,102 @@
+#include "app/ui/command_line.h"
+
+namespace stagewright {
+
+QString helpText()
+{
+    return QStringLiteral(R"(Usage: stagewright-ui [FILE…] [options]
+
+Opens run files (.stagewright) and schedules (.csv) in the window.
+
+  --run A                 show this run (id or name) of the first file
+  --step N                show this step, from 1 (default: the measured one with the median time)
+  --compare A B           show two runs of the first file, A above B
+  --show edit|record|new  open that part of the window as well
+  --theme light|dark      default: as the system, or as chosen last
+  --no-runs-list          without the list at the left
+
+  --screenshot OUT.png    draw the window without a display and leave
+  --size WxH              size of the window for it (default 1600x1000)
+  --export png|svg|pdf -o OUT
+                          draw the timeline and the memory alone and leave
+
+  --version, --help
+
+Exit codes: 0 done, 2 wrong usage, 3 input unreadable or damaged, 5 the picture could not be written.
+)");
+}
+
+CommandLine parseCommandLine(const QStringList& arguments)
+{
+    CommandLine line;
+    auto wrong = [&](const QString& text) {
+        if (line.fault.isEmpty()) line.fault = text;
+    };
+    for (int i = 0; i < arguments.size(); ++i) {
+        QString word = arguments[i];
+        QString given;
+        bool has = false;
+        if (word.startsWith(QLatin1String("--")) && word.contains(QLatin1Char('='))) {
+            given = word.section(QLatin1Char('='), 1);
+            word = word.section(QLatin1Char('='), 0, 0);
+            has = true;
+        }
+        auto value = [&]() -> QString {
+            if (has) return given;
+            if (i + 1 >= arguments.size()) {
+                wrong(QStringLiteral("%1: a value is missing").arg(word));
+                return {};
+            }
+            return arguments[++i];
+        };
+        if (word == QLatin1String("--help") || word == QLatin1String("-h")) {
+            line.help = true;
+        } else if (word == QLatin1String("--version")) {
+            line.version = true;
+        } else if (word == QLatin1String("--screenshot")) {
+            line.screenshot = value();
+        } else if (word == QLatin1String("--export")) {
+            line.exportKind = value().toLower();
+            if (!QStringList{"png", "svg", "pdf"}.contains(line.exportKind)) wrong(QStringLiteral("--export %1: use png, svg or pdf").arg(line.exportKind));
+        } else if (word == QLatin1String("-o") || word == QLatin1String("--output")) {
+            line.output = value();
+        } else if (word == QLatin1String("--size")) {
+            const QString text = value();
+            bool wide = false;
+            bool high = false;
+            line.size = {text.section(QLatin1Char('x'), 0, 0).toInt(&wide), text.section(QLatin1Char('x'), 1).toInt(&high)};
+            if (!wide || !high || line.size.width() < 320 || line.size.height() < 240 || line.size.width() > 16000 || line.size.height() > 16000)
+                wrong(QStringLiteral("--size %1: give WIDTHxHEIGHT, from 320x240 to 16000x16000").arg(text));
+        } else if (word == QLatin1String("--theme")) {
+            const QString text = value();
+            if (text != QLatin1String("light") && text != QLatin1String("dark")) wrong(QStringLiteral("--theme %1: use light or dark").arg(text));
+            line.dark = text == QLatin1String("dark");
+        } else if (word == QLatin1String("--run")) {
+            line.run = value();
+        } else if (word == QLatin1String("--step")) {
+            bool ok = false;
+            const QString text = value();
+            line.step = text.toInt(&ok) - 1;
+            if (!ok || line.step < 0) wrong(QStringLiteral("--step %1: give a number from 1").arg(text));
+        } else if (word == QLatin1String("--compare")) {
+            const QString first = value();
+            has = false;
+            line.compare = {first, value()};
+        } else if (word == QLatin1String("--show")) {
+            line.show = value();
+            if (!QStringList{"edit", "record", "new"}.contains(line.show)) wrong(QStringLiteral("--show %1: use edit, record or new").arg(line.show));
+        } else if (word == QLatin1String("--no-runs-list")) {
+            line.hideRuns = true;
+        } else if (word.startsWith(QLatin1Char('-')) && word.size() > 1) {
+            wrong(QStringLiteral("%1: unknown option; --help lists them").arg(word));
+        } else {
+            line.files << word;
+        }
+    }
+    if (!line.exportKind.isEmpty() && line.output.isEmpty()) wrong(QStringLiteral("--export: say where to with -o FILE"));
+    if (!line.exportKind.isEmpty() && line.files.isEmpty()) wrong(QStringLiteral("--export: give a file to draw"));
+    if ((!line.run.isEmpty() || !line.compare.isEmpty()) && line.files.isEmpty()) wrong(QStringLiteral("--run and --compare need a file"));
+    return line;
+}
+
+} // namespace stagewright

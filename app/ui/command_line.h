@@ -1,0 +1,34 @@
+// The command line of stagewright-ui.
+#pragma once
+
+#include <optional>
+
+#include <QSize>
+#include <QString>
+#include <QStringList>
+
+namespace stagewright {
+
+struct CommandLine {
+    QStringList files;
+    QString screenshot; // not empty: draw the window into this PNG and leave
+    QString exportKind; // "png", "svg", "pdf": draw the timeline alone into `output` and leave
+    QString output;
+    QSize size{1600, 1000};
+    std::optional<bool> dark;
+    QString run;               // id or name within the first file
+    QStringList compare;       // two of them
+    QString show;              // "edit", "record", "new": which part of the window a picture shows
+    int step = -1;             // 1-based on the command line
+    bool hideRuns = false;
+    bool help = false;
+    bool version = false;
+    QString fault;             // wrong usage
+
+    bool leaves() const { return !screenshot.isEmpty() || !exportKind.isEmpty(); }
+};
+
+CommandLine parseCommandLine(const QStringList& arguments); // without the program's name
+QString helpText();
+
+} // namespace stagewright

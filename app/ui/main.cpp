@@ -1,0 +1,162 @@
+// stagewright-ui: the window, or a picture of it.
+#include <cstdio>
+
+#include <QApplication>
+#include <QDialog>
+#include <QElapsedTimer>
+#include <QFileInfo>
+#include <QPainter>
+#include <QStandardPaths>
+#include <QTimer>
+
+#include "app/ui/command_line.h"
+#include "app/ui/main_window.h"
+#include "app/ui/version.h"
+#include "traces/store/run_file.h"
+#include "widgets/record/record_dialog.h"
+
+using namespace stagewright;
+
+namespace {
+
+int complain(int code, const QString& message, const QString& remedy = {})
+{
+    std::fprintf(stderr, "stagewright-ui: %s%s%s\n", qPrintable(message), remedy.isEmpty() ? "" : "; ", qPrintable(remedy));
+    return code;
+}
+
+bool waitUntil(const std::function<bool()>& done, int milliseconds)
+{
+    QElapsedTimer timer;
+    timer.start();
+    while (!done()) {
+        if (timer.elapsed() > milliseconds) return false;
+        QApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 50);
+    }
+    return true;
+}
+
+void settle(int milliseconds)
+{
+    QElapsedTimer timer;
+    timer.start();
+    while (timer.elapsed() < milliseconds)
+        QApplication::processEvents(QEventLoop::AllEvents, 20);
+}
+
+Result<RunRef> refOf(const QString& file, const QString& run)
+{
+    auto opened = RunFile::open(file.toStdString(), OpenMode::Read);
+    if (!opened) return tl::unexpected(opened.error());
+    auto id = (*opened)->find(run.toStdString());
+    if (!id) return tl::unexpected(id.error());
+    return RunRef{RunLibrary::normalised(file), *id};
+}
+
+// Shows what the command line names. Returns an exit code, 0 where all is well.
+int showAsked(MainWindow& window, const CommandLine& line)
+{
+    if (line.files.isEmpty()) return 0;
+    window.openFiles(line.files);
+    if (line.run.isEmpty() && line.compare.isEmpty() && line.step < 0) return 0;
+    std::vector<RunRef> refs;
+    const QStringList names = line.compare.isEmpty() ? QStringList{line.run.isEmpty() ? QStringLiteral("1") : line.run} : line.compare;
+    for (const QString& name : names) {
+        auto ref = refOf(line.files.first(), name);
+        if (!ref) return complain(3, QString::fromStdString(ref.error().message), QString::fromStdString(ref.error().remedy));
+        refs.push_back(*ref);
+    }
+    if (!waitUntil([&] { return window.settled(); }, 60000)) return complain(3, QStringLiteral("%1: reading took too long").arg(line.files.first()));
+    if (refs.size() == 2)
+        window.showCompare(refs[0], refs[1]);
+    else
+        window.showRun(refs[0], line.step);
+    return 0;
+}
+
+int drawAndLeave(MainWindow& window, const CommandLine& line)
+{
+    for (const QString& file : line.files)
+        if (!QFileInfo(file).isReadable()) return complain(3, QStringLiteral("file %1 can't be read").arg(file), QStringLiteral("check its name"));
+    window.resize(line.size);
+    if (line.hideRuns && window.actions()[ActionId::RunsList]->isChecked()) window.actions()[ActionId::RunsList]->trigger();
+    window.show();
+    if (const int code = showAsked(window, line)) return code;
+    if (!waitUntil([&] { return window.settled() || !window.bannerText().isEmpty(); }, 120000)) return complain(3, QStringLiteral("reading took too long"));
+    if (!line.files.isEmpty() && window.mode() == MainWindow::Mode::Empty) return complain(3, window.bannerText().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.bannerText());
+    if (line.show == QLatin1String("edit")) window.enterEdit();
+    settle(400); // exact frames come from a worker
+    if (!line.exportKind.isEmpty()) {
+        QString output = line.output;
+        if (QFileInfo(output).suffix().toLower() != line.exportKind) output += QLatin1Char('.') + line.exportKind;
+        auto done = window.exportPicture(output);
+        return done ? 0 : complain(5, QString::fromStdString(done.error().message), QString::fromStdString(done.error().remedy));
+    }
+    QImage image = window.grab().toImage();
+    QDialog* dialog = nullptr;
+    if (line.show == QLatin1String("record")) dialog = window.openRecordDialog();
+    if (line.show == QLatin1String("new")) {
+        window.actions()[ActionId::NewSchedule]->trigger();
+        dialog = window.findChild<QDialog*>(QStringLiteral("newSchedule"));
+    }
+    if (dialog != nullptr) {
+        settle(200);
+        const QPixmap over = dialog->grab();
+        const double ratio = image.devicePixelRatio();
+        const QSizeF size = over.deviceIndependentSize();
+        const QPointF at((image.width() / ratio - size.width()) / 2, (image.height() / ratio - size.height()) / 2);
+        QPainter painter(&image);
+        painter.fillRect(QRectF(QPointF(), QSizeF(image.size()) / ratio), QColor(0, 0, 0, 90));
+        painter.drawPixmap(at, over);
+    }
+    if (!image.save(line.screenshot)) return complain(5, QStringLiteral("file %1 could not be written").arg(line.screenshot), QStringLiteral("use the suffix .png and a folder that may be written to"));
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    QStringList words;
+    for (int i = 1; i < argc; ++i)
+        words << QString::fromLocal8Bit(argv[i]);
+    const CommandLine line = parseCommandLine(words);
+    if (line.help) {
+        std::fputs(helpText().toUtf8().constData(), stdout);
+        return 0;
+    }
+    if (line.version) {
+        std::printf("stagewright-ui %s\n", stagewrightVersion);
+        return 0;
+    }
+    if (!line.fault.isEmpty()) return complain(2, line.fault);
+
+    const bool display = qEnvironmentVariableIsSet("DISPLAY") || qEnvironmentVariableIsSet("WAYLAND_DISPLAY");
+    if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM")) {
+        if (line.leaves())
+            qputenv("QT_QPA_PLATFORM", "offscreen"); // the same picture with and without a display
+        else if (!display)
+            return complain(4, QStringLiteral("there is no display"), QStringLiteral("use --screenshot OUT.png or --export png -o OUT.png, or the program stagewright"));
+    }
+    QApplication::setApplicationName(QStringLiteral("stagewright"));
+    QApplication::setOrganizationName(QStringLiteral("stagewright"));
+    QApplication::setApplicationVersion(QString::fromLatin1(stagewrightVersion));
+    if (line.leaves()) QStandardPaths::setTestModeEnabled(true); // pictures don't depend on what was remembered
+    QApplication app(argc, argv);
+    if (line.leaves()) QSettings::setDefaultFormat(QSettings::IniFormat);
+
+    MainWindow window;
+    if (line.dark) window.setThemeChoice(*line.dark ? ThemeChoice::Dark : ThemeChoice::Light);
+    if (line.leaves()) {
+        if (!line.dark) window.setThemeChoice(ThemeChoice::Light);
+        return drawAndLeave(window, line);
+    }
+    window.show();
+    QTimer::singleShot(0, &window, [&] {
+        showAsked(window, line);
+        if (line.show == QLatin1String("record")) window.openRecordDialog();
+        if (line.show == QLatin1String("edit") && waitUntil([&] { return window.settled(); }, 60000)) window.enterEdit();
+        if (line.show == QLatin1String("new")) window.actions()[ActionId::NewSchedule]->trigger();
+    });
+    return QApplication::exec();
+}

@@ -1,0 +1,669 @@
+#include "app/ui/main_window.h"
+
+#include <QActionGroup>
+#include <QApplication>
+#include <QComboBox>
+#include <QDialog>
+#include <QGridLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenuBar>
+#include <QMessageBox>
+#include <QProgressBar>
+#include <QScrollBar>
+#include <QSettings>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QStatusBar>
+#include <QStyleFactory>
+#include <QToolBar>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "app/ui/banner.h"
+#include "app/ui/welcome_page.h"
+#include "widgets/panel/style.h"
+#include "widgets/record/record_strip.h"
+
+namespace stagewright {
+namespace {
+
+constexpr int sideWidth = 316;
+constexpr int runsWidth = 224;
+
+bool looksDark(const QPalette& palette) { return palette.color(QPalette::Window).lightnessF() < 0.5F; }
+
+} // namespace
+
+MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
+{
+    m_systemDark = looksDark(QApplication::palette());
+    QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    loadFonts();
+    QApplication::setFont(fontOf(FontRole::Body));
+    setAcceptDrops(true);
+    setObjectName(QStringLiteral("stagewright"));
+
+    m_actions = new Actions(this);
+    m_library = new RunLibrary(this);
+    m_state = new ViewState(this);
+    m_editor = new ScheduleEditor(this);
+    m_process = new RecordProcess(this);
+    buildViews();
+    buildToolBar();
+    buildMenus();
+    buildStatusBar();
+    connectAll();
+    connectEditor();
+    restoreLayout();
+    applyTheme();
+    setMode(Mode::Empty);
+}
+
+MainWindow::~MainWindow()
+{
+    m_process->disconnect(this);
+    m_poll.stop();
+    m_player.stop();
+}
+
+void MainWindow::buildViews()
+{
+    auto* central = new QWidget(this);
+    auto* outer = new QVBoxLayout(central);
+    outer->setContentsMargins(0, 0, 0, 0);
+    outer->setSpacing(0);
+    m_banner = new Banner(central);
+    m_strip = new RecordStrip(m_process, central);
+    outer->addWidget(m_banner);
+    outer->addWidget(m_strip);
+
+    m_columns = new QSplitter(Qt::Horizontal, central);
+    m_columns->setHandleWidth(1);
+    m_columns->setChildrenCollapsible(false);
+    outer->addWidget(m_columns, 1);
+
+    m_runsPanel = new RunsPanel(m_library->model(), m_columns);
+    m_runsPanel->setMinimumWidth(170);
+    m_columns->addWidget(m_runsPanel);
+
+    m_pages = new QStackedWidget(m_columns);
+    m_columns->addWidget(m_pages);
+    m_welcome = new WelcomePage(m_pages);
+    m_pages->addWidget(m_welcome);
+    auto* work = new QWidget(m_pages);
+    work->setObjectName(QStringLiteral("canvas"));
+    work->setAttribute(Qt::WA_StyledBackground);
+    auto* workLayout = new QVBoxLayout(work);
+    workLayout->setContentsMargins(0, 0, 0, 0);
+    workLayout->setSpacing(0);
+    m_rows = new QSplitter(Qt::Vertical, work);
+    m_rows->setHandleWidth(1);
+    m_rows->setChildrenCollapsible(false);
+    m_timeline = new TimelineView(m_state, m_rows);
+    m_timeline->setAccessibleName(tr("Timeline"));
+    m_memory = new MemoryView(m_state, m_rows);
+    m_memory->setAccessibleName(tr("Activation memory"));
+    m_rows->addWidget(m_timeline);
+    m_rows->addWidget(m_memory);
+    m_rows->setStretchFactor(0, 0);
+    m_rows->setStretchFactor(1, 1);
+    m_legend = new Legend(work);
+    workLayout->addWidget(m_rows, 1);
+    workLayout->addWidget(m_legend);
+    m_pages->addWidget(work);
+    m_overlay = new FaultOverlay(m_timeline, m_state);
+
+    m_panels = new QStackedWidget(m_columns);
+    m_panels->setObjectName(QStringLiteral("panel"));
+    m_panels->setMinimumWidth(270);
+    m_side = new SidePanel(m_panels);
+    m_comparePanel = new ComparePanel(m_panels);
+    m_editPanel = new EditPanel(m_editor, m_panels);
+    m_panels->addWidget(m_side);
+    m_panels->addWidget(m_comparePanel);
+    m_panels->addWidget(m_editPanel);
+    m_columns->addWidget(m_panels);
+    m_columns->setStretchFactor(0, 0);
+    m_columns->setStretchFactor(1, 1);
+    m_columns->setStretchFactor(2, 0);
+    m_columns->setSizes({runsWidth, 1000, sideWidth});
+    setCentralWidget(central);
+}
+
+void MainWindow::buildToolBar()
+{
+    auto* bar = new QToolBar(tr("Tools"), this);
+    bar->setObjectName(QStringLiteral("tools"));
+    bar->setMovable(false);
+    bar->setFixedHeight(44);
+    bar->setContextMenuPolicy(Qt::PreventContextMenu);
+    bar->setToolButtonStyle(Qt::ToolButtonTextOnly);
+    auto add = [&](ActionId id, const char* name = nullptr) {
+        QAction* action = (*m_actions)[id];
+        action->setIconText(Actions::buttonText(id));
+        bar->addAction(action);
+        QWidget* button = bar->widgetForAction(action);
+        if (name != nullptr) button->setObjectName(QString::fromLatin1(name));
+        button->setFocusPolicy(Qt::TabFocus);
+        return button;
+    };
+    auto gap = [&](int width) {
+        auto* space = new QWidget(bar);
+        space->setFixedWidth(width);
+        bar->addWidget(space);
+    };
+    add(ActionId::Open);
+    add(ActionId::Record, "primary");
+    gap(4);
+    add(ActionId::EditMode);
+    gap(4);
+    add(ActionId::CriticalPath);
+    add(ActionId::CommTracks);
+    add(ActionId::Memory);
+    add(ActionId::Compare);
+    gap(4);
+    add(ActionId::Fit);
+    add(ActionId::ExportPicture);
+    gap(4);
+    m_steps = new QComboBox(bar);
+    m_steps->setAccessibleName(tr("Step"));
+    m_steps->setToolTip(tr("The step shown. Figures of a run are those of the measured step with the median time."));
+    m_steps->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    bar->addWidget(m_steps);
+    auto* stretch = new QWidget(bar);
+    stretch->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+    bar->addWidget(stretch);
+    m_find = new QLineEdit(bar);
+    m_find->setObjectName(QStringLiteral("find"));
+    m_find->setPlaceholderText(tr("Find op, e.g. rank:2 mb:5 B"));
+    m_find->setAccessibleName(tr("Find op"));
+    m_find->setToolTip(tr("rank:2  stage:3  mb:5  a kind (F B I W OPT)  or an op as the schedule writes it (2B5).\n"
+                          "Enter: next, Shift+Enter: previous, Esc: back to the timeline."));
+    m_find->setClearButtonEnabled(true);
+    m_find->setMinimumWidth(150);
+    m_find->setMaximumWidth(272);
+    m_find->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    m_find->installEventFilter(this);
+    bar->addWidget(m_find);
+    addToolBar(Qt::TopToolBarArea, bar);
+}
+
+void MainWindow::buildMenus()
+{
+    using I = ActionId;
+    const Actions& a = *m_actions;
+    auto fill = [&](QMenu* menu, std::initializer_list<std::optional<I>> ids) {
+        for (const auto& id : ids) {
+            if (id)
+                menu->addAction(a[*id]);
+            else
+                menu->addSeparator();
+        }
+    };
+    constexpr auto line = std::nullopt;
+    QMenu* file = menuBar()->addMenu(tr("&File"));
+    fill(file, {I::Open});
+    m_recentMenu = file->addMenu(tr("Open &recent"));
+    fill(file, {I::SaveCopy, I::CloseFile, line, I::ExportPicture, I::ExportChrome, I::ExportCsv, line, I::Quit});
+    fill(menuBar()->addMenu(tr("&Edit")), {I::Undo, I::Redo, line, I::Find, I::FindNext, I::FindPrevious});
+    QMenu* view = menuBar()->addMenu(tr("&View"));
+    fill(view, {I::Fit, I::FitSelection, I::Back, I::Forward, line, I::CommTracks, I::Memory, line, I::RunsList, I::SidePanel, I::Details, line});
+    QMenu* themes = view->addMenu(tr("&Theme"));
+    fill(themes, {I::ThemeSystem, I::ThemeLight, I::ThemeDark});
+    auto* themeGroup = new QActionGroup(this);
+    for (const I id : {I::ThemeSystem, I::ThemeLight, I::ThemeDark})
+        themeGroup->addAction(a[id]);
+    fill(menuBar()->addMenu(tr("&Schedule")), {I::Record, I::CancelRecording, line, I::NewSchedule, I::EditMode, I::InsertDelay, I::RunEdited, line, I::Play});
+    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
+    QMenu* help = menuBar()->addMenu(tr("&Help"));
+    fill(help, {I::Keys, line, I::KeysPerfetto, I::KeysNsight, I::KeysTracy, line, I::About});
+    auto* keyGroup = new QActionGroup(this);
+    for (const I id : {I::KeysPerfetto, I::KeysNsight, I::KeysTracy})
+        keyGroup->addAction(a[id]);
+    m_titleLabel = makeLabel({}, "title", menuBar());
+    m_titleLabel->setAttribute(Qt::WA_TransparentForMouseEvents);
+    m_titleLabel->setAlignment(Qt::AlignCenter);
+}
+
+void MainWindow::buildStatusBar()
+{
+    statusBar()->setSizeGripEnabled(false);
+    m_statusLeft = new QLabel(this);
+    m_reading = new QProgressBar(this);
+    m_reading->setRange(0, 0);
+    m_reading->setTextVisible(false);
+    m_reading->setFixedWidth(90);
+    m_reading->hide();
+    m_statusClock = new QLabel(this);
+    m_statusRight = new QLabel(this);
+    statusBar()->addWidget(m_statusLeft);
+    statusBar()->addWidget(m_reading);
+    statusBar()->addPermanentWidget(m_statusClock);
+    statusBar()->addPermanentWidget(m_statusRight);
+}
+
+void MainWindow::connectAll()
+{
+    using I = ActionId;
+    const Actions& a = *m_actions;
+    auto on = [&](I id, auto slot) { connect(a[id], &QAction::triggered, this, slot); };
+    on(I::Open, [this] { openAsked(); });
+    on(I::SaveCopy, [this] { saveCopyAsked(); });
+    on(I::CloseFile, [this] {
+        if (!m_shown) return;
+        const QString path = m_shown->ref.file;
+        m_editor->stop();
+        ++m_generation;
+        m_pending = false;
+        m_library->close(path);
+        m_shown.reset();
+        m_other.reset();
+        const auto rest = runs()->refs();
+        if (rest.empty())
+            setMode(Mode::Empty);
+        else
+            showRun(rest.front());
+    });
+    on(I::ExportPicture, [this] { exportPictureAsked(); });
+    on(I::ExportChrome, [this] { exportChromeAsked(); });
+    on(I::ExportCsv, [this] { exportCsvAsked(); });
+    on(I::Quit, [this] { close(); });
+    on(I::Undo, [this] { m_editor->undoStack()->undo(); });
+    on(I::Redo, [this] { m_editor->undoStack()->redo(); });
+    on(I::EditMode, [this](bool wanted) { wanted ? enterEdit() : leaveEdit(); });
+    on(I::NewSchedule, [this] { newScheduleAsked(); });
+    on(I::InsertDelay, [this] { insertDelayAtSelection(); });
+    on(I::RunEdited, [this] { runEdited(); });
+    on(I::Record, [this] { openRecordDialog(); });
+    on(I::CancelRecording, [this] { m_process->cancel(); });
+    on(I::CriticalPath, [this](bool wanted) { m_state->setShowsCriticalPath(wanted); });
+    on(I::CommTracks, [this](bool wanted) { m_state->setShowsCommunication(wanted); });
+    on(I::Memory, [this](bool wanted) {
+        m_state->setShowsMemory(wanted);
+        m_memory->setVisible(wanted);
+    });
+    on(I::RunsList, [this](bool wanted) { m_runsPanel->setVisible(wanted); });
+    on(I::SidePanel, [this](bool wanted) { m_panels->setVisible(wanted && m_mode != Mode::Empty); });
+    on(I::Details, [this] {
+        (*m_actions)[I::SidePanel]->setChecked(true);
+        m_panels->setVisible(m_mode != Mode::Empty);
+        m_side->verticalScrollBar()->setValue(m_side->verticalScrollBar()->maximum());
+    });
+    on(I::Fit, [this] { m_state->fitAll(); });
+    on(I::FitSelection, [this] { m_timeline->fitSelection(); });
+    on(I::Back, [this] { m_state->goBack(); });
+    on(I::Forward, [this] { m_state->goForward(); });
+    on(I::Compare, [this] { chooseCompare(); });
+    on(I::SwapCompare, [this] {
+        if (m_mode == Mode::Compare && m_shown && m_other) showCompare(m_other->ref, m_shown->ref);
+    });
+    on(I::PreviousStep, [this] { stepBy(-1); });
+    on(I::NextStep, [this] { stepBy(1); });
+    on(I::Play, [this](bool wanted) { play(wanted); });
+    on(I::Find, [this] {
+        m_find->setFocus();
+        m_find->selectAll();
+    });
+    on(I::FindNext, [this] { find(m_find->text()); });
+    on(I::FindPrevious, [this] { find(m_find->text(), true); });
+    on(I::ThemeSystem, [this] { setThemeChoice(ThemeChoice::System); });
+    on(I::ThemeLight, [this] { setThemeChoice(ThemeChoice::Light); });
+    on(I::ThemeDark, [this] { setThemeChoice(ThemeChoice::Dark); });
+    on(I::KeysPerfetto, [this] { m_timeline->setKeyMap(KeyMapName::Perfetto); });
+    on(I::KeysNsight, [this] { m_timeline->setKeyMap(KeyMapName::Nsight); });
+    on(I::KeysTracy, [this] { m_timeline->setKeyMap(KeyMapName::Tracy); });
+    on(I::Keys, [this] { showKeys(); });
+    on(I::About, [this] {
+        QMessageBox::about(this, tr("About Stagewright"),
+                           tr("Stagewright %1\n\nA workbench for pipeline-parallel training: design a schedule, run it for real, see where "
+                              "the time and the memory went, change it, and prove the change.\n\nApache-2.0. Inter typeface: SIL Open Font License.")
+                               .arg(QApplication::applicationVersion()));
+    });
+    a[I::CriticalPath]->setChecked(m_state->showsCriticalPath());
+    a[I::CommTracks]->setChecked(m_state->showsCommunication());
+    a[I::Memory]->setChecked(m_state->showsMemory());
+    a[I::RunsList]->setChecked(true);
+    a[I::SidePanel]->setChecked(true);
+    a[I::KeysPerfetto]->setChecked(true);
+    // Home and F belong to the timeline while it has the focus; from anywhere else the window answers.
+    for (const I id : {I::Fit, I::FitSelection, I::Back, I::Forward})
+        a[id]->setShortcutContext(Qt::WindowShortcut);
+
+    connect(m_runsPanel, &RunsPanel::runChosen, this, [this](const RunRef& ref) {
+        m_followLive = false;
+        if (m_shown && ref == m_shown->ref && m_mode == Mode::Run) return;
+        showRun(ref);
+    });
+    connect(m_runsPanel, &RunsPanel::compareAsked, this, [this](const RunRef& ref) {
+        if (m_shown && !(m_shown->ref == ref)) showCompare(m_shown->ref, ref);
+    });
+    connect(m_runsPanel, &RunsPanel::menuAsked, this, &MainWindow::runMenu);
+    connect(m_library, &RunLibrary::listed, this, &MainWindow::fileListed);
+    connect(m_library, &RunLibrary::failed, this, [this](const QString& path, const Error& error) {
+        m_openFirst.removeAll(path);
+        if (path == m_recordFile && m_process->running()) return; // the child has not made it yet
+        m_banner->showError(QString(), error);
+        if (runs()->refs().empty() && m_mode == Mode::Empty) m_library->close(path);
+        refreshStatus();
+    });
+    connect(m_library, &RunLibrary::busyChanged, this, [this] { m_reading->setVisible(m_library->busy()); });
+    connect(m_state, &ViewState::selectionChanged, this, &MainWindow::selectionChanged);
+    connect(m_state, &ViewState::historyChanged, this, &MainWindow::refreshActions);
+    connect(m_timeline, &TimelineView::statusChanged, this, &MainWindow::refreshStatus);
+    connect(m_timeline, &TimelineView::areaAggregated, this, [this](const Aggregation& sum) { m_side->setAggregation(sum); });
+    connect(m_timeline, &TimelineView::contextMenuAsked, this, &MainWindow::spanMenu);
+    connect(m_steps, &QComboBox::activated, this, [this](int index) {
+        if (m_shown && m_mode == Mode::Run) showRun(m_shown->ref, m_steps->itemData(index).toInt());
+    });
+    connect(m_welcome, &WelcomePage::recordAsked, this, [this] { openRecordDialog(); });
+    connect(m_welcome, &WelcomePage::openAsked, this, &MainWindow::openAsked);
+    connect(m_welcome, &WelcomePage::newAsked, this, &MainWindow::newScheduleAsked);
+    connect(m_welcome, &WelcomePage::fileChosen, this, [this](const QString& path) { openFiles({path}); });
+    connect(m_process, &RecordProcess::finished, this, &MainWindow::recordingEnded);
+    connect(m_process, &RecordProcess::progressed, this, &MainWindow::refreshActions);
+    m_poll.setInterval(700);
+    connect(&m_poll, &QTimer::timeout, this, &MainWindow::pollRecording);
+    m_player.setInterval(160);
+    connect(&m_player, &QTimer::timeout, this, &MainWindow::playNext);
+}
+
+void MainWindow::restoreLayout()
+{
+    QSettings settings;
+    resize(1600, 1000);
+    restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray());
+    const auto columns = settings.value(QStringLiteral("window/columns")).toByteArray();
+    if (!columns.isEmpty()) m_columns->restoreState(columns);
+    const QString theme = settings.value(QStringLiteral("window/theme")).toString();
+    m_themeChoice = theme == QLatin1String("light") ? ThemeChoice::Light : (theme == QLatin1String("dark") ? ThemeChoice::Dark : ThemeChoice::System);
+    const bool list = settings.value(QStringLiteral("window/runsList"), true).toBool();
+    (*m_actions)[ActionId::RunsList]->setChecked(list);
+    m_runsPanel->setVisible(list);
+    const int keys = settings.value(QStringLiteral("window/keys"), 0).toInt();
+    const ActionId ids[] = {ActionId::KeysPerfetto, ActionId::KeysNsight, ActionId::KeysTracy};
+    if (keys > 0 && keys < 3) (*m_actions)[ids[keys]]->trigger();
+    refreshRecent();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event)
+{
+    QSettings settings;
+    settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
+    settings.setValue(QStringLiteral("window/columns"), m_columns->saveState());
+    settings.setValue(QStringLiteral("window/theme"), m_themeChoice == ThemeChoice::Light  ? QStringLiteral("light")
+                                                      : m_themeChoice == ThemeChoice::Dark ? QStringLiteral("dark")
+                                                                                           : QStringLiteral("system"));
+    settings.setValue(QStringLiteral("window/runsList"), (*m_actions)[ActionId::RunsList]->isChecked());
+    settings.setValue(QStringLiteral("window/keys"), static_cast<int>(m_timeline->keyMap()));
+    QMainWindow::closeEvent(event);
+}
+
+void MainWindow::setThemeChoice(ThemeChoice choice)
+{
+    m_themeChoice = choice;
+    applyTheme();
+}
+
+void MainWindow::applyTheme()
+{
+    const bool dark = m_themeChoice == ThemeChoice::Dark || (m_themeChoice == ThemeChoice::System && m_systemDark);
+    m_theme = &Theme::named(dark);
+    QApplication::setPalette(m_theme->palette());
+    qApp->setStyleSheet(styleSheet(*m_theme));
+    m_timeline->setTheme(*m_theme);
+    m_memory->setTheme(*m_theme);
+    m_legend->setTheme(*m_theme);
+    m_overlay->setTheme(*m_theme);
+    m_runsPanel->setTheme(*m_theme);
+    m_side->setTheme(*m_theme);
+    m_comparePanel->setTheme(*m_theme);
+    m_editPanel->setTheme(*m_theme);
+    (*m_actions)[m_themeChoice == ThemeChoice::System ? ActionId::ThemeSystem : dark ? ActionId::ThemeDark : ActionId::ThemeLight]->setChecked(true);
+    if (m_mode == Mode::Run) selectionChanged(); // its swatch is in the theme's colours
+}
+
+void MainWindow::changeEvent(QEvent* event)
+{
+    if (event->type() == QEvent::ThemeChange && m_themeChoice == ThemeChoice::System) {
+        m_systemDark = looksDark(style()->standardPalette());
+        applyTheme();
+    }
+    QMainWindow::changeEvent(event);
+}
+
+void MainWindow::resizeEvent(QResizeEvent* event)
+{
+    QMainWindow::resizeEvent(event);
+    refreshTitle();
+}
+
+void MainWindow::setMode(Mode mode)
+{
+    m_mode = mode;
+    m_pages->setCurrentIndex(mode == Mode::Empty ? 0 : 1);
+    m_panels->setCurrentWidget(mode == Mode::Compare ? static_cast<QWidget*>(m_comparePanel)
+                               : mode == Mode::Edit  ? static_cast<QWidget*>(m_editPanel)
+                                                     : static_cast<QWidget*>(m_side));
+    m_panels->setVisible(mode != Mode::Empty && (*m_actions)[ActionId::SidePanel]->isChecked());
+    m_runsPanel->setVisible((*m_actions)[ActionId::RunsList]->isChecked() && runs()->rowCount() > 0);
+    m_memory->setVisible((*m_actions)[ActionId::Memory]->isChecked());
+    m_timeline->setEditMode(mode == Mode::Edit);
+    m_timeline->setTitle(mode == Mode::Compare ? tr("Shared time axis") : mode == Mode::Edit ? tr("Edit") : tr("Timeline"));
+    if (mode != Mode::Edit) {
+        m_overlay->setFaults({});
+        m_timeline->setDragFeedback(std::nullopt);
+    }
+    if (mode != Mode::Compare) runs()->setMarks({}, {});
+    if (mode == Mode::Empty) {
+        m_timeline->setPanels({});
+        m_memory->setPanels({});
+        m_legend->setPanels({});
+        m_side->setRun(nullptr, nullptr);
+        m_welcome->setRecent(recentFiles());
+    }
+    play(false);
+    fillSteps();
+    refreshActions();
+    refreshTitle();
+    refreshStatus();
+    emit modeChanged();
+}
+
+void MainWindow::refreshTitle()
+{
+    QString title;
+    if (m_mode == Mode::Compare && m_shown && m_other)
+        title = tr("%1 and %2").arg(QString::fromStdString(m_shown->run->info.name), QString::fromStdString(m_other->run->info.name));
+    else if (m_mode == Mode::Edit && m_editSource)
+        title = tr("%1, edited%2").arg(QString::fromStdString(m_editSource->run->info.name), m_editor->changed() ? QStringLiteral(" *") : QString());
+    else if (m_mode == Mode::Run && m_shown)
+        title = QString::fromStdString(m_shown->run->info.name);
+    if (m_shown && m_mode == Mode::Run && !m_library->isSimulated(m_shown->ref.file))
+        title = QFileInfo(m_shown->ref.file).fileName() + QStringLiteral(": ") + title;
+    title = title.isEmpty() ? QStringLiteral("Stagewright") : title + QStringLiteral(" — Stagewright");
+    setWindowTitle(title);
+    m_titleLabel->setText(title);
+    m_titleLabel->adjustSize();
+    QRect menus;
+    for (const QAction* action : menuBar()->actions())
+        menus |= menuBar()->actionGeometry(const_cast<QAction*>(action));
+    const int x = (width() - m_titleLabel->width()) / 2;
+    m_titleLabel->setVisible(x > menus.right() + 16);
+    m_titleLabel->move(x, (menuBar()->height() - m_titleLabel->height()) / 2);
+}
+
+void MainWindow::refreshActions()
+{
+    using I = ActionId;
+    const Actions& a = *m_actions;
+    const bool shown = m_mode != Mode::Empty;
+    const bool recording = m_process->running();
+    for (const I id : {I::ExportPicture, I::ExportChrome, I::ExportCsv, I::SaveCopy, I::CloseFile, I::Fit, I::FitSelection, I::Find, I::FindNext,
+                       I::FindPrevious, I::CriticalPath, I::CommTracks, I::Memory, I::Details, I::SidePanel, I::Play})
+        a[id]->setEnabled(shown);
+    a[I::EditMode]->setEnabled(shown);
+    a[I::EditMode]->setChecked(m_mode == Mode::Edit);
+    a[I::Compare]->setEnabled(m_mode == Mode::Compare || runs()->refs().size() > 1);
+    a[I::Compare]->setChecked(m_mode == Mode::Compare);
+    a[I::SwapCompare]->setEnabled(m_mode == Mode::Compare);
+    a[I::Undo]->setEnabled(m_editor->undoStack()->canUndo());
+    a[I::Redo]->setEnabled(m_editor->undoStack()->canRedo());
+    a[I::InsertDelay]->setEnabled(m_mode == Mode::Edit && selectedPosition().valid());
+    a[I::RunEdited]->setEnabled(m_mode == Mode::Edit && m_editor->valid() && !recording);
+    a[I::Record]->setEnabled(!recording);
+    a[I::CancelRecording]->setEnabled(recording);
+    a[I::Back]->setEnabled(m_state->canGoBack());
+    a[I::Forward]->setEnabled(m_state->canGoForward());
+    const bool steps = m_mode == Mode::Run && m_shown && m_shown->run->timeline->steps() > 1;
+    a[I::PreviousStep]->setEnabled(steps);
+    a[I::NextStep]->setEnabled(steps);
+    m_find->setEnabled(shown);
+    m_editPanel->setCanRun(!recording, tr("A recording is under way."));
+}
+
+void MainWindow::refreshStatus()
+{
+    if (m_mode == Mode::Empty || !m_shown) {
+        m_statusLeft->setText(m_pending ? tr("Reading…") : tr("No run is open"));
+        m_statusRight->clear();
+        m_statusClock->clear();
+        return;
+    }
+    QStringList parts = m_timeline->statusText().split(QStringLiteral(" · "));
+    QString left = parts.isEmpty() ? QString() : parts.takeFirst();
+    if (m_mode == Mode::Run) {
+        const int steps = m_shown->run->timeline->steps();
+        left += steps > 1 ? tr(", step %1 of %2").arg(m_shown->step + 1).arg(steps) : tr(", one step");
+        if (m_shown->step < m_shown->run->info.warmupSteps) left += tr(" (warm-up)");
+    } else if (m_mode == Mode::Compare) {
+        left += tr(", two runs aligned at the begin of their steps");
+    } else {
+        left += tr(", simulated as you edit");
+    }
+    m_statusLeft->setText(left);
+    for (QString& part : parts)
+        if (!part.isEmpty()) part[0] = part[0].toUpper();
+    m_statusRight->setText(parts.join(QStringLiteral("    ")));
+    QString clock;
+    if (m_mode == Mode::Edit) {
+        clock = tr("model: %1").arg(QString::fromStdString(m_editor->costs().origin.empty() ? std::string("costs of the run") : m_editor->costs().origin));
+    } else {
+        clock = provenanceText(m_shown->run->info);
+        if (m_mode == Mode::Compare && m_other && provenanceText(m_other->run->info) != clock) clock = tr("A: %1, B: %2").arg(clock, provenanceText(m_other->run->info));
+    }
+    m_statusClock->setText(clock);
+}
+
+void MainWindow::splitViews()
+{
+    const int height = m_rows->height();
+    if (height <= 0) return;
+    const int wanted = std::min(m_timeline->sizeHint().height(), m_memory->isVisibleTo(m_rows) ? height * 62 / 100 : height);
+    m_rows->setSizes({wanted, height - wanted});
+}
+
+void MainWindow::ready()
+{
+    refreshActions();
+    refreshTitle();
+    refreshStatus();
+}
+
+QString MainWindow::bannerText() const { return m_banner->text(); }
+
+bool MainWindow::settled() const { return !m_pending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
+
+void MainWindow::keyPressEvent(QKeyEvent* event)
+{
+    if (event->key() == Qt::Key_Escape) {
+        if (m_player.isActive()) {
+            play(false);
+        } else if (m_editor->previewing()) {
+            m_editor->cancelPreview();
+            m_timeline->setDragFeedback(std::nullopt);
+        } else if (m_banner->isVisible()) {
+            m_banner->clear();
+        } else {
+            m_state->clearSelection();
+        }
+        return;
+    }
+    QMainWindow::keyPressEvent(event);
+}
+
+bool MainWindow::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_find && event->type() == QEvent::KeyPress) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
+            find(m_find->text(), key->modifiers().testFlag(Qt::ShiftModifier));
+            return true;
+        }
+        if (key->key() == Qt::Key_Escape) {
+            m_timeline->setFocus();
+            return true;
+        }
+    }
+    // Single-letter keys of actions must reach a field that is being typed into.
+    if (watched == m_find && event->type() == QEvent::ShortcutOverride) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (!key->modifiers().testFlag(Qt::ControlModifier) && !key->modifiers().testFlag(Qt::AltModifier)) {
+            event->accept();
+            return true;
+        }
+    }
+    return QMainWindow::eventFilter(watched, event);
+}
+
+void MainWindow::showKeys()
+{
+    if (auto* open = findChild<QDialog*>(QStringLiteral("keyMap"))) {
+        open->close();
+        return;
+    }
+    auto* dialog = new QDialog(this);
+    dialog->setObjectName(QStringLiteral("keyMap"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Keys"));
+    auto* layout = new QVBoxLayout(dialog);
+    layout->setContentsMargins(20, 18, 20, 18);
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(16);
+    grid->setVerticalSpacing(5);
+    layout->addLayout(grid);
+    int row = 0;
+    int column = 0;
+    auto add = [&](const QString& keys, const QString& what) {
+        grid->addWidget(makeLabel(keys, "strong", dialog), row, column);
+        grid->addWidget(makeLabel(what, "secondary", dialog), row, column + 1);
+        if (++row >= 22) {
+            row = 0;
+            column += 2;
+        }
+    };
+    for (const KeyBinding& binding : keyMap(m_timeline->keyMap())) {
+        QStringList keys;
+        for (const QKeySequence& key : binding.keys)
+            keys << key.toString(QKeySequence::NativeText);
+        add(keys.join(QStringLiteral("  ")), binding.title);
+    }
+    add(tr("Ctrl+wheel"), tr("Zoom at the pointer"));
+    add(tr("Shift+wheel"), tr("Pan"));
+    add(tr("Left drag"), tr("Select an area; Ctrl adds"));
+    add(tr("Shift+drag"), tr("Pan"));
+    add(tr("Middle drag"), tr("Zoom to the region"));
+    add(tr("Ctrl+click a run"), tr("Compare it with the one shown"));
+    for (const ActionEntry& entry : actionTable()) {
+        const QAction* action = (*m_actions)[entry.id];
+        if (action->shortcuts().isEmpty()) continue;
+        QStringList keys;
+        for (const QKeySequence& key : action->shortcuts())
+            keys << key.toString(QKeySequence::NativeText);
+        add(keys.join(QStringLiteral("  ")), action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…")));
+    }
+    dialog->show();
+}
+
+} // namespace stagewright

@@ -1,0 +1,211 @@
+// MainWindow: the window of Stagewright. It introduces runs, views, panels, the editor and the recording to one another;
+// each of them knows nothing of the others. Sources: main_window.cpp (layout, theme), window_runs.cpp (show, compare, steps,
+// find), window_files.cpp (open, save, export), window_edit.cpp, window_record.cpp.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <QMainWindow>
+#include <QStringList>
+#include <QTemporaryDir>
+#include <QTimer>
+
+#include "app/ui/actions.h"
+#include "app/ui/run_library.h"
+#include "traces/compare/compare.h"
+#include "widgets/compare/compare_panel.h"
+#include "widgets/edit/edit_panel.h"
+#include "widgets/edit/fault_overlay.h"
+#include "widgets/legend.h"
+#include "widgets/memory/memory_view.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/record/record_process.h"
+#include "widgets/runs/runs_panel.h"
+#include "widgets/timeline/timeline_view.h"
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QProgressBar;
+class QSplitter;
+class QStackedWidget;
+
+namespace stagewright {
+
+class Banner;
+class RecordDialog;
+class RecordStrip;
+class WelcomePage;
+
+enum class ThemeChoice { System, Light, Dark };
+
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+public:
+    enum class Mode { Empty, Run, Compare, Edit };
+
+    explicit MainWindow(QWidget* parent = nullptr);
+    ~MainWindow() override;
+
+    void openFiles(const QStringList& paths); // run files and schedule CSVs; shows the first run of the first file
+    void showRun(const RunRef& ref, int step = -1);
+    void showCompare(const RunRef& a, const RunRef& b);
+    void enterEdit();
+    void leaveEdit();
+    void newFromLibrary(const QString& name, int ranks, int microbatches, int chunks);
+    void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew);
+    void runEdited(); // trains the edited order as the source was, lands in compare
+    void find(const QString& query, bool backward = false);
+    void setThemeChoice(ThemeChoice choice);
+    void showKeys();
+    RecordDialog* openRecordDialog(); // not modal; deleted when closed
+
+    Mode mode() const { return m_mode; }
+    bool settled() const; // nothing is being read, compared or recorded
+    // A picture of the timeline and the memory with a caption. PNG, SVG or PDF by the path's suffix.
+    Result<void> exportPicture(const QString& path, bool captioned = true);
+    QImage renderPicture(double scale, bool captioned = true) const;
+
+    RunLibrary* library() { return m_library; }
+    RunsModel* runs() { return m_library->model(); }
+    TimelineView* timelineView() { return m_timeline; }
+    MemoryView* memoryView() { return m_memory; }
+    ViewState* viewState() { return m_state; }
+    ScheduleEditor* editor() { return m_editor; }
+    SidePanel* sidePanel() { return m_side; }
+    EditPanel* editPanel() { return m_editPanel; }
+    ComparePanel* comparePanel() { return m_comparePanel; }
+    RecordProcess* recording() { return m_process; }
+    Actions& actions() { return *m_actions; }
+    QString bannerText() const;
+    RunRef shownRef() const { return m_shown ? m_shown->ref : RunRef{}; }
+    std::shared_ptr<const Comparison> comparison() const { return m_comparison; }
+    const Theme& theme() const { return *m_theme; }
+
+signals:
+    void modeChanged();
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+    void changeEvent(QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    // main_window.cpp
+    void buildViews();
+    void buildToolBar();
+    void buildMenus();
+    void buildStatusBar();
+    void connectAll();
+    void applyTheme();
+    void restoreLayout();
+    void setMode(Mode mode);
+    void refreshTitle();
+    void refreshActions();
+    void refreshStatus();
+    void splitViews();
+    void ready(); // what was asked for is on screen
+    // window_runs.cpp
+    void present(const std::shared_ptr<const RunView>& view, bool fit);
+    void presentCompare(const std::shared_ptr<const RunView>& a, const std::shared_ptr<const RunView>& b, std::shared_ptr<const Comparison> comparison);
+    void fillSteps();
+    void stepBy(int by);
+    void chooseCompare();
+    void selectionChanged();
+    void play(bool on);
+    void playNext();
+    void runMenu(const QPoint& at, const RunRef& ref, const QString& file);
+    void spanMenu(const QPoint& at, SpanRef ref);
+    // window_files.cpp
+    void openAsked();
+    void saveCopyAsked();
+    void exportPictureAsked();
+    void exportChromeAsked();
+    void exportCsvAsked();
+    void openSchedule(const QString& path);
+    void remember(const QString& path);
+    QStringList recentFiles() const;
+    void refreshRecent();
+    void fileListed(const QString& path, const std::vector<RunRef>& refs);
+    QString captionText() const;
+    void paintPicture(QPainter& painter, const QRectF& rect, bool captioned) const;
+    // window_edit.cpp
+    void connectEditor();
+    void newScheduleAsked();
+    void editorChanged();
+    void opDragged(SpanRef ref, int rank, int from, int toRank, int to);
+    OpPosition selectedPosition() const;
+    void insertDelayAtSelection();
+    // window_record.cpp
+    void pollRecording();
+    void recordingEnded();
+    void adoptRecording(const QString& file);
+
+    Actions* m_actions = nullptr;
+    RunLibrary* m_library = nullptr;
+    ViewState* m_state = nullptr;
+    ScheduleEditor* m_editor = nullptr;
+    RecordProcess* m_process = nullptr;
+
+    QSplitter* m_columns = nullptr;
+    QSplitter* m_rows = nullptr;
+    QStackedWidget* m_pages = nullptr;
+    QStackedWidget* m_panels = nullptr;
+    RunsPanel* m_runsPanel = nullptr;
+    TimelineView* m_timeline = nullptr;
+    MemoryView* m_memory = nullptr;
+    Legend* m_legend = nullptr;
+    FaultOverlay* m_overlay = nullptr;
+    SidePanel* m_side = nullptr;
+    ComparePanel* m_comparePanel = nullptr;
+    EditPanel* m_editPanel = nullptr;
+    WelcomePage* m_welcome = nullptr;
+    Banner* m_banner = nullptr;
+    RecordStrip* m_strip = nullptr;
+    QComboBox* m_steps = nullptr;
+    QLineEdit* m_find = nullptr;
+    QLabel* m_titleLabel = nullptr;
+    QLabel* m_statusLeft = nullptr;
+    QLabel* m_statusRight = nullptr;
+    QLabel* m_statusClock = nullptr;
+    QProgressBar* m_reading = nullptr;
+    QMenu* m_recentMenu = nullptr;
+
+    const Theme* m_theme = &Theme::light();
+    ThemeChoice m_themeChoice = ThemeChoice::System;
+    bool m_systemDark = false;
+    Mode m_mode = Mode::Empty;
+    quint64 m_generation = 0; // of what is to be shown; late answers of an older one are dropped
+    bool m_pending = false;   // an answer of this generation is on its way
+    std::shared_ptr<const RunView> m_shown; // of Run and Edit mode; A in Compare mode
+    std::shared_ptr<const RunView> m_other; // B in Compare mode
+    std::shared_ptr<const Comparison> m_comparison;
+    QStringList m_openFirst;  // files whose first run is to be shown when listed
+
+    // edit
+    std::shared_ptr<const RunView> m_editSource;
+    std::optional<OpPosition> m_selectAfterEdit;
+
+    // recording
+    QTemporaryDir m_scratch;
+    QTimer m_poll;
+    QString m_recordFile;   // what the child writes
+    QString m_recordTarget; // where its runs go in the end; equal to m_recordFile for a new file
+    bool m_followLive = false;
+    RunRef m_compareAfter;  // the original of an edited schedule under way
+    int m_recordCount = 0;
+
+    // find and playback
+    QString m_query;
+    std::vector<SpanId> m_found;
+    QTimer m_player;
+    std::vector<SpanId> m_playOrder;
+    std::size_t m_playAt = 0;
+};
+
+} // namespace stagewright

@@ -1,0 +1,322 @@
+#include "app/ui/run_library.h"
+
+#include <algorithm>
+
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+
+#include "app/ui/background.h"
+#include "traces/store/run_file.h"
+
+namespace stagewright {
+namespace {
+
+constexpr std::size_t cacheRuns = 12;
+constexpr qint64 summarySpans = 2'000'000; // larger runs are summed up when they are shown
+
+Result<std::shared_ptr<const Run>> readRun(const RunRef& ref)
+{
+    auto file = RunFile::open(ref.file.toStdString(), OpenMode::Read);
+    if (!file) return tl::unexpected(file.error());
+    auto run = (*file)->read(ref.id);
+    if (!run) return tl::unexpected(run.error());
+    return std::make_shared<const Run>(std::move(*run));
+}
+
+Result<std::vector<RunInfo>> listRuns(const QString& path)
+{
+    auto file = RunFile::open(path.toStdString(), OpenMode::Read);
+    if (!file) return tl::unexpected(file.error());
+    return (*file)->runs();
+}
+
+} // namespace
+
+Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step)
+{
+    if (!run->timeline || run->timeline->empty())
+        return fail(ErrorCode::Invalid, "run " + run->info.name + " holds no complete step", "record it again, or choose another run");
+    auto view = std::make_shared<RunView>();
+    view->ref = ref;
+    view->step = step < 0 ? run->representativeStep() : std::min(step, run->timeline->steps() - 1);
+    auto figures = runFigures(*run, view->step);
+    if (!figures) return tl::unexpected(figures.error());
+    view->figures = std::make_shared<const RunFigures>(std::move(*figures));
+    PanelOptions options;
+    options.step = view->step;
+    options.name = QString::fromStdString(run->info.name.empty() ? run->info.scheduleName : run->info.name);
+    view->panel = makePanel(run->timeline, options);
+    view->run = std::move(run);
+    return std::shared_ptr<const RunView>(std::move(view));
+}
+
+RunLibrary::RunLibrary(QObject* parent) : QObject(parent)
+{
+    m_pool.setMaxThreadCount(2);
+    m_slowPool.setMaxThreadCount(1);
+    m_slowPool.setThreadPriority(QThread::LowPriority);
+}
+
+RunLibrary::~RunLibrary()
+{
+    m_slowPool.clear();
+    m_pool.waitForDone();
+    m_slowPool.waitForDone();
+}
+
+QString RunLibrary::normalised(const QString& path)
+{
+    if (path.isEmpty() || path.startsWith(QLatin1String("sim:"))) return path;
+    return QDir::cleanPath(QFileInfo(path).absoluteFilePath());
+}
+
+void RunLibrary::open(const QString& given)
+{
+    const QString path = normalised(given);
+    if (!m_model.hasFile(path)) m_model.addFile(path);
+    list(path);
+}
+
+void RunLibrary::reload(const QString& path) { list(normalised(path)); }
+
+void RunLibrary::list(const QString& path)
+{
+    if (isSimulated(path)) return;
+    setBusy(1);
+    inBackground(
+        this, [path] { return listRuns(path); },
+        [this, path](Result<std::vector<RunInfo>> infos) {
+            setBusy(-1);
+            if (!infos) {
+                m_model.setFailed(path, QString::fromStdString(infos.error().message));
+                emit failed(path, infos.error());
+                return;
+            }
+            std::vector<RunRef> refs;
+            for (const RunInfo& info : *infos) {
+                const RunRef ref{path, info.id};
+                refs.push_back(ref);
+                Cached* known = cached(ref);
+                if (known != nullptr && (known->steps != info.steps || known->spans != info.spanCount || known->state != info.state))
+                    std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
+            }
+            m_model.setRuns(path, std::move(*infos));
+            summarise(refs);
+            emit listed(path, refs);
+        },
+        &m_pool);
+}
+
+void RunLibrary::summarise(const std::vector<RunRef>& refs)
+{
+    for (const RunRef& ref : refs) {
+        const RunInfo* info = m_model.info(ref);
+        if (info == nullptr || info->spanCount > summarySpans || info->steps == 0) continue;
+        if (cached(ref) != nullptr) continue;
+        inBackground(
+            this,
+            [ref]() -> Result<RunSummary> {
+                auto run = readRun(ref);
+                if (!run) return tl::unexpected(run.error());
+                auto bubbles = analyseBubbles(*(*run)->timeline, (*run)->representativeStep());
+                if (!bubbles) return tl::unexpected(bubbles.error());
+                return RunSummary{bubbles->makespan(), bubbles->bubbleFraction, Units{(*run)->timeline->timeUnit(), (*run)->timeline->memoryUnit()}};
+            },
+            [this, ref](Result<RunSummary> summary) {
+                if (summary) m_model.setSummary(ref, *summary);
+            },
+            &m_slowPool);
+    }
+}
+
+void RunLibrary::close(const QString& given)
+{
+    const QString path = normalised(given);
+    m_model.removeFile(path);
+    m_simulated.erase(path);
+    std::erase_if(m_cache, [&](const Cached& one) { return one.ref.file == path; });
+}
+
+RunRef RunLibrary::addSimulated(Run run)
+{
+    const QString path = QStringLiteral("sim:") + tr("Simulated");
+    auto& runs = m_simulated[path];
+    const auto same = std::find_if(runs.begin(), runs.end(), [&](const auto& one) { return one->info.name == run.info.name; });
+    run.info.id = same != runs.end() ? (*same)->info.id : static_cast<std::int64_t>(runs.size()) + 1;
+    const RunRef ref{path, run.info.id};
+    auto shared = std::make_shared<const Run>(std::move(run));
+    if (same != runs.end())
+        *same = shared;
+    else
+        runs.push_back(shared);
+    std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
+    std::vector<RunInfo> infos;
+    for (const auto& one : runs)
+        infos.push_back(one->info);
+    m_model.setRuns(path, std::move(infos));
+    return ref;
+}
+
+RunLibrary::Cached* RunLibrary::cached(const RunRef& ref)
+{
+    const auto found = std::find_if(m_cache.begin(), m_cache.end(), [&](const Cached& one) { return one.ref == ref; });
+    return found == m_cache.end() ? nullptr : &*found;
+}
+
+std::shared_ptr<const Run> RunLibrary::cachedRun(const RunRef& ref) const
+{
+    const auto found = std::find_if(m_cache.begin(), m_cache.end(), [&](const Cached& one) { return one.ref == ref; });
+    return found == m_cache.end() ? nullptr : found->run;
+}
+
+void RunLibrary::keep(const std::shared_ptr<const RunView>& view, int askedStep)
+{
+    Cached* known = cached(view->ref);
+    if (known == nullptr || known->run != view->run) {
+        std::erase_if(m_cache, [&](const Cached& one) { return one.ref == view->ref; });
+        const RunInfo& info = view->run->info;
+        m_cache.insert(m_cache.begin(), {view->ref, info.spanCount, info.steps, info.state, view->run, {}});
+        known = &m_cache.front();
+    }
+    known->views[askedStep] = view;
+    known->views[view->step] = view;
+    if (m_cache.size() > cacheRuns) m_cache.pop_back();
+    const BubbleReport& bubbles = view->figures->bubbles;
+    if (view->step == view->run->representativeStep())
+        m_model.setSummary(view->ref, {bubbles.makespan(), bubbles.bubbleFraction, view->panel->units});
+}
+
+void RunLibrary::request(const RunRef& ref, int step, Answer answer)
+{
+    std::shared_ptr<const Run> run;
+    if (Cached* known = cached(ref)) {
+        const auto view = known->views.find(step);
+        if (view != known->views.end()) {
+            answer(view->second);
+            return;
+        }
+        run = known->run;
+    }
+    if (!run && isSimulated(ref.file)) {
+        const auto runs = m_simulated.find(ref.file);
+        if (runs != m_simulated.end())
+            for (const auto& one : runs->second)
+                if (one->info.id == ref.id) run = one;
+    }
+    setBusy(1);
+    inBackground(
+        this,
+        [ref, step, run]() -> Result<std::shared_ptr<const RunView>> {
+            if (run) return makeRunView(ref, run, step);
+            auto read = readRun(ref);
+            if (!read) return tl::unexpected(read.error());
+            return makeRunView(ref, *read, step);
+        },
+        [this, step, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
+            setBusy(-1);
+            if (view) keep(*view, step);
+            answer(std::move(view));
+        },
+        &m_pool);
+}
+
+void RunLibrary::saveCopy(const QString& path, const QString& target, std::function<void(Result<void>)> answer)
+{
+    std::vector<std::shared_ptr<const Run>> runs;
+    if (const auto found = m_simulated.find(path); found != m_simulated.end()) runs = found->second;
+    setBusy(1);
+    inBackground(
+        this,
+        [path, target, runs]() -> Result<void> {
+            const QString temporary = target + QStringLiteral(".part");
+            QFile::remove(temporary);
+            {
+                auto file = RunFile::open(temporary.toStdString(), OpenMode::Create);
+                if (!file) return tl::unexpected(file.error());
+                for (const auto& run : runs) {
+                    auto added = (*file)->add(*run);
+                    if (!added) return tl::unexpected(added.error());
+                }
+                if (runs.empty()) {
+                    auto merged = (*file)->merge(path.toStdString());
+                    if (!merged) return tl::unexpected(merged.error());
+                }
+            }
+            QFile::remove(target);
+            if (!QFile::rename(temporary, target))
+                return fail(ErrorCode::Failed, "could not rename " + temporary.toStdString() + " to " + target.toStdString(),
+                            "check that the folder may be written to");
+            return {};
+        },
+        [this, answer = std::move(answer)](Result<void> done) {
+            setBusy(-1);
+            answer(std::move(done));
+        },
+        &m_pool);
+}
+
+void RunLibrary::adopt(const QString& path, const QString& other, std::function<void(Result<std::vector<qint64>>)> answer)
+{
+    setBusy(1);
+    inBackground(
+        this,
+        [path, other]() -> Result<std::vector<qint64>> {
+            auto file = RunFile::open(path.toStdString(), OpenMode::Create);
+            if (!file) return tl::unexpected(file.error());
+            auto before = (*file)->runs();
+            if (!before) return tl::unexpected(before.error());
+            auto merged = (*file)->merge(other.toStdString());
+            if (!merged) return tl::unexpected(merged.error());
+            auto after = (*file)->runs();
+            if (!after) return tl::unexpected(after.error());
+            std::vector<qint64> ids;
+            for (const RunInfo& info : *after)
+                if (std::none_of(before->begin(), before->end(), [&](const RunInfo& old) { return old.id == info.id; }))
+                    ids.push_back(info.id);
+            return ids;
+        },
+        [this, answer = std::move(answer)](Result<std::vector<qint64>> ids) {
+            setBusy(-1);
+            answer(std::move(ids));
+        },
+        &m_pool);
+}
+
+template <typename Change> void RunLibrary::change(const RunRef& ref, Change apply)
+{
+    if (isSimulated(ref.file)) return;
+    setBusy(1);
+    inBackground(
+        this,
+        [ref, apply]() -> Result<void> {
+            auto file = RunFile::open(ref.file.toStdString(), OpenMode::Write);
+            if (!file) return tl::unexpected(file.error());
+            return apply(**file);
+        },
+        [this, ref](Result<void> done) {
+            setBusy(-1);
+            if (!done) emit failed(ref.file, done.error());
+            std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
+            list(ref.file);
+        },
+        &m_pool);
+}
+
+void RunLibrary::rename(const RunRef& ref, const QString& name)
+{
+    change(ref, [id = ref.id, text = name.toStdString()](RunFile& file) { return file.rename(id, text); });
+}
+
+void RunLibrary::remove(const RunRef& ref)
+{
+    change(ref, [id = ref.id](RunFile& file) { return file.remove(id); });
+}
+
+void RunLibrary::setBusy(int change)
+{
+    m_reading += change;
+    emit busyChanged();
+}
+
+} // namespace stagewright

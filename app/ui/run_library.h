@@ -1,0 +1,92 @@
+// RunLibrary: the open files and the runs read from them. Lists and reads on worker threads, keeps what was read lately, and
+// feeds the RunsModel (state, time and bubble ratio of every run). Runs that live in memory only are here too, under a
+// path "sim:NAME". GUI thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <QObject>
+#include <QThreadPool>
+
+#include "schedules/base/result.h"
+#include "widgets/panel/run_figures.h"
+#include "widgets/runs/runs_model.h"
+#include "widgets/timeline/timeline_panel.h"
+
+namespace stagewright {
+
+// One step of a run, ready to show.
+struct RunView {
+    RunRef ref;
+    std::shared_ptr<const Run> run;
+    int step = 0;
+    std::shared_ptr<const RunFigures> figures;
+    std::shared_ptr<const TimelinePanel> panel;
+};
+
+// Figures and panel of a step; a pure function for any thread. step −1: the representative one.
+Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step);
+
+class RunLibrary : public QObject {
+    Q_OBJECT
+public:
+    using Answer = std::function<void(Result<std::shared_ptr<const RunView>>)>;
+
+    explicit RunLibrary(QObject* parent = nullptr);
+    ~RunLibrary() override; // waits for its workers
+
+    RunsModel* model() { return &m_model; }
+    static QString normalised(const QString& path); // absolute, clean; "sim:" paths as they are
+
+    void open(const QString& path);  // lists its runs; listed() or failed() follows
+    void reload(const QString& path); // lists again; cached runs that changed are read anew
+    void close(const QString& path);
+    // A run in memory; returns where it stands. The same name again replaces it.
+    RunRef addSimulated(Run run);
+    bool isSimulated(const QString& path) const { return path.startsWith(QLatin1String("sim:")); }
+    std::shared_ptr<const Run> cachedRun(const RunRef& ref) const; // null where it was not read yet
+
+    // A step of a run. The answer may come before this returns (a step shown before) or later; every request is answered
+    // once, in no fixed order.
+    void request(const RunRef& ref, int step, Answer answer);
+    // Writes every run of `path` to `target` (temporary name, then renamed).
+    void saveCopy(const QString& path, const QString& target, std::function<void(Result<void>)> answer);
+    // Appends the runs of `other` to the file `path`; answers with the new ids.
+    void adopt(const QString& path, const QString& other, std::function<void(Result<std::vector<qint64>>)> answer);
+    void rename(const RunRef& ref, const QString& name);
+    void remove(const RunRef& ref);
+    bool busy() const { return m_reading > 0; }
+
+signals:
+    void listed(const QString& path, const std::vector<stagewright::RunRef>& refs);
+    void failed(const QString& path, const stagewright::Error& error);
+    void busyChanged();
+
+private:
+    struct Cached {
+        RunRef ref;
+        qint64 spans = 0;
+        int steps = 0;
+        RunState state = RunState::Complete;
+        std::shared_ptr<const Run> run;
+        std::map<int, std::shared_ptr<const RunView>> views;
+    };
+    Cached* cached(const RunRef& ref);
+    void keep(const std::shared_ptr<const RunView>& view, int askedStep);
+    void list(const QString& path);
+    void summarise(const std::vector<RunRef>& refs);
+    void setBusy(int change);
+    template <typename Change> void change(const RunRef& ref, Change apply);
+
+    RunsModel m_model;
+    std::vector<Cached> m_cache; // most recently used first
+    std::map<QString, std::vector<std::shared_ptr<const Run>>> m_simulated;
+    QThreadPool m_pool;     // reading for the screen
+    QThreadPool m_slowPool; // summaries, one at a time
+    int m_reading = 0;
+};
+
+} // namespace stagewright

@@ -1,0 +1,217 @@
+// Recording: the dialog, the child process, the live timeline, and taking its runs over.
+#include <QDateTime>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QSettings>
+#include <QStandardPaths>
+#include <QStatusBar>
+
+#include "app/ui/background.h"
+#include "app/ui/banner.h"
+#include "app/ui/main_window.h"
+#include "traces/store/run_file.h"
+#include "widgets/record/record_dialog.h"
+
+namespace stagewright {
+namespace {
+
+QString newRecordingPath()
+{
+    QString folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+    if (folder.isEmpty() || !QFileInfo(folder).isDir()) folder = QDir::homePath();
+    return folder + QDateTime::currentDateTime().toString(QStringLiteral("/'recording'-yyyyMMdd-HHmmss")) + QStringLiteral(".stagewright");
+}
+
+// The settings used last, as one JSON-free list of values: what the form holds and nothing of the machine.
+void saveSettings(const RecordSettings& s)
+{
+    QSettings store;
+    store.beginGroup(QStringLiteral("record"));
+    store.setValue(QStringLiteral("schedules"), s.schedules);
+    store.setValue(QStringLiteral("shape"), QVariantList{s.ranks, s.microbatches, s.chunks, s.microbatchSize});
+    store.setValue(QStringLiteral("model"), QVariantList{s.layers, s.hidden, s.heads, s.sequence});
+    store.setValue(QStringLiteral("run"), QVariantList{s.steps, s.warmup});
+    store.setValue(QStringLiteral("clock"), s.clock);
+    store.setValue(QStringLiteral("link"), s.link);
+    store.setValue(QStringLiteral("data"), s.dataFile);
+    store.setValue(QStringLiteral("seed"), s.seed);
+}
+
+RecordSettings loadSettings()
+{
+    RecordSettings s;
+    QSettings store;
+    store.beginGroup(QStringLiteral("record"));
+    const QStringList schedules = store.value(QStringLiteral("schedules")).toStringList();
+    if (!schedules.isEmpty()) s.schedules = schedules;
+    const QVariantList shape = store.value(QStringLiteral("shape")).toList();
+    if (shape.size() == 4) {
+        s.ranks = shape[0].toInt();
+        s.microbatches = shape[1].toInt();
+        s.chunks = shape[2].toInt();
+        s.microbatchSize = shape[3].toInt();
+    }
+    const QVariantList model = store.value(QStringLiteral("model")).toList();
+    if (model.size() == 4) {
+        s.layers = model[0].toInt();
+        s.hidden = model[1].toInt();
+        s.heads = model[2].toInt();
+        s.sequence = model[3].toInt();
+    }
+    const QVariantList run = store.value(QStringLiteral("run")).toList();
+    if (run.size() == 2) {
+        s.steps = run[0].toInt();
+        s.warmup = run[1].toInt();
+    }
+    s.clock = store.value(QStringLiteral("clock")).toString();
+    s.link = store.value(QStringLiteral("link")).toString();
+    s.dataFile = store.value(QStringLiteral("data")).toString();
+    s.seed = store.value(QStringLiteral("seed"), 1).toULongLong();
+    return s;
+}
+
+} // namespace
+
+RecordDialog* MainWindow::openRecordDialog()
+{
+    if (auto* open = findChild<RecordDialog*>()) {
+        open->raise();
+        return open;
+    }
+    auto* dialog = new RecordDialog(this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setProgram(findStagewright());
+    QStringList targets;
+    if (m_shown && !m_library->isSimulated(m_shown->ref.file)) targets << m_shown->ref.file;
+    for (const QString& file : runs()->files())
+        if (!m_library->isSimulated(file) && !targets.contains(file)) targets << file;
+    dialog->setSettings(loadSettings());
+    dialog->setTargets(targets, newRecordingPath());
+    connect(dialog, &QDialog::accepted, this, [this, dialog] {
+        const RecordSettings settings = dialog->settings();
+        saveSettings(settings);
+        m_compareAfter = {};
+        startRecording(settings, dialog->targetFile(), dialog->targetIsNew());
+    });
+    dialog->open();
+    return dialog;
+}
+
+void MainWindow::startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew)
+{
+    if (m_process->running()) return;
+    const QString program = findStagewright();
+    if (program.isEmpty()) {
+        m_banner->showError(tr("the program stagewright was not found"), tr("put it beside this program or into PATH, or set STAGEWRIGHT_PROGRAM"));
+        return;
+    }
+    m_banner->clear();
+    m_recordTarget = RunLibrary::normalised(target);
+    m_recordFile = targetIsNew ? m_recordTarget : m_scratch.filePath(QStringLiteral("recording-%1.stagewright").arg(++m_recordCount));
+    QFile::remove(m_recordFile);
+    m_followLive = m_mode != Mode::Edit;
+    m_process->start(program, settings, m_recordFile);
+    m_poll.start();
+    refreshActions();
+}
+
+void MainWindow::pollRecording()
+{
+    if (!m_process->running() || m_process->runs().isEmpty() || !QFileInfo::exists(m_recordFile)) return;
+    if (m_library->busy()) return; // the last look is not done yet
+    m_library->open(m_recordFile);
+    // The first run under way is shown with its newest step, until the user looks at something else.
+    if (!m_followLive) return;
+    for (const RunRef& ref : runs()->refs()) {
+        const RunInfo* info = runs()->info(ref);
+        if (ref.file != m_recordFile || info == nullptr || info->steps == 0) continue;
+        const bool shown = m_shown && m_shown->ref == ref && m_mode == Mode::Run;
+        if (!shown || m_shown->run->info.steps != info->steps) showRun(ref, info->steps - 1);
+        break;
+    }
+}
+
+void MainWindow::recordingEnded()
+{
+    m_poll.stop();
+    refreshActions();
+    const auto state = m_process->state();
+    if (state == RecordProcess::State::Failed)
+        m_banner->showError(m_process->errorMessage(), m_process->errorRemedy());
+    else if (state == RecordProcess::State::Cancelled)
+        m_banner->showNote(tr("The recording was cancelled; complete steps are kept."));
+    if (!QFileInfo::exists(m_recordFile)) {
+        m_compareAfter = {};
+        return;
+    }
+    // Complete steps are worth keeping whatever the end was; a file without any is dropped.
+    inBackground(
+        this,
+        [path = m_recordFile]() -> Result<qint64> {
+            auto file = RunFile::open(path.toStdString(), OpenMode::Read);
+            if (!file) return tl::unexpected(file.error());
+            auto infos = (*file)->runs();
+            if (!infos) return tl::unexpected(infos.error());
+            qint64 steps = 0;
+            for (const RunInfo& info : *infos)
+                steps += info.steps;
+            return steps;
+        },
+        [this](Result<qint64> steps) {
+            if (steps && *steps > 0) {
+                adoptRecording(m_recordFile);
+                return;
+            }
+            m_compareAfter = {};
+            m_library->close(m_recordFile);
+            if (m_shown && m_shown->ref.file == m_recordFile) setMode(Mode::Empty);
+            if (m_recordFile != m_recordTarget) QFile::remove(m_recordFile);
+        });
+}
+
+void MainWindow::adoptRecording(const QString& file)
+{
+    auto show = [this](const QString& path, const std::vector<qint64>& ids) {
+        const RunRef original = m_compareAfter;
+        const bool completed = m_process->state() == RecordProcess::State::Finished;
+        m_compareAfter = {};
+        // Listed first, so that the new runs stand in the list when they are shown.
+        auto once = std::make_shared<QMetaObject::Connection>();
+        *once = connect(m_library, &RunLibrary::listed, this, [=, this](const QString& listedPath, const std::vector<RunRef>& refs) {
+            if (listedPath != path) return;
+            disconnect(*once);
+            std::vector<RunRef> fresh;
+            for (const RunRef& ref : refs)
+                if (ids.empty() || std::find(ids.begin(), ids.end(), ref.id) != ids.end()) fresh.push_back(ref);
+            if (fresh.empty()) return;
+            statusBar()->showMessage(tr("Recorded %n run(s) into %1", nullptr, static_cast<int>(fresh.size())).arg(QFileInfo(path).fileName()), 8000);
+            if (original.valid() && completed)
+                showCompare(original, fresh.back());
+            else if (fresh.size() == 2 && completed)
+                showCompare(fresh[0], fresh[1]);
+            else
+                showRun(fresh.front());
+        });
+        remember(path);
+        m_library->open(path);
+    };
+    if (file == m_recordTarget) {
+        show(file, {});
+        return;
+    }
+    m_library->adopt(m_recordTarget, file, [this, file, show](Result<std::vector<qint64>> ids) {
+        if (!ids) {
+            m_banner->showError(tr("the runs could not be added to %1; they are in %2").arg(m_recordTarget, file), ids.error());
+            remember(file);
+            m_library->open(file);
+            return;
+        }
+        if (m_shown && m_shown->ref.file == file) m_shown.reset();
+        m_library->close(file);
+        QFile::remove(file);
+        show(m_recordTarget, *ids);
+    });
+}
+
+} // namespace stagewright

@@ -1,0 +1,364 @@
+// Showing runs: one, two, their steps; finding ops, playback, the menus of runs and ops.
+#include <algorithm>
+
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QGridLayout>
+#include <QInputDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPushButton>
+#include <QScrollBar>
+#include <QSplitter>
+#include <QStatusBar>
+#include <QVBoxLayout>
+
+#include "app/ui/background.h"
+#include "app/ui/banner.h"
+#include "app/ui/main_window.h"
+#include "widgets/panel/op_query.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+
+void MainWindow::showRun(const RunRef& ref, int step)
+{
+    if (!ref.valid()) return;
+    const quint64 generation = ++m_generation;
+    m_pending = true;
+    refreshStatus();
+    m_library->request(ref, step, [this, generation](Result<std::shared_ptr<const RunView>> view) {
+        if (generation != m_generation) return;
+        m_pending = false;
+        if (!view) {
+            m_banner->showError(QString(), view.error());
+            refreshStatus();
+            return;
+        }
+        const bool same = m_mode == Mode::Run && m_shown && m_shown->ref == (*view)->ref && m_shown->step == (*view)->step;
+        present(*view, !same);
+    });
+}
+
+void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
+{
+    const bool first = m_mode == Mode::Empty;
+    m_editor->stop();
+    m_editSource.reset();
+    m_shown = view;
+    m_other.reset();
+    m_comparison.reset();
+    m_found.clear();
+    if (fit) m_state->clearSelection();
+    m_state->setStep(view->step);
+    m_timeline->setPanels({view->panel});
+    m_memory->setPanels({view->panel});
+    m_legend->setPanels({view->panel});
+    m_side->setRun(view->run, view->figures);
+    setMode(Mode::Run);
+    m_runsPanel->setCurrent(view->ref);
+    if (fit) {
+        splitViews();
+        m_state->fitAll();
+        m_state->clearHistory();
+    }
+    selectionChanged();
+    if (first) m_timeline->setFocus();
+    ready();
+}
+
+void MainWindow::showCompare(const RunRef& a, const RunRef& b)
+{
+    const quint64 generation = ++m_generation;
+    m_pending = true;
+    struct Both {
+        std::shared_ptr<const RunView> a, b;
+    };
+    auto both = std::make_shared<Both>();
+    auto arrived = [this, generation, both](bool second, Result<std::shared_ptr<const RunView>> view) {
+        if (generation != m_generation) return;
+        if (!view) {
+            m_pending = false;
+            ++m_generation;
+            m_banner->showError(QString(), view.error());
+            refreshActions();
+            return;
+        }
+        (second ? both->b : both->a) = *view;
+        if (!both->a || !both->b) return;
+        inBackground(
+            this,
+            [both]() -> Result<std::shared_ptr<const Comparison>> {
+                auto comparison = compareRuns(*both->a->run, *both->b->run, both->a->step, both->b->step);
+                if (!comparison) return tl::unexpected(comparison.error());
+                return std::make_shared<const Comparison>(std::move(*comparison));
+            },
+            [this, generation, both](Result<std::shared_ptr<const Comparison>> comparison) {
+                if (generation != m_generation) return;
+                m_pending = false;
+                if (!comparison) {
+                    m_banner->showError(tr("these two can't be compared"), comparison.error());
+                    refreshActions();
+                    return;
+                }
+                presentCompare(both->a, both->b, *comparison);
+            });
+    };
+    m_library->request(a, -1, [arrived](auto view) { arrived(false, std::move(view)); });
+    m_library->request(b, -1, [arrived](auto view) { arrived(true, std::move(view)); });
+}
+
+void MainWindow::presentCompare(const std::shared_ptr<const RunView>& a, const std::shared_ptr<const RunView>& b,
+                                std::shared_ptr<const Comparison> comparison)
+{
+    m_editor->stop();
+    m_editSource.reset();
+    m_shown = a;
+    m_other = b;
+    m_comparison = std::move(comparison);
+    m_found.clear();
+    m_state->clearSelection();
+    m_state->setStep(-1);
+    m_timeline->setPanels({a->panel, b->panel});
+    m_memory->setPanels({a->panel, b->panel});
+    m_legend->setPanels({a->panel, b->panel});
+    m_comparePanel->setComparison(a->run, b->run, m_comparison);
+    setMode(Mode::Compare);
+    runs()->setMarks(a->ref, b->ref);
+    m_runsPanel->setCurrent(b->ref);
+    splitViews();
+    m_state->fitAll();
+    m_state->clearHistory();
+    ready();
+}
+
+void MainWindow::chooseCompare()
+{
+    if (m_mode == Mode::Compare) { // the button again: back to B alone
+        if (m_other) showRun(m_other->ref);
+        return;
+    }
+    refreshActions(); // the button stays up until there is something to compare
+    const auto refs = runs()->refs();
+    if (refs.size() < 2) return;
+    auto* dialog = new QDialog(this);
+    dialog->setObjectName(QStringLiteral("chooseCompare"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Compare two runs"));
+    auto* layout = new QGridLayout(dialog);
+    layout->setContentsMargins(20, 18, 20, 16);
+    layout->setSpacing(9);
+    QComboBox* boxes[2] = {};
+    const char* names[2] = {"A", "B"};
+    for (int i = 0; i < 2; ++i) {
+        boxes[i] = new QComboBox(dialog);
+        boxes[i]->setObjectName(QString::fromLatin1(names[i]));
+        boxes[i]->setMinimumWidth(360);
+        boxes[i]->setMaxVisibleItems(24);
+        for (const RunRef& ref : refs) {
+            const RunInfo* info = runs()->info(ref);
+            const QString file = runs()->indexOfFile(ref.file).data().toString();
+            boxes[i]->addItem(tr("%1  (%2, run %3)").arg(QString::fromStdString(info->name), file).arg(ref.id));
+        }
+        layout->addWidget(makeLabel(i == 0 ? tr("A, the baseline") : tr("B"), "secondary", dialog), i, 0);
+        layout->addWidget(boxes[i], i, 1);
+    }
+    const auto shown = m_shown ? std::find(refs.begin(), refs.end(), m_shown->ref) : refs.begin();
+    const int at = shown == refs.end() ? 0 : static_cast<int>(shown - refs.begin());
+    boxes[0]->setCurrentIndex(at);
+    boxes[1]->setCurrentIndex(at + 1 < static_cast<int>(refs.size()) ? at + 1 : (at == 0 ? 1 : at - 1));
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
+    buttons->button(QDialogButtonBox::Ok)->setText(tr("Compare"));
+    buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
+    layout->addWidget(buttons, 2, 0, 1, 2);
+    connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+    connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, refs, a = boxes[0], b = boxes[1]] {
+        const auto first = refs[static_cast<std::size_t>(a->currentIndex())];
+        const auto second = refs[static_cast<std::size_t>(b->currentIndex())];
+        dialog->accept();
+        if (first == second)
+            m_banner->showError(tr("A and B are the same run"), tr("choose two different ones"));
+        else
+            showCompare(first, second);
+    });
+    dialog->open();
+}
+
+void MainWindow::fillSteps()
+{
+    m_steps->clear();
+    const bool shown = m_mode == Mode::Run && m_shown && m_shown->run->timeline->steps() > 1;
+    m_steps->setEnabled(shown);
+    if (!shown) {
+        m_steps->addItem(m_mode == Mode::Run ? tr("One step") : tr("Step"));
+        return;
+    }
+    const Run& run = *m_shown->run;
+    const int steps = run.timeline->steps();
+    const int median = run.representativeStep();
+    for (int step = 0; step < steps; ++step) {
+        QString text = tr("Step %1 of %2").arg(step + 1).arg(steps);
+        if (step < run.info.warmupSteps)
+            text += tr(", warm-up");
+        else if (step == median)
+            text += tr(", median");
+        m_steps->addItem(text, step);
+    }
+    m_steps->setCurrentIndex(m_shown->step);
+}
+
+void MainWindow::stepBy(int by)
+{
+    if (m_mode != Mode::Run || !m_shown) return;
+    const int next = m_shown->step + by;
+    if (next >= 0 && next < m_shown->run->timeline->steps()) showRun(m_shown->ref, next);
+}
+
+void MainWindow::selectionChanged()
+{
+    const SpanRef selected = m_state->selected();
+    if (m_mode == Mode::Run && (!selected.valid() || selected.panel == 0)) m_side->setSelection(selected.valid() ? selected.span : noSpan);
+    if (m_mode == Mode::Edit) m_editPanel->setSelected(selectedPosition());
+    refreshActions();
+}
+
+void MainWindow::find(const QString& text, bool backward)
+{
+    if (m_mode == Mode::Empty) return;
+    const OpQuery query = parseOpQuery(text);
+    if (!query.fault.isEmpty()) {
+        statusBar()->showMessage(query.fault, 6000);
+        return;
+    }
+    if (query.empty()) return;
+    const int panel = m_mode == Mode::Compare && m_state->selected().panel == 1 ? 1 : 0;
+    const auto& panels = m_timeline->panels();
+    if (panels.empty()) return;
+    const auto& shown = panels[static_cast<std::size_t>(panel)];
+    m_found = findSpans(*shown->timeline, query, shown->step);
+    if (m_found.empty()) {
+        statusBar()->showMessage(tr("No op matches “%1”").arg(text), 6000);
+        return;
+    }
+    const SpanRef selected = m_state->selected();
+    const auto at = std::find(m_found.begin(), m_found.end(), selected.span);
+    std::size_t next = backward ? m_found.size() - 1 : 0;
+    if (selected.valid() && at != m_found.end()) {
+        const auto index = static_cast<std::size_t>(at - m_found.begin());
+        next = backward ? (index + m_found.size() - 1) % m_found.size() : (index + 1) % m_found.size();
+    }
+    const SpanRef ref{panel, m_found[next]};
+    m_state->select(ref);
+    m_timeline->ensureVisible(ref);
+    statusBar()->showMessage(tr("%1 of %2 matches: %3").arg(next + 1).arg(m_found.size()).arg(opOnRank(*shown->timeline, ref.span)), 6000);
+}
+
+void MainWindow::play(bool on)
+{
+    (*m_actions)[ActionId::Play]->setChecked(on);
+    if (!on) {
+        if (m_player.isActive()) {
+            m_player.stop();
+            m_state->setHoverTime(std::nullopt);
+            m_state->setHovered({});
+        }
+        return;
+    }
+    const auto& panels = m_timeline->panels();
+    if (panels.empty()) return;
+    const TimelinePanel& panel = *panels.front();
+    m_playOrder.clear();
+    for (const Track& track : panel.timeline->tracks()) {
+        if (track.lane != Lane::Compute) continue;
+        auto [first, last] = panel.step < 0 ? std::pair(track.begin, track.end) : panel.timeline->stepRange(track, panel.step);
+        for (SpanId id = first; id < last; ++id)
+            m_playOrder.push_back(id);
+    }
+    const auto spans = panel.timeline->spans();
+    std::stable_sort(m_playOrder.begin(), m_playOrder.end(), [&](SpanId a, SpanId b) { return spans[a].start < spans[b].start; });
+    m_playAt = 0;
+    m_player.start();
+    playNext();
+}
+
+void MainWindow::playNext()
+{
+    const auto& panels = m_timeline->panels();
+    if (panels.empty() || m_playAt >= m_playOrder.size()) {
+        play(false);
+        return;
+    }
+    const TimelinePanel& panel = *panels.front();
+    const SpanId id = m_playOrder[m_playAt];
+    if (id >= panel.timeline->spans().size()) {
+        play(false);
+        return;
+    }
+    const Span& span = panel.timeline->spans()[id];
+    m_state->setHoverTime(panel.toAxis(span.start));
+    m_state->setHovered({0, id}, {span.op.microbatch, span.step});
+    statusBar()->showMessage(tr("Op %1 of %2: %3").arg(m_playAt + 1).arg(m_playOrder.size()).arg(opOnRank(*panel.timeline, id)), 1000);
+    // All ops that start at this moment are passed together.
+    while (m_playAt < m_playOrder.size() && panel.timeline->spans()[m_playOrder[m_playAt]].start == span.start)
+        ++m_playAt;
+}
+
+void MainWindow::runMenu(const QPoint& at, const RunRef& ref, const QString& file)
+{
+    QMenu menu(this);
+    if (ref.valid()) {
+        menu.addAction(tr("Show"), this, [this, ref] { showRun(ref); });
+        QAction* compare = menu.addAction(tr("Compare with the run shown"), this, [this, ref] { showCompare(m_shown->ref, ref); });
+        compare->setEnabled(m_shown && !(m_shown->ref == ref));
+        menu.addSeparator();
+        const bool stored = !m_library->isSimulated(ref.file);
+        menu.addAction(tr("Rename…"), this, [this, ref] {
+            const RunInfo* info = runs()->info(ref);
+            if (info == nullptr) return;
+            bool ok = false;
+            const QString name = QInputDialog::getText(this, tr("Rename the run"), tr("Name"), QLineEdit::Normal, QString::fromStdString(info->name), &ok);
+            if (ok && !name.trimmed().isEmpty()) m_library->rename(ref, name.trimmed());
+        })->setEnabled(stored);
+        menu.addAction(tr("Delete from the file"), this, [this, ref] {
+            if (m_shown && m_shown->ref == ref) {
+                const auto refs = runs()->refs();
+                const auto other = std::find_if(refs.begin(), refs.end(), [&](const RunRef& one) { return !(one == ref); });
+                if (other != refs.end())
+                    showRun(*other);
+                else
+                    setMode(Mode::Empty);
+            }
+            m_library->remove(ref);
+        })->setEnabled(stored);
+        menu.addSeparator();
+    }
+    if (!file.isEmpty()) {
+        menu.addAction(tr("Read the file again"), this, [this, file] { m_library->reload(file); });
+        menu.addAction(tr("Copy its path"), this, [file] { QApplication::clipboard()->setText(file); });
+    }
+    if (!menu.isEmpty()) menu.exec(at);
+}
+
+void MainWindow::spanMenu(const QPoint& at, SpanRef ref)
+{
+    QMenu menu(this);
+    if (ref.valid()) {
+        m_state->select(ref);
+        menu.addAction(tr("Fit this op"), this, [this, ref] { m_timeline->fitSpan(ref); });
+        menu.addAction(tr("Copy what is known of it"), this, [this, ref] { QApplication::clipboard()->setText(m_timeline->tooltipText(ref)); });
+        if (m_mode == Mode::Edit) {
+            menu.addSeparator();
+            menu.addAction((*m_actions)[ActionId::InsertDelay]);
+        }
+        menu.addSeparator();
+    }
+    for (const ActionId id : {ActionId::Fit, ActionId::EditMode, ActionId::Compare, ActionId::ExportPicture, ActionId::ExportChrome})
+        menu.addAction((*m_actions)[id]);
+    menu.exec(at);
+}
+
+} // namespace stagewright
