@@ -6,7 +6,8 @@
 #include <QElapsedTimer>
 #include <QFileInfo>
 #include <QPainter>
-#include <QStandardPaths>
+#include <QSettings>
+#include <QTemporaryDir>
 #include <QTimer>
 
 #include "app/ui/command_line.h"
@@ -141,9 +142,9 @@ int main(int argc, char** argv)
     QApplication::setApplicationName(QStringLiteral("stagewright"));
     QApplication::setOrganizationName(QStringLiteral("stagewright"));
     QApplication::setApplicationVersion(QString::fromLatin1(stagewrightVersion));
-    if (line.leaves()) QStandardPaths::setTestModeEnabled(true); // pictures don't depend on what was remembered
     QApplication app(argc, argv);
-    if (line.leaves()) QSettings::setDefaultFormat(QSettings::IniFormat);
+    const QTemporaryDir nothing; // pictures depend on nothing that was remembered, and leave nothing behind
+    if (line.leaves()) QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, nothing.path());
 
     MainWindow window;
     if (line.dark) window.setThemeChoice(*line.dark ? ThemeChoice::Dark : ThemeChoice::Light);

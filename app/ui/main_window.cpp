@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QDialog>
+#include <QFileInfo>
 #include <QGridLayout>
 #include <QKeyEvent>
 #include <QLabel>
@@ -411,7 +412,7 @@ void MainWindow::applyTheme()
     const bool dark = m_themeChoice == ThemeChoice::Dark || (m_themeChoice == ThemeChoice::System && m_systemDark);
     m_theme = &Theme::named(dark);
     QApplication::setPalette(m_theme->palette());
-    qApp->setStyleSheet(styleSheet(*m_theme));
+    qApp->setStyleSheet(stagewright::styleSheet(*m_theme));
     m_timeline->setTheme(*m_theme);
     m_memory->setTheme(*m_theme);
     m_legend->setTheme(*m_theme);

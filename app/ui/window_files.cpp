@@ -10,6 +10,7 @@
 #include <QPdfWriter>
 #include <QSaveFile>
 #include <QSettings>
+#include <QStackedWidget>
 #include <QStatusBar>
 #include <QSvgGenerator>
 

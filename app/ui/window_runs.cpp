@@ -349,7 +349,7 @@ void MainWindow::spanMenu(const QPoint& at, SpanRef ref)
     if (ref.valid()) {
         m_state->select(ref);
         menu.addAction(tr("Fit this op"), this, [this, ref] { m_timeline->fitSpan(ref); });
-        menu.addAction(tr("Copy what is known of it"), this, [this, ref] { QApplication::clipboard()->setText(m_timeline->tooltipText(ref)); });
+        menu.addAction(tr("Copy what is known of it"), this, [this, ref] { QApplication::clipboard()->setText(m_timeline->cardOf(ref).plain()); });
         if (m_mode == Mode::Edit) {
             menu.addSeparator();
             menu.addAction((*m_actions)[ActionId::InsertDelay]);

@@ -81,8 +81,6 @@ private:
     PanelSection* m_selection;
 };
 
-// "Backward (input)": the kind in words, with the letter the zero-bubble papers use where it differs.
-QString kindTitle(OpKind kind);
 // "I3 on rank 2": an op as the panel names it.
 QString opOnRank(const Timeline& timeline, SpanId span);
 
