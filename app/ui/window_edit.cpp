@@ -291,7 +291,10 @@ void MainWindow::runEdited()
     file.close();
     RecordSettings settings = settingsOf(*m_editSource->run);
     settings.scheduleFile = file.fileName();
-    if (settings.layers < m_editor->schedule().stages) settings.layers = m_editor->schedule().stages;
+    if (settings.layers < m_editor->schedule().stages) { // of a schedule that never ran
+        settings.layers = m_editor->schedule().stages;
+        settings.stageLayers.clear();
+    }
     m_compareAfter = m_editSource->ref;
     const bool stored = !m_library->isSimulated(m_editSource->ref.file);
     startRecording(settings, stored ? m_editSource->ref.file : folder + QLatin1Char('/') + base + QStringLiteral(".stagewright"), !stored);

@@ -6,9 +6,9 @@
 #include <QScrollBar>
 #include <QVBoxLayout>
 
+#include "schedules/kinds.h"
 #include "widgets/panel/style.h"
 #include "widgets/runs/runs_model.h"
-#include "widgets/timeline/span_card.h"
 
 namespace stagewright {
 
@@ -28,6 +28,14 @@ QString overlap()
 }
 QString loss() { return SidePanel::tr("Mean cross-entropy over the step's microbatches, in nats per token."); }
 } // namespace definition
+
+static QString kindTitle(OpKind kind)
+{
+    const auto title = ruleOf(kind).title;
+    QString text = QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    return text;
+}
 
 QString opOnRank(const Timeline& timeline, SpanId span)
 {

@@ -34,6 +34,8 @@ QStringList commonArguments(const RecordSettings& s, const QString& output)
     if (!s.clock.isEmpty()) add("--clock", s.clock);
     if (!s.link.isEmpty()) add("--link", s.link);
     if (!s.optimizer.isEmpty()) add("--optimizer", s.optimizer);
+    if (!s.learningRate.isEmpty()) add("--lr", s.learningRate);
+    if (!s.stageLayers.isEmpty()) add("--stage-layers", s.stageLayers);
     add("--seed", QString::number(s.seed));
     if (!s.dataFile.isEmpty()) add("--data", s.dataFile);
     add("-o", output);
@@ -151,16 +153,12 @@ RecordSettings settingsOf(const Run& run)
     s.chunks = run.info.ranks > 0 ? run.info.stages / run.info.ranks : 0;
     s.warmup = run.info.warmupSteps;
     s.steps = std::max(1, run.info.steps - run.info.warmupSteps);
+    s.chunks = std::max(0, s.chunks);
     if (run.info.clock == "wall" || run.info.clock == "virtual") s.clock = QString::fromStdString(run.info.clock);
     for (const auto& [rawKey, rawValue] : run.configuration) {
         QString key = QString::fromStdString(rawKey).toLower();
         key.replace(QLatin1Char('-'), QLatin1Char('_'));
         const QString value = QString::fromStdString(rawValue);
-        auto number = [&](int& target) {
-            bool ok = false;
-            const int parsed = value.toInt(&ok);
-            if (ok) target = parsed;
-        };
         if (key == QLatin1String("model")) {
             for (const QString& part : value.split(QLatin1Char(','))) {
                 const QString name = part.section(QLatin1Char('='), 0, 0).trimmed();
@@ -172,26 +170,29 @@ RecordSettings settingsOf(const Run& run)
                 if (name == QLatin1String("heads")) s.heads = parsed;
                 if (name == QLatin1String("seq") || name == QLatin1String("sequence")) s.sequence = parsed;
             }
-        } else if (key == QLatin1String("layers") || key == QLatin1String("model.layers")) {
-            number(s.layers);
-        } else if (key == QLatin1String("hidden") || key == QLatin1String("model.hidden")) {
-            number(s.hidden);
-        } else if (key == QLatin1String("heads") || key == QLatin1String("model.heads")) {
-            number(s.heads);
-        } else if (key == QLatin1String("sequence") || key == QLatin1String("seq") || key == QLatin1String("model.seq")) {
-            number(s.sequence);
         } else if (key == QLatin1String("microbatch_size")) {
-            number(s.microbatchSize);
+            bool ok = false;
+            const int parsed = value.toInt(&ok);
+            if (ok) s.microbatchSize = parsed;
         } else if (key == QLatin1String("seed")) {
             bool ok = false;
             const quint64 parsed = value.toULongLong(&ok);
             if (ok) s.seed = parsed;
-        } else if (key == QLatin1String("data_file")) {
-            if (QFileInfo(value).isFile()) s.dataFile = value;
         } else if (key == QLatin1String("data")) {
             if (QFileInfo(value).isAbsolute() && QFileInfo(value).isFile()) s.dataFile = value;
         } else if (key == QLatin1String("link")) {
-            if (value != QLatin1String("none") && value != QLatin1String("0")) s.link = value;
+            static const QRegularExpression told(QStringLiteral("^([0-9]+) ns(?:, ([0-9.e+]+) bytes/s)?"));
+            const auto match = told.match(value);
+            if (!match.hasMatch()) continue;
+            s.link = match.captured(1) + QStringLiteral("ns");
+            if (!match.captured(2).isEmpty()) s.link += QLatin1Char(',') + match.captured(2) + QStringLiteral("B/s");
+        } else if (key == QLatin1String("optimizer")) {
+            static const QRegularExpression told(QStringLiteral("^(adamw|sgd)(?:.*learning rate ([0-9.e+-]+))?"));
+            const auto match = told.match(value);
+            s.optimizer = match.captured(1);
+            s.learningRate = match.captured(2);
+        } else if (key == QLatin1String("stage_layers")) {
+            s.stageLayers = value;
         }
     }
     return s;

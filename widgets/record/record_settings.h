@@ -24,7 +24,9 @@ struct RecordSettings {
     int warmup = 1;
     QString clock; // "", "wall", "virtual"; empty: chosen at the start
     QString link;  // "LATENCY[,BANDWIDTH]" as --link takes it; empty: none
-    QString optimizer; // empty: the default
+    QString optimizer;    // "", "adamw", "sgd"; empty: the default
+    QString learningRate; // empty: the default
+    QString stageLayers;  // "3,2,2,1"; empty: balanced by cost
     quint64 seed = 1;
     QString dataFile; // empty: the built-in text
 
