@@ -66,7 +66,7 @@ void paintRuler(const Frame& f)
         const double width = metrics.horizontalAdvance(text);
         if (x < labelEnd || x + 4 + width > scene.size.width()) continue;
         first = false;
-        labelEnd = x + 4 + width + 6;
+        labelEnd = x + 4 + width + 1;
         p.setPen(f.theme.secondary);
         p.drawText(QPointF(x + 4, 14.5), text);
     }

@@ -1,0 +1,217 @@
+// Theme, fonts, numbers, the shared view state and the key maps.
+#include <QApplication>
+#include <QFontDatabase>
+#include <QFontMetricsF>
+#include <QSignalSpy>
+#include <QTest>
+
+#include "widgets/key_map.h"
+#include "widgets/numbers.h"
+#include "widgets/theme.h"
+#include "widgets/view_state.h"
+
+using namespace stagewright;
+
+class TestWidgetBasics : public QObject {
+    Q_OBJECT
+
+private slots:
+    void fontsAreBundled();
+    void paletteIsTheStandard();
+    void labelsAreReadable();
+    void numbers_data();
+    void numbers();
+    void bytesAndPercents();
+    void moments();
+    void viewStaysNearTheExtent();
+    void historyWalks();
+    void selectionsExclude();
+    void keysDecode();
+    void everyActionHasAKey();
+};
+
+void TestWidgetBasics::fontsAreBundled()
+{
+    QCOMPARE(loadFonts(), QStringLiteral("Inter"));
+    QVERIFY(QFontDatabase::families().contains(QStringLiteral("Inter")));
+    QCOMPARE(QFontInfo(fontOf(FontRole::Body)).family(), QStringLiteral("Inter"));
+    // Boxes for missing glyphs all have one width; real letters don't, and semibold is wider than regular.
+    const QFontMetricsF body(fontOf(FontRole::Body)), strong(fontOf(FontRole::Strong));
+    QVERIFY(body.horizontalAdvance(QStringLiteral("W")) > 1.5 * body.horizontalAdvance(QStringLiteral("i")));
+    QVERIFY(strong.horizontalAdvance(QStringLiteral("Rank 0")) > body.horizontalAdvance(QStringLiteral("Rank 0")));
+}
+
+void TestWidgetBasics::paletteIsTheStandard()
+{
+    const Theme& light = Theme::light();
+    QCOMPARE(light.of(OpKind::Forward).fill, QColor("#2F5D9C"));
+    QCOMPARE(light.of(OpKind::InputGrad).fill, QColor("#EE8F2A"));
+    QCOMPARE(light.of(OpKind::Backward).fill, light.of(OpKind::InputGrad).fill);
+    QCOMPARE(light.of(OpKind::WeightGrad).fill, QColor("#45C794"));
+    QCOMPARE(light.of(OpKind::SendF).fill, QColor("#D19FCC"));
+    QCOMPARE(light.critical, QColor("#D7263D"));
+    const Theme& dark = Theme::darkTheme();
+    QCOMPARE(dark.of(OpKind::Forward).fill, QColor("#4895EE"));
+    QCOMPARE(dark.of(OpKind::Optimizer).fill, QColor("#C9D0E0"));
+    QCOMPARE(dark.canvas, QColor("#181B21"));
+    QVERIFY(dark.dark && !light.dark);
+}
+
+static double luminance(const QColor& c)
+{
+    const auto linear = [](double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); };
+    return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF());
+}
+
+static double contrast(const QColor& a, const QColor& b)
+{
+    const double x = luminance(a), y = luminance(b);
+    return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
+}
+
+void TestWidgetBasics::labelsAreReadable()
+{
+    for (const Theme* theme : {&Theme::light(), &Theme::darkTheme()}) {
+        for (const Fill& fill : theme->fills) QVERIFY2(contrast(fill.fill, fill.label) >= 4.5, qPrintable(fill.fill.name()));
+        QVERIFY(contrast(theme->text, theme->canvas) >= 7);
+        QVERIFY(contrast(theme->secondary, theme->canvas) >= 4.5);
+        QVERIFY(contrast(theme->better, theme->canvas) >= 4.5);
+        QVERIFY(contrast(theme->pillText, theme->pill) >= 4.5);
+    }
+}
+
+void TestWidgetBasics::numbers_data()
+{
+    QTest::addColumn<qint64>("duration");
+    QTest::addColumn<qint64>("unit");
+    QTest::addColumn<QString>("text");
+    QTest::newRow("ms") << qint64(32'240'000) << qint64(1) << QStringLiteral("32.2 ms");
+    QTest::newRow("small ms") << qint64(9'800'000) << qint64(1) << QStringLiteral("9.80 ms");
+    QTest::newRow("large ms") << qint64(335'200'000) << qint64(1) << QStringLiteral("335.2 ms");
+    QTest::newRow("negative") << qint64(-55'900'000) << qint64(1) << QStringLiteral("\u221255.9 ms");
+    QTest::newRow("seconds") << qint64(1'200'000'000) << qint64(1) << QStringLiteral("1.20 s");
+    QTest::newRow("not 1000 µs") << qint64(999'999) << qint64(1) << QString::fromUtf8("1.00 ms");
+    QTest::newRow("µs") << qint64(253'000) << qint64(1) << QString::fromUtf8("253.0 µs");
+    QTest::newRow("ns") << qint64(17) << qint64(1) << QStringLiteral("17 ns");
+    QTest::newRow("zero") << qint64(0) << qint64(1) << QStringLiteral("0 ms");
+    QTest::newRow("units") << qint64(3 * rankShare) << qint64(rankShare) << QStringLiteral("3.00 u");
+}
+
+void TestWidgetBasics::numbers()
+{
+    QFETCH(qint64, duration);
+    QFETCH(qint64, unit);
+    QFETCH(QString, text);
+    QCOMPARE(durationText(duration, Units{unit, 1}), text);
+}
+
+void TestWidgetBasics::bytesAndPercents()
+{
+    QCOMPARE(bytesText(Bytes(6.5 * 1073741824.0)), QStringLiteral("6.50 GiB"));
+    QCOMPARE(bytesText(512 * 1024), QStringLiteral("512 KiB"));
+    QCOMPARE(bytesText(100), QStringLiteral("100 B"));
+    QCOMPARE(bytesText(3 * activationShare, Units{1, activationShare}), QStringLiteral("3.00 u"));
+    QCOMPARE(percentText(0.15), QStringLiteral("15.0 %"));
+    QCOMPARE(signedFixed(-0.04, 1), QStringLiteral("0.0"));
+    QCOMPARE(signedFixed(1.5, 1), QStringLiteral("+1.5"));
+    QCOMPARE(signedDurationText(-1'000'000), QStringLiteral("\u22121.00 ms"));
+    QCOMPARE(fixed(std::nan(""), 1), QStringLiteral("–"));
+}
+
+void TestWidgetBasics::moments()
+{
+    QCOMPARE(momentText(146'740'000, 253'000), QStringLiteral("146.74 ms"));
+    QCOMPARE(momentText(146'740'123, 1), QStringLiteral("146.740123 ms")); // never more digits than nanoseconds
+}
+
+void TestWidgetBasics::viewStaysNearTheExtent()
+{
+    ViewState state;
+    state.setExtent({0, 1000});
+    state.fitAll();
+    QCOMPARE(state.visible(), (TimeRange{0, 1012}));
+    state.setVisible({-5000, -4000});
+    QCOMPARE(state.visible().begin, Nanos(-100));
+    QVERIFY(state.visible().duration() == 1000);
+    state.setVisible({0, 1'000'000});
+    QCOMPARE(state.visible(), (TimeRange{-100, 1100}));
+    state.setVisible({500, 501});
+    QCOMPARE(state.visible().duration(), Nanos(10));
+    QVERIFY(state.visible().begin <= 500 && state.visible().end >= 501);
+}
+
+void TestWidgetBasics::historyWalks()
+{
+    ViewState state;
+    state.setExtent({0, 1000});
+    state.fitAll();
+    const TimeRange all = state.visible();
+    QVERIFY(!state.canGoBack());
+    state.setVisible({100, 300});
+    state.setVisible({120, 200}, false); // a drag under way
+    state.setVisible({130, 210}, false);
+    QSignalSpy changed(&state, &ViewState::visibleChanged);
+    state.goBack(); // from where the drag stands
+    QCOMPARE(state.visible(), (TimeRange{100, 300}));
+    state.goBack();
+    QCOMPARE(state.visible(), all);
+    state.goBack();
+    QCOMPARE(state.visible(), all);
+    state.goForward();
+    state.goForward();
+    QCOMPARE(state.visible(), (TimeRange{130, 210}));
+    QCOMPARE(changed.count(), 4);
+    state.goBack();
+    state.setVisible({1, 50});
+    QVERIFY(!state.canGoForward());
+}
+
+void TestWidgetBasics::selectionsExclude()
+{
+    ViewState state;
+    QSignalSpy changed(&state, &ViewState::selectionChanged);
+    state.select({0, 3});
+    state.setAreas({{{10, 20}, 0, 1}, {{40, 60}, 2, 2}});
+    QVERIFY(!state.selected().valid());
+    QCOMPARE(*state.selectedRange(), (TimeRange{10, 60}));
+    state.select({0, 4});
+    QVERIFY(state.areas().empty());
+    QVERIFY(!state.selectedRange());
+    state.clearSelection();
+    state.clearSelection(); // nothing left: no signal
+    QCOMPARE(changed.count(), 4);
+}
+
+void TestWidgetBasics::keysDecode()
+{
+    const auto decode = [](int key, Qt::KeyboardModifiers modifiers, KeyMapName map = KeyMapName::Perfetto) {
+        return actionOf(map, QKeyEvent(QEvent::KeyPress, key, modifiers));
+    };
+    QCOMPARE(decode(Qt::Key_W, Qt::NoModifier), std::optional(ViewAction::ZoomIn));
+    QCOMPARE(decode(Qt::Key_Plus, Qt::ShiftModifier), std::optional(ViewAction::ZoomIn));
+    QCOMPARE(decode(Qt::Key_Plus, Qt::KeypadModifier), std::optional(ViewAction::ZoomIn));
+    QCOMPARE(decode(Qt::Key_Left, Qt::AltModifier), std::optional(ViewAction::HistoryBack));
+    QCOMPARE(decode(Qt::Key_Left, Qt::ControlModifier), std::optional(ViewAction::NudgeLeft));
+    QCOMPARE(decode(Qt::Key_BracketRight, Qt::NoModifier), std::optional(ViewAction::NextDependency));
+    QVERIFY(!decode(Qt::Key_W, Qt::ControlModifier));
+    QCOMPARE(decode(Qt::Key_Up, Qt::NoModifier, KeyMapName::Tracy), std::optional(ViewAction::ZoomIn));
+    QCOMPARE(decode(Qt::Key_Z, Qt::NoModifier, KeyMapName::Nsight), std::optional(ViewAction::FitSelection));
+}
+
+void TestWidgetBasics::everyActionHasAKey()
+{
+    for (const KeyMapName map : {KeyMapName::Perfetto, KeyMapName::Nsight, KeyMapName::Tracy}) {
+        QCOMPARE(keyMap(map).size(), std::size_t(ViewAction::Cancel) + 1);
+        QList<QKeySequence> seen;
+        for (const KeyBinding& binding : keyMap(map)) {
+            QVERIFY(!binding.keys.empty() && !binding.title.isEmpty());
+            for (const QKeySequence& keys : binding.keys) {
+                QVERIFY2(!seen.contains(keys), qPrintable(keys.toString()));
+                seen << keys;
+            }
+        }
+    }
+}
+
+QTEST_MAIN(TestWidgetBasics)
+#include "tst_widget_basics.moc"
