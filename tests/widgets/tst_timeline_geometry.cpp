@@ -192,6 +192,7 @@ static LaneData randomLane(std::size_t slices, unsigned seed)
 {
     std::mt19937 random(seed);
     LaneData lane;
+    lane.reserve(slices);
     Nanos t = 0;
     for (std::size_t i = 0; i < slices; ++i) {
         Span span;

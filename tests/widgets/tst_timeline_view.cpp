@@ -200,7 +200,7 @@ void TestTimelineView::emptyAndTiny()
     m_view->setPanels({});
     QVERIFY(m_view->statusText().isEmpty());
     QVERIFY(!m_view->spanAt({300, 60}).valid());
-    for (const int key : {Qt::Key_W, Qt::Key_F, Qt::Key_Period, Qt::Key_PageDown, Qt::Key_BracketLeft, Qt::Key_Home}) QTest::keyClick(m_view.get(), key);
+    for (const Qt::Key key : {Qt::Key_W, Qt::Key_F, Qt::Key_Period, Qt::Key_PageDown, Qt::Key_BracketLeft, Qt::Key_Home}) QTest::keyClick(m_view.get(), key);
     drag({300, 60}, {500, 90});
     QCOMPARE(grabbed().pixelColor(600, 200), Theme::light().canvas);
     TimelineBuilder builder(Provenance::Imported, "wall", 1);

@@ -111,17 +111,9 @@ void Pyramid::add(const Slice& slice)
 // Writes what is still open on every level, without completing it: the tree stays ready for more.
 void Pyramid::writeOpen()
 {
-    Open below;
-    for (std::size_t level = 0; level < m_levels.size(); ++level) {
-        Open all = m_open[level];
-        if (below.index >= 0) {
-            const std::int64_t parent = below.index >> fanOutShift;
-            if (all.index >= 0 && all.index != parent) write(level, all);
-            merge(all, below, parent);
-        }
-        write(level, all);
-        below = all;
-    }
+    const std::vector<Open> kept = m_open;
+    for (std::size_t level = 0; level < m_levels.size(); ++level) complete(level);
+    m_open = kept;
 }
 
 void Pyramid::build(std::span<const Slice> slices)

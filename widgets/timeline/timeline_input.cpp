@@ -112,15 +112,15 @@ AreaSelection TimelineView::areaBetween(QPointF a, QPointF b) const
     area.firstRow = std::max(0, std::min(r1, r2));
     area.lastRow = std::max(r1, r2);
     const double left = m_scene.axis.left, right = left + m_scene.axis.width;
-    const Nanos t1 = snapped(std::clamp(a.x(), left, right), area.firstRow, area.lastRow);
-    const Nanos t2 = snapped(std::clamp(b.x(), left, right), area.firstRow, area.lastRow);
+    const Nanos t1 = snapped(std::clamp(a.x(), left, right), r1, r1); // each end to the ops of its own row
+    const Nanos t2 = snapped(std::clamp(b.x(), left, right), r2, r2);
     area.range = {std::min(t1, t2), std::max(t1, t2)};
     return area;
 }
 
 std::optional<std::pair<std::size_t, bool>> TimelineView::areaEdgeAt(QPointF point) const
 {
-    const auto& areas = m_scene.areas;
+    const auto& areas = m_state->areas();
     for (std::size_t i = areas.size(); i-- > 0;) {
         if (m_scene.rows.rows.empty() || areas[i].lastRow >= static_cast<int>(m_scene.rows.rows.size())) continue;
         const double top = m_scene.rowTop(areas[i].firstRow) - 3;
