@@ -154,7 +154,7 @@ private:
         const SpanId a = less ? last : m_alignment.partnerOfB(last);
         const SpanId b = less ? m_alignment.partnerOfA(last) : last;
         if (a == noSpan || b == noSpan) return {};
-        return producerReason(a, b);
+        return producerReason(a, b, less);
     }
 
     static SpanId lastInput(const StepOps& ops, SpanId id)
@@ -165,13 +165,14 @@ private:
         return last.from;
     }
 
-    std::string producerReason(SpanId a, SpanId b) const
+    // Empty where the producer did not move the way of the wait: then the rank itself got there at another time.
+    std::string producerReason(SpanId a, SpanId b, bool earlier) const
     {
         const Span& spanA = m_a.spans()[a];
         const Span& spanB = m_b.spans()[b];
         const int rank = m_alignment.opsA().rankOf(a);
         const Nanos endDelta = (spanB.end - m_comparison.bubblesB.windowBegin) - (spanA.end - m_comparison.bubblesA.windowBegin);
-        if (endDelta == 0) return {};
+        if (endDelta == 0 || (endDelta < 0) != earlier) return {};
         std::string text = fmt::format("{} on rank {} ends {} {}", nameB(b), rank, time(std::llabs(endDelta)),
                                        endDelta < 0 ? "earlier" : "later");
         if (spanA.op.kind == OpKind::Backward && spanB.op.kind == OpKind::InputGrad)

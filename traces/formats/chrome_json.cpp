@@ -1,5 +1,6 @@
 #include "traces/formats/chrome_json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -40,6 +41,7 @@ public:
 
     Result<ChromeCounts> write()
     {
+        if (!gatherGaps()) return tl::unexpected(std::move(*m_error));
         header();
         threads();
         const bool done = spans() && bubbles() && flows() && memory() && counters();
@@ -92,7 +94,7 @@ private:
         event(R"({{"name":"thread_sort_index","ph":"M","pid":{0},"tid":{1},"args":{{"sort_index":{1}}}}})", processOf(rank), thread);
     }
 
-    // One thread per sub-lane of a track, and one per rank for its bubbles below its compute lane.
+    // One thread per sub-lane of a track; a rank's idle time below its first compute lane.
     void threads()
     {
         for (int rank = 0; rank < m_timeline.ranks(); ++rank) {
@@ -100,24 +102,29 @@ private:
             event(R"({{"name":"process_sort_index","ph":"M","pid":{},"tid":0,"args":{{"sort_index":{}}}}})", processOf(rank), rank);
         }
         m_threadOf.resize(m_timeline.spans().size());
-        m_bubbleThread.assign(static_cast<std::size_t>(std::max(0, m_timeline.ranks())), 0);
-        int next = 1;
         for (const Track& track : m_timeline.tracks()) {
             const auto lanes = sublanes(m_timeline.spansOf(track));
             int used = 1;
             for (std::size_t i = 0; i < lanes.size(); ++i) {
                 used = std::max(used, lanes[i] + 1);
-                m_threadOf[track.begin + i] = next + lanes[i];
+                m_threadOf[track.begin + i] = m_nextThread + lanes[i];
             }
-            for (int lane = 0; lane < used; ++lane)
-                nameThread(track.rank, next + lane, lane == 0 ? track.name : fmt::format("{} ({})", track.name, lane + 1));
-            next += used;
-            int& bubbleThread = m_bubbleThread[static_cast<std::size_t>(track.rank)];
-            if (bubbleThread == 0 && track.lane == Lane::Compute) {
-                bubbleThread = next++;
-                nameThread(track.rank, bubbleThread, fmt::format("rank {} idle", track.rank));
+            nameThreads(track.rank, used, track.name);
+            if (&track != m_timeline.trackOf(track.rank, Lane::Compute)) continue;
+            auto& gaps = m_gaps[static_cast<std::size_t>(track.rank)];
+            used = 1;
+            for (StepGap& gap : gaps) {
+                used = std::max(used, gap.thread + 1);
+                gap.thread += m_nextThread;
             }
+            nameThreads(track.rank, used, fmt::format("rank {} idle", track.rank));
         }
+    }
+
+    void nameThreads(int rank, int count, const std::string& name)
+    {
+        for (int lane = 0; lane < count; ++lane)
+            nameThread(rank, m_nextThread++, lane == 0 ? name : fmt::format("{} ({})", name, lane + 1));
     }
 
     bool spans()
@@ -147,17 +154,39 @@ private:
         return true;
     }
 
-    bool bubbles()
+    // Idle time by rank over all steps, by start. Windows of steps may overlap where nothing separates the steps.
+    bool gatherGaps()
     {
+        m_gaps.resize(static_cast<std::size_t>(std::max(0, m_timeline.ranks())));
         for (int step = 0; step < m_timeline.steps(); ++step) {
             auto report = analyseBubbles(m_timeline, step);
             if (!report) {
                 m_error = std::move(report.error());
                 return false;
             }
-            for (const Gap& gap : report->gaps) {
-                const int thread = m_bubbleThread[static_cast<std::size_t>(gap.rank)];
-                if (thread == 0) continue; // a rank without a compute lane
+            for (const Gap& gap : report->gaps)
+                if (m_timeline.trackOf(gap.rank, Lane::Compute) != nullptr)
+                    m_gaps[static_cast<std::size_t>(gap.rank)].push_back({gap, step, 0});
+        }
+        for (auto& gaps : m_gaps) {
+            std::stable_sort(gaps.begin(), gaps.end(), [](const StepGap& x, const StepGap& y) {
+                return std::pair(x.gap.start, x.gap.end) < std::pair(y.gap.start, y.gap.end);
+            });
+            std::vector<Span> intervals(gaps.size());
+            for (std::size_t i = 0; i < gaps.size(); ++i) {
+                intervals[i].start = gaps[i].gap.start;
+                intervals[i].end = gaps[i].gap.end;
+            }
+            const auto lanes = sublanes(intervals);
+            for (std::size_t i = 0; i < gaps.size(); ++i) gaps[i].thread = lanes[i];
+        }
+        return true;
+    }
+
+    bool bubbles()
+    {
+        for (const auto& gaps : m_gaps) {
+            for (const auto& [gap, step, thread] : gaps) {
                 event(R"({{"name":{},"cat":"bubble","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"step":{},"cause":"{}","why":{}}}}})",
                       jsonText(titleOf(gap.cause)), at(gap.start), microseconds(gap.end - gap.start), processOf(gap.rank), thread,
                       step, toText(gap.cause), jsonText(explainGap(m_timeline, gap)));
@@ -239,8 +268,15 @@ private:
     bool m_first = true;
     std::optional<Error> m_error;
     ChromeCounts m_counts;
-    std::vector<int> m_threadOf;     // by span
-    std::vector<int> m_bubbleThread; // by rank, 0: none
+    struct StepGap {
+        Gap gap;
+        int step = 0;
+        int thread = 0; // first within the rank's idle threads, then the thread itself
+    };
+
+    int m_nextThread = 1;
+    std::vector<int> m_threadOf;             // by span
+    std::vector<std::vector<StepGap>> m_gaps; // by rank
 };
 
 } // namespace

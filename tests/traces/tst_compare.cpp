@@ -1,0 +1,239 @@
+// Comparing runs: the split of the change is exact, the sentences name what happened; fitting costs (law 2).
+#include <QtTest/QtTest>
+
+#include "sample_runs.h"
+#include "schedules/edit.h"
+#include "traces/compare/compare.h"
+#include "traces/fit/fit_costs.h"
+
+using namespace stagewright;
+
+namespace {
+
+bool mentions(const Comparison& comparison, std::initializer_list<const char*> words)
+{
+    return std::any_of(comparison.why.begin(), comparison.why.end(), [&](const std::string& sentence) {
+        return std::all_of(words.begin(), words.end(),
+                           [&](const char* word) { return sentence.find(word) != std::string::npos; });
+    });
+}
+
+double metric(const Comparison& comparison, const char* key, bool ofB)
+{
+    for (const MetricDelta& delta : comparison.metrics)
+        if (delta.key == key) return ofB ? delta.b : delta.a;
+    return -1;
+}
+
+Run runOf(const Schedule& schedule, const CostModel& costs)
+{
+    Run run;
+    run.timeline = simulatedTimeline(schedule, costs).value();
+    run.schedule = run.timeline->schedule();
+    run.costs = costs;
+    return run;
+}
+
+} // namespace
+
+class TestCompare : public QObject {
+    Q_OBJECT
+
+private slots:
+    void splitIsExact_data()
+    {
+        QTest::addColumn<QString>("a");
+        QTest::addColumn<QString>("b");
+        const QStringList names{"gpipe", "1f1b", "interleaved-1f1b", "zb-h1"};
+        for (const QString& a : names)
+            for (const QString& b : names) QTest::addRow("%s, %s", qPrintable(a), qPrintable(b)) << a << b;
+    }
+
+    void splitIsExact()
+    {
+        QFETCH(QString, a);
+        QFETCH(QString, b);
+        const auto comparison = compareRuns(samples::simulatedRun(a.toStdString(), 4, 8, 0.25),
+                                            samples::simulatedRun(b.toStdString(), 4, 8, 0.5));
+        QVERIFY(comparison.has_value());
+        const ChangeSplit& change = comparison->change;
+        Nanos idle = 0;
+        for (const Nanos part : change.idleDelta) idle += part;
+        QCOMPARE(4 * change.makespanDelta, change.busyDelta + change.apartDelta + idle);
+        QCOMPARE(change.unexplained, 0);
+        QVERIFY(!comparison->headline.empty());
+        QCOMPARE(comparison->ops.size() >= 64, true);
+        for (std::size_t i = 1; i < comparison->ops.size(); ++i)
+            QVERIFY(std::llabs(comparison->ops[i - 1].startDelta) >= std::llabs(comparison->ops[i].startDelta));
+    }
+
+    void aRunAgainstItselfIsTheSame()
+    {
+        const Run run = samples::simulatedRun("zb-h1", 4, 8, 0.5);
+        const auto comparison = compareRuns(run, run).value();
+        QCOMPARE(QString::fromStdString(comparison.headline), QString("A and B take the same time: 33.0 units"));
+        for (const MetricDelta& delta : comparison.metrics) QCOMPARE(delta.delta(), 0.0);
+        for (const OpDelta& op : comparison.ops) QVERIFY(op.a == op.b && op.startDelta == 0 && op.durationDelta == 0);
+        QVERIFY(mentions(comparison, {"peak activation is the same"}));
+        QCOMPARE(comparison.why.size(), std::size_t{1});
+    }
+
+    void zeroBubbleAgainstOneFOneB()
+    {
+        const auto comparison = compareRuns(samples::simulatedRun("1f1b", 4, 8), samples::simulatedRun("zb-h1", 4, 8)).value();
+        QCOMPARE(QString::fromStdString(comparison.headline), QString("B is 18.2 % faster: 27.0 units against 33.0 units"));
+        QCOMPARE(metric(comparison, "makespan_ns", false), 33.0 * rankShare);
+        QCOMPARE(metric(comparison, "makespan_ns", true), 27.0 * rankShare);
+        QCOMPARE(metric(comparison, "peak_activation_bytes.rank3", false), 1.0 * activationShare);
+        QCOMPARE(metric(comparison, "peak_activation_bytes.rank3", true), 4.0 * activationShare);
+        QVERIFY(mentions(comparison, {"4 ranks × −6.0 units", "idle −24.0 units", "drain −12.0 units"}));
+        QVERIFY(mentions(comparison, {"rank 0 waits 3.0 units before 0I0 instead of 6.0 units", "1I0 on rank 1", "weight gradient runs later"}));
+        QVERIFY(mentions(comparison, {"peak activation rose", "rank 3 from 1.0 microbatch to 4.0 microbatches"}));
+        QVERIFY(mentions(comparison, {"0 ops of A and 32 ops of B have no partner"}));
+    }
+
+    // The loop of the workbench: one op moved by hand, and the comparison names it.
+    void aMovedOpIsNamed()
+    {
+        const Schedule schedule = samples::schedule("zb-h1", 4, 8);
+        const CostModel costs = samples::unitCosts(schedule);
+        // let rank 3 run 3W0 before 3I1: its gradients leave later, rank 2 waits
+        const auto& order = schedule.order[3];
+        const auto place = [&](const char* text) {
+            return static_cast<std::size_t>(std::find(order.begin(), order.end(), parseOp(text).value()) - order.begin());
+        };
+        const auto edited = moveOp(schedule, 3, place("3W0"), place("3I1"));
+        QVERIFY(edited.has_value());
+        QVERIFY(edited->validation.valid());
+        const auto comparison = compareRuns(runOf(schedule, costs), runOf(edited->schedule, costs)).value();
+        QVERIFY2(mentions(comparison, {"rank 2", "3I1 on rank 3 ends 1.0 units later", "3W0 runs before it"}),
+                 comparison.why.empty() ? "" : comparison.why.back().c_str());
+        const auto back = compareRuns(runOf(edited->schedule, costs), runOf(schedule, costs)).value();
+        QVERIFY(mentions(back, {"rank 2", "3I1 on rank 3 ends 1.0 units earlier", "3W0 runs after it"}));
+        QVERIFY(comparison.change.makespanDelta >= 0);
+    }
+
+    void simulatedAgainstMeasured()
+    {
+        // "measured": the same ops with other times, on a real clock
+        const Schedule schedule = samples::schedule("1f1b", 2, 4);
+        CostModel costs = samples::unitCosts(schedule);
+        costs.timeUnit = 1;
+        costs.memoryUnit = 1;
+        Run simulated = runOf(schedule, costs);
+        costs.setDuration(OpKind::Backward, 1, 3 * rankShare);
+        const Run slower = runOf(schedule, costs);
+        const auto comparison = compareRuns(simulated, slower).value();
+        QVERIFY(comparison.headline.find("slower") != std::string::npos);
+        QVERIFY(mentions(comparison, {"1B", "on rank 1 ends", "longer"}));
+        const auto units = compareRuns(samples::simulatedRun("1f1b", 2, 4), slower).value();
+        QVERIFY(units.headline.find("different units") != std::string::npos);
+    }
+
+    void differentShapesCompareByWhatTheyShare()
+    {
+        const auto comparison = compareRuns(samples::simulatedRun("1f1b", 2, 4), samples::simulatedRun("1f1b", 4, 8)).value();
+        QVERIFY(mentions(comparison, {"A runs on 2 ranks and B on 4"}));
+        QVERIFY(mentions(comparison, {"have no partner"}));
+        QVERIFY(!compareRuns(Run{}, Run{}).has_value());
+        Run empty;
+        empty.timeline = TimelineBuilder(Provenance::Imported, "", 2).build().value();
+        QVERIFY(compareRuns(empty, empty).has_value());
+        QVERIFY(compareRuns(empty, samples::simulatedRun("1f1b", 2, 4)).has_value());
+        const auto noStep = compareRuns(samples::simulatedRun("1f1b", 2, 4), samples::simulatedRun("1f1b", 2, 4), 0, 7);
+        QVERIFY(!noStep.has_value());
+        QCOMPARE(noStep.error().code, ErrorCode::Usage);
+    }
+
+    // Law 2: fitCosts(simulate(S, C)) == C for every whole, unpaired (kind, stage, rank) that occurs.
+    void fittedCostsAreTheCosts_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<std::uint32_t>("seed");
+        for (const ScheduleInfo& info : allSchedules())
+            for (std::uint32_t seed = 0; seed < 5; ++seed)
+                QTest::addRow("%s %u", std::string(info.name).c_str(), seed) << QString::fromStdString(std::string(info.name)) << seed;
+    }
+
+    void fittedCostsAreTheCosts()
+    {
+        QFETCH(QString, name);
+        QFETCH(std::uint32_t, seed);
+        std::mt19937 random(seed);
+        const Schedule schedule = samples::schedule(name.toStdString(), 4, 8);
+        CostModel costs = samples::unitCosts(schedule, seed % 2 == 0 ? 0.0 : 0.3);
+        costs.timeUnit = 1;
+        std::uniform_int_distribution<Nanos> duration(1, 5'000'000);
+        for (int stage = 0; stage < schedule.stages; ++stage)
+            for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad}) {
+                costs.setDuration(kind, stage, duration(random));
+                costs.memory[static_cast<std::size_t>(stage)].activation = duration(random);
+                costs.memory[static_cast<std::size_t>(stage)].weight = duration(random);
+            }
+        const auto timeline = simulatedTimeline(schedule, costs).value();
+        const auto fitted = fitCosts(*timeline);
+        QVERIFY(fitted.has_value());
+        for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
+            for (const Op& op : schedule.order[rank])
+                QCOMPARE(fitted->duration(op.kind, op.stage, static_cast<int>(rank)),
+                         costs.duration(op.kind, op.stage, static_cast<int>(rank)));
+        QCOMPARE(fitted->links.all, costs.links.all);
+        for (std::size_t stage = 0; stage < costs.memory.size(); ++stage) {
+            QCOMPARE(fitted->memory[stage].activation, costs.memory[stage].activation);
+            QCOMPARE(fitted->memory[stage].weight, costs.memory[stage].weight);
+        }
+        // and so the fitted model predicts the same timeline
+        QCOMPARE(simulate(schedule, *fitted)->makespan, simulate(schedule, costs)->makespan);
+        QCOMPARE(simulate(schedule, *fitted)->peakActivation, simulate(schedule, costs)->peakActivation);
+    }
+
+    void slowRanksAndWarmUpAreTold()
+    {
+        const Schedule schedule = samples::schedule("gpipe", 2, 4);
+        TimelineBuilder builder(Provenance::Measured, "wall", 2);
+        for (int step = 0; step < 4; ++step) {
+            CostModel costs = samples::unitCosts(schedule);
+            costs.timeUnit = 1;
+            costs.setDuration(OpKind::Forward, 0, step == 0 ? 900 : 100 + step);
+            const auto timeline = simulatedTimeline(schedule, costs).value();
+            for (const Track& track : timeline->tracks())
+                for (Span span : timeline->spansOf(track)) {
+                    span.step = step;
+                    span.start += step * 1'000'000'000;
+                    span.end += step * 1'000'000'000;
+                    builder.addSpan(builder.addTrack(track.rank, track.lane, track.name), span);
+                }
+        }
+        const auto timeline = builder.build().value();
+        QCOMPARE(fitCosts(*timeline, 1)->duration(OpKind::Forward, 0, 0), 102); // the median of 101, 102, 103
+        QVERIFY(!fitCosts(*timeline, 4).has_value());
+        QCOMPARE(fitCosts(*timeline, 4).error().code, ErrorCode::Invalid);
+    }
+
+    void theRepresentativeStepIsTheMedian()
+    {
+        Run run = samples::simulatedRun("1f1b", 2, 2);
+        QCOMPARE(run.representativeStep(), 0);
+        TimelineBuilder builder(Provenance::Measured, "wall", 1);
+        const Nanos lengths[] = {900, 10, 30, 20, 40};
+        Nanos at = 0;
+        for (int step = 0; step < 5; ++step) {
+            Span span;
+            span.op = makeOp(OpKind::Forward, 0, 0);
+            span.step = step;
+            span.start = at;
+            span.end = at += lengths[step];
+            builder.addSpan(builder.addTrack(0, Lane::Compute), span);
+        }
+        run.timeline = builder.build().value();
+        run.info.warmupSteps = 1;
+        QCOMPARE(run.representativeStep(), 2); // of 10, 30, 20, 40: 20 and 30 are in the middle, 30 came first
+        run.metrics = {{"step_time_ns", "ns", {1, 5, 6, 7, 100}}};
+        QCOMPARE(run.representativeStep(), 2);
+        run.info.warmupSteps = 9;
+        QCOMPARE(run.representativeStep(), 2); // nothing but warm-up: all steps count, 6 is in the middle
+    }
+};
+
+QTEST_APPLESS_MAIN(TestCompare)
+#include "tst_compare.moc"
