@@ -45,10 +45,10 @@ constinit const ScheduleInfo gpipe{
     .formulas = "makespan  (m+p-1)T\n"
                 "bubble    (p-1)T per rank, a share of (p-1)/(m+p-1)\n"
                 "peak      m on every rank",
-    .drawing = "rank 0  F0 F1 F2 F3                   B0--- B1--- B2--- B3---\n"
-               "rank 1     F0 F1 F2 F3             B0--- B1--- B2--- B3---\n"
-               "rank 2        F0 F1 F2 F3       B0--- B1--- B2--- B3---\n"
-               "rank 3           F0 F1 F2 F3 B0--- B1--- B2--- B3---\n",
+    .drawing = "rank 0 |F0 F1 F2 F3 ...........................B0--- B1--- B2--- B3--- |\n"
+               "rank 1 |...F0 F1 F2 F3 ..................B0--- B1--- B2--- B3--- ......|\n"
+               "rank 2 |......F0 F1 F2 F3 .........B0--- B1--- B2--- B3--- ............|\n"
+               "rank 3 |.........F0 F1 F2 F3 B0--- B1--- B2--- B3--- ..................|\n",
     .aliases = "g-pipe, fill-drain, ScheduleGPipe",
     .fixedChunks = 1,
     .defaultChunks = 1,

@@ -91,11 +91,11 @@ constinit const ScheduleInfo interleaved_1f1b{
     .formulas = "makespan  mT + (p-1)T/v                   (m a multiple of p)\n"
                 "bubble    (p-1)T/v per rank\n"
                 "peak      ((v-1)p + 2(p-1-r) + 1)/v on rank r (m a multiple of p, m > p)",
-    .drawing = "forwards of the first eight slots, v=2, stage s on rank s mod 4; a..d: second stage of the rank\n"
-               "rank 0  0 1 2 3 a b c d\n"
-               "rank 1    0 1 2 3 a b c d\n"
-               "rank 2      0 1 2 3 a b c d\n"
-               "rank 3        0 1 2 3 a A b B c C d D     (A..D: their backwards; one forward, one backward)\n",
+    .drawing = "rank 0 |F0F1F2F3F0F1F2F3............B0- ..B1- ..B2- ..B3- B0- B1- B2- B3- |\n"
+               "rank 1 |..F0F1F2F3F0F1F2F3......B0- ..B1- ..B2- ..B3- B0- B1- B2- B3- ....|\n"
+               "rank 2 |....F0F1F2F3F0F1F2..B0- F3B1- ..B2- ..B3- B0- B1- B2- B3- ........|\n"
+               "rank 3 |......F0F1F2F3F0B0- F1B1- F2B2- F3B3- B0- B1- B2- B3- ............|\n"
+               "the second F0 to F3 of a rank and its first B0 to B3 are of its second stage\n",
     .aliases = "interleaved, vpp, virtual-pipeline, megatron, ScheduleInterleaved1F1B",
     .fixedChunks = 0,
     .defaultChunks = 2,

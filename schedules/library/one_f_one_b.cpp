@@ -50,10 +50,10 @@ constinit const ScheduleInfo one_f_one_b{
     .formulas = "makespan  (m+p-1)T\n"
                 "bubble    (p-1)T per rank, a share of (p-1)/(m+p-1)\n"
                 "peak      min(m, p-r) on rank r",
-    .drawing = "rank 0  F0 F1 F2 F3                   B0---          B1---          B2---          B3---\n"
-               "rank 1     F0 F1 F2             B0--- F3       B1---          B2---          B3---\n"
-               "rank 2        F0 F1       B0--- F2       B1--- F3       B2---          B3---\n"
-               "rank 3           F0 B0--- F1    B1--- F2       B2--- F3       B3---\n",
+    .drawing = "rank 0 |F0 F1 F2 F3 ..................B0--- ...B1--- ...B2--- ...B3--- |\n"
+               "rank 1 |...F0 F1 F2 ............B0--- F3 B1--- ...B2--- ...B3--- ......|\n"
+               "rank 2 |......F0 F1 ......B0--- F2 B1--- F3 B2--- ...B3--- ............|\n"
+               "rank 3 |.........F0 B0--- F1 B1--- F2 B2--- F3 B3--- ..................|\n",
     .aliases = "one-f-one-b, pipedream-flush, dapple, Schedule1F1B",
     .fixedChunks = 1,
     .defaultChunks = 1,

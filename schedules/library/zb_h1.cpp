@@ -56,10 +56,10 @@ constinit const ScheduleInfo zb_h1{
     .formulas = "makespan  mT + (p-1)(F+I-W)\n"
                 "bubble    (p-1)(F+I-W) per rank\n"
                 "peak      p on every rank (p-r where I frees everything)",
-    .drawing = "rank 0  F0 F1 F2 F3          I0 W0    I1 W1    I2 W2    I3 W3\n"
-               "rank 1     F0 F1 F2       I0 F3    I1 W0    I2 W1    I3 W2 W3\n"
-               "rank 2        F0 F1    I0 F2    I1 F3    I2 W0    I3 W1 W2 W3\n"
-               "rank 3           F0 I0 F1    I1 F2    I2 F3    I3 W0 W1 W2 W3\n",
+    .drawing = "rank 0 |F0 F1 F2 F3 .........I0 W0 I1 W1 I2 W2 I3 W3 |\n"
+               "rank 1 |...F0 F1 F2 ......I0 F3 I1 W0 I2 W1 I3 W2 W3 |\n"
+               "rank 2 |......F0 F1 ...I0 F2 I1 F3 I2 W0 I3 W1 W2 W3 |\n"
+               "rank 3 |.........F0 I0 F1 I1 F2 I2 F3 I3 W0 W1 W2 W3 |\n",
     .aliases = "zb1p, zb-1p, zbh1, InterleavedZeroBubble (v=1)",
     .fixedChunks = 1,
     .defaultChunks = 1,

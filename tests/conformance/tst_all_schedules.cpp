@@ -115,6 +115,18 @@ private slots:
             QCOMPARE((*findSchedule(info.name))->name, info.name);
         }
     }
+    // The drawing on a schedule's page is what the simulator draws for four ranks and four microbatches.
+    void drawings()
+    {
+        for (const ScheduleInfo& info : allSchedules()) {
+            const QStringList page = QString::fromUtf8(info.drawing.data(), static_cast<qsizetype>(info.drawing.size())).split('\n');
+            const Schedule s = *makeSchedule(info.name, {4, 4, 0});
+            const int columns = static_cast<int>(page[0].size()) + 6; // "   57 %" stands behind the row
+            const auto drawn = drawTimeline(**simulatedTimeline(s, CostModel::uniform(s)), 0, columns, false, false);
+            const QStringList lines = QString::fromStdString(drawn).split('\n');
+            for (int r = 0; r < 4; ++r) QCOMPARE(lines[r + 1].left(page[r].size()), page[r]);
+        }
+    }
     void names()
     {
         QCOMPARE((*findSchedule("ZB-H1"))->name, std::string_view("zb-h1"));
