@@ -195,6 +195,7 @@ Result<std::string> writeScheduleCsv(const Schedule& schedule, const CsvOptions&
     std::string out;
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
         const auto& ops = schedule.order[r];
+        if (ops.empty()) out += ','; // blank cells, so that the row is seen also at the end of the file
         for (std::size_t i = 0; i < ops.size(); ++i) {
             auto cellText = [&](const Op& op) -> Result<std::string> {
                 const std::string plain = toText(op);
