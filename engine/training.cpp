@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -85,40 +86,13 @@ public:
 
     Result<StepOutcome> step(std::stop_token stop) override
     {
-        if (std::optional<Error> error = m_state->control.error()) {
-            error->message = "the training has stopped: " + error->message;
-            return tl::unexpected(std::move(*error));
+        try {
+            return runStep(stop);
+        } catch (const std::bad_alloc&) {
+            m_state->control.stop({ErrorCode::Failed, fmt::format("step {}: out of memory", m_steps), {}});
+            m_state->transport->interrupt();
+            return tl::unexpected(*m_state->control.error());
         }
-        RunState& state = *m_state;
-        state.step = m_steps;
-        state.data.sample(*state.options.data, state.options.seed, m_steps, state.schedule->microbatches,
-                          state.options.microbatchSize, state.options.model.sequence);
-        const Nanos begin = monotonicNow();
-        {
-            const std::stop_callback onStop(stop, [this] {
-                m_state->control.stop({ErrorCode::Cancelled, fmt::format("stopped in step {}", m_steps), {}});
-                m_state->transport->interrupt();
-            });
-            order(RankCommand::Step);
-            watch();
-        }
-        if (std::optional<Error> error = state.control.error()) {
-            if (allRest()) state.recorder.dropStep();
-            return tl::unexpected(std::move(*error));
-        }
-        Result<RecordedStep> recorded = state.recorder.finishStep();
-        if (!recorded) {
-            state.control.stop(recorded.error());
-            return tl::unexpected(std::move(recorded.error()));
-        }
-        StepOutcome outcome;
-        outcome.step = m_steps++;
-        outcome.loss = meanLoss();
-        outcome.stepTime = recorded->stepTime;
-        outcome.wallTime = monotonicNow() - begin;
-        outcome.contention = recorded->contention;
-        outcome.timeline = std::move(recorded->timeline);
-        return outcome;
     }
 
     const Schedule& schedule() const override { return *m_state->schedule; }
@@ -153,6 +127,45 @@ public:
     }
 
 private:
+    Result<StepOutcome> runStep(const std::stop_token& stop)
+    {
+        if (std::optional<Error> error = m_state->control.error()) {
+            error->message = "the training has stopped: " + error->message;
+            return tl::unexpected(std::move(*error));
+        }
+        RunState& state = *m_state;
+        state.step = m_steps;
+        state.data.sample(*state.options.data, state.options.seed, m_steps, state.schedule->microbatches,
+                          state.options.microbatchSize, state.options.model.sequence);
+        const Nanos begin = monotonicNow();
+        {
+            const std::stop_callback onStop(stop, [this] {
+                m_state->control.stop({ErrorCode::Cancelled, fmt::format("stopped in step {}", m_steps), {}});
+                m_state->transport->interrupt();
+            });
+            order(RankCommand::Step);
+            watch();
+        }
+        if (std::optional<Error> error = state.control.error()) {
+            if (allRest()) state.recorder.dropStep();
+            return tl::unexpected(std::move(*error));
+        }
+        const Nanos wallTime = monotonicNow() - begin;
+        Result<RecordedStep> recorded = state.recorder.finishStep();
+        if (!recorded) {
+            state.control.stop(recorded.error());
+            return tl::unexpected(std::move(recorded.error()));
+        }
+        StepOutcome outcome;
+        outcome.step = m_steps++;
+        outcome.loss = meanLoss();
+        outcome.stepTime = recorded->stepTime;
+        outcome.wallTime = wallTime;
+        outcome.contention = recorded->contention;
+        outcome.timeline = std::move(recorded->timeline);
+        return outcome;
+    }
+
     void order(RankCommand command)
     {
         const std::lock_guard lock(m_state->mutex);
@@ -259,19 +272,10 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
     return pairs;
 }
 
-} // namespace
-
-Result<std::unique_ptr<Training>> Training::create(const Schedule& schedule, const TrainingOptions& options)
+Result<std::unique_ptr<Training>> makeTraining(const Schedule& schedule, const TrainingOptions& options,
+                                               std::unique_ptr<Backend> backend)
 {
-    Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend);
-    if (!backend) return tl::unexpected(std::move(backend.error()));
-    return createTraining(schedule, options, std::move(*backend));
-}
-
-Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
-                                                 std::unique_ptr<Backend> backend)
-{
-    Result<ExecutionPlan> plan = planExecution(schedule);
+Result<ExecutionPlan> plan = planExecution(schedule);
     if (!plan) return tl::unexpected(std::move(plan.error()));
     Result<std::vector<StageSlice>> slices = sliceModel(options.model, schedule.stages, options.stageLayers);
     if (!slices) return tl::unexpected(std::move(slices.error()));
@@ -297,6 +301,25 @@ Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const
     auto training = std::make_unique<ThreadTraining>(std::move(state));
     if (Result<void> started = training->start(); !started) return tl::unexpected(std::move(started.error()));
     return training;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Training>> Training::create(const Schedule& schedule, const TrainingOptions& options)
+{
+    Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend);
+    if (!backend) return tl::unexpected(std::move(backend.error()));
+    return createTraining(schedule, options, std::move(*backend));
+}
+
+Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
+                                                 std::unique_ptr<Backend> backend)
+{
+    try {
+        return makeTraining(schedule, options, std::move(backend));
+    } catch (const std::bad_alloc&) {
+        return fail(ErrorCode::Failed, fmt::format("setting up {} ranks: out of memory", schedule.ranks));
+    }
 }
 
 } // namespace stagewright
