@@ -134,13 +134,13 @@ private slots:
             if (kind == OpKind::Forward && stage == 0 && microbatch == 1) door->pass();
         };
         auto options = fakeOptions(ClockMode::Wall);
-        options.timeoutSeconds = 0.3;
+        options.timeoutSeconds = 0.6;
         {
             auto training = fakeTraining(librarySchedule("1f1b", 2, 4), options, fake);
             auto outcome = (*training)->step({});
             QVERIFY(!outcome);
             QCOMPARE(outcome.error().code, ErrorCode::Failed);
-            QVERIFY2(contains(outcome.error(), "step 0: no progress for 0.3 s: rank 0 runs op 1 (0F1); rank 1 waits before"),
+            QVERIFY2(contains(outcome.error(), "step 0: no progress for 0.6 s: rank 0 runs op 1 (0F1); rank 1 waits before"),
                      outcome.error().message.c_str());
             QVERIFY2(contains(outcome.error(), "for the activations of microbatch 1 from rank 0"), outcome.error().message.c_str());
         } // destroyed while rank 0 still hangs
