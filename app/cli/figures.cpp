@@ -20,8 +20,8 @@ std::string threeFigures(double value)
 
 std::string withTrueMinus(std::string number)
 {
-    if (!number.empty() && number.front() == '-') number.replace(0, 1, "−");
-    return number;
+    if (number.empty() || number.front() != '-') return number;
+    return fmt::format("−{}", std::string_view(number).substr(1));
 }
 
 std::string shortNumber(double value)
@@ -64,12 +64,12 @@ std::string signedPercentText(double share)
 {
     const std::string text = percentText(share);
     if (text == "0.0 %" || text.starts_with("−")) return text;
-    return "+" + text;
+    return fmt::format("+{}", text);
 }
 
 std::string signedNanosText(Nanos nanos)
 {
-    return nanos > 0 ? "+" + nanosText(nanos) : nanosText(nanos);
+    return fmt::format("{}{}", nanos > 0 ? "+" : "", nanosText(nanos));
 }
 
 std::string plural(long long count, const std::string& noun)

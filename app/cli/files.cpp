@@ -17,8 +17,7 @@ namespace fs = std::filesystem;
 
 Result<std::string> readFile(const std::string& path)
 {
-    std::error_code code;
-    if (fs::is_directory(path, code))
+    if (isFolder(path))
         return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a file", path), "name a file in it");
     errno = 0;
     std::ifstream in(path, std::ios::binary);
@@ -61,6 +60,12 @@ bool fileExists(const std::string& path)
 {
     std::error_code code;
     return fs::exists(path, code);
+}
+
+bool isFolder(const std::string& path)
+{
+    std::error_code code;
+    return fs::is_directory(path, code);
 }
 
 std::string siblingProgram(const std::string& name)

@@ -7,9 +7,7 @@ namespace stagewright {
 HelpFormatter::HelpFormatter()
 {
     column_width(34);
-    label("Subcommands", "Verbs");
     label("Positionals", "Arguments");
-    label("SUBCOMMAND", "VERB");
 }
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const

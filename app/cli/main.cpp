@@ -51,6 +51,7 @@ int runProgram(int count, char** words)
     std::map<const CLI::App*, Runner> runners;
     for (const Command& command : allCommands()) {
         CLI::App* verb = app.add_subcommand(std::string(command.name), std::string(command.summary));
+        verb->group("Verbs");
         runners[verb] = command.setUp(*verb);
         verb->get_help_ptr()->description("Print this help and leave");
         if (command.json) verb->add_flag("--json", session.json, "Print one JSON object instead of text");
@@ -93,6 +94,7 @@ int runProgram(int count, char** words)
 int main(int count, char** words)
 {
     std::signal(SIGPIPE, SIG_IGN); // a reader that leaves must not end a recording
+    std::signal(SIGXFSZ, SIG_IGN); // a file at its limit is a full disk: an error that can be told
     try {
         return stagewright::runProgram(count, words);
     } catch (const std::bad_alloc&) {

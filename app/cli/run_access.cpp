@@ -2,10 +2,13 @@
 
 #include <fmt/core.h>
 
+#include "app/cli/files.h"
+
 namespace stagewright {
 
 Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode)
 {
+    if (isFolder(path)) return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a run file", path), "name a file in it");
     return RunFile::open(path, mode);
 }
 

@@ -190,16 +190,14 @@ std::string largestGapsText(const Run& run, const RunFigures& figures, std::size
 
 std::string metricText(double value, const std::string& unit, bool withSign, const Units& units)
 {
-    const std::string plus = withSign && value > 0 ? "+" : "";
-    if (unit == "ns") return plus + units.timeText(std::llround(value));
-    if (unit == "bytes") return plus + units.memoryText(std::llround(value));
+    const char* plus = withSign && value > 0 ? "+" : "";
+    if (unit == "ns") return fmt::format("{}{}", plus, units.timeText(std::llround(value)));
+    if (unit == "bytes") return fmt::format("{}{}", plus, units.memoryText(std::llround(value)));
     if (unit == "fraction") {
         if (withSign) return withTrueMinus(fmt::format("{:+.1f} points", 100 * value));
         return percentText(value);
     }
-    std::string text = plus + shortNumber(value);
-    if (!unit.empty()) text += " " + unit;
-    return text;
+    return fmt::format("{}{}{}{}", plus, shortNumber(value), unit.empty() ? "" : " ", unit);
 }
 
 std::string comparisonText(const Run& a, const Run& b, const Comparison& comparison, std::size_t ops, bool colour)
@@ -217,7 +215,7 @@ std::string comparisonText(const Run& a, const Run& b, const Comparison& compari
     text += metrics.text(colour);
 
     const ChangeSplit& change = comparison.change;
-    const auto delta = [&](Nanos time) { return time == 0 ? std::string("=") : (time > 0 ? "+" : "") + units.timeText(time); };
+    const auto delta = [&](Nanos time) { return time == 0 ? std::string("=") : fmt::format("{}{}", time > 0 ? "+" : "", units.timeText(time)); };
     text += heading("where the time went (summed over ranks)", colour);
     Table split({{"", Align::Left}, {"", Align::Right}});
     if (change.busyDelta != 0) split.add({"busy", delta(change.busyDelta)});

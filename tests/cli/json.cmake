@@ -1,0 +1,15 @@
+# json.cmake: prints the value at the path KEYS of the JSON in FILE. Fails where it is no JSON or a key is absent.
+# An object or array prints its length.
+file(READ ${FILE} text)
+string(JSON type ERROR_VARIABLE problem TYPE "${text}" ${KEYS})
+if(problem)
+    message(FATAL_ERROR "${problem}")
+endif()
+if(type STREQUAL "OBJECT" OR type STREQUAL "ARRAY")
+    string(JSON value LENGTH "${text}" ${KEYS})
+elseif(type STREQUAL "NULL")
+    set(value "null")
+else()
+    string(JSON value GET "${text}" ${KEYS})
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} -E echo "${value}")

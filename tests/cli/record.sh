@@ -1,0 +1,156 @@
+# Record a tiny model, then every verb that reads the file.
+# shellcheck shell=bash
+tiny='--model layers=4,hidden=32,heads=2,seq=16 --microbatch-size 1 -p 2 -m 4'
+# shellcheck disable=SC2086
+run stagewright record -s gpipe,1f1b,zb-h1 $tiny --steps 3 --warmup 1 --clock virtual -o t.stagewright
+expect_code 0
+expect_out 'gpipe'
+expect_out 'zb-h1'
+expect_out 'virtual clock: projected for 2 devices'
+expect_no_file t.stagewright-wal
+
+run stagewright runs t.stagewright --json
+expect_code 0
+expect_json 3 runs
+expect_json gpipe runs 0 schedule
+expect_json complete runs 0 state
+expect_json virtual runs 0 clock
+expect_json 4 runs 0 steps
+expect_json 1 runs 0 warmup_steps
+
+run stagewright report t.stagewright zb-h1 --json
+expect_code 0
+expect_json measured provenance
+expect_json ns time_unit
+expect_json 4 loss
+expect_json 4 step_time_ns
+expect_json 2 peak_activation_bytes
+expect_json 2 weight_bytes
+expect_that "the bubble is a share" number_between "$(json bubble_fraction)" 0 0.95
+sum=0
+for cause in warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler recompute_wait reload_wait launch; do
+    sum=$((sum + $(json idle_by_cause $cause)))
+done
+expect_same "$sum" "$(json idle)"
+# the same seed and data: schedules agree on the loss of the first step
+run stagewright report t.stagewright 1 --json
+first=$(json loss 0)
+run stagewright report t.stagewright 2 --json
+expect_same "$(json loss 0)" "$first"
+expect_that "bytes are tokens: about ln 256 at first" number_between "$first" 4.5 6.5
+
+run stagewright report t.stagewright#2
+expect_code 0
+for part in timeline bubbles 'largest gaps' 'memory at its peak' 'communication' 'critical path'; do expect_out "$part"; done
+expect_no_out $'\033'
+run stagewright report t.stagewright 2 --step 99
+expect_code 2
+expect_err '99'
+run stagewright report t.stagewright no-such-run
+expect_code 2
+expect_err 'no-such-run'
+
+run stagewright compare t.stagewright gpipe zb-h1
+expect_code 0
+expect_out '^A  gpipe'
+expect_out '^B  zb-h1'
+expect_out 'why'
+run stagewright compare t.stagewright#1 t.stagewright#3 --json
+expect_code 0
+expect_json 0 change unexplained_ns
+expect_json gpipe a schedule
+
+run stagewright export t.stagewright zb-h1 --format chrome -o z.json --verbose
+expect_code 0
+expect_err '[0-9]+ spans, [0-9]+ bubbles, [0-9]+ flows, [0-9]+ counter samples'
+expect_that "Chrome JSON is JSON" json_of z.json traceEvents >/dev/null
+run stagewright export t.stagewright 3 --format chrome -o z2.json --json
+expect_code 0
+spans=$(json counts spans) bubbles=$(json counts bubbles)
+expect_that "as many complete events as spans and bubbles" [ "$(grep -oE '"ph": *"X"' z.json | wc -l)" = $((spans + bubbles)) ]
+expect_that "the same run gives the same bytes" cmp -s z.json z2.json
+run stagewright export t.stagewright 3 --format csv -o z.csv
+expect_code 0
+run stagewright validate z.csv
+expect_code 0
+expect_out 'this is zb-h1'
+run stagewright export t.stagewright 3 --format spans -o spans.csv --json
+expect_code 0
+expect_same "$(json counts spans)" "$(($(wc -l <spans.csv) - 1))"
+run stagewright export t.stagewright 3 --format chrome -o no/such/folder/z.json
+expect_that "the folder is named" [ "$rc" = 3 -o "$rc" = 5 ]
+expect_err 'no/such/folder'
+expect_that "no half-written files" [ -z "$(find . -name '*.tmp*')" ]
+
+# 2 stages × 4 microbatches × (F, I, W) × 4 steps of zb-h1
+run stagewright sql t.stagewright "SELECT count(*) FROM spans WHERE run = 3 AND kind IN ('F', 'I', 'W')" --csv
+expect_code 0
+expect_same "$(tail -n 1 out.txt)" 96
+run stagewright sql t.stagewright 'SELECT kind, count(*) AS n FROM spans GROUP BY kind ORDER BY kind' --json
+expect_code 0
+expect_json kind columns 0
+run stagewright sql t.stagewright 'SELECT nonsense FROM nowhere'
+expect_that "a bad query is wrong usage" [ "$rc" = 2 ]
+expect_err 'nowhere'
+run stagewright sql t.stagewright 'DELETE FROM runs'
+expect_that "nothing is written" [ "$rc" != 0 ]
+
+# the loop: change the order by hand, run it again, compare
+stagewright schedules 1f1b -p 2 -m 4 --csv | sed 's/^0F0,0F1,0B0,/0F0,0F1,0F2,0B0,/; s/,0F2,0B1,/,0B1,/' >eager.csv
+# shellcheck disable=SC2086
+run stagewright record -s eager.csv $tiny --steps 2 --clock virtual -o t.stagewright --json
+expect_code 0
+expect_json 4 runs 0 run
+expect_json null comparison
+expect_json eager.csv runs 0 schedule
+run stagewright compare t.stagewright 1f1b eager.csv
+expect_code 0
+
+# keeping house
+run stagewright runs t.stagewright --rename 4 'my order' --note 1 'the slow one'
+expect_code 0
+expect_out 'my order'
+expect_out 'the slow one'
+run stagewright report t.stagewright 'my order' --json
+expect_json 4 run
+run stagewright runs t.stagewright --delete 1 --compact --json
+expect_code 0
+expect_json 3 runs
+cp t.stagewright other.stagewright
+run stagewright runs t.stagewright --merge other.stagewright --json
+expect_code 0
+expect_json 6 runs
+run stagewright simulate -s zb-h1 -p 2 -m 4 --costs-from t.stagewright#3 --json
+expect_code 0
+expect_json ns time_unit
+
+# progress for other programs: a handshake, runs, steps, done; all lines are objects
+# shellcheck disable=SC2086
+run stagewright record -s 1f1b,zb-h1 $tiny --steps 2 --warmup 0 --clock virtual --progress jsonl -o p.stagewright
+expect_code 0
+head -n 1 err.txt >line.json
+expect_same "$(json_of line.json event)" hello
+expect_same "$(json_of line.json protocol)" 1
+expect_same "$(json_of line.json verb)" record
+expect_same "$(grep -c '"event":"run"' err.txt)" 2
+expect_same "$(grep -c '"event":"progress"' err.txt)" 4
+tail -n 1 err.txt >line.json
+expect_same "$(json_of line.json event)" done
+expect_same "$(json_of line.json runs)" 2
+expect_same "$(grep -cv '^{.*}$' err.txt)" 0
+
+# wall clock, links, sgd, stage layers, a text of one's own
+for ((i = 0; i < 100; ++i)); do echo 'to be or not to be, that is the question'; done >text.txt
+# shellcheck disable=SC2086
+run stagewright record -s 1f1b $tiny --steps 2 --clock wall --link 200us,1GB/s --optimizer sgd --lr 0.1 --stage-layers 3,1 --data text.txt -o w.stagewright --json
+expect_code 0
+expect_json wall runs 0 clock
+expect_that "messages take time" [ "$(json runs 0 overlap comm_time)" -gt 0 ]
+# shellcheck disable=SC2086
+run stagewright record -s 1f1b $tiny --steps 2 --clock virtual --comm 0.5 -o w.stagewright
+expect_code 0
+expect_err 'forward time'
+run stagewright devices --json
+expect_code 0
+expect_json cpu devices 0 backend
+expect_json ON devices 0 usable

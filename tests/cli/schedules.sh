@@ -1,0 +1,31 @@
+# The list, a page, and the CSV that the other verbs read back.
+# shellcheck shell=bash
+run stagewright schedules
+expect_code 0
+expect_quiet_err
+for name in gpipe 1f1b interleaved-1f1b zb-h1; do expect_out "^$name "; done
+run stagewright schedules --json
+expect_code 0
+expect_that "at least four schedules" [ "$(json schedules)" -ge 4 ]
+for key in name title summary paper constraints formulas drawing aliases fixed_chunks default_chunks; do
+    expect_that "key $key" json schedules 0 "$key" >/dev/null
+done
+for name in gpipe 1f1b interleaved-1f1b zb-h1; do
+    run stagewright schedules "$name"
+    expect_code 0
+    expect_out 'formulas'
+    expect_out 'drawing'
+    expect_out 'peak activations'
+    stagewright schedules "$name" --csv >"$name.csv"
+    expect_that "one line a rank" [ "$(wc -l <"$name.csv")" = 4 ]
+    run stagewright validate "$name.csv"
+    expect_code 0
+    expect_out "valid.*this is $name"
+done
+run stagewright schedules GPipe
+expect_code 0
+run stagewright schedules zb-h1 --json
+expect_json 27.0 makespan
+run stagewright schedules nothing-like-it
+expect_code 2
+expect_err 'nothing-like-it'

@@ -1,0 +1,110 @@
+# Golden figures at unit costs (closed forms: (m+p-1)T for GPipe and 1F1B, mT+(p-1)T/v interleaved, mT+(p-1)(F+I-W) for
+# ZB-H1), complete JSON, text, runs stored and costs taken from them.
+# shellcheck shell=bash
+keys='schedule provenance clock ranks stages microbatches time_unit makespan span makespan_ns span_ns bubble_fraction
+      bubble_rate_span peak_activation peak_activation_bytes idle_by_cause busy_by_cause overlap critical_path loss step_time_ns
+      weight_bytes hung cycle victims straggler_rank gradient_error deviation'
+causes='warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler recompute_wait reload_wait launch'
+
+golden() { # golden SCHEDULE RANKS MICROBATCHES CHUNKS MAKESPAN SPAN PEAK0 PEAKLAST
+    run stagewright simulate -s "$1" -p "$2" -m "$3" --chunks "$4" --json --log-level error
+    expect_code 0
+    expect_json "$5" makespan
+    expect_json "$6" span
+    expect_json "$7" peak_activation 0
+    expect_json "$8" peak_activation $(($2 - 1))
+}
+golden gpipe 4 8 auto 33.0 33.0 8.0 8.0
+golden gpipe 2 4 auto 15.0 15.0 4.0 4.0
+golden 1f1b 4 8 auto 33.0 33.0 4.0 1.0
+golden 1f1b 4 16 auto 57.0 57.0 4.0 1.0
+golden interleaved-1f1b 4 8 2 28.5 28.5 5.5 2.5
+golden interleaved-1f1b 2 8 4 24.75 24.75 2.25 1.75
+golden zb-h1 4 8 auto 27.0 27.0 4.0 4.0
+
+run stagewright simulate -s 1f1b --json
+# shellcheck disable=SC2086
+expect_keys . $keys
+# shellcheck disable=SC2086
+expect_keys idle_by_cause $causes
+expect_keys overlap comm_time hidden_time exposed_time
+expect_json rank_share time_unit
+expect_json simulated provenance
+expect_json model clock
+expect_json null loss
+expect_json null peak_activation_bytes
+expect_json OFF hung
+expect_json 6.0 idle_by_cause warmup
+expect_json 12.0 idle_by_cause drain
+idle=0
+for cause in $causes; do idle=$(awk -v a="$idle" -v b="$(json idle_by_cause "$cause")" 'BEGIN { print a + b }'); done
+expect_same "$idle" "$(json idle | awk '{ print $1 + 0 }')"
+expect_same "$idle" 36
+
+# 1F1B pays the latency once per p microbatches: 3(m+p-1)+c(2(p-1)m/p+2(p-2)), F=1, B=2
+run stagewright simulate -s 1f1b -p 4 -m 8 --comm 0.5 --json
+expect_json 41.0 makespan
+run stagewright simulate -s gpipe -p 4 -m 8 --comm 2 --json
+expect_json 45.0 makespan
+# (p-1)(F+I-W) with unequal costs
+run stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=2,I=3,W=1 --json
+expect_json 60.0 makespan
+
+# text: figures, picture, causes
+run stagewright simulate -s zb-h1
+expect_code 0
+expect_quiet_err
+expect_out '^time +27 rank shares'
+expect_out '^bubble +11\.1 %'
+expect_no_out $'\033'
+run stagewright simulate -s gpipe
+expect_out 'F'
+expect_out 'idle +36 '
+
+# a CSV stands where a name does
+stagewright schedules zb-h1 --csv >mine.csv
+run stagewright simulate -s mine.csv --json
+expect_code 0
+expect_json 27.0 makespan
+expect_json mine.csv schedule
+
+# limits
+run stagewright simulate -s gpipe --memory-limit 4
+expect_code 1
+expect_err 'over the limit'
+run stagewright simulate -s 1f1b --memory-limit 4
+expect_code 0
+run stagewright simulate -s 1f1b --memory-limit 64MB
+expect_code 2
+
+# a schedule that can't end
+printf '0F0,0B0\n1B0,1F0\n' >hung.csv
+run stagewright simulate -s hung.csv --json
+expect_code 1
+# shellcheck disable=SC2086
+expect_keys . $keys
+expect_json null makespan
+
+# stored, reported, and used as costs
+run stagewright simulate -s 1f1b -o s.stagewright --json
+expect_code 0
+expect_json 1 run
+run stagewright simulate -s zb-h1 -o s.stagewright
+expect_code 0
+expect_err 's.stagewright#2'
+run stagewright report s.stagewright 1 --json
+expect_code 0
+expect_json 33.0 makespan
+expect_json rank_share time_unit
+run stagewright simulate -s 1f1b --costs-from s.stagewright#2 --json
+expect_code 0
+expect_json 33.0 makespan
+run stagewright simulate -s interleaved-1f1b --costs-from s.stagewright#2
+expect_code 2
+expect_err '4 stages.*8'
+run stagewright compare s.stagewright --json
+expect_code 0
+expect_keys . a b headline metrics change why ops
+# the change is split exactly: 4 ranks × −6 shares of 10,080,000 ns
+expect_json -60480000 change makespan_delta_ns
+expect_json 0 change unexplained_ns
