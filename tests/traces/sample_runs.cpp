@@ -20,7 +20,7 @@ Op randomOp(Random& random)
     Op op = makeOp(static_cast<OpKind>(pick(random, 0, opKindCount - 1)), static_cast<int>(pick(random, 0, 65535)),
                    static_cast<int>(pick(random, -1, 100000)));
     if (pick(random, 0, 9) == 0) {
-        op.count = static_cast<std::uint16_t>(pick(random, 1, 65535));
+        op.count = static_cast<std::uint16_t>(pick(random, 0, 50) == 0 ? 65535 : pick(random, 1, 8));
         op.slice = static_cast<std::int16_t>(pick(random, -1, 32767));
         op.half = static_cast<std::uint8_t>(pick(random, 0, 2));
         op.delay = static_cast<std::uint32_t>(pick(random, 0, 0xffffffff));

@@ -32,6 +32,7 @@ StepOps::StepOps(const Timeline& timeline, int step) : m_timeline(timeline), m_s
             m_empty = false;
             busy.push_back(id);
             m_stages = std::max(m_stages, span.op.stage + 1);
+            m_lastMicrobatch = std::max(m_lastMicrobatch, span.op.microbatch);
             if ((span.flags & SpanDiscarded) == 0) m_byOp[span.op] = id;
         }
         if (++lanes[static_cast<std::size_t>(track.rank)] > 1) std::stable_sort(busy.begin(), busy.end(), byTime);
@@ -83,7 +84,7 @@ std::vector<Input> StepOps::inputs(SpanId id) const
     } else {
         Op one = op;
         one.count = 1;
-        for (int i = 0; i < op.count; ++i, ++one.microbatch) addNeeded(one, inputs);
+        for (int i = 0; i < op.count && one.microbatch <= m_lastMicrobatch; ++i, ++one.microbatch) addNeeded(one, inputs);
     }
     return inputs;
 }

@@ -44,6 +44,7 @@ private:
     int m_step;
     bool m_empty = true;
     int m_stages = 0;
+    int m_lastMicrobatch = 0;
     Nanos m_begin = 0;
     Nanos m_end = 0;
     std::vector<std::vector<SpanId>> m_busy;

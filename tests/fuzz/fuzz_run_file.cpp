@@ -1,0 +1,193 @@
+// Damaged run files: nothing may crash, hang or read out of bounds. An input is
+//   "SQLite…"  a whole file, as it is;
+//   'B' …      a block: rows, then its bytes, the checksum made right, given to every decoder;
+//   else       edits of a sound file: a byte picks a column, eight bytes are its new value in every row (texts: the rest).
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <sqlite3.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "schedules/registry.h"
+#include "schedules/timeline/timeline_of.h"
+#include "traces/analysis/bubbles.h"
+#include "traces/analysis/critical_path.h"
+#include "traces/analysis/memory.h"
+#include "traces/compare/compare.h"
+#include "traces/store/blocks.h"
+#include "traces/store/pyramid.h"
+#include "traces/store/run_file.h"
+#include "traces/store/schedule_text.h"
+
+namespace {
+
+using namespace stagewright;
+
+// In memory where the system has such a folder: a disk's flushes would be most of the time.
+const std::string path = (std::filesystem::is_directory("/dev/shm") ? "/dev/shm/" : "./") + std::string("stagewright_fuzz_") +
+                         std::to_string(::getpid()) + ".stagewright";
+
+struct Target {
+    const char* table;
+    const char* column;
+    bool text;
+};
+constexpr std::array<Target, 40> targets{{
+    {"run", "id", false},            {"run", "ranks", false},          {"run", "stages", false},
+    {"run", "steps", false},         {"run", "span_count", false},     {"run", "begin_ns", false},
+    {"run", "end_ns", false},        {"run", "time_unit", false},      {"run", "memory_unit", false},
+    {"run", "warmup_steps", false},  {"run", "state", true},           {"run", "provenance", true},
+    {"run", "schedule", true},       {"run", "realised", true},        {"run", "costs", true},
+    {"run", "name", true},           {"track", "track", false},        {"track", "rank", false},
+    {"track", "lane", true},         {"track", "name", true},          {"label", "label", false},
+    {"segment", "segment", false},   {"segment", "spans", false},      {"segment", "first_span", false},
+    {"span_block", "track", false},  {"span_block", "first", false},   {"span_block", "step", false},
+    {"span_block", "count", false},  {"pyramid", "level", false},      {"pyramid", "count", false},
+    {"pyramid", "ordinal", false},   {"memory_block", "rank", false},  {"memory_block", "count", false},
+    {"edge_block", "count", false},  {"edge_block", "segment", false}, {"counter", "rank", false},
+    {"counter_block", "counter", false}, {"metric_value", "step", false}, {"metric_value", "value", true},
+    {"span_block", "segment", false},
+}};
+
+void removeFiles()
+{
+    for (const char* suffix : {"", "-wal", "-shm", "-journal", "-lock"}) ::unlink((path + suffix).c_str());
+}
+
+void writeFile(const char* data, std::size_t size)
+{
+    removeFiles();
+    std::ofstream(path, std::ios::binary).write(data, static_cast<std::streamsize>(size));
+}
+
+const std::string& soundFile()
+{
+    static const std::string bytes = [] {
+        removeFiles();
+        auto file = RunFile::open(path, OpenMode::Create).value();
+        for (const char* name : {"1f1b", "zb-h1"}) {
+            Shape shape;
+            shape.ranks = 2;
+            shape.microbatches = 4;
+            const Schedule schedule = makeSchedule(name, shape).value();
+            Run run;
+            run.costs = CostModel::uniform(schedule);
+            TimelineBuilder builder(Provenance::Simulated, "model", 2);
+            builder.append(*simulatedTimeline(schedule, *run.costs).value());
+            builder.addSample(builder.addCounter(0, "counter", "unit"), 5, 1.5);
+            run.timeline = builder.build().value();
+            run.schedule = std::make_shared<const Schedule>(schedule);
+            run.metrics = {{"loss", "nats", {1, 2}}};
+            if (!file->add(run)) std::abort();
+        }
+        file.reset();
+        std::ifstream in(path, std::ios::binary);
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    }();
+    return bytes;
+}
+
+void editFile(const std::uint8_t* data, std::size_t size)
+{
+    writeFile(soundFile().data(), soundFile().size());
+    sqlite3* database = nullptr;
+    if (sqlite3_open(path.c_str(), &database) != SQLITE_OK) std::abort();
+    while (size >= 9) {
+        const Target& target = targets[data[0] % targets.size()];
+        std::int64_t value = 0;
+        std::memcpy(&value, data + 1, 8);
+        data += 9;
+        size -= 9;
+        const std::string sql = std::string("UPDATE OR IGNORE ") + target.table + " SET " + target.column + "=?";
+        sqlite3_stmt* statement = nullptr;
+        if (sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) std::abort();
+        if (target.text) {
+            sqlite3_bind_text(statement, 1, reinterpret_cast<const char*>(data), static_cast<int>(size), SQLITE_TRANSIENT);
+            size = 0;
+        } else {
+            sqlite3_bind_int64(statement, 1, data[-9] & 0x80 ? value : value % 64);
+        }
+        sqlite3_step(statement);
+        sqlite3_finalize(statement);
+    }
+    sqlite3_close(database);
+}
+
+void useFile()
+{
+    auto opened = RunFile::open(path, OpenMode::Read);
+    if (opened) {
+        const RunFile& file = **opened;
+        auto infos = file.runs();
+        std::vector<Run> runs;
+        for (std::size_t i = 0; infos && i < infos->size() && i < 4; ++i) {
+            const std::int64_t id = (*infos)[i].id;
+            (void)file.overview(id, 100);
+            auto run = file.read(id);
+            if (!run) continue;
+            const int step = run->representativeStep();
+            const auto report = analyseBubbles(*run->timeline, step);
+            for (const Gap& gap : report->gaps) (void)explainGap(*run->timeline, gap);
+            (void)criticalPath(*run->timeline, step);
+            (void)peakByRank(*run->timeline, MemoryCategory::Activations, step);
+            runs.push_back(std::move(*run));
+        }
+        if (runs.size() > 1) (void)compareRuns(runs[0], runs[1]);
+        for (const char* sql : {"SELECT * FROM spans", "SELECT * FROM memory WHERE rank=1", "SELECT * FROM edges WHERE run=1",
+                                "SELECT * FROM steps", "SELECT * FROM metrics", "SELECT * FROM runs"})
+            (void)file.query(sql, 1000);
+    }
+    opened = fail(ErrorCode::Usage, "closed");
+    auto writable = RunFile::open(path, OpenMode::Write);
+    if (writable) {
+        (void)(*writable)->rename(1, "renamed");
+        (void)(*writable)->remove(1);
+    }
+}
+
+void decodeBlock(const std::uint8_t* data, std::size_t size)
+{
+    if (size < 6) return;
+    const std::size_t rows = (data[0] | static_cast<std::size_t>(data[1]) << 8) % (blockRows + 2);
+    std::vector<std::byte> bytes(size - 2);
+    std::memcpy(bytes.data(), data + 2, bytes.size());
+    const auto sum = crc32(0, reinterpret_cast<const Bytef*>(bytes.data() + 4), static_cast<uInt>(bytes.size() - 4));
+    for (std::size_t i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(sum >> (8 * i));
+    std::vector<StoredSpan> spans;
+    std::vector<MemoryEvent> events;
+    std::vector<Edge> edges;
+    std::vector<CounterSample> samples;
+    std::vector<Bucket> buckets;
+    (void)decodeSpans(bytes, rows, 0, spans);
+    (void)decodeMemory(bytes, rows, 0, events);
+    (void)decodeEdges(bytes, rows, edges);
+    (void)decodeSamples(bytes, rows, samples);
+    (void)decodeBuckets(bytes, rows, buckets);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
+{
+    if (size > 6 && std::memcmp(data, "SQLite", 6) == 0) {
+        writeFile(reinterpret_cast<const char*>(data), size);
+        useFile();
+    } else if (size > 0 && data[0] == 'B') {
+        decodeBlock(data + 1, size - 1);
+        (void)readScheduleText(std::string_view(reinterpret_cast<const char*>(data + 1), size - 1));
+    } else {
+        editFile(data, size);
+        useFile();
+    }
+    removeFiles();
+    return 0;
+}
