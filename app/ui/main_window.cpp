@@ -12,6 +12,7 @@
 #include <QMenuBar>
 #include <QMessageBox>
 #include <QProgressBar>
+#include <QProxyStyle>
 #include <QScrollBar>
 #include <QSettings>
 #include <QSplitter>
@@ -33,6 +34,16 @@ namespace {
 constexpr int sideWidth = 316;
 constexpr int runsWidth = 224;
 
+// Fusion without underlined mnemonics; Alt and the letter still work.
+class QuietStyle : public QProxyStyle {
+public:
+    QuietStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
+    int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* data) const override
+    {
+        return hint == SH_UnderlineShortcut ? 0 : QProxyStyle::styleHint(hint, option, widget, data);
+    }
+};
+
 bool looksDark(const QPalette& palette) { return palette.color(QPalette::Window).lightnessF() < 0.5F; }
 
 } // namespace
@@ -40,7 +51,7 @@ bool looksDark(const QPalette& palette) { return palette.color(QPalette::Window)
 MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
 {
     m_systemDark = looksDark(QApplication::palette());
-    QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    QApplication::setStyle(new QuietStyle);
     loadFonts();
     QApplication::setFont(fontOf(FontRole::Body));
     setAcceptDrops(true);
@@ -140,6 +151,7 @@ void MainWindow::buildToolBar()
     bar->setMovable(false);
     bar->setFixedHeight(44);
     bar->setContextMenuPolicy(Qt::PreventContextMenu);
+    bar->layout()->setContentsMargins(0, 0, 0, 0);
     bar->setToolButtonStyle(Qt::ToolButtonTextOnly);
     auto add = [&](ActionId id, const char* name = nullptr) {
         QAction* action = (*m_actions)[id];
@@ -476,11 +488,11 @@ void MainWindow::refreshTitle()
 {
     QString title;
     if (m_mode == Mode::Compare && m_shown && m_other)
-        title = tr("%1 and %2").arg(QString::fromStdString(m_shown->run->info.name), QString::fromStdString(m_other->run->info.name));
+        title = tr("%1 and %2").arg(runTitle(m_shown->run->info), runTitle(m_other->run->info));
     else if (m_mode == Mode::Edit && m_editSource)
-        title = tr("%1, edited%2").arg(QString::fromStdString(m_editSource->run->info.name), m_editor->changed() ? QStringLiteral(" *") : QString());
+        title = tr("%1, edited%2").arg(runTitle(m_editSource->run->info), m_editor->changed() ? QStringLiteral(" *") : QString());
     else if (m_mode == Mode::Run && m_shown)
-        title = QString::fromStdString(m_shown->run->info.name);
+        title = runTitle(m_shown->run->info);
     if (m_shown && m_mode == Mode::Run && !m_library->isSimulated(m_shown->ref.file))
         title = QFileInfo(m_shown->ref.file).fileName() + QStringLiteral(": ") + title;
     title = title.isEmpty() ? QStringLiteral("Stagewright") : title + QStringLiteral(" — Stagewright");
@@ -532,7 +544,9 @@ void MainWindow::refreshStatus()
         m_statusClock->clear();
         return;
     }
-    QStringList parts = m_timeline->statusText().split(QStringLiteral(" · "));
+    QStringList parts = m_timeline->statusText().split(QStringLiteral("·"));
+    for (QString& part : parts)
+        part = part.trimmed();
     QString left = parts.isEmpty() ? QString() : parts.takeFirst();
     if (m_mode == Mode::Run) {
         const int steps = m_shown->run->timeline->steps();
@@ -561,7 +575,7 @@ void MainWindow::splitViews()
 {
     const int height = m_rows->height();
     if (height <= 0) return;
-    const int wanted = std::min(m_timeline->sizeHint().height(), m_memory->isVisibleTo(m_rows) ? height * 62 / 100 : height);
+    const int wanted = std::min(m_timeline->sizeHint().height(), m_memory->isVisibleTo(m_rows) ? height * (m_mode == Mode::Compare ? 72 : 62) / 100 : height);
     m_rows->setSizes({wanted, height - wanted});
 }
 

@@ -45,7 +45,7 @@ Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::share
     view->figures = std::make_shared<const RunFigures>(std::move(*figures));
     PanelOptions options;
     options.step = view->step;
-    options.name = QString::fromStdString(run->info.name.empty() ? run->info.scheduleName : run->info.name);
+    options.name = runTitle(run->info);
     view->panel = makePanel(run->timeline, options);
     view->run = std::move(run);
     return std::shared_ptr<const RunView>(std::move(view));

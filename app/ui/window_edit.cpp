@@ -66,7 +66,7 @@ void MainWindow::enterEdit()
     }
     completeCosts(*costs, schedule->ranks);
     if (costs->origin.empty())
-        costs->origin = costs->source == CostSource::Fitted ? tr("fitted from %1").arg(QString::fromStdString(source->run->info.name)).toStdString()
+        costs->origin = costs->source == CostSource::Fitted ? tr("fitted from %1").arg(runTitle(source->run->info)).toStdString()
                                                             : tr("unit costs").toStdString();
     const SpanRef selected = m_state->selected();
     int rank = -1;
@@ -83,7 +83,7 @@ void MainWindow::enterEdit()
     m_state->clearSelection();
     setMode(Mode::Edit);
     m_runsPanel->setCurrent(source->ref);
-    m_editPanel->setSource(QString::fromStdString(source->run->info.name), QString::fromStdString(costs->origin));
+    m_editPanel->setSource(runTitle(source->run->info), QString::fromStdString(costs->origin));
     if (position >= 0) m_selectAfterEdit = OpPosition{rank, position};
     m_editor->start(*schedule, *costs);
     m_selectAfterEdit.reset();

@@ -19,6 +19,7 @@
 #include "app/ui/main_window.h"
 #include "app/ui/welcome_page.h"
 #include "schedules/csv.h"
+#include "schedules/registry.h"
 #include "traces/formats/chrome_json.h"
 
 namespace stagewright {
@@ -104,6 +105,7 @@ void MainWindow::openSchedule(const QString& path)
         m_banner->showError(tr("file %1").arg(QFileInfo(path).fileName()), run.error());
         return;
     }
+    if (const std::string known = recognise(*schedule); !known.empty()) run->info.scheduleName = known;
     remember(path);
     showRun(m_library->addSimulated(std::move(*run)));
 }

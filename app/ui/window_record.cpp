@@ -185,7 +185,7 @@ void MainWindow::adoptRecording(const QString& file)
             for (const RunRef& ref : refs)
                 if (ids.empty() || std::find(ids.begin(), ids.end(), ref.id) != ids.end()) fresh.push_back(ref);
             if (fresh.empty()) return;
-            statusBar()->showMessage(tr("Recorded %n run(s) into %1", nullptr, static_cast<int>(fresh.size())).arg(QFileInfo(path).fileName()), 8000);
+            statusBar()->showMessage((fresh.size() == 1 ? tr("Recorded a run into %1") : tr("Recorded %2 runs into %1").arg(QStringLiteral("%1")).arg(fresh.size())).arg(QFileInfo(path).fileName()), 8000);
             if (original.valid() && completed)
                 showCompare(original, fresh.back());
             else if (fresh.size() == 2 && completed)

@@ -162,7 +162,7 @@ void MainWindow::chooseCompare()
         for (const RunRef& ref : refs) {
             const RunInfo* info = runs()->info(ref);
             const QString file = runs()->indexOfFile(ref.file).data().toString();
-            boxes[i]->addItem(tr("%1  (%2, run %3)").arg(QString::fromStdString(info->name), file).arg(ref.id));
+            boxes[i]->addItem(tr("%1  (%2, run %3)").arg(runTitle(*info), file).arg(ref.id));
         }
         layout->addWidget(makeLabel(i == 0 ? tr("A, the baseline") : tr("B"), "secondary", dialog), i, 0);
         layout->addWidget(boxes[i], i, 1);

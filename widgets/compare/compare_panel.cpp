@@ -6,8 +6,50 @@
 #include <QGridLayout>
 
 #include "widgets/panel/style.h"
+#include "widgets/runs/runs_model.h"
 
 namespace stagewright {
+
+namespace {
+
+// One unit for both columns of a row, chosen by the larger value.
+struct Scale {
+    double factor = 1;
+    QString unit;
+    int decimals = 3;
+};
+
+Scale scaleFor(const MetricDelta& metric, const Units& units)
+{
+    const double most = std::max(std::abs(metric.a), std::abs(metric.b));
+    Scale scale;
+    if (metric.unit == "fraction") return {0.01, QStringLiteral("%"), 1};
+    auto choose = [&](std::initializer_list<std::pair<double, const char*>> steps) {
+        for (const auto& [factor, unit] : steps)
+            if (most >= factor || scale.unit.isEmpty()) scale = {factor, QString::fromUtf8(unit), 2};
+    };
+    if (metric.unit == "ns") {
+        if (units.time != 1)
+            scale = {static_cast<double>(units.time), QStringLiteral("u"), 2};
+        else
+            choose({{1, "ns"}, {1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}});
+    } else if (metric.unit == "bytes") {
+        if (units.memory != 1)
+            scale = {static_cast<double>(units.memory), QStringLiteral("u"), 2};
+        else
+            choose({{1, "B"}, {1024.0, "KiB"}, {1048576.0, "MiB"}, {1073741824.0, "GiB"}});
+    }
+    if (!scale.unit.isEmpty() && most / scale.factor >= 100) scale.decimals = 1;
+    return scale;
+}
+
+// The table is for what decides; causes of idle time stand below, each with its share of the change.
+bool standsInTable(const std::string& key)
+{
+    return key != "span_ns" && key != "bubble_rate_span" && !key.starts_with("idle_ns.");
+}
+
+} // namespace
 
 bool lessIsBetter(const std::string& key)
 {
@@ -33,8 +75,8 @@ void ComparePanel::setComparison(std::shared_ptr<const Run> a, std::shared_ptr<c
     }
     if (!shown) return;
     m_units = a->timeline ? Units{a->timeline->timeUnit(), a->timeline->memoryUnit()} : Units{};
-    m_nameA = QString::fromStdString(a->info.name);
-    m_nameB = QString::fromStdString(b->info.name);
+    m_nameA = runTitle(a->info);
+    m_nameB = runTitle(b->info);
     fillTable(*comparison);
     fillIdle(*comparison);
     fillSplit(*comparison);
@@ -60,31 +102,24 @@ void ComparePanel::fillTable(const Comparison& comparison)
     put(0, 3, tr("change"), "secondary", tr("B less A; for times also as a share of A."));
     int row = 1;
     for (const MetricDelta& metric : comparison.metrics) {
-        QString a, b, change, title = QString::fromStdString(metric.title);
+        if (metric.a == 0 && metric.b == 0) continue;
+        if (!standsInTable(metric.key)) continue;
         const double delta = metric.delta();
-        if (metric.unit == "ns") {
-            a = durationText(static_cast<Nanos>(metric.a), m_units);
-            b = durationText(static_cast<Nanos>(metric.b), m_units);
-            change = metric.a != 0 ? signedFixed(100 * delta / metric.a, 1) + QStringLiteral(" %") : signedDurationText(static_cast<Nanos>(delta), m_units);
-        } else if (metric.unit == "fraction") {
-            a = percentText(metric.a);
-            b = percentText(metric.b);
-            change = tr("%1 pt").arg(signedFixed(100 * delta, 1));
-        } else if (metric.unit == "bytes") {
-            a = bytesText(static_cast<Bytes>(metric.a), m_units);
-            b = bytesText(static_cast<Bytes>(metric.b), m_units);
-            const QString size = bytesText(static_cast<Bytes>(std::abs(delta)), m_units);
-            change = delta == 0 ? QStringLiteral("0") : (delta < 0 ? QString(QChar(0x2212)) : QStringLiteral("+")) + size;
-        } else {
-            a = fixed(metric.a, 3);
-            b = fixed(metric.b, 3);
-            change = signedFixed(delta, 3);
-        }
-        const bool neutral = delta == 0 || metric.unit.empty();
+        const Scale scale = scaleFor(metric, m_units);
+        QString title = QString::fromStdString(metric.title);
+        const QString whole = title;
+        title.replace(QLatin1String("Peak activation, rank"), QLatin1String("Peak, rank")).replace(QLatin1String("Loss after the last step"), QLatin1String("Last loss"));
+        if (!scale.unit.isEmpty()) title += QStringLiteral(", ") + scale.unit;
+        QString change = signedFixed(delta / scale.factor, scale.decimals);
+        if (metric.unit == "ns" && metric.a != 0)
+            change = signedFixed(100 * delta / metric.a, 1) + QStringLiteral(" %");
+        else if (metric.unit == "fraction")
+            change += QStringLiteral(" pt");
+        const bool neutral = std::abs(delta / scale.factor) < 0.5 * std::pow(10, -scale.decimals);
         const bool good = (delta < 0) == lessIsBetter(metric.key);
-        put(row, 0, title, "secondary", QString::fromStdString(metric.key));
-        put(row, 1, a, "value");
-        put(row, 2, b, "value");
+        put(row, 0, title, "secondary", whole);
+        put(row, 1, fixed(metric.a / scale.factor, scale.decimals), "value");
+        put(row, 2, fixed(metric.b / scale.factor, scale.decimals), "value");
         put(row, 3, change, neutral ? "secondary" : (good ? "better" : "worse"));
         ++row;
     }

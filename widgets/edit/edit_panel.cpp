@@ -101,7 +101,7 @@ void EditPanel::refresh()
     if (m_editor->valid()) {
         m_state->addRow(tr("Valid"), tr("yes"), tr("Counts, order on each rank, and no rank waits in a circle."), PanelSection::Tone::Better);
     } else {
-        m_state->addRow(tr("Valid"), tr("no, %n fault(s)", nullptr, static_cast<int>(m_editor->validation().faults.size())), {}, PanelSection::Tone::Worse);
+        m_state->addRow(tr("Valid"), m_editor->validation().faults.size() == 1 ? tr("no, one fault") : tr("no, %1 faults").arg(m_editor->validation().faults.size()), {}, PanelSection::Tone::Worse);
         QString message = QString::fromStdString(m_editor->validation().faults.front().message);
         if (!message.isEmpty()) message[0] = message[0].toUpper();
         m_state->addText(message, "worse");

@@ -4,6 +4,7 @@
 
 #include <QHBoxLayout>
 #include <QScrollBar>
+#include <QTimer>
 #include <QVBoxLayout>
 
 #include "schedules/kinds.h"
@@ -127,6 +128,9 @@ void SidePanel::setSelection(SpanId span)
 {
     m_selected = span;
     fillSelection();
+    if (span == noSpan) return;
+    // Laid out first, then brought into view.
+    QTimer::singleShot(0, m_selection, [this] { ensureWidgetVisible(m_selection, 0, 12); });
 }
 
 void SidePanel::setAggregation(const Aggregation& aggregation)
@@ -147,7 +151,7 @@ void SidePanel::fillSchedule()
     const auto& chunks = info.ranks > 0 ? info.stages / info.ranks : 0;
     m_schedule->addRow(tr("Name"), scheduleTitle(info.scheduleName), QString::fromStdString(info.scheduleName));
     m_schedule->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(info.stages).arg(info.microbatches),
-                       tr("%1 ranks with %2 stage(s) each").arg(info.ranks).arg(chunks));
+                       tr("%1 ranks, stages on each: %2").arg(info.ranks).arg(chunks));
     m_schedule->addRow(tr("Time of a step"), durationText(m_figures->bubbles.makespan(), m_units), definition::makespan());
     m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
 }
@@ -263,6 +267,10 @@ void SidePanel::fillCommunication()
     m_communication->setVisible(overlap.messages > 0);
     if (overlap.messages == 0) return;
     m_communication->addRow(tr("P2P transfers"), QString::number(overlap.messages), tr("Messages between ranks in this step: activations and gradients."));
+    if (overlap.commTime == 0) {
+        m_communication->addRow(tr("Time under way"), tr("none"), tr("Links of this run cost no time. ") + definition::overlap());
+        return;
+    }
     m_communication->addRow(tr("Time under way"), durationText(overlap.commTime, m_units), definition::overlap());
     const double hidden = overlap.commTime > 0 ? static_cast<double>(overlap.hiddenTime) / static_cast<double>(overlap.commTime) : 0;
     m_communication->addRow(tr("Hidden"), tr("%1 (%2)").arg(durationText(overlap.hiddenTime, m_units), percentText(hidden, 0)), definition::overlap());
@@ -299,7 +307,7 @@ void SidePanel::fillSelection()
     if (!m_aggregation.empty()) {
         const Aggregation& a = m_aggregation;
         m_selection->setTitle(tr("Selected range"));
-        m_selection->addRow(tr("Range"), tr("%1 on %n row(s)", nullptr, a.rows).arg(durationText(a.range.duration(), m_units)));
+        m_selection->addRow(tr("Range"), (a.rows == 1 ? tr("%1 on one row") : tr("%1 on %2 rows").arg(QStringLiteral("%1"), QString::number(a.rows))).arg(durationText(a.range.duration(), m_units)));
         for (std::size_t k = 0; k < opKindCount; ++k)
             if (a.countByKind[k] > 0)
                 m_selection->addRow(tr("%1 × %2").arg(a.countByKind[k]).arg(kindTitle(static_cast<OpKind>(k))), durationText(a.timeByKind[k], m_units),

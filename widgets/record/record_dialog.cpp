@@ -33,6 +33,8 @@ public:
         m_grid->setVerticalSpacing(7);
         m_grid->setColumnStretch(1, 1);
         m_grid->setColumnStretch(3, 1);
+        m_grid->setColumnMinimumWidth(0, 98);
+        m_grid->setColumnMinimumWidth(2, 96);
         into->addLayout(m_grid);
         into->addSpacing(8);
         m_parent = parent;

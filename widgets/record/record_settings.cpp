@@ -51,6 +51,13 @@ QString quoted(const QString& argument)
     return QLatin1Char('\'') + inner + QLatin1Char('\'');
 }
 
+QString listed(QStringList names)
+{
+    if (names.size() < 2) return names.join(QString());
+    const QString last = names.takeLast();
+    return tr("%1 and %2").arg(names.join(QLatin1String(", ")), last);
+}
+
 std::optional<SettingsFault> fault(const char* field, const QString& message)
 {
     return SettingsFault{QString::fromLatin1(field), message};
@@ -111,10 +118,12 @@ QStringList recordArguments(const RecordSettings& settings, const QString& outpu
 
 QString commandLine(const RecordSettings& settings, const QString& output)
 {
-    QStringList words{QStringLiteral("stagewright")};
-    for (const QString& argument : commonArguments(settings, output))
-        words << quoted(argument);
-    return words.join(QLatin1Char(' '));
+    QString text = QStringLiteral("stagewright");
+    for (const QString& argument : commonArguments(settings, output)) {
+        const bool newLine = argument == QLatin1String("--model") || argument == QLatin1String("--steps");
+        text += (newLine ? QStringLiteral(" \\\n    ") : QStringLiteral(" ")) + quoted(argument);
+    }
+    return text;
 }
 
 QString inWords(const RecordSettings& s)
@@ -133,8 +142,8 @@ QString inWords(const RecordSettings& s)
     // Weights of the blocks and the two embeddings; what the run itself counts is exact.
     const double parameters = 12.0 * s.layers * s.hidden * s.hidden + 2.0 * 256 * s.hidden + double(s.sequence) * s.hidden;
     QString text = s.scheduleFile.isEmpty()
-                       ? tr("Trains %1 on %2 ranks × %3 microbatches.").arg(names.join(QLatin1String(", "))).arg(s.ranks).arg(s.microbatches)
-                       : tr("Trains the schedule in %1.").arg(names.join(QLatin1String(", ")));
+                       ? tr("Trains %1 on %2 ranks × %3 microbatches.").arg(listed(names)).arg(s.ranks).arg(s.microbatches)
+                       : tr("Trains the schedule in %1.").arg(listed(names));
     text += QLatin1Char(' ');
     text += tr("Model: %1 layers, hidden %2, %3 heads, %4 tokens, about %5 million weights.")
                 .arg(s.layers).arg(s.hidden).arg(s.heads).arg(s.sequence)

@@ -1,5 +1,8 @@
 #include "widgets/runs/runs_model.h"
 
+#include <algorithm>
+#include <array>
+
 #include <QFileInfo>
 
 #include "schedules/registry.h"
@@ -36,10 +39,17 @@ QString stateText(RunState state)
 
 QString scheduleTitle(const std::string& name)
 {
-    auto found = findSchedule(name);
+    const auto end = name.find_first_of(" :");
+    auto found = findSchedule(name.substr(0, end));
     if (!found) return QString::fromStdString(name);
-    const QString title = QString::fromUtf8((*found)->title.data(), static_cast<qsizetype>((*found)->title.size()));
-    return title.section(QLatin1String(" ("), 0, 0);
+    QString title = QString::fromUtf8((*found)->title.data(), static_cast<qsizetype>((*found)->title.size()));
+    title = title.section(QLatin1String(" ("), 0, 0);
+    return end == std::string::npos ? title : title + QLatin1Char(' ') + QString::fromStdString(name.substr(end + 1));
+}
+
+QString runTitle(const RunInfo& info)
+{
+    return info.name.empty() || info.name == info.scheduleName ? scheduleTitle(info.scheduleName) : QString::fromStdString(info.name);
 }
 
 int RunsModel::columnCount(const QModelIndex&) const { return ColumnCount; }
@@ -112,7 +122,7 @@ QVariant RunsModel::fileData(const File& file, int column, int role) const
     case DetailRole:
         if (file.state == FileState::Reading) return tr("reading…");
         if (file.state == FileState::Failed) return tr("unreadable");
-        return tr("%n run(s)", nullptr, static_cast<int>(file.runs.size()));
+        return file.runs.size() == 1 ? tr("1 run") : tr("%1 runs").arg(file.runs.size());
     case RefFileRole: return file.path;
     case IsFileRole: return true;
     case ErrorRole: return file.error;
@@ -127,7 +137,7 @@ QVariant RunsModel::runData(const File& file, const Item& item, int column, int 
     switch (role) {
     case Qt::DisplayRole:
         switch (column) {
-        case Name: return QString::fromStdString(info.name.empty() ? info.scheduleName : info.name);
+        case Name: return runTitle(info);
         case State: return stateText(info.state);
         case Schedule: return scheduleTitle(info.scheduleName);
         case Clock: return clockText(info.clock);
@@ -139,7 +149,7 @@ QVariant RunsModel::runData(const File& file, const Item& item, int column, int 
         return column == Time || column == Bubble ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant();
     case Qt::ToolTipRole: {
         QString text = tr("%1, run %2: %3 ranks, %4 stages, %5 microbatches\n%6 steps, %7 of them warm-up, %8 spans\n%9")
-                           .arg(QString::fromStdString(info.name)).arg(info.id).arg(info.ranks).arg(info.stages)
+                           .arg(runTitle(info)).arg(info.id).arg(info.ranks).arg(info.stages)
                            .arg(info.microbatches).arg(info.steps).arg(info.warmupSteps).arg(info.spanCount)
                            .arg(provenanceText(info));
         if (!info.note.empty()) text += QLatin1Char('\n') + QString::fromStdString(info.note);

@@ -82,7 +82,9 @@ private:
 QString clockText(const std::string& clock);
 QString provenanceText(const RunInfo& info); // "virtual clock: projected for 4 devices"
 QString stateText(RunState state);
-// "ZB-H1" for a library name, else the name itself.
+// "ZB-H1" for a library name, parameters kept ("Interleaved 1F1B v=2"), else the name itself.
 QString scheduleTitle(const std::string& name);
+// The name a run was given, or its schedule's title where it was given none.
+QString runTitle(const RunInfo& info);
 
 } // namespace stagewright

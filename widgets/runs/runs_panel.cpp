@@ -15,8 +15,9 @@ void RunDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, c
     const Theme& t = *m_theme;
     painter->save();
     painter->setRenderHint(QPainter::Antialiasing);
-    const QRectF box = QRectF(option.rect).adjusted(0, 1, 0, -1);
+    QRectF box = QRectF(option.rect).adjusted(0, 1, 0, -1);
     if (index.data(RunsModel::IsFileRole).toBool()) {
+        box.adjust(14, 0, 0, 0);
         const QFont font = fontOf(FontRole::Strong);
         painter->setFont(font);
         painter->setPen(t.text);
@@ -92,12 +93,14 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
     auto* title = makeLabel(tr("Runs"), "title", this);
-    title->setContentsMargins(14, 12, 0, 6);
-    layout->addWidget(title);
+    auto* head = new QVBoxLayout;
+    head->setContentsMargins(14, 12, 14, 5);
+    head->setSpacing(6);
+    head->addWidget(title);
+    layout->addLayout(head);
     m_empty = makeLabel(tr("No file is open."), "faint", this);
-    m_empty->setContentsMargins(14, 4, 14, 0);
     m_empty->setWordWrap(true);
-    layout->addWidget(m_empty);
+    head->addWidget(m_empty);
     m_tree = new QTreeView(this);
     m_tree->setAccessibleName(tr("Runs"));
     m_tree->setModel(model);

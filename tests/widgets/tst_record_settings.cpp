@@ -1,0 +1,200 @@
+// Recording: what the form refuses, the arguments it makes, the protocol it reads from a child process.
+#include <QDir>
+#include <QFile>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "widgets/record/record_dialog.h"
+#include "widgets/record/record_process.h"
+
+using namespace stagewright;
+
+class TestRecordSettings : public QObject {
+    Q_OBJECT
+
+    QTemporaryDir m_dir;
+
+    QString script(const char* name, const QByteArray& body)
+    {
+        const QString path = m_dir.filePath(QString::fromLatin1(name));
+        QFile file(path);
+        [&] { QVERIFY(file.open(QIODevice::WriteOnly)); }();
+        file.write("#!/bin/sh\n" + body);
+        file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        return path;
+    }
+
+private slots:
+    void refusesWhatCantBeRecorded_data()
+    {
+        QTest::addColumn<QString>("field");
+        QTest::newRow("heads") << "heads";
+        QTest::newRow("layers") << "layers";
+        QTest::newRow("schedules") << "schedules";
+        QTest::newRow("dataFile") << "dataFile";
+        QTest::newRow("scheduleFile") << "scheduleFile";
+        QTest::newRow("steps") << "steps";
+        QTest::newRow("sequence") << "sequence";
+    }
+    void refusesWhatCantBeRecorded()
+    {
+        QFETCH(QString, field);
+        RecordSettings s;
+        QVERIFY(!firstFault(s));
+        if (field == QLatin1String("heads")) s.heads = 3;
+        if (field == QLatin1String("layers")) s.layers = 2;
+        if (field == QLatin1String("schedules")) s.schedules.clear();
+        if (field == QLatin1String("dataFile")) s.dataFile = QStringLiteral("/nowhere/text");
+        if (field == QLatin1String("scheduleFile")) s.scheduleFile = QStringLiteral("/nowhere/x.csv");
+        if (field == QLatin1String("steps")) s.steps = 0;
+        if (field == QLatin1String("sequence")) s.sequence = 1;
+        const auto fault = firstFault(s);
+        QVERIFY(fault.has_value());
+        QCOMPARE(fault->field, field);
+        QVERIFY(!fault->message.isEmpty());
+    }
+
+    void argumentsNameEverything()
+    {
+        RecordSettings s;
+        s.schedules = {QStringLiteral("1f1b"), QStringLiteral("zb-h1")};
+        s.link = QStringLiteral("50us,10GB/s");
+        s.clock = QStringLiteral("virtual");
+        const QStringList args = recordArguments(s, QStringLiteral("/tmp/a b.stagewright"));
+        QCOMPARE(args.first(), QStringLiteral("record"));
+        QCOMPARE(args[args.indexOf(QStringLiteral("--schedule")) + 1], QStringLiteral("1f1b,zb-h1"));
+        QCOMPARE(args[args.indexOf(QStringLiteral("--model")) + 1], QStringLiteral("layers=8,hidden=128,heads=4,seq=128"));
+        QCOMPARE(args[args.indexOf(QStringLiteral("--clock")) + 1], QStringLiteral("virtual"));
+        QCOMPARE(args[args.indexOf(QStringLiteral("-o")) + 1], QStringLiteral("/tmp/a b.stagewright"));
+        QVERIFY(args.contains(QStringLiteral("--stdin-control")));
+        s.scheduleFile = QStringLiteral("/tmp/own.csv");
+        const QStringList own = recordArguments(s, QStringLiteral("x"));
+        QCOMPARE(own[own.indexOf(QStringLiteral("--schedule")) + 1], QStringLiteral("/tmp/own.csv"));
+        QVERIFY(!own.contains(QStringLiteral("--ranks"))); // the file says how many
+        QVERIFY(commandLine(s, QStringLiteral("a b")).contains(QStringLiteral("'a b'")));
+    }
+
+    void settingsComeBackFromARun()
+    {
+        Run run;
+        run.info.scheduleName = "zb-h1";
+        run.info.ranks = 2;
+        run.info.stages = 2;
+        run.info.microbatches = 6;
+        run.info.steps = 5;
+        run.info.warmupSteps = 2;
+        run.info.clock = "virtual";
+        run.configuration = {{"model", "layers=4,hidden=32,heads=2,seq=16,vocabulary=256"}, {"microbatch_size", "3"}, {"seed", "17"},
+                             {"optimizer", "sgd, learning rate 0.05, momentum 0.9, weight decay 0"}, {"stage_layers", "3,1"},
+                             {"link", "50000 ns, 1000000 bytes/s"}, {"data", "built-in"}};
+        const RecordSettings s = settingsOf(run);
+        QCOMPARE(s.layers, 4);
+        QCOMPARE(s.hidden, 32);
+        QCOMPARE(s.heads, 2);
+        QCOMPARE(s.sequence, 16);
+        QCOMPARE(s.microbatchSize, 3);
+        QCOMPARE(s.seed, quint64(17));
+        QCOMPARE(s.steps, 3);
+        QCOMPARE(s.warmup, 2);
+        QCOMPARE(s.clock, QStringLiteral("virtual"));
+        QCOMPARE(s.optimizer, QStringLiteral("sgd"));
+        QCOMPARE(s.learningRate, QStringLiteral("0.05"));
+        QCOMPARE(s.stageLayers, QStringLiteral("3,1"));
+        QCOMPARE(s.link, QStringLiteral("50000ns,1000000B/s"));
+        QVERIFY(s.dataFile.isEmpty());
+    }
+
+    void dialogPointsAtTheFault()
+    {
+        RecordDialog dialog;
+        dialog.setProgram(QStringLiteral("/bin/true"));
+        dialog.setTargets({QStringLiteral("/tmp/demo.stagewright")}, QStringLiteral("/tmp/new.stagewright"));
+        auto* start = dialog.findChild<QPushButton*>(QStringLiteral("primary"));
+        QVERIFY(start != nullptr);
+        QVERIFY2(start->isEnabled(), qPrintable(dialog.faultText()));
+        QVERIFY(!dialog.targetIsNew());
+        auto* heads = qobject_cast<QSpinBox*>(dialog.fieldNamed(QStringLiteral("heads")));
+        heads->setValue(5);
+        QVERIFY(!start->isEnabled());
+        QVERIFY(dialog.faultText().contains(QStringLiteral("5 heads")));
+        QVERIFY(heads->property("fault").toBool());
+        heads->setValue(4);
+        QVERIFY(start->isEnabled());
+        QVERIFY(!heads->property("fault").toBool());
+        dialog.setProgram({});
+        QVERIFY(!start->isEnabled());
+        RecordSettings s;
+        s.hidden = 256;
+        s.seed = 99;
+        dialog.setSettings(s);
+        QVERIFY(dialog.settings() == s);
+    }
+
+    void readsTheProtocol()
+    {
+        const QString program = script("ok", R"(
+echo '{"event":"hello","protocol":1,"version":"0.1.0","verb":"record"}' >&2
+echo '{"event":"run","run":1,"schedule":"1f1b","file":"f","clock":"virtual"}' >&2
+echo '{"event":"something-new","x":1}' >&2
+printf '{"event":"progress","what":"step","done":1,"total":2,"schedule":"1f1b","loss":5.5,' >&2
+printf '"step_time_ns":1000}\n' >&2
+echo '{"event":"progress","what":"step","done":2,"total":2,"schedule":"1f1b","loss":5.25,"step_time_ns":900}' >&2
+echo '{"event":"done","file":"f","runs":[1]}' >&2
+echo '{"runs":[]}'
+)");
+        RecordProcess process;
+        QSignalSpy finished(&process, &RecordProcess::finished);
+        QSignalSpy started(&process, &RecordProcess::runStarted);
+        process.start(program, {}, QStringLiteral("f"));
+        QVERIFY(finished.wait(10000));
+        QCOMPARE(process.state(), RecordProcess::State::Finished);
+        QCOMPARE(started.count(), 1);
+        QCOMPARE(process.done(), 2);
+        QCOMPARE(process.total(), 2);
+        QCOMPARE(process.schedules().size(), 1);
+        QCOMPARE(process.schedules().first().losses, (QList<double>{5.5, 5.25}));
+        QCOMPARE(process.finishedRuns(), (QList<qint64>{1}));
+        QCOMPARE(process.result().trimmed(), QByteArray("{\"runs\":[]}"));
+    }
+
+    void tellsWhatTheChildSaid()
+    {
+        RecordProcess process;
+        QSignalSpy finished(&process, &RecordProcess::finished);
+        process.start(script("fails", "echo '{\"event\":\"error\",\"code\":5,\"message\":\"disk full\",\"remedy\":\"free some\"}' >&2\nexit 5\n"), {}, QStringLiteral("f"));
+        QVERIFY(finished.wait(10000));
+        QCOMPARE(process.state(), RecordProcess::State::Failed);
+        QCOMPARE(process.errorMessage(), QStringLiteral("disk full"));
+        QCOMPARE(process.errorRemedy(), QStringLiteral("free some"));
+
+        process.start(script("mute", "echo 'segmentation of words' >&2\nexit 3\n"), {}, QStringLiteral("f"));
+        QVERIFY(finished.wait(10000));
+        QCOMPARE(process.state(), RecordProcess::State::Failed);
+        QVERIFY(process.errorMessage().contains(QStringLiteral("exit code 3")));
+        QVERIFY(process.errorMessage().contains(QStringLiteral("segmentation of words")));
+
+        process.start(QStringLiteral("/nowhere/stagewright"), {}, QStringLiteral("f"));
+        QTRY_COMPARE_WITH_TIMEOUT(process.state(), RecordProcess::State::Failed, 5000);
+        QVERIFY(!process.errorRemedy().isEmpty());
+    }
+
+    void cancelClosesStandardInput()
+    {
+        RecordProcess process;
+        QSignalSpy finished(&process, &RecordProcess::finished);
+        // Ends with 130 when its input ends, as --stdin-control does.
+        process.start(script("waits", "echo '{\"event\":\"hello\",\"protocol\":1}' >&2\ncat > /dev/null\nexit 130\n"), {}, QStringLiteral("f"));
+        QTRY_COMPARE_WITH_TIMEOUT(process.state(), RecordProcess::State::Running, 5000);
+        process.cancel();
+        QCOMPARE(process.state(), RecordProcess::State::Cancelling);
+        QVERIFY(finished.wait(10000));
+        QCOMPARE(process.state(), RecordProcess::State::Cancelled);
+    }
+};
+
+QTEST_MAIN(TestRecordSettings)
+#include "tst_record_settings.moc"

@@ -1,0 +1,168 @@
+// The editor's model: moves, undo, faults, deltas, previews; without any view.
+#include <QSignalSpy>
+#include <QtTest>
+
+#include "schedules/registry.h"
+#include "widgets/edit/schedule_editor.h"
+
+using namespace stagewright;
+
+class TestScheduleEditor : public QObject {
+    Q_OBJECT
+
+    static Schedule make(const char* name, int ranks = 4, int microbatches = 8)
+    {
+        return *makeSchedule(name, Shape{ranks, microbatches, 0});
+    }
+
+private slots:
+    void startsWithTheOriginal()
+    {
+        ScheduleEditor editor;
+        QVERIFY(!editor.active());
+        const Schedule schedule = make("zb-h1");
+        editor.start(schedule, CostModel::uniform(schedule));
+        QVERIFY(editor.active());
+        QVERIFY(editor.valid());
+        QVERIFY(!editor.changed());
+        const auto simulated = simulate(schedule, CostModel::uniform(schedule));
+        QVERIFY(simulated.has_value());
+        QCOMPARE(editor.figures().makespan, simulated->makespan);
+        QCOMPARE(editor.figures().makespan, editor.originalFigures().makespan);
+        QVERIFY(editor.timeline() != nullptr);
+    }
+
+    void movesAndUndoes()
+    {
+        ScheduleEditor editor;
+        const Schedule schedule = make("zb-h1");
+        editor.start(schedule, CostModel::uniform(schedule));
+        QSignalSpy edited(&editor, &ScheduleEditor::edited);
+        // A weight gradient may wait: to the end of its rank.
+        const auto& row = schedule.order[0];
+        const auto w = std::find_if(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::WeightGrad; });
+        const int from = static_cast<int>(w - row.begin());
+        const int last = static_cast<int>(row.size()) - 1;
+        QVERIFY(editor.move({0, from}, last));
+        QCOMPARE(edited.count(), 1);
+        QVERIFY(editor.valid());
+        QVERIFY(editor.changed());
+        QCOMPARE(editor.schedule().order[0].back(), *w);
+        const Schedule after = editor.schedule();
+        editor.undoStack()->undo();
+        QVERIFY(editor.schedule() == schedule);
+        QVERIFY(!editor.changed());
+        editor.undoStack()->redo();
+        QVERIFY(editor.schedule() == after);
+        editor.revert();
+        QVERIFY(editor.schedule() == schedule);
+        editor.undoStack()->undo();
+        QVERIFY(editor.schedule() == after);
+    }
+
+    void nudgesMergeIntoOneChange()
+    {
+        ScheduleEditor editor;
+        const Schedule schedule = make("zb-h1");
+        editor.start(schedule, CostModel::uniform(schedule));
+        const auto& row = schedule.order[0];
+        const int from = static_cast<int>(std::find_if(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::WeightGrad; }) - row.begin());
+        QVERIFY(editor.nudge({0, from}, 1));
+        QVERIFY(editor.nudge({0, from + 1}, 1));
+        QCOMPARE(editor.undoStack()->count(), 1);
+        editor.undoStack()->undo();
+        QVERIFY(editor.schedule() == schedule);
+        QVERIFY(!editor.nudge({0, 0}, -1)); // beyond the begin
+        QVERIFY(!editor.nudge({9, 0}, 1));  // no such rank
+    }
+
+    void namesBothOpsOfAFault()
+    {
+        ScheduleEditor editor;
+        const Schedule schedule = make("1f1b");
+        editor.start(schedule, CostModel::uniform(schedule));
+        // The first backward of rank 0 before its forward.
+        const auto& row = schedule.order[0];
+        const int from = static_cast<int>(std::find_if(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::Backward; }) - row.begin());
+        QVERIFY(editor.move({0, from}, 0));
+        QVERIFY(!editor.valid());
+        const auto spans = editor.faultSpans();
+        QVERIFY2(spans.size() >= 2, "both ops are outlined");
+        QVERIFY(spans[0] != spans[1]);
+        QVERIFY(editor.timeline() != nullptr); // an order that can't run is still drawn
+        std::size_t drawn = 0;
+        for (const Track& track : editor.timeline()->tracks())
+            if (track.lane == Lane::Compute) drawn += track.end - track.begin;
+        QCOMPARE(drawn, schedule.opCount());
+        editor.undoStack()->undo();
+        QVERIFY(editor.valid());
+        QVERIFY(editor.faultSpans().empty());
+    }
+
+    void previewLeavesTheOrderAlone()
+    {
+        ScheduleEditor editor;
+        const Schedule schedule = make("zb-h1");
+        editor.start(schedule, CostModel::uniform(schedule));
+        const int last = static_cast<int>(schedule.order[3].size()) - 1;
+        editor.preview({3, 0}, last); // the first forward to the end: a fault
+        QVERIFY(editor.previewing());
+        QVERIFY(!editor.valid());
+        QVERIFY(editor.schedule() == schedule);
+        QVERIFY(!(editor.shown() == schedule));
+        editor.cancelPreview();
+        QVERIFY(!editor.previewing());
+        QVERIFY(editor.valid());
+        QCOMPARE(editor.figures().makespan, editor.originalFigures().makespan);
+        QCOMPARE(editor.undoStack()->count(), 0);
+    }
+
+    void delaysCanBeInsertedAndRemoved()
+    {
+        ScheduleEditor editor;
+        const Schedule schedule = make("1f1b", 2, 4);
+        editor.start(schedule, CostModel::uniform(schedule));
+        QVERIFY(editor.insertDelay(0, 0, rankShare));
+        QCOMPARE(editor.schedule().order[0].size(), schedule.order[0].size() + 1);
+        QCOMPARE(editor.figures().makespan, editor.originalFigures().makespan + rankShare);
+        QVERIFY(!editor.removeDelay({0, 1})); // not a filler
+        QVERIFY(editor.removeDelay({0, 0}));
+        QVERIFY(editor.schedule() == schedule);
+        QVERIFY(!editor.insertDelay(0, 0, 0));
+    }
+
+    void positionsAndSpansAgree()
+    {
+        ScheduleEditor editor;
+        const Schedule schedule = make("interleaved-1f1b");
+        editor.start(schedule, CostModel::uniform(schedule));
+        for (int rank = 0; rank < schedule.ranks; ++rank) {
+            for (int position = 0; position < static_cast<int>(schedule.order[static_cast<std::size_t>(rank)].size()); ++position) {
+                const SpanId span = editor.spanAt({rank, position});
+                QVERIFY(span != noSpan);
+                QVERIFY((editor.positionOf(span) == OpPosition{rank, position}));
+            }
+        }
+        QCOMPARE(editor.spanAt({99, 0}), noSpan);
+        QVERIFY(!editor.positionOf(noSpan).valid());
+    }
+
+    void relaxedPlacementEqualsSimulationOfWhatRuns()
+    {
+        for (const ScheduleInfo& info : allSchedules()) {
+            auto schedule = info.make(Shape{4, 8, 0});
+            if (!schedule) continue;
+            CostModel::UnitCosts unit;
+            unit.latency = 0.1;
+            const CostModel costs = CostModel::uniform(*schedule, unit);
+            auto exact = simulate(*schedule, costs);
+            QVERIFY(exact.has_value());
+            const SimResult relaxed = placeRelaxed(*schedule, costs);
+            QVERIFY2(relaxed.start == exact->start, info.name.data());
+            QCOMPARE(relaxed.makespan, exact->makespan);
+        }
+    }
+};
+
+QTEST_GUILESS_MAIN(TestScheduleEditor)
+#include "tst_schedule_editor.moc"
