@@ -14,7 +14,8 @@ ActivationRule::ActivationRule(const Schedule& schedule, const CostModel& costs)
             if (op.slice >= 0) m_slices = std::max(m_slices, op.slice + 1);
             if (op.kind != OpKind::Recompute) continue;
             if (m_recomputed.empty())
-                m_recomputed.assign(static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(m_microbatches), 0);
+                m_recomputed.assign(
+                    static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(m_microbatches), 0);
             for (int k = 0; k < op.count; ++k)
                 m_recomputed[static_cast<std::size_t>(op.stage) * static_cast<std::size_t>(m_microbatches) +
                              static_cast<std::size_t>(op.microbatch + k)] = 1;
@@ -41,8 +42,10 @@ Bytes ActivationRule::deltaOf(const Op& op, int k) const
             const auto cell = static_cast<std::size_t>(op.stage) * static_cast<std::size_t>(m_microbatches) +
                               static_cast<std::size_t>(op.microbatch + k);
             const bool recomputed = m_recomputed[cell] != 0;
-            if (op.kind == OpKind::Recompute) delta = memory.activation - memory.boundary;
-            else if (recomputed) delta = memory.boundary;
+            if (op.kind == OpKind::Recompute)
+                delta = memory.activation - memory.boundary;
+            else if (recomputed)
+                delta = memory.boundary;
         }
     }
     if (rule.freesInputPart) delta -= memory.freedAtInput;

@@ -2,7 +2,8 @@
 //   F   + activation            (only `boundary` where the microbatch is recomputed later)
 //   R   + activation − boundary
 //   B   − activation            I  − freedAtInput            W  − (activation − freedAtInput)
-// An op over several microbatches counts for each; slices and halves take their part, so that the parts sum to the whole.
+// An op over several microbatches counts for each; slices and halves take their part, so that the parts sum to the
+// whole.
 #pragma once
 
 #include <vector>
@@ -12,7 +13,8 @@
 
 namespace stagewright {
 
-class ActivationRule {
+class ActivationRule
+{
 public:
     ActivationRule(const Schedule& schedule, const CostModel& costs);
 

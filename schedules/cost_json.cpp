@@ -19,15 +19,19 @@ constexpr std::int64_t mostStages = 65536;
 std::string_view toText(CostSource source)
 {
     switch (source) {
-    case CostSource::Uniform: return "uniform";
-    case CostSource::Analytic: return "analytic";
-    case CostSource::Fitted: break;
+    case CostSource::Uniform:
+        return "uniform";
+    case CostSource::Analytic:
+        return "analytic";
+    case CostSource::Fitted:
+        break;
     }
     return "fitted";
 }
 
 // Reads with the path of what is read, so that every error names it. The first error stays.
-struct CostReader {
+struct CostReader
+{
     Error error{ErrorCode::Unreadable, {}, {}};
 
     bool ok() const { return error.message.empty(); }
@@ -42,13 +46,15 @@ struct CostReader {
             return false;
         }
         for (const auto& [key, value] : json.items())
-            if (std::find(keys.begin(), keys.end(), key) == keys.end()) wrong(path, fmt::format("unknown key '{}'", key));
+            if (std::find(keys.begin(), keys.end(), key) == keys.end())
+                wrong(path, fmt::format("unknown key '{}'", key));
         return ok();
     }
     std::int64_t integer(const Json& json, const std::string& path, std::int64_t least,
                          std::int64_t most = std::numeric_limits<std::int64_t>::max())
     {
-        if (!json.is_number_integer() || (json.is_number_unsigned() && json.get<std::uint64_t>() > static_cast<std::uint64_t>(most))) {
+        if (!json.is_number_integer() ||
+            (json.is_number_unsigned() && json.get<std::uint64_t>() > static_cast<std::uint64_t>(most))) {
             wrong(path, "an integer is expected");
             return least;
         }
@@ -78,7 +84,8 @@ struct CostReader {
     {
         if (json.is_string())
             for (std::size_t k = 0; k < opKindCount; ++k)
-                if (ruleOf(static_cast<OpKind>(k)).text == json.get_ref<const std::string&>()) return static_cast<OpKind>(k);
+                if (ruleOf(static_cast<OpKind>(k)).text == json.get_ref<const std::string&>())
+                    return static_cast<OpKind>(k);
         wrong(path, "a kind such as \"F\" is expected");
         return OpKind::Forward;
     }
@@ -105,7 +112,8 @@ std::string writeCostsJson(const CostModel& costs)
     out["memory_unit_bytes"] = costs.memoryUnit;
     Json durations = Json::object();
     for (std::size_t k = 0; k < opKindCount; ++k)
-        if (!costs.m_byStage[k].empty()) durations[std::string(ruleOf(static_cast<OpKind>(k)).text)] = costs.m_byStage[k];
+        if (!costs.m_byStage[k].empty())
+            durations[std::string(ruleOf(static_cast<OpKind>(k)).text)] = costs.m_byStage[k];
     out["duration_ns"] = durations;
     Json onRank = Json::array();
     for (const auto& [key, duration] : costs.m_onRank) {
@@ -151,26 +159,36 @@ Result<CostModel> readCostsJson(const std::string& text)
                                                        json.value("version", Json()).dump(), version));
     CostModel out;
     const Json source = json.value("source", Json("uniform"));
-    if (source == "analytic") out.source = CostSource::Analytic;
-    else if (source == "fitted") out.source = CostSource::Fitted;
-    else if (source != "uniform") in.wrong("source", "uniform, analytic or fitted is expected");
+    if (source == "analytic")
+        out.source = CostSource::Analytic;
+    else if (source == "fitted")
+        out.source = CostSource::Fitted;
+    else if (source != "uniform")
+        in.wrong("source", "uniform, analytic or fitted is expected");
     if (const auto origin = json.find("origin"); origin != json.end()) {
-        if (origin->is_string()) out.origin = origin->get<std::string>();
-        else in.wrong("origin", "a text is expected");
+        if (origin->is_string())
+            out.origin = origin->get<std::string>();
+        else
+            in.wrong("origin", "a text is expected");
     }
     if (json.contains("time_unit_ns")) out.timeUnit = in.integer(json["time_unit_ns"], "time_unit_ns", 1);
-    if (json.contains("memory_unit_bytes")) out.memoryUnit = in.integer(json["memory_unit_bytes"], "memory_unit_bytes", 1);
+    if (json.contains("memory_unit_bytes"))
+        out.memoryUnit = in.integer(json["memory_unit_bytes"], "memory_unit_bytes", 1);
 
     if (const auto stages = json.find("stage_bytes"); stages != json.end()) {
-        if (!stages->is_array() || stages->size() > mostStages) in.wrong("stage_bytes", "an array of at most 65536 stages is expected");
+        if (!stages->is_array() || stages->size() > mostStages)
+            in.wrong("stage_bytes", "an array of at most 65536 stages is expected");
         else
             for (const Json& entry : *stages) {
                 const std::string path = fmt::format("stage_bytes[{}]", out.memory.size());
                 StageMemory memory;
-                if (!in.object(entry, path, {"activation", "freed_at_input", "workspace", "boundary", "weight", "gradient", "optimizer"}))
+                if (!in.object(
+                        entry, path,
+                        {"activation", "freed_at_input", "workspace", "boundary", "weight", "gradient", "optimizer"}))
                     break;
                 memory.activation = in.integerAt(entry, "activation", path, 0);
-                memory.freedAtInput = in.integerAt(entry, "freed_at_input", path, -std::numeric_limits<std::int64_t>::max());
+                memory.freedAtInput =
+                    in.integerAt(entry, "freed_at_input", path, -std::numeric_limits<std::int64_t>::max());
                 memory.workspace = in.integerAt(entry, "workspace", path, 0);
                 memory.boundary = in.integerAt(entry, "boundary", path, 0);
                 memory.weight = in.integerAt(entry, "weight", path, 0);
@@ -180,7 +198,8 @@ Result<CostModel> readCostsJson(const std::string& text)
             }
     }
     if (const auto durations = json.find("duration_ns"); durations != json.end()) {
-        if (!durations->is_object()) in.wrong("duration_ns", "an object is expected");
+        if (!durations->is_object())
+            in.wrong("duration_ns", "an object is expected");
         else
             for (const auto& [key, values] : durations->items()) {
                 const std::string path = "duration_ns." + key;
@@ -190,11 +209,13 @@ Result<CostModel> readCostsJson(const std::string& text)
                     break;
                 }
                 auto& byStage = out.m_byStage[static_cast<std::size_t>(kind)];
-                for (const Json& value : values) byStage.push_back(in.integer(value, fmt::format("{}[{}]", path, byStage.size()), 0));
+                for (const Json& value : values)
+                    byStage.push_back(in.integer(value, fmt::format("{}[{}]", path, byStage.size()), 0));
             }
     }
     if (const auto onRank = json.find("duration_on_rank"); onRank != json.end()) {
-        if (!onRank->is_array()) in.wrong("duration_on_rank", "an array is expected");
+        if (!onRank->is_array())
+            in.wrong("duration_on_rank", "an array is expected");
         else
             for (std::size_t i = 0; i < onRank->size() && in.ok(); ++i) {
                 const Json& entry = (*onRank)[i];
@@ -206,10 +227,12 @@ Result<CostModel> readCostsJson(const std::string& text)
                 out.setDuration(kind, stage, rank, in.integerAt(entry, "duration_ns", path, 0));
             }
     }
-    if (const auto link = json.find("link"); link != json.end() && in.object(*link, "link", {"latency_ns", "bytes_per_second"}))
+    if (const auto link = json.find("link");
+        link != json.end() && in.object(*link, "link", {"latency_ns", "bytes_per_second"}))
         out.links.all = in.link(*link, "link");
     if (const auto overrides = json.find("link_overrides"); overrides != json.end()) {
-        if (!overrides->is_array()) in.wrong("link_overrides", "an array is expected");
+        if (!overrides->is_array())
+            in.wrong("link_overrides", "an array is expected");
         else
             for (std::size_t i = 0; i < overrides->size() && in.ok(); ++i) {
                 const Json& entry = (*overrides)[i];

@@ -18,7 +18,9 @@ Nanos Links::delay(int fromRank, int toRank, Bytes bytes) const
     return link->latency + std::llround(static_cast<double>(bytes) / link->bytesPerSecond * 1e9);
 }
 
-CostModel::CostModel(int stages, CostSource from) : memory(static_cast<std::size_t>(std::max(stages, 0))), source(from) {}
+CostModel::CostModel(int stages, CostSource from) : memory(static_cast<std::size_t>(std::max(stages, 0))), source(from)
+{
+}
 
 CostModel CostModel::uniform(const Schedule& schedule, const UnitCosts& costs)
 {

@@ -16,19 +16,23 @@ constexpr std::string_view overlap = "OVERLAP_F_B";
 
 std::string_view trimmed(std::string_view text)
 {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t' || text.front() == '\r')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t' || text.front() == '\r'))
+        text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
+        text.remove_suffix(1);
     return text;
 }
 
-struct CsvReader {
+struct CsvReader
+{
     CsvOptions options;
     Schedule schedule;
     int line = 0; // from 1, for messages
     int cell = 0;
     std::string_view text; // of the cell
 
-    struct Place {
+    struct Place
+    {
         int line = 0;
         int cell = 0;
         std::string text;
@@ -39,10 +43,14 @@ struct CsvReader {
     std::optional<Place> weightGrad;
     std::vector<std::pair<std::size_t, std::size_t>> fullBackwards; // (rank, position) of BW cells
 
-    tl::unexpected<Error> error(std::string what, std::string remedy = {}) const { return error({line, cell, std::string(text)}, std::move(what), std::move(remedy)); }
+    tl::unexpected<Error> error(std::string what, std::string remedy = {}) const
+    {
+        return error({line, cell, std::string(text)}, std::move(what), std::move(remedy));
+    }
     static tl::unexpected<Error> error(const Place& place, std::string what, std::string remedy = {})
     {
-        return fail(ErrorCode::Unreadable, fmt::format("line {}, cell {} ({}): {}", place.line, place.cell, place.text, what),
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("line {}, cell {} ({}): {}", place.line, place.cell, place.text, what),
                     std::move(remedy));
     }
     Place here() const { return {line, cell, std::string(text)}; }
@@ -58,11 +66,16 @@ Result<void> CsvReader::checkPyTorch(const Op& op) const
 {
     if (!options.pytorch) return {};
     std::string_view what;
-    if (op.kind == OpKind::Filler) what = "a delay";
-    else if (op.kind == OpKind::Recompute) what = "recompute";
-    else if (op.count > 1) what = "one op over several microbatches";
-    else if (op.slice >= 0) what = "a sequence slice";
-    else if (op.half > 0) what = "half an op";
+    if (op.kind == OpKind::Filler)
+        what = "a delay";
+    else if (op.kind == OpKind::Recompute)
+        what = "recompute";
+    else if (op.count > 1)
+        what = "one op over several microbatches";
+    else if (op.slice >= 0)
+        what = "a sequence slice";
+    else if (op.half > 0)
+        what = "half an op";
     if (what.empty()) return {};
     return error(fmt::format("{} is unknown to PyTorch", what), "read or write it without the PyTorch restriction");
 }
@@ -136,18 +149,20 @@ Result<void> CsvReader::applyDialect()
                      (options.dialect == CsvDialect::Auto && (oldFull || (weightGrad && !inputGrad)));
     if (!old) {
         if (!oldFull) return {};
-        return error(*oldFull, "BW is the old dialect's full backward; here it is written B", "read the file as the old dialect");
+        return error(*oldFull, "BW is the old dialect's full backward; here it is written B",
+                     "read the file as the old dialect");
     }
     if (inputGrad)
         return error(*inputGrad,
-                     oldFull ? fmt::format("I is of the new dialect, but line {}, cell {} ({}) is of the old one", oldFull->line,
-                                           oldFull->cell, oldFull->text)
+                     oldFull ? fmt::format("I is of the new dialect, but line {}, cell {} ({}) is of the old one",
+                                           oldFull->line, oldFull->cell, oldFull->text)
                              : std::string("I is of the new dialect; the old one writes B for the input gradient"),
                      "write the whole file in one dialect");
     for (auto& ops : schedule.order)
         for (Op& op : ops)
             if (op.kind == OpKind::Backward) op.kind = OpKind::InputGrad;
-    for (const auto& [rank, position] : fullBackwards) schedule.order[rank][position].kind = OpKind::Backward;
+    for (const auto& [rank, position] : fullBackwards)
+        schedule.order[rank][position].kind = OpKind::Backward;
     return {};
 }
 
@@ -158,7 +173,8 @@ Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& option
     if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3); // byte order mark
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ' || text.back() == '\t'))
         text.remove_suffix(1);
-    if (text.empty()) return fail(ErrorCode::Unreadable, "no ops: the file is empty", "one line per rank, cells like 2F0");
+    if (text.empty())
+        return fail(ErrorCode::Unreadable, "no ops: the file is empty", "one line per rank, cells like 2F0");
     CsvReader reader;
     reader.options = options;
     while (true) {
@@ -170,7 +186,8 @@ Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& option
     }
     if (auto applied = reader.applyDialect(); !applied) return tl::unexpected(applied.error());
     Schedule& schedule = reader.schedule;
-    if (schedule.opCount() == 0) return fail(ErrorCode::Unreadable, "no ops: every cell is blank", "one line per rank, cells like 2F0");
+    if (schedule.opCount() == 0)
+        return fail(ErrorCode::Unreadable, "no ops: every cell is blank", "one line per rank, cells like 2F0");
     schedule.ranks = static_cast<int>(schedule.order.size());
     schedule.placement = placementOf(schedule.order, schedule.stages);
     schedule.name = std::move(name);

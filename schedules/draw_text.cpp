@@ -15,10 +15,12 @@ namespace stagewright {
 
 namespace {
 
-struct Colour {
+struct Colour
+{
     int red, green, blue;
 };
-struct Ink {
+struct Ink
+{
     Colour fill;
     Colour label;
 };
@@ -30,12 +32,17 @@ Ink inkOf(OpKind kind)
 {
     switch (kind) {
     case OpKind::Forward:
-    case OpKind::Recompute: return {{0x48, 0x95, 0xEE}, darkLabel};
+    case OpKind::Recompute:
+        return {{0x48, 0x95, 0xEE}, darkLabel};
     case OpKind::Backward:
-    case OpKind::InputGrad: return {{0xF7, 0xC0, 0x33}, darkLabel};
-    case OpKind::WeightGrad: return {{0x8A, 0xE2, 0xB8}, darkLabel};
-    case OpKind::Filler: return {{0x3A, 0x41, 0x4D}, {0xE8, 0xEB, 0xF0}};
-    default: return {{0xC9, 0xD0, 0xE0}, darkLabel};
+    case OpKind::InputGrad:
+        return {{0xF7, 0xC0, 0x33}, darkLabel};
+    case OpKind::WeightGrad:
+        return {{0x8A, 0xE2, 0xB8}, darkLabel};
+    case OpKind::Filler:
+        return {{0x3A, 0x41, 0x4D}, {0xE8, 0xEB, 0xF0}};
+    default:
+        return {{0xC9, 0xD0, 0xE0}, darkLabel};
     }
 }
 
@@ -51,13 +58,15 @@ constexpr std::string_view plainAgain = "\x1b[0m";
 constexpr Colour faint{0x6F, 0x78, 0x87};
 
 // Which op a column shows: the one that takes most of it, or none where idle time does.
-struct Row {
+struct Row
+{
     std::vector<std::int32_t> owner; // by column: index into spans, −1: idle
     std::vector<const Span*> spans;
     Nanos busy = 0;
 };
 
-struct Picture {
+struct Picture
+{
     const Timeline& timeline;
     int step;
     bool colour;
@@ -107,8 +116,8 @@ bool Picture::collect()
     return !first && end > begin;
 }
 
-// As wide as fits; where the ops' lengths have a common measure, a whole number of columns for it, so that equal ops look
-// equal.
+// As wide as fits; where the ops' lengths have a common measure, a whole number of columns for it, so that equal ops
+// look equal.
 void Picture::chooseWidth(int columns)
 {
     gutter = fmt::format("rank {} ", rows.size() - 1).size() + 1;
@@ -140,7 +149,8 @@ void Picture::rasterise()
             const double from = static_cast<double>(span.start - begin) / perColumn;
             const double to = static_cast<double>(span.end - begin) / perColumn;
             const auto first = static_cast<std::int64_t>(std::floor(from));
-            const auto last = std::min<std::int64_t>(static_cast<std::int64_t>(std::ceil(to)), static_cast<std::int64_t>(width));
+            const auto last =
+                std::min<std::int64_t>(static_cast<std::int64_t>(std::ceil(to)), static_cast<std::int64_t>(width));
             for (std::int64_t c = std::max<std::int64_t>(first, 0); c < last; ++c) {
                 const auto at = static_cast<std::size_t>(c);
                 const double share = std::min(to, static_cast<double>(c + 1)) - std::max(from, static_cast<double>(c));
@@ -202,14 +212,20 @@ std::string Picture::cellText(const Span& span, std::size_t room) const
     const std::string number = span.op.microbatch >= 0 ? std::to_string(span.op.microbatch) : std::string();
     const std::string name = span.label != 0 ? std::string(timeline.labelOf(span)) : letter + number;
     std::string text;
-    if (name.size() <= room && (!colour || number.empty() || span.label != 0 || name.size() < room)) text = name;
-    else if (colour && !number.empty() && number.size() <= room) text = number;
-    else if (colour && !number.empty()) text = number.substr(number.size() - room);
-    else text = letter.substr(0, room);
+    if (name.size() <= room && (!colour || number.empty() || span.label != 0 || name.size() < room))
+        text = name;
+    else if (colour && !number.empty() && number.size() <= room)
+        text = number;
+    else if (colour && !number.empty())
+        text = number.substr(number.size() - room);
+    else
+        text = letter.substr(0, room);
     const bool whole = text == name;
     for (std::size_t used = text.size(); used < room; ++used) {
-        if (colour || (whole && used + 1 == room)) text += ' ';
-        else text += utf8 ? "─" : "-";
+        if (colour || (whole && used + 1 == room))
+            text += ' ';
+        else
+            text += utf8 ? "─" : "-";
     }
     return text;
 }
@@ -221,11 +237,13 @@ std::string Picture::rowText(std::size_t rank) const
     const std::string idle = utf8 ? "·" : ".";
     for (std::size_t c = 0; c < width;) {
         std::size_t to = c;
-        while (to < width && row.owner[to] == row.owner[c]) ++to;
+        while (to < width && row.owner[to] == row.owner[c])
+            ++to;
         const std::size_t room = to - c;
         if (row.owner[c] < 0) {
             if (colour) out += foreground(faint);
-            for (std::size_t i = 0; i < room; ++i) out += idle;
+            for (std::size_t i = 0; i < room; ++i)
+                out += idle;
             if (colour) out += plainAgain;
         } else {
             const Span& span = *row.spans[static_cast<std::size_t>(row.owner[c])];
@@ -254,7 +272,8 @@ std::string Picture::legend() const
 {
     std::array<bool, opKindCount> present{};
     for (const Row& row : rows)
-        for (const Span* span : row.spans) present[static_cast<std::size_t>(span->op.kind)] = true;
+        for (const Span* span : row.spans)
+            present[static_cast<std::size_t>(span->op.kind)] = true;
     std::string out;
     for (std::size_t k = 0; k < opKindCount; ++k) {
         if (!present[k]) continue;
@@ -270,7 +289,8 @@ std::string Picture::legend() const
         out += fmt::format(" {}", rule.title);
     }
     const std::string column = timeText(timeline, timeAt(1), utf8);
-    out += fmt::format("  {} idle   one column = {}{}", utf8 ? "·" : ".", column, timeline.timeUnit() > 1 ? " units" : "");
+    out +=
+        fmt::format("  {} idle   one column = {}{}", utf8 ? "·" : ".", column, timeline.timeUnit() > 1 ? " units" : "");
     return out;
 }
 
@@ -283,7 +303,8 @@ std::string drawTimeline(const Timeline& timeline, int step, int columns, bool c
     picture.chooseWidth(columns);
     picture.rasterise();
     std::string out = std::string(picture.gutter, ' ') + picture.ruler() + "\n";
-    for (std::size_t rank = 0; rank < picture.rows.size(); ++rank) out += picture.rowText(rank) + "\n";
+    for (std::size_t rank = 0; rank < picture.rows.size(); ++rank)
+        out += picture.rowText(rank) + "\n";
     out += std::string(picture.gutter, ' ') + picture.legend() + "\n";
     return out;
 }

@@ -14,8 +14,10 @@ namespace {
 
 // One rank's list with a mark at each op that is issued together with its follower, so that pairs survive where both
 // members still stand side by side after the edit.
-struct Row {
-    struct Entry {
+struct Row
+{
+    struct Entry
+    {
         Op op;
         int pairId = -1; // both members of a pair carry it
     };
@@ -24,7 +26,8 @@ struct Row {
     Row(const Schedule& schedule, int rank)
     {
         const auto& ops = schedule.order[static_cast<std::size_t>(rank)];
-        for (const Op& op : ops) entries.push_back({op, -1});
+        for (const Op& op : ops)
+            entries.push_back({op, -1});
         for (std::size_t i = 0; i + 1 < ops.size(); ++i)
             if (schedule.isPaired(rank, i)) entries[i].pairId = entries[i + 1].pairId = static_cast<int>(i);
     }
@@ -50,7 +53,8 @@ struct Row {
 Result<void> checkPosition(const Schedule& schedule, int rank, std::size_t position, bool endAllowed = false)
 {
     if (rank < 0 || static_cast<std::size_t>(rank) >= schedule.order.size())
-        return fail(ErrorCode::Usage, fmt::format("rank {}, but ranks are 0 to {}", rank, static_cast<int>(schedule.order.size()) - 1));
+        return fail(ErrorCode::Usage,
+                    fmt::format("rank {}, but ranks are 0 to {}", rank, static_cast<int>(schedule.order.size()) - 1));
     const std::size_t size = schedule.order[static_cast<std::size_t>(rank)].size();
     if (position < size || (endAllowed && position == size)) return {};
     return fail(ErrorCode::Usage, fmt::format("rank {}: position {}, but the row has {} ops", rank, position, size));
@@ -90,7 +94,8 @@ Result<EditResult> insertDelay(const Schedule& schedule, int rank, std::size_t p
     if (auto checked = checkPosition(schedule, rank, position, true); !checked) return tl::unexpected(checked.error());
     const std::vector<int> stages = schedule.placement.stagesOf(rank);
     Row row(schedule, rank);
-    row.entries.insert(row.entries.begin() + at(position), {makeFiller(stages.empty() ? 0 : stages.front(), delay), -1});
+    row.entries.insert(row.entries.begin() + at(position),
+                       {makeFiller(stages.empty() ? 0 : stages.front(), delay), -1});
     return row.into(schedule, rank);
 }
 
@@ -99,7 +104,8 @@ Result<EditResult> removeDelay(const Schedule& schedule, int rank, std::size_t p
     if (auto checked = checkPosition(schedule, rank, position); !checked) return tl::unexpected(checked.error());
     const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
     if (op.kind != OpKind::Filler)
-        return fail(ErrorCode::Usage, fmt::format("rank {}, op {} ({}): only a delay can be removed", rank, position, toText(op)),
+        return fail(ErrorCode::Usage,
+                    fmt::format("rank {}, op {} ({}): only a delay can be removed", rank, position, toText(op)),
                     "every other op is needed; move it instead");
     Row row(schedule, rank);
     row.entries.erase(row.entries.begin() + at(position));
@@ -110,7 +116,8 @@ namespace {
 
 // How far one op's needs reach, followed over all ranks in one direction. Whatever reaches a position of a rank reaches
 // all before it (or after it), so that one number per rank is the whole state.
-struct Reach {
+struct Reach
+{
     const Schedule& schedule;
     const OpIndex& index;
     int rank; // of the op that moves, and its position
@@ -132,12 +139,15 @@ struct Reach {
             reached[r] = end;
             pending.push_back(place.rank);
         };
-        auto expand = [&](const Op& op) { index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) { add(id); }); };
+        auto expand = [&](const Op& op) {
+            index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) { add(id); });
+        };
         expand(schedule.order[static_cast<std::size_t>(rank)][from]);
         while (!pending.empty()) {
             const auto r = static_cast<std::size_t>(pending.back());
             pending.pop_back();
-            while (done[r] < reached[r]) expand(schedule.order[r][done[r]++]);
+            while (done[r] < reached[r])
+                expand(schedule.order[r][done[r]++]);
         }
         return std::min(reached[static_cast<std::size_t>(rank)], from);
     }
@@ -157,13 +167,15 @@ struct Reach {
             }
         };
         eachEdge([&](std::uint32_t id, const OpPlace&) { ++counts[id + 1]; });
-        for (std::size_t i = 1; i < counts.size(); ++i) counts[i] += counts[i - 1];
+        for (std::size_t i = 1; i < counts.size(); ++i)
+            counts[i] += counts[i - 1];
         std::vector<OpPlace> consumers(counts.back());
         std::vector<std::uint32_t> next(counts.begin(), counts.end() - 1);
         eachEdge([&](std::uint32_t id, const OpPlace& place) { consumers[next[id]++] = place; });
 
         std::vector<std::size_t> reached; // positions >= reached are descendants
-        for (const auto& ops : schedule.order) reached.push_back(ops.size());
+        for (const auto& ops : schedule.order)
+            reached.push_back(ops.size());
         std::vector<std::size_t> done = reached;
         std::vector<int> pending;
         auto expand = [&](std::uint32_t id) {
@@ -181,7 +193,8 @@ struct Reach {
             const int r = pending.back();
             pending.pop_back();
             const auto row = static_cast<std::size_t>(r);
-            while (done[row] > reached[row]) expand(index.idOf(r, --done[row]));
+            while (done[row] > reached[row])
+                expand(index.idOf(r, --done[row]));
         }
         return std::max(reached[static_cast<std::size_t>(rank)], from + 1) - 1;
     }

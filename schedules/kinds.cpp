@@ -11,9 +11,13 @@ constexpr Need ownForward{K::Forward, K::Forward, 0};
 constexpr Need gradientAfter{K::Backward, K::InputGrad, +1};
 constexpr Need ownGradient{K::Backward, K::InputGrad, 0};
 constexpr Need ownInputGrad{K::InputGrad, K::InputGrad, 0};
+constexpr Need sentBefore{K::SendF, K::SendF, -1};
+constexpr Need sentAfter{K::SendB, K::SendB, +1};
+constexpr Need ownOffload{K::Offload, K::Offload, 0};
 
 // kind, text, title, microbatch, busy, compute only, needs, count, holds, frees input part, frees remainder
 constexpr std::array<KindRule, opKindCount> rules{{
+    // clang-format off
     {K::Forward, "F", "forward", true, true, true, {forwardBefore, none}, 1, true, false, false},
     {K::Backward, "B", "full backward", true, true, true, {gradientAfter, ownForward}, 2, false, true, true},
     {K::InputGrad, "I", "input gradient", true, true, true, {gradientAfter, ownForward}, 2, false, true, false},
@@ -24,14 +28,13 @@ constexpr std::array<KindRule, opKindCount> rules{{
     {K::Unshard, "UNSHARD", "unshard", false, false, false, {none, none}, 0, false, false, false},
     {K::Reshard, "RESHARD", "reshard", false, false, false, {none, none}, 0, false, false, false},
     {K::SendF, "SEND_F", "send activation", true, false, false, {ownForward, none}, 1, false, false, false},
-    {K::RecvF, "RECV_F", "receive activation", true, false, false,
-     {Need{K::SendF, K::SendF, -1}, none}, 1, false, false, false},
+    {K::RecvF, "RECV_F", "receive activation", true, false, false, {sentBefore, none}, 1, false, false, false},
     {K::SendB, "SEND_B", "send gradient", true, false, false, {ownGradient, none}, 1, false, false, false},
-    {K::RecvB, "RECV_B", "receive gradient", true, false, false,
-     {Need{K::SendB, K::SendB, +1}, none}, 1, false, false, false},
+    {K::RecvB, "RECV_B", "receive gradient", true, false, false, {sentAfter, none}, 1, false, false, false},
     {K::Offload, "OFFLOAD", "offload", true, false, false, {ownForward, none}, 1, false, false, false},
-    {K::Reload, "RELOAD", "reload", true, false, false, {Need{K::Offload, K::Offload, 0}, none}, 1, false, false, false},
+    {K::Reload, "RELOAD", "reload", true, false, false, {ownOffload, none}, 1, false, false, false},
     {K::Filler, "FILLER", "delay", false, false, true, {none, none}, 0, false, false, false},
+    // clang-format on
 }};
 
 constexpr bool inKindOrder()

@@ -14,7 +14,8 @@ namespace {
 constexpr std::int64_t largestMicrobatch = 999'999'999;
 
 // Reads one op from left to right; `at` is the next unread character.
-struct OpReader {
+struct OpReader
+{
     std::string_view text;
     std::size_t at = 0;
 
@@ -27,7 +28,8 @@ struct OpReader {
     }
     Error error(std::string_view expected) const
     {
-        const std::string where = done() ? std::string("the end") : fmt::format("character {} ('{}')", at + 1, text[at]);
+        const std::string where =
+            done() ? std::string("the end") : fmt::format("character {} ('{}')", at + 1, text[at]);
         return Error{ErrorCode::Unreadable, fmt::format("op '{}': {} expected at {}", text, expected, where),
                      "ops read like 2F0, 3I1, 0W7, 1B4"};
     }
@@ -39,16 +41,17 @@ struct OpReader {
         if (done() || *first < '0' || *first > '9') return tl::unexpected(error(what));
         const auto [end, failure] = std::from_chars(first, last, value);
         if (failure != std::errc() || value > static_cast<std::uint64_t>(largest))
-            return tl::unexpected(Error{ErrorCode::Unreadable,
-                                        fmt::format("op '{}': {} at character {} is above {}", text, what, at + 1, largest),
-                                        ""});
+            return tl::unexpected(
+                Error{ErrorCode::Unreadable,
+                      fmt::format("op '{}': {} at character {} is above {}", text, what, at + 1, largest), ""});
         at += static_cast<std::size_t>(end - first);
         return static_cast<std::int64_t>(value);
     }
     Result<OpKind> kind()
     {
         const std::size_t begin = at;
-        while (!done() && ((text[at] >= 'A' && text[at] <= 'Z') || text[at] == '_')) ++at;
+        while (!done() && ((text[at] >= 'A' && text[at] <= 'Z') || text[at] == '_'))
+            ++at;
         const std::string_view word = text.substr(begin, at - begin);
         for (std::size_t i = 0; i < opKindCount; ++i) {
             const auto candidate = static_cast<OpKind>(i);

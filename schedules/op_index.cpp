@@ -9,7 +9,8 @@ namespace stagewright {
 
 namespace {
 
-// A shape far larger than the ops that fill it (a stray microbatch number) is refused before tables of its size are made.
+// A shape far larger than the ops that fill it (a stray microbatch number) is refused before tables of its size are
+// made.
 constexpr std::size_t freeCells = std::size_t{1} << 22;
 constexpr std::size_t cellsPerOp = 16;
 
@@ -18,15 +19,23 @@ constexpr std::size_t cellsPerOp = 16;
 Product productOf(OpKind kind)
 {
     switch (kind) {
-    case OpKind::Forward: return Product::Activation;
+    case OpKind::Forward:
+        return Product::Activation;
     case OpKind::Backward:
-    case OpKind::InputGrad: return Product::Gradient;
-    case OpKind::WeightGrad: return Product::WeightGradient;
-    case OpKind::Recompute: return Product::Recomputed;
-    case OpKind::SendF: return Product::SentF;
-    case OpKind::SendB: return Product::SentB;
-    case OpKind::Offload: return Product::Offloaded;
-    default: return Product::None;
+    case OpKind::InputGrad:
+        return Product::Gradient;
+    case OpKind::WeightGrad:
+        return Product::WeightGradient;
+    case OpKind::Recompute:
+        return Product::Recomputed;
+    case OpKind::SendF:
+        return Product::SentF;
+    case OpKind::SendB:
+        return Product::SentB;
+    case OpKind::Offload:
+        return Product::Offloaded;
+    default:
+        return Product::None;
     }
 }
 
@@ -40,11 +49,13 @@ std::string shapeFault(const Schedule& schedule)
     if (schedule.order.size() != static_cast<std::size_t>(schedule.ranks))
         return fmt::format("{} rows of ops for {} ranks", schedule.order.size(), schedule.ranks);
     if (schedule.placement.stages() != schedule.stages)
-        return fmt::format("the placement has {} stages, the schedule {}", schedule.placement.stages(), schedule.stages);
+        return fmt::format("the placement has {} stages, the schedule {}", schedule.placement.stages(),
+                           schedule.stages);
     for (int s = 0; s < schedule.stages; ++s)
         for (const auto& copy : schedule.placement.copiesOf(s))
             if (copy.rank < 0 || copy.rank >= schedule.ranks)
-                return fmt::format("stage {} is placed on rank {}, but ranks are 0 to {}", s, copy.rank, schedule.ranks - 1);
+                return fmt::format("stage {} is placed on rank {}, but ranks are 0 to {}", s, copy.rank,
+                                   schedule.ranks - 1);
     if (schedule.opCount() >= noOp) return fmt::format("{} ops; fewer than {} are possible", schedule.opCount(), noOp);
     std::size_t covered = 0;
     std::size_t slices = 1;
@@ -53,7 +64,8 @@ std::string shapeFault(const Schedule& schedule)
             covered += op.count;
             if (op.slice >= 0) slices = std::max<std::size_t>(slices, static_cast<std::size_t>(op.slice) + 1);
         }
-    const std::size_t cells = static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(schedule.microbatches) * slices;
+    const std::size_t cells =
+        static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(schedule.microbatches) * slices;
     if (cells > freeCells && cells / cellsPerOp > covered)
         return fmt::format("{} stages × {} microbatches, but only {} ops", schedule.stages, schedule.microbatches,
                            schedule.opCount());
@@ -66,7 +78,8 @@ std::string shapeFault(const Schedule& schedule)
                 return fmt::format("rank {}: op {} is paired with the next one, but the row has {} ops", r, position,
                                    schedule.order[r].size());
             if (position < previous + 2)
-                return fmt::format("rank {}: the pairs at ops {} and {} overlap or are out of order", r, previous, position);
+                return fmt::format("rank {}: the pairs at ops {} and {} overlap or are out of order", r, previous,
+                                   position);
             previous = position;
         }
     }
@@ -75,7 +88,8 @@ std::string shapeFault(const Schedule& schedule)
 
 std::string opFault(const Schedule& schedule, const Op& op)
 {
-    if (op.stage >= schedule.stages) return fmt::format("stage {}, but stages are 0 to {}", op.stage, schedule.stages - 1);
+    if (op.stage >= schedule.stages)
+        return fmt::format("stage {}, but stages are 0 to {}", op.stage, schedule.stages - 1);
     if (!ruleOf(op.kind).takesMicrobatch) return {};
     if (op.count < 1) return "covers no microbatch";
     if (op.half > 2) return fmt::format("half {}, but halves are 1 and 2", op.half);
@@ -96,8 +110,8 @@ Result<CellSpace> cellsOf(const Schedule& schedule)
         const auto& ops = schedule.order[static_cast<std::size_t>(r)];
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
-            const bool simple = op.stage < schedule.stages && op.microbatch >= 0 && op.microbatch < schedule.microbatches &&
-                                op.count == 1 && op.slice < 0 && op.half == 0;
+            const bool simple = op.stage < schedule.stages && op.microbatch >= 0 &&
+                                op.microbatch < schedule.microbatches && op.count == 1 && op.slice < 0 && op.half == 0;
             if (simple) continue;
             if (std::string fault = opFault(schedule, op); !fault.empty())
                 return fail(ErrorCode::Invalid, fmt::format("rank {}, op {} ({}): {}", r, i, toText(op), fault));

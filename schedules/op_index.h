@@ -1,5 +1,5 @@
-// OpIndex: which op makes what another op needs. Cells number (stage, microbatch, slice, half); an op covers one cell or,
-// where it has a count or is whole while others are cut, several. Ops are numbered rank-major, as in SimResult.
+// OpIndex: which op makes what another op needs. Cells number (stage, microbatch, slice, half); an op covers one cell
+// or, where it has a count or is whole while others are cut, several. Ops are numbered rank-major, as in SimResult.
 #pragma once
 
 #include <array>
@@ -13,11 +13,21 @@
 namespace stagewright {
 
 // Kinds that satisfy the same needs share a product: a gradient arrives from a B or an I.
-enum class Product : std::int8_t { None = -1, Activation, Gradient, WeightGradient, Recomputed, SentF, SentB, Offloaded };
+enum class Product : std::int8_t {
+    None = -1,
+    Activation,
+    Gradient,
+    WeightGradient,
+    Recomputed,
+    SentF,
+    SentB,
+    Offloaded
+};
 inline constexpr std::size_t productCount = 7;
 Product productOf(OpKind kind);
 
-struct CellSpace {
+struct CellSpace
+{
     int stages = 0;
     int microbatches = 0;
     int slices = 1;
@@ -32,7 +42,8 @@ struct CellSpace {
     std::size_t cell(int stage, int microbatch) const
     {
         return (static_cast<std::size_t>(stage) * static_cast<std::size_t>(microbatches) +
-                static_cast<std::size_t>(microbatch)) * perMicrobatch();
+                static_cast<std::size_t>(microbatch)) *
+               perMicrobatch();
     }
     // Calls visit(cell) for what `op` covers at `stage`, until it returns false. False if it did.
     template <typename Visit>
@@ -64,12 +75,14 @@ std::string shapeFault(const Schedule& schedule);
 
 inline constexpr std::uint32_t noOp = 0xffffffffu;
 
-struct OpPlace {
+struct OpPlace
+{
     int rank = 0;
     std::size_t position = 0;
 };
 
-class OpIndex {
+class OpIndex
+{
 public:
     OpIndex(const Schedule& schedule, const CellSpace& cells); // the first of two ops for one cell counts
 

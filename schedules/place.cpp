@@ -1,5 +1,5 @@
-// List execution. Each rank runs its list until an input is missing; it then waits in that input's cell and is woken by the
-// op that fills it. Every op is looked at once, plus once per time its rank was woken for it.
+// List execution. Each rank runs its list until an input is missing; it then waits in that input's cell and is woken by
+// the op that fills it. Every op is looked at once, plus once per time its rank was woken for it.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -17,17 +17,20 @@ namespace {
 
 constexpr Nanos notReady = -1; // a cell below holds −2 − rank: not ready, that rank waits first in line
 
-struct NeedPlan {
+struct NeedPlan
+{
     std::int8_t product = 0;
     std::int8_t offset = 0;
 };
-struct KindPlan {
+struct KindPlan
+{
     std::uint8_t needCount = 0;
     std::int8_t product = -1; // −1: nobody can need it
     std::array<NeedPlan, 2> needs{};
 };
 
-struct Execution {
+struct Execution
+{
     const Schedule& schedule;
     std::span<const Nanos> durations;
     const Links& links;
@@ -38,7 +41,8 @@ struct Execution {
     std::array<KindPlan, opKindCount> plans{};
     std::array<std::vector<Nanos>, productCount> ready; // end of the producer by cell, or < 0
     std::array<std::vector<Nanos>, 2> delays;           // by stage of the consumer; [0] from below, [1] from above
-    bool uniformDelays = true; // false: links depend on the microbatch (copies) or messages on their op (counts, halves)
+    bool uniformDelays =
+        true; // false: links depend on the microbatch (copies) or messages on their op (counts, halves)
     std::vector<std::size_t> head;
     std::vector<Nanos> clock;
     std::vector<int> nextWaiter;
@@ -64,7 +68,8 @@ void Execution::prepare()
     std::array<bool, opKindCount> present{};
     out.offsets.push_back(0);
     for (const auto& ops : schedule.order) {
-        for (const Op& op : ops) present[static_cast<std::size_t>(op.kind)] = true;
+        for (const Op& op : ops)
+            present[static_cast<std::size_t>(op.kind)] = true;
         out.offsets.push_back(out.offsets.back() + ops.size());
     }
     std::array<bool, productCount> needed{};
@@ -206,7 +211,8 @@ void Execution::runRank(int rank)
 template <bool Plain>
 void Execution::run()
 {
-    for (int r = schedule.ranks - 1; r >= 0; --r) runnable.push_back(r);
+    for (int r = schedule.ranks - 1; r >= 0; --r)
+        runnable.push_back(r);
     while (!runnable.empty()) {
         const int rank = runnable.back();
         runnable.pop_back();
@@ -227,10 +233,12 @@ void Execution::summarise()
         const auto& ops = schedule.order[r];
         out.makespan = std::max(out.makespan, clock[r]);
         std::size_t first = 0;
-        while (first < ops.size() && !isBusy(ops[first].kind)) ++first;
+        while (first < ops.size() && !isBusy(ops[first].kind))
+            ++first;
         if (first == ops.size()) continue;
         std::size_t last = ops.size() - 1;
-        while (!isBusy(ops[last].kind)) --last;
+        while (!isBusy(ops[last].kind))
+            --last;
         out.span = std::max(out.span, out.end[out.offsets[r] + last] - out.start[out.offsets[r] + first]);
     }
 }
@@ -244,6 +252,8 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
     if (!cells) return tl::unexpected(cells.error());
     if (durations.size() != schedule.opCount())
         return fail(ErrorCode::Usage, fmt::format("{} durations for {} ops", durations.size(), schedule.opCount()));
+    if (std::any_of(durations.begin(), durations.end(), [](Nanos duration) { return duration < 0; }))
+        return fail(ErrorCode::Usage, "a duration is negative");
     Execution execution{schedule, durations, links, boundary, *cells, {}, {}, {}, {}, true, {}, {}, {}, {}};
     execution.prepare();
     // Ops without a microbatch (fillers, optimizer) have no needs and make nothing, so they are plain as well.

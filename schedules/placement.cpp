@@ -7,14 +7,16 @@ namespace stagewright {
 Placement Placement::loop(int ranks, int stages)
 {
     std::vector<int> rankByStage;
-    for (int s = 0; s < stages; ++s) rankByStage.push_back(s % ranks);
+    for (int s = 0; s < stages; ++s)
+        rankByStage.push_back(s % ranks);
     return of(rankByStage);
 }
 
 Placement Placement::vShape(int ranks)
 {
     std::vector<int> rankByStage;
-    for (int s = 0; s < 2 * ranks; ++s) rankByStage.push_back(s < ranks ? s : 2 * ranks - 1 - s);
+    for (int s = 0; s < 2 * ranks; ++s)
+        rankByStage.push_back(s < ranks ? s : 2 * ranks - 1 - s);
     return of(rankByStage);
 }
 
@@ -31,7 +33,8 @@ Placement Placement::zigzag(int ranks, int stages)
 Placement Placement::bidirectional(int ranks, int microbatches)
 {
     std::vector<std::vector<Copy>> copies;
-    for (int s = 0; s < ranks; ++s) copies.push_back({{0, s}, {microbatches / 2, ranks - 1 - s}});
+    for (int s = 0; s < ranks; ++s)
+        copies.push_back({{0, s}, {microbatches / 2, ranks - 1 - s}});
     return of(std::move(copies));
 }
 
@@ -57,7 +60,8 @@ Placement Placement::of(std::vector<std::vector<Copy>> copiesByStage)
 Placement Placement::of(const std::vector<int>& rankByStage)
 {
     std::vector<std::vector<Copy>> copies;
-    for (int rank : rankByStage) copies.push_back({{0, rank}});
+    for (int rank : rankByStage)
+        copies.push_back({{0, rank}});
     return of(std::move(copies));
 }
 

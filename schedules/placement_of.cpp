@@ -9,7 +9,8 @@ namespace stagewright {
 
 Placement placementOf(const std::vector<std::vector<Op>>& order, int stages)
 {
-    struct Seen {
+    struct Seen
+    {
         int stage;
         int microbatch;
         bool forward;
@@ -21,11 +22,13 @@ Placement placementOf(const std::vector<std::vector<Op>>& order, int stages)
             if (ruleOf(op.kind).takesMicrobatch)
                 seen.push_back({op.stage, op.microbatch, op.kind == OpKind::Forward, static_cast<int>(r)});
     std::sort(seen.begin(), seen.end(), [](const Seen& a, const Seen& b) {
-        return std::tuple(a.stage, a.microbatch, !a.forward, a.rank) < std::tuple(b.stage, b.microbatch, !b.forward, b.rank);
+        return std::tuple(a.stage, a.microbatch, !a.forward, a.rank) <
+               std::tuple(b.stage, b.microbatch, !b.forward, b.rank);
     });
     std::vector<std::vector<Placement::Copy>> copies(static_cast<std::size_t>(stages));
     for (std::size_t i = 0; i < seen.size(); ++i) {
-        const bool decided = i > 0 && seen[i - 1].stage == seen[i].stage && seen[i - 1].microbatch == seen[i].microbatch;
+        const bool decided =
+            i > 0 && seen[i - 1].stage == seen[i].stage && seen[i - 1].microbatch == seen[i].microbatch;
         auto& of = copies[static_cast<std::size_t>(seen[i].stage)];
         if (decided || (!of.empty() && of.back().rank == seen[i].rank)) continue;
         of.push_back({of.empty() ? 0 : seen[i].microbatch, seen[i].rank});

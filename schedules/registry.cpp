@@ -17,8 +17,10 @@ namespace {
 
 std::string_view trimmed(std::string_view text)
 {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
+        text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
+        text.remove_suffix(1);
     return text;
 }
 
@@ -49,7 +51,8 @@ bool eachName(const ScheduleInfo& info, Visit&& visit)
 std::size_t editDistance(std::string_view a, std::string_view b)
 {
     std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t j = 0; j <= b.size(); ++j)
+        row[j] = j;
     for (std::size_t i = 1; i <= a.size(); ++i) {
         std::size_t diagonal = row[0];
         row[0] = i;
@@ -65,7 +68,8 @@ std::size_t editDistance(std::string_view a, std::string_view b)
 std::string nameList()
 {
     std::string out;
-    for (const ScheduleInfo& info : allSchedules()) out += fmt::format("{}{}", out.empty() ? "" : ", ", info.name);
+    for (const ScheduleInfo& info : allSchedules())
+        out += fmt::format("{}{}", out.empty() ? "" : ", ", info.name);
     return out;
 }
 
@@ -110,15 +114,18 @@ Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
     if (colon != std::string_view::npos) {
         const std::string_view parameter = trimmed(name.substr(colon + 1));
         if (parameter.find('=') == std::string_view::npos)
-            return fail(ErrorCode::Usage, fmt::format("schedule {}: '{}' is not of the form key=value", known, parameter));
-        return fail(ErrorCode::Usage, fmt::format("schedule {}: has no parameters, but '{}' is given", known, parameter),
+            return fail(ErrorCode::Usage,
+                        fmt::format("schedule {}: '{}' is not of the form key=value", known, parameter));
+        return fail(ErrorCode::Usage,
+                    fmt::format("schedule {}: has no parameters, but '{}' is given", known, parameter),
                     fmt::format("leave out ':{}'", name.substr(colon + 1)));
     }
     if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 0)
-        return fail(ErrorCode::Usage,
-                    fmt::format("schedule {}: {} ranks, {} microbatches, {} chunks; one rank and one microbatch are the least",
-                                known, shape.ranks, shape.microbatches, shape.chunks),
-                    "the smallest shape is 1 rank, 1 microbatch");
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("schedule {}: {} ranks, {} microbatches, {} chunks; one rank and one microbatch are the least",
+                        known, shape.ranks, shape.microbatches, shape.chunks),
+            "the smallest shape is 1 rank, 1 microbatch");
     Shape full = shape;
     if ((*info)->fixedChunks > 0)
         full.chunks = (*info)->fixedChunks;
@@ -126,12 +133,13 @@ Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
         full.chunks = (*info)->defaultChunks;
     constexpr std::int64_t mostStages = 65536;
     if (static_cast<std::int64_t>(full.ranks) * full.chunks > mostStages)
-        return fail(ErrorCode::Usage, fmt::format("schedule {}: {} ranks × {} chunks are more than {} stages", known, full.ranks,
-                                                  full.chunks, mostStages));
+        return fail(ErrorCode::Usage, fmt::format("schedule {}: {} ranks × {} chunks are more than {} stages", known,
+                                                  full.ranks, full.chunks, mostStages));
     constexpr std::int64_t mostOps = 1'000'000'000;
     if (static_cast<std::int64_t>(full.ranks) * full.chunks > mostOps / full.microbatches)
-        return fail(ErrorCode::Usage, fmt::format("schedule {}: {} ranks × {} chunks × {} microbatches are more than {} forwards",
-                                                  known, full.ranks, full.chunks, full.microbatches, mostOps));
+        return fail(ErrorCode::Usage,
+                    fmt::format("schedule {}: {} ranks × {} chunks × {} microbatches are more than {} forwards", known,
+                                full.ranks, full.chunks, full.microbatches, mostOps));
     return (*info)->make(full);
 }
 

@@ -30,7 +30,8 @@ bool Schedule::operator==(const Schedule& other) const
 std::size_t Schedule::opCount() const
 {
     std::size_t count = 0;
-    for (const auto& ops : order) count += ops.size();
+    for (const auto& ops : order)
+        count += ops.size();
     return count;
 }
 
@@ -80,7 +81,8 @@ std::uint64_t hashOf(const Schedule& schedule)
             addInt(op.half);
         }
         addInt(-3);
-        for (std::uint32_t position : pairsOf(schedule, r)) addInt(position);
+        for (std::uint32_t position : pairsOf(schedule, r))
+            addInt(position);
     }
     return hash;
 }

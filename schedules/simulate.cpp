@@ -38,7 +38,8 @@ std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& co
         Bytes held = 0;
         Bytes peak = 0;
         for (std::size_t i = 0; i < ops.size(); ++i) {
-            for (int k = 0; k < ops[i].count; ++k) held += rule.deltaOf(ops[i], k);
+            for (int k = 0; k < ops[i].count; ++k)
+                held += rule.deltaOf(ops[i], k);
             if (!schedule.isPaired(static_cast<int>(r), i)) peak = std::max(peak, held); // a pair ends at one moment
         }
         peaks.push_back(peak);
@@ -49,7 +50,8 @@ std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& co
 Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs)
 {
     std::vector<Bytes> boundary;
-    for (const StageMemory& memory : costs.memory) boundary.push_back(memory.boundary);
+    for (const StageMemory& memory : costs.memory)
+        boundary.push_back(memory.boundary);
     auto result = place(schedule, durationsOf(schedule, costs), costs.links, boundary);
     if (result) result->peakActivation = activationPeaks(schedule, costs);
     return result;
@@ -68,7 +70,8 @@ SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
         for (std::size_t i = 0; i < ops.size(); ++i) {
             if (!isBusy(ops[i].kind)) continue;
             const std::size_t id = result.offsets[r] + i;
-            const bool second = i > 0 && schedule.isPaired(static_cast<int>(r), i - 1); // its time is in the first's interval
+            const bool second =
+                i > 0 && schedule.isPaired(static_cast<int>(r), i - 1); // its time is in the first's interval
             if (!second) busy += result.end[id] - result.start[id];
             if (first < 0) first = result.start[id];
             last = result.end[id];
@@ -82,8 +85,7 @@ SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
     if (result.makespan > 0)
         figures.bubbleFraction = 1.0 - static_cast<double>(figures.busy) /
                                            (static_cast<double>(schedule.ranks) * static_cast<double>(result.makespan));
-    if (longestSpan > 0)
-        figures.bubbleRateSpan = 1.0 - static_cast<double>(ideal) / static_cast<double>(longestSpan);
+    if (longestSpan > 0) figures.bubbleRateSpan = 1.0 - static_cast<double>(ideal) / static_cast<double>(longestSpan);
     return figures;
 }
 

@@ -23,7 +23,8 @@ std::string ranges(const std::vector<int>& numbers)
     std::string out;
     for (std::size_t i = 0; i < numbers.size();) {
         std::size_t j = i;
-        while (j + 1 < numbers.size() && numbers[j + 1] == numbers[j] + 1) ++j;
+        while (j + 1 < numbers.size() && numbers[j + 1] == numbers[j] + 1)
+            ++j;
         if (!out.empty()) out += ", ";
         out += i == j ? std::to_string(numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[j]);
         i = j + 1;
@@ -31,7 +32,8 @@ std::string ranges(const std::vector<int>& numbers)
     return out;
 }
 
-struct Checker {
+struct Checker
+{
     const Schedule& schedule;
     Validation out;
 
@@ -90,7 +92,8 @@ void Checker::checkPlaces(const OpIndex& index)
             for (int k = 0; k < op.count; ++k) {
                 const int home = schedule.placement.rankOf(op.stage, op.microbatch + k);
                 if (home == r) continue;
-                add(FaultKind::WrongRank, r, i, op, fmt::format("stage {} is on rank {} for microbatch {}", op.stage, home, op.microbatch + k));
+                add(FaultKind::WrongRank, r, i, op,
+                    fmt::format("stage {} is on rank {} for microbatch {}", op.stage, home, op.microbatch + k));
                 break;
             }
             const std::uint32_t self = index.idOf(r, i);
@@ -101,9 +104,10 @@ void Checker::checkPlaces(const OpIndex& index)
                 const Op& first = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
                 add(FaultKind::Duplicate, r, i, op,
                     first.kind == op.kind
-                        ? fmt::format("a second {}; the first is at op {} of rank {}", ruleOf(op.kind).title, place.position, place.rank)
-                        : fmt::format("{} beside the {} {} at op {} of rank {}", ruleOf(op.kind).title, ruleOf(first.kind).title,
-                                      toText(first), place.position, place.rank));
+                        ? fmt::format("a second {}; the first is at op {} of rank {}", ruleOf(op.kind).title,
+                                      place.position, place.rank)
+                        : fmt::format("{} beside the {} {} at op {} of rank {}", ruleOf(op.kind).title,
+                                      ruleOf(first.kind).title, toText(first), place.position, place.rank));
                 addOther(place.rank, place.position, first);
                 return false;
             });
@@ -116,13 +120,16 @@ void Checker::checkPlaces(const OpIndex& index)
                     const bool together = place.position == i + 1 && schedule.isPaired(r, i);
                     add(FaultKind::Order, r, i, op,
                         together ? fmt::format("issued together with {}, which it needs", toText(input))
-                                 : fmt::format("{} before {}; {} is at op {}", ruleOf(op.kind).title,
-                                               input.stage == op.stage ? std::string(ruleOf(input.kind).title)
-                                                                       : fmt::format("the {} of stage {}", ruleOf(input.kind).title, input.stage),
-                                               input.stage == op.stage ? std::string(ruleOf(input.kind).title) : toText(input),
-                                               place.position));
+                                 : fmt::format(
+                                       "{} before {}; {} is at op {}", ruleOf(op.kind).title,
+                                       input.stage == op.stage
+                                           ? std::string(ruleOf(input.kind).title)
+                                           : fmt::format("the {} of stage {}", ruleOf(input.kind).title, input.stage),
+                                       input.stage == op.stage ? std::string(ruleOf(input.kind).title) : toText(input),
+                                       place.position));
                 } else if (place.position + 1 == i && schedule.isPaired(r, place.position)) {
-                    add(FaultKind::Order, r, i, op, fmt::format("issued together with {}, which it needs", toText(input)));
+                    add(FaultKind::Order, r, i, op,
+                        fmt::format("issued together with {}, which it needs", toText(input)));
                 } else {
                     return;
                 }
@@ -169,7 +176,8 @@ void Checker::checkCounts(const OpIndex& index)
             fault.rank = schedule.placement.rankOf(s, which.front());
             fault.op = makeOp(kind, s, which.front());
             const auto m = static_cast<std::size_t>(schedule.microbatches);
-            fault.message = missing ? fmt::format("stage {}: {} of {} {}, missing for microbatch {}", s, m - which.size(), m, what, ranges(which))
+            fault.message = missing ? fmt::format("stage {}: {} of {} {}, missing for microbatch {}", s,
+                                                  m - which.size(), m, what, ranges(which))
                                     : fmt::format("stage {}: {} for microbatch {}", s, what, ranges(which));
             out.faults.push_back(std::move(fault));
         };

@@ -8,7 +8,8 @@ namespace stagewright {
 
 namespace {
 
-struct ListRun {
+struct ListRun
+{
     const Schedule& schedule;
     const OpIndex& index;
     std::vector<std::size_t> head = std::vector<std::size_t>(schedule.order.size(), 0);
@@ -31,7 +32,11 @@ struct ListRun {
                 const OpPlace place = index.placeOf(id);
                 if (place.rank == rank || isDone(place)) return;
                 found = true;
-                wait = {rank, static_cast<int>(i), ops[i], place.rank, static_cast<int>(place.position),
+                wait = {rank,
+                        static_cast<int>(i),
+                        ops[i],
+                        place.rank,
+                        static_cast<int>(place.position),
                         schedule.order[static_cast<std::size_t>(place.rank)][place.position]};
             });
         return found;
@@ -47,7 +52,8 @@ std::vector<Wait> findDeadlock(const Schedule& schedule, const OpIndex& index)
     // Ranks that wait for rank r; the woken ones look again.
     std::vector<std::vector<int>> waiters(ranks);
     std::vector<int> runnable;
-    for (std::size_t r = ranks; r-- > 0;) runnable.push_back(static_cast<int>(r));
+    for (std::size_t r = ranks; r-- > 0;)
+        runnable.push_back(static_cast<int>(r));
     std::vector<Wait> waits(ranks);
     std::vector<char> stuck(ranks, 0);
     while (!runnable.empty()) {
@@ -88,7 +94,8 @@ std::vector<Wait> findDeadlock(const Schedule& schedule, const OpIndex& index)
         cycle.push_back(waits[rank]);
         rank = static_cast<std::size_t>(waits[rank].onRank);
     } while (rank != begin);
-    const auto smallest = std::min_element(cycle.begin(), cycle.end(), [](const Wait& a, const Wait& b) { return a.rank < b.rank; });
+    const auto smallest =
+        std::min_element(cycle.begin(), cycle.end(), [](const Wait& a, const Wait& b) { return a.rank < b.rank; });
     std::rotate(cycle.begin(), smallest, cycle.end());
     return cycle;
 }
@@ -98,8 +105,9 @@ std::string describeCycle(const std::vector<Wait>& cycle)
     std::string out = fmt::format("deadlock of {} ranks: ", cycle.size());
     for (std::size_t i = 0; i < cycle.size(); ++i) {
         const Wait& wait = cycle[i];
-        out += fmt::format("{}rank {} stands at op {} ({}) and waits for {}, op {} of rank {}", i > 0 ? "; " : "", wait.rank,
-                           wait.position, toText(wait.op), toText(wait.waitsFor), wait.onPosition, wait.onRank);
+        out +=
+            fmt::format("{}rank {} stands at op {} ({}) and waits for {}, op {} of rank {}", i > 0 ? "; " : "",
+                        wait.rank, wait.position, toText(wait.op), toText(wait.waitsFor), wait.onPosition, wait.onRank);
     }
     return out;
 }
@@ -116,22 +124,25 @@ Error blockedError(const Schedule& schedule, const CellSpace& cells)
             index.eachInput(op, [&](std::uint32_t id, const Need& need, std::size_t) {
                 if (!message.empty()) return;
                 if (id == noOp) {
-                    message = fmt::format("rank {}, op {} ({}): waits for the {} of stage {}, which is not in the schedule", r,
-                                          i, toText(op), ruleOf(need.kind).title, op.stage + need.stageOffset);
+                    message =
+                        fmt::format("rank {}, op {} ({}): waits for the {} of stage {}, which is not in the schedule",
+                                    r, i, toText(op), ruleOf(need.kind).title, op.stage + need.stageOffset);
                     return;
                 }
                 const OpPlace place = index.placeOf(id);
-                if (static_cast<std::size_t>(place.rank) == r && (place.position >= i || (place.position + 1 == i && schedule.isPaired(static_cast<int>(r), place.position))))
-                    message = fmt::format("rank {}, op {} ({}): waits for {}, which is op {} of the same rank", r, i, toText(op),
-                                          toText(schedule.order[r][place.position]), place.position);
+                if (static_cast<std::size_t>(place.rank) == r &&
+                    (place.position >= i ||
+                     (place.position + 1 == i && schedule.isPaired(static_cast<int>(r), place.position))))
+                    message = fmt::format("rank {}, op {} ({}): waits for {}, which is op {} of the same rank", r, i,
+                                          toText(op), toText(schedule.order[r][place.position]), place.position);
             });
             if (!message.empty()) return {ErrorCode::Invalid, message, "validate the schedule: it lists every fault"};
         }
     return {ErrorCode::Invalid, "the ops wait for each other and none can start", ""};
 }
 
-Nanos messageDelay(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op, int stage,
-                   int offset, int rank)
+Nanos messageDelay(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op,
+                   int stage, int offset, int rank)
 {
     if (offset == 0) return 0;
     const auto lower = static_cast<std::size_t>(std::min<int>(op.stage, stage));

@@ -21,8 +21,9 @@ std::string describeCycle(const std::vector<Wait>& cycle);
 // Why list execution can't finish: the deadlock, else the first op that waits for a missing or later op.
 Error blockedError(const Schedule& schedule, const CellSpace& cells);
 
-// Delay of the message that `op` of `rank` takes from `stage` (its own stage + offset), for copies, counts and halves too.
-Nanos messageDelay(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op, int stage,
-                   int offset, int rank);
+// Delay of the message that `op` of `rank` takes from `stage` (its own stage + offset), for copies, counts and halves
+// too.
+Nanos messageDelay(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op,
+                   int stage, int offset, int rank);
 
 } // namespace stagewright

@@ -1,7 +1,7 @@
 // GPipe (Huang et al. 2019, arXiv 1811.06965): all forwards, then all backwards.
 //
-// Rank r runs F0 … F(m−1), then B0 … B(m−1). The paper's figure runs the backwards in falling order; time and memory are
-// the same either way, and rising order is what PyTorch runs.
+// Rank r runs F0 … F(m−1), then B0 … B(m−1). The paper's figure runs the backwards in falling order; time and memory
+// are the same either way, and rising order is what PyTorch runs.
 #include <algorithm>
 
 #include "schedules/registry.h"
@@ -19,8 +19,10 @@ Result<Schedule> make(const Shape& shape)
     out.placement = Placement::loop(shape.ranks, shape.ranks);
     for (int r = 0; r < shape.ranks; ++r) {
         auto& ops = out.order.emplace_back();
-        for (int j = 0; j < shape.microbatches; ++j) ops.push_back(makeOp(OpKind::Forward, r, j));
-        for (int j = 0; j < shape.microbatches; ++j) ops.push_back(makeOp(OpKind::Backward, r, j));
+        for (int j = 0; j < shape.microbatches; ++j)
+            ops.push_back(makeOp(OpKind::Forward, r, j));
+        for (int j = 0; j < shape.microbatches; ++j)
+            ops.push_back(makeOp(OpKind::Backward, r, j));
     }
     return out;
 }

@@ -1,9 +1,9 @@
 // Interleaved 1F1B (Megatron-LM, Narayanan et al. 2021, arXiv 2104.04473, section 2.2): v stages per rank in a loop.
 //
-// Microbatches go round in groups of q = m / max(1, ⌊m/p⌋): a rank runs one group through its first stage, then the same
-// group through its second, and so on. Virtual op k has chunk ⌊(k mod qv)/q⌋ and microbatch ⌊k/(qv)⌋·q + k mod q; backwards
-// take the chunks from last to first. Rank r warms up with min(mv, 2(p−1−r) + (v−1)q) forwards, then pairs F and B.
-// Megatron asks for m mod p = 0 (q = p); PyTorch relaxes it to m mod max(1, ⌊m/p⌋) = 0, and so does this.
+// Microbatches go round in groups of q = m / max(1, ⌊m/p⌋): a rank runs one group through its first stage, then the
+// same group through its second, and so on. Virtual op k has chunk ⌊(k mod qv)/q⌋ and microbatch ⌊k/(qv)⌋·q + k mod q;
+// backwards take the chunks from last to first. Rank r warms up with min(mv, 2(p−1−r) + (v−1)q) forwards, then pairs F
+// and B. Megatron asks for m mod p = 0 (q = p); PyTorch relaxes it to m mod max(1, ⌊m/p⌋) = 0, and so does this.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -31,11 +31,14 @@ Result<Schedule> make(const Shape& shape)
     if (!works(p, m)) {
         int below = m;
         int above = m;
-        while (!works(p, below)) --below;
-        while (!works(p, above)) ++above;
-        return fail(ErrorCode::Usage,
-                    fmt::format("interleaved-1f1b: {} microbatches do not divide into {} groups on {} ranks", m, groups, p),
-                    fmt::format("the nearest that work are {} and {} microbatches", below, above));
+        while (!works(p, below))
+            --below;
+        while (!works(p, above))
+            ++above;
+        return fail(
+            ErrorCode::Usage,
+            fmt::format("interleaved-1f1b: {} microbatches do not divide into {} groups on {} ranks", m, groups, p),
+            fmt::format("the nearest that work are {} and {} microbatches", below, above));
     }
     const int q = m / groups;
     const int total = m * v;
@@ -55,7 +58,8 @@ Result<Schedule> make(const Shape& shape)
         auto& ops = out.order.emplace_back();
         int forward = 0;
         const int warmup = std::min(total, 2 * (p - 1 - r) + (v - 1) * q);
-        while (forward < warmup) ops.push_back(op(OpKind::Forward, r, forward++));
+        while (forward < warmup)
+            ops.push_back(op(OpKind::Forward, r, forward++));
         for (int k = 0; k < total; ++k) {
             if (forward < total) ops.push_back(op(OpKind::Forward, r, forward++));
             ops.push_back(op(OpKind::Backward, r, k));

@@ -1,7 +1,7 @@
 // 1F1B (PipeDream-flush, arXiv 1806.03377; DAPPLE, arXiv 2007.01045): one forward, one backward.
 //
-// Rank r warms up with min(m, p−1−r) forwards; then each further forward is followed by the oldest backward; the rest are
-// backwards. As fast as GPipe, but rank r never holds more than p−r microbatches.
+// Rank r warms up with min(m, p−1−r) forwards; then each further forward is followed by the oldest backward; the rest
+// are backwards. As fast as GPipe, but rank r never holds more than p−r microbatches.
 #include <algorithm>
 
 #include "schedules/registry.h"
@@ -21,7 +21,8 @@ Result<Schedule> make(const Shape& shape)
         auto& ops = out.order.emplace_back();
         int forward = 0;
         const int warmup = std::min(shape.microbatches, shape.ranks - 1 - r);
-        while (forward < warmup) ops.push_back(makeOp(OpKind::Forward, r, forward++));
+        while (forward < warmup)
+            ops.push_back(makeOp(OpKind::Forward, r, forward++));
         for (int j = 0; j < shape.microbatches; ++j) {
             if (forward < shape.microbatches) ops.push_back(makeOp(OpKind::Forward, r, forward++));
             ops.push_back(makeOp(OpKind::Backward, r, j));
@@ -34,7 +35,8 @@ ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, doub
 {
     ClosedForm form;
     form.makespan = (shape.microbatches + shape.ranks - 1) * (forward + inputGrad + weightGrad);
-    for (int r = 0; r < shape.ranks; ++r) form.peakActivation.push_back(std::min(shape.microbatches, shape.ranks - r));
+    for (int r = 0; r < shape.ranks; ++r)
+        form.peakActivation.push_back(std::min(shape.microbatches, shape.ranks - r));
     return form;
 }
 

@@ -1,7 +1,7 @@
 // ZB-H1 (Qi et al. 2024, arXiv 2401.10241, section 2): the backward in two parts, with the memory of 1F1B.
 //
-// 1F1B with I (input gradient) in B's place; W (weight gradient) of a microbatch waits until r backwards are done and then
-// fills what was bubble, the last ones in the drain. The paper writes B for I.
+// 1F1B with I (input gradient) in B's place; W (weight gradient) of a microbatch waits until r backwards are done and
+// then fills what was bubble, the last ones in the drain. The paper writes B for I.
 #include <algorithm>
 
 #include "schedules/registry.h"
@@ -22,13 +22,15 @@ Result<Schedule> make(const Shape& shape)
         int forward = 0;
         int weight = 0;
         const int warmup = std::min(shape.microbatches, shape.ranks - 1 - r);
-        while (forward < warmup) ops.push_back(makeOp(OpKind::Forward, r, forward++));
+        while (forward < warmup)
+            ops.push_back(makeOp(OpKind::Forward, r, forward++));
         for (int j = 0; j < shape.microbatches; ++j) {
             if (forward < shape.microbatches) ops.push_back(makeOp(OpKind::Forward, r, forward++));
             ops.push_back(makeOp(OpKind::InputGrad, r, j));
             if (j >= r) ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
         }
-        while (weight < shape.microbatches) ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
+        while (weight < shape.microbatches)
+            ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
     }
     return out;
 }

@@ -7,10 +7,14 @@ namespace stagewright {
 std::string_view toText(Provenance provenance)
 {
     switch (provenance) {
-    case Provenance::Simulated: return "simulated";
-    case Provenance::Measured: return "measured";
-    case Provenance::Composed: return "composed";
-    case Provenance::Imported: break;
+    case Provenance::Simulated:
+        return "simulated";
+    case Provenance::Measured:
+        return "measured";
+    case Provenance::Composed:
+        return "composed";
+    case Provenance::Imported:
+        break;
     }
     return "imported";
 }
@@ -18,13 +22,20 @@ std::string_view toText(Provenance provenance)
 std::string_view toText(Lane lane)
 {
     switch (lane) {
-    case Lane::Compute: return "compute";
-    case Lane::Send: return "send";
-    case Lane::Receive: return "receive";
-    case Lane::Wait: return "wait";
-    case Lane::Kernel: return "kernel";
-    case Lane::Copy: return "copy";
-    case Lane::Other: break;
+    case Lane::Compute:
+        return "compute";
+    case Lane::Send:
+        return "send";
+    case Lane::Receive:
+        return "receive";
+    case Lane::Wait:
+        return "wait";
+    case Lane::Kernel:
+        return "kernel";
+    case Lane::Copy:
+        return "copy";
+    case Lane::Other:
+        break;
     }
     return "other";
 }
@@ -32,22 +43,27 @@ std::string_view toText(Lane lane)
 std::string_view toText(MemoryCategory category)
 {
     switch (category) {
-    case MemoryCategory::Weights: return "weights";
-    case MemoryCategory::Gradients: return "gradients";
-    case MemoryCategory::Optimizer: return "optimizer";
-    case MemoryCategory::Activations: return "activations";
-    case MemoryCategory::Communication: return "communication";
-    case MemoryCategory::Workspace: break;
+    case MemoryCategory::Weights:
+        return "weights";
+    case MemoryCategory::Gradients:
+        return "gradients";
+    case MemoryCategory::Optimizer:
+        return "optimizer";
+    case MemoryCategory::Activations:
+        return "activations";
+    case MemoryCategory::Communication:
+        return "communication";
+    case MemoryCategory::Workspace:
+        break;
     }
     return "workspace";
 }
 
 const Track* Timeline::trackOf(int rank, Lane lane) const
 {
-    const auto found = std::lower_bound(m_tracks.begin(), m_tracks.end(), std::pair(rank, lane),
-                                        [](const Track& track, const std::pair<int, Lane>& key) {
-                                            return std::pair(track.rank, track.lane) < key;
-                                        });
+    const auto found = std::lower_bound(
+        m_tracks.begin(), m_tracks.end(), std::pair(rank, lane),
+        [](const Track& track, const std::pair<int, Lane>& key) { return std::pair(track.rank, track.lane) < key; });
     return found != m_tracks.end() && found->rank == rank && found->lane == lane ? &*found : nullptr;
 }
 
@@ -75,7 +91,8 @@ std::span<const Edge> Timeline::edgesInto(SpanId span) const
     const auto begin = std::lower_bound(m_edges.begin(), m_edges.end(), span,
                                         [](const Edge& edge, SpanId id) { return edge.to < id; });
     auto end = begin;
-    while (end != m_edges.end() && end->to == span) ++end;
+    while (end != m_edges.end() && end->to == span)
+        ++end;
     return std::span<const Edge>(m_edges).subspan(static_cast<std::size_t>(begin - m_edges.begin()),
                                                   static_cast<std::size_t>(end - begin));
 }
@@ -85,7 +102,8 @@ std::vector<Edge> Timeline::edgesFrom(SpanId span) const
     auto at = std::lower_bound(m_edgesByFrom.begin(), m_edgesByFrom.end(), span,
                                [this](std::uint32_t edge, SpanId id) { return m_edges[edge].from < id; });
     std::vector<Edge> out;
-    for (; at != m_edgesByFrom.end() && m_edges[*at].from == span; ++at) out.push_back(m_edges[*at]);
+    for (; at != m_edgesByFrom.end() && m_edges[*at].from == span; ++at)
+        out.push_back(m_edges[*at]);
     return out;
 }
 
@@ -108,7 +126,8 @@ std::vector<std::uint16_t> sublanes(std::span<const Span> spans)
     std::vector<Nanos> freeAt; // by sub-lane
     for (const Span& span : spans) {
         std::size_t lane = 0;
-        while (lane < freeAt.size() && freeAt[lane] > span.start) ++lane;
+        while (lane < freeAt.size() && freeAt[lane] > span.start)
+            ++lane;
         if (lane == freeAt.size()) freeAt.push_back(span.end);
         freeAt[lane] = std::max(span.end, span.start);
         out.push_back(static_cast<std::uint16_t>(std::min<std::size_t>(lane, 0xffff)));

@@ -1,5 +1,5 @@
-// Sorting is by counting where it can be: tracks, ranks and edge ends are small numbers. Spans that arrive track by track in
-// order of time are not moved at all.
+// Sorting is by counting where it can be: tracks, ranks and edge ends are small numbers. Spans that arrive track by
+// track in order of time are not moved at all.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -12,7 +12,8 @@
 
 namespace stagewright {
 
-struct TimelineBuilder::Pending {
+struct TimelineBuilder::Pending
+{
     Timeline timeline;
     std::map<std::tuple<int, Lane, std::string>, int> trackNumbers;
     std::vector<Track> tracks;
@@ -34,7 +35,8 @@ struct TimelineBuilder::Pending {
     Result<void> arrangeMemory();
 };
 
-TimelineBuilder::TimelineBuilder(Provenance provenance, std::string clock, int ranks) : m_pending(std::make_shared<Pending>())
+TimelineBuilder::TimelineBuilder(Provenance provenance, std::string clock, int ranks)
+    : m_pending(std::make_shared<Pending>())
 {
     m_pending->timeline.m_provenance = provenance;
     m_pending->timeline.m_clock = std::move(clock);
@@ -48,7 +50,8 @@ int TimelineBuilder::addTrack(int rank, Lane lane, std::string name)
         if (lane != Lane::Compute) name += fmt::format(" {}", toText(lane));
     }
     auto& pending = *m_pending;
-    const auto [entry, added] = pending.trackNumbers.try_emplace({rank, lane, name}, static_cast<int>(pending.tracks.size()));
+    const auto [entry, added] =
+        pending.trackNumbers.try_emplace({rank, lane, name}, static_cast<int>(pending.tracks.size()));
     if (added) pending.tracks.push_back(Track{rank, lane, std::move(name), 0, 0});
     return entry->second;
 }
@@ -88,7 +91,8 @@ int TimelineBuilder::addCounter(int rank, std::string name, std::string unit)
 {
     auto& counters = m_pending->counters;
     for (std::size_t i = 0; i < counters.size(); ++i)
-        if (counters[i].rank == rank && counters[i].name == name && counters[i].unit == unit) return static_cast<int>(i);
+        if (counters[i].rank == rank && counters[i].name == name && counters[i].unit == unit)
+            return static_cast<int>(i);
     counters.push_back({rank, std::move(name), std::move(unit), {}});
     return static_cast<int>(counters.size()) - 1;
 }
@@ -114,7 +118,8 @@ void TimelineBuilder::append(const Timeline& other)
     auto& pending = *m_pending;
     const auto base = static_cast<SpanId>(pending.spans.size());
     std::vector<std::uint32_t> labels;
-    for (const std::string& label : other.m_labels) labels.push_back(intern(label));
+    for (const std::string& label : other.m_labels)
+        labels.push_back(intern(label));
     const bool relabel = labels.size() > 1;
     pending.spans.reserve(std::max(pending.spans.capacity(), pending.spans.size() + other.m_spans.size()));
     for (const Track& track : other.m_tracks) {
@@ -124,7 +129,8 @@ void TimelineBuilder::append(const Timeline& other)
         pending.trackOf.insert(pending.trackOf.end(), spans.size(), number);
     }
     if (relabel)
-        for (std::size_t i = base; i < pending.spans.size(); ++i) pending.spans[i].label = labels[pending.spans[i].label] & 0xffffffu;
+        for (std::size_t i = base; i < pending.spans.size(); ++i)
+            pending.spans[i].label = labels[pending.spans[i].label] & 0xffffffu;
     if (other.hasCpuTime() || !pending.cpuTime.empty()) {
         pending.cpuTime.resize(base, -1);
         pending.cpuTime.insert(pending.cpuTime.end(), other.m_cpuTime.begin(), other.m_cpuTime.end());
@@ -137,7 +143,8 @@ void TimelineBuilder::append(const Timeline& other)
     }
     pending.memory.insert(pending.memory.end(), other.m_memory.begin(), other.m_memory.end());
     for (const Counter& counter : other.m_counters) {
-        auto& samples = pending.counters[static_cast<std::size_t>(addCounter(counter.rank, counter.name, counter.unit))].samples;
+        auto& samples =
+            pending.counters[static_cast<std::size_t>(addCounter(counter.rank, counter.name, counter.unit))].samples;
         samples.insert(samples.end(), counter.samples.begin(), counter.samples.end());
     }
 }
@@ -152,34 +159,40 @@ Result<void> TimelineBuilder::Pending::check() const
 {
     const int ranks = timeline.m_ranks;
     if (ranks < 0) return fail(ErrorCode::Invalid, fmt::format("timeline: {} ranks", ranks));
-    if (spans.size() >= noSpan) return fail(ErrorCode::Invalid, fmt::format("timeline: {} spans are too many", spans.size()));
-    if (labels.size() > 0xffffffu) return fail(ErrorCode::Invalid, fmt::format("timeline: {} labels are too many", labels.size()));
+    if (spans.size() >= noSpan)
+        return fail(ErrorCode::Invalid, fmt::format("timeline: {} spans are too many", spans.size()));
+    if (labels.size() > 0xffffffu)
+        return fail(ErrorCode::Invalid, fmt::format("timeline: {} labels are too many", labels.size()));
     for (const Track& track : tracks)
         if (track.rank < 0 || track.rank >= ranks)
-            return fail(ErrorCode::Invalid, fmt::format("timeline: track '{}' of rank {}, but ranks are 0 to {}", track.name,
-                                                        track.rank, ranks - 1));
+            return fail(ErrorCode::Invalid, fmt::format("timeline: track '{}' of rank {}, but ranks are 0 to {}",
+                                                        track.name, track.rank, ranks - 1));
     for (std::size_t i = 0; i < spans.size(); ++i) {
         const Span& span = spans[i];
         if (trackOf[i] >= tracks.size())
-            return fail(ErrorCode::Invalid, fmt::format("timeline: a span on track {} of {}", trackOf[i], tracks.size()));
+            return fail(ErrorCode::Invalid,
+                        fmt::format("timeline: a span on track {} of {}", trackOf[i], tracks.size()));
         if (span.end < span.start || span.step < 0 || span.label >= labels.size())
             return fail(ErrorCode::Invalid,
-                        fmt::format("timeline: '{}', span {} ({}) goes from {} to {} ns in step {}", tracks[trackOf[i]].name, i,
-                                    toText(span.op), span.start, span.end, span.step));
+                        fmt::format("timeline: '{}', span {} ({}) goes from {} to {} ns in step {}",
+                                    tracks[trackOf[i]].name, i, toText(span.op), span.start, span.end, span.step));
     }
     return {};
 }
 
-// Final order of tracks and spans: by counting per track, then by (start, end) within it where it isn't in order already.
+// Final order of tracks and spans: by counting per track, then by (start, end) within it where it isn't in order
+// already.
 void TimelineBuilder::Pending::arrange()
 {
     std::vector<std::uint32_t> byOrder(tracks.size());
     std::iota(byOrder.begin(), byOrder.end(), 0u);
     std::sort(byOrder.begin(), byOrder.end(), [this](std::uint32_t a, std::uint32_t b) {
-        return std::tie(tracks[a].rank, tracks[a].lane, tracks[a].name) < std::tie(tracks[b].rank, tracks[b].lane, tracks[b].name);
+        return std::tie(tracks[a].rank, tracks[a].lane, tracks[a].name) <
+               std::tie(tracks[b].rank, tracks[b].lane, tracks[b].name);
     });
     std::vector<SpanId> counts(tracks.size(), 0);
-    for (std::uint32_t track : trackOf) ++counts[track];
+    for (std::uint32_t track : trackOf)
+        ++counts[track];
     std::vector<SpanId> next(tracks.size(), 0); // where the next span of a track goes
     SpanId begin = 0;
     auto& out = timeline.m_tracks;
@@ -191,7 +204,8 @@ void TimelineBuilder::Pending::arrange()
         out.back().end = begin;
     }
     bool inPlace = true;
-    for (std::size_t i = 0; i < spans.size() && inPlace; ++i) inPlace = next[trackOf[i]]++ == i;
+    for (std::size_t i = 0; i < spans.size() && inPlace; ++i)
+        inPlace = next[trackOf[i]]++ == i;
     if (inPlace) {
         timeline.m_spans = std::move(spans);
         timeline.m_cpuTime = std::move(cpuTime);
@@ -227,7 +241,8 @@ void TimelineBuilder::Pending::arrange()
         }
         std::vector<SpanId> ids(track.end - track.begin);
         std::iota(ids.begin(), ids.end(), track.begin);
-        std::stable_sort(ids.begin(), ids.end(), [&](SpanId a, SpanId b) { return earlier(timeline.m_spans[a], timeline.m_spans[b]); });
+        std::stable_sort(ids.begin(), ids.end(),
+                         [&](SpanId a, SpanId b) { return earlier(timeline.m_spans[a], timeline.m_spans[b]); });
         std::vector<Span> sorted;
         std::vector<Nanos> cpu;
         sorted.reserve(ids.size());
@@ -240,9 +255,11 @@ void TimelineBuilder::Pending::arrange()
         if (!cpu.empty()) std::copy(cpu.begin(), cpu.end(), timeline.m_cpuTime.begin() + track.begin);
     }
     if (moved.empty()) return;
-    if (newIds.empty()) newIds = std::move(moved);
+    if (newIds.empty())
+        newIds = std::move(moved);
     else
-        for (SpanId& id : newIds) id = moved[id];
+        for (SpanId& id : newIds)
+            id = moved[id];
 }
 
 Result<void> TimelineBuilder::Pending::checkOverlaps() const
@@ -276,15 +293,21 @@ void TimelineBuilder::Pending::deriveSteps()
         for (SpanId id = track.begin; id < track.end; ++id) {
             const Span& span = timeline.m_spans[id];
             if (range == nullptr || range->step != span.step) {
-                range = &ranges.try_emplace(span.step, Timeline::StepRange{static_cast<std::uint32_t>(t), span.step, id, id}).first->second;
-                mark = &marks.try_emplace({span.step, track.rank}, StepMark{track.rank, span.step, span.start, span.end}).first->second;
+                range =
+                    &ranges
+                         .try_emplace(span.step, Timeline::StepRange{static_cast<std::uint32_t>(t), span.step, id, id})
+                         .first->second;
+                mark =
+                    &marks.try_emplace({span.step, track.rank}, StepMark{track.rank, span.step, span.start, span.end})
+                         .first->second;
                 timeline.m_steps = std::max(timeline.m_steps, span.step + 1);
             }
             range->last = id + 1;
             mark->begin = std::min(mark->begin, span.start);
             mark->end = std::max(mark->end, span.end);
         }
-        for (const auto& [step, found] : ranges) timeline.m_stepRanges.push_back(found);
+        for (const auto& [step, found] : ranges)
+            timeline.m_stepRanges.push_back(found);
     }
     for (const auto& [key, mark] : marks) {
         timeline.m_begin = first ? mark.begin : std::min(timeline.m_begin, mark.begin);
@@ -299,8 +322,8 @@ Result<void> TimelineBuilder::Pending::arrangeEdges()
     const std::size_t spanCount = timeline.m_spans.size();
     for (Edge& edge : edges) {
         if (edge.from >= spanCount || edge.to >= spanCount)
-            return fail(ErrorCode::Invalid,
-                        fmt::format("timeline: an edge from span {} to {}, but there are {}", edge.from, edge.to, spanCount));
+            return fail(ErrorCode::Invalid, fmt::format("timeline: an edge from span {} to {}, but there are {}",
+                                                        edge.from, edge.to, spanCount));
         if (!newIds.empty()) {
             edge.from = newIds[edge.from];
             edge.to = newIds[edge.to];
@@ -309,19 +332,23 @@ Result<void> TimelineBuilder::Pending::arrangeEdges()
     auto order = [](const Edge& a, const Edge& b) { return std::tie(a.to, a.from) < std::tie(b.to, b.from); };
     if (!std::is_sorted(edges.begin(), edges.end(), order)) {
         std::vector<std::uint32_t> offsets(spanCount + 1, 0);
-        for (const Edge& edge : edges) ++offsets[edge.to + std::size_t{1}];
+        for (const Edge& edge : edges)
+            ++offsets[edge.to + std::size_t{1}];
         std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
         std::vector<Edge> sorted(edges.size());
         std::vector<std::uint32_t> at(offsets.begin(), offsets.end() - 1);
-        for (const Edge& edge : edges) sorted[at[edge.to]++] = edge;
+        for (const Edge& edge : edges)
+            sorted[at[edge.to]++] = edge;
         for (std::size_t s = 0; s < spanCount; ++s)
-            if (offsets[s + 1] - offsets[s] > 1) std::stable_sort(sorted.begin() + offsets[s], sorted.begin() + offsets[s + 1], order);
+            if (offsets[s + 1] - offsets[s] > 1)
+                std::stable_sort(sorted.begin() + offsets[s], sorted.begin() + offsets[s + 1], order);
         edges = std::move(sorted);
     }
     timeline.m_edges = std::move(edges);
     if (timeline.m_edges.empty()) return {};
     std::vector<std::uint32_t> at(spanCount + 1, 0);
-    for (const Edge& edge : timeline.m_edges) ++at[edge.from + std::size_t{1}];
+    for (const Edge& edge : timeline.m_edges)
+        ++at[edge.from + std::size_t{1}];
     std::partial_sum(at.begin(), at.end(), at.begin());
     timeline.m_edgesByFrom.resize(timeline.m_edges.size());
     for (std::size_t e = 0; e < timeline.m_edges.size(); ++e)
@@ -335,16 +362,19 @@ Result<void> TimelineBuilder::Pending::arrangeMemory()
     std::vector<std::size_t> offsets(ranks + 1, 0);
     for (const MemoryEvent& event : memory) {
         if (event.rank >= ranks)
-            return fail(ErrorCode::Invalid, fmt::format("timeline: a memory event of rank {}, but ranks are 0 to {}", event.rank,
-                                                        timeline.m_ranks - 1));
+            return fail(ErrorCode::Invalid, fmt::format("timeline: a memory event of rank {}, but ranks are 0 to {}",
+                                                        event.rank, timeline.m_ranks - 1));
         ++offsets[event.rank + std::size_t{1}];
     }
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-    auto byRankAndTime = [](const MemoryEvent& a, const MemoryEvent& b) { return std::tie(a.rank, a.time) < std::tie(b.rank, b.time); };
+    auto byRankAndTime = [](const MemoryEvent& a, const MemoryEvent& b) {
+        return std::tie(a.rank, a.time) < std::tie(b.rank, b.time);
+    };
     if (!std::is_sorted(memory.begin(), memory.end(), byRankAndTime)) {
         std::vector<MemoryEvent> sorted(memory.size());
         std::vector<std::size_t> at(offsets.begin(), offsets.end() - 1);
-        for (const MemoryEvent& event : memory) sorted[at[event.rank]++] = event;
+        for (const MemoryEvent& event : memory)
+            sorted[at[event.rank]++] = event;
         auto earlier = [](const MemoryEvent& a, const MemoryEvent& b) { return a.time < b.time; };
         for (std::size_t r = 0; r < ranks; ++r) {
             const auto first = sorted.begin() + static_cast<std::ptrdiff_t>(offsets[r]);

@@ -21,7 +21,8 @@ void addStaticMemory(TimelineBuilder& builder, const Schedule& schedule, const C
     for (int s = 0; s < std::min(schedule.stages, costs.stages()); ++s) {
         const StageMemory& memory = costs.memory[static_cast<std::size_t>(s)];
         std::vector<int> ranks;
-        for (const auto& copy : schedule.placement.copiesOf(s)) ranks.push_back(copy.rank);
+        for (const auto& copy : schedule.placement.copiesOf(s))
+            ranks.push_back(copy.rank);
         std::sort(ranks.begin(), ranks.end());
         ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
         for (int rank : ranks) {
@@ -43,7 +44,8 @@ void addStaticMemory(TimelineBuilder& builder, const Schedule& schedule, const C
 
 } // namespace
 
-Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result, const CostModel& costs)
+Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result,
+                                                   const CostModel& costs)
 {
     auto cells = cellsOf(schedule);
     if (!cells) return tl::unexpected(cells.error());
@@ -55,7 +57,8 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
     const OpIndex index(schedule, *cells);
     const ActivationRule activation(schedule, costs);
     std::vector<Bytes> boundary;
-    for (const StageMemory& memory : costs.memory) boundary.push_back(memory.boundary);
+    for (const StageMemory& memory : costs.memory)
+        boundary.push_back(memory.boundary);
 
     TimelineBuilder builder(Provenance::Simulated, "model", schedule.ranks);
     builder.setUnits(costs.timeUnit, costs.memoryUnit);
@@ -91,8 +94,8 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
             const auto to = static_cast<SpanId>(result.indexOf(r, i));
             index.eachInput(list[i], [&](std::uint32_t from, const Need& need, std::size_t) {
                 if (from == noOp) return;
-                const Nanos delay = messageDelay(schedule, costs.links, boundary, list[i], list[i].stage + need.stageOffset,
-                                                 need.stageOffset, r);
+                const Nanos delay = messageDelay(schedule, costs.links, boundary, list[i],
+                                                 list[i].stage + need.stageOffset, need.stageOffset, r);
                 const Nanos end = result.end[from];
                 builder.addEdge(from, to, EdgeKind::Data, end + delay);
                 if (delay <= 0) return;
@@ -135,7 +138,8 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
                               (isCompute(span.op.kind) || span.op.kind == OpKind::Filler);
             if (!kept) continue;
             auto& pairs = out.paired[r];
-            const bool together = before && before->start == span.start && before->end == span.end && span.end > span.start;
+            const bool together =
+                before && before->start == span.start && before->end == span.end && span.end > span.start;
             const auto previous = static_cast<std::uint32_t>(out.order[r].size() - 1);
             if (together && (pairs.empty() || pairs.back() + 1 != previous)) pairs.push_back(previous);
             out.order[r].push_back(span.op);

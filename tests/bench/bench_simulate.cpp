@@ -25,7 +25,8 @@ CostModel costsFor(const Schedule& schedule)
 
 void countOps(benchmark::State& state, const Schedule& schedule)
 {
-    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(schedule.opCount()));
+    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) *
+                            static_cast<std::int64_t>(schedule.opCount()));
     state.counters["ops"] = static_cast<double>(schedule.opCount());
 }
 
@@ -55,7 +56,8 @@ void simulateAll(benchmark::State& state, const char* name)
 void validateAll(benchmark::State& state, const char* name)
 {
     const Schedule schedule = large(name);
-    for (auto _ : state) benchmark::DoNotOptimize(validate(schedule).valid());
+    for (auto _ : state)
+        benchmark::DoNotOptimize(validate(schedule).valid());
     countOps(state, schedule);
 }
 
@@ -64,13 +66,15 @@ void buildTimeline(benchmark::State& state, const char* name)
     const Schedule schedule = large(name);
     const CostModel costs = costsFor(schedule);
     const auto result = simulate(schedule, costs);
-    for (auto _ : state) benchmark::DoNotOptimize(timelineOf(schedule, *result, costs)->get());
+    for (auto _ : state)
+        benchmark::DoNotOptimize(timelineOf(schedule, *result, costs)->get());
     countOps(state, schedule);
 }
 
 void generate(benchmark::State& state, const char* name)
 {
-    for (auto _ : state) benchmark::DoNotOptimize(large(name).order.data());
+    for (auto _ : state)
+        benchmark::DoNotOptimize(large(name).order.data());
     countOps(state, large(name));
 }
 
@@ -119,10 +123,12 @@ void builderByStep(benchmark::State& state)
     }
     for (auto _ : state) {
         TimelineBuilder builder(Provenance::Measured, "wall", 64);
-        for (const auto& step : steps) builder.append(*step);
+        for (const auto& step : steps)
+            builder.append(*step);
         benchmark::DoNotOptimize(builder.build()->get());
     }
-    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(0) * static_cast<std::int64_t>(schedule.opCount()));
+    state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(0) *
+                            static_cast<std::int64_t>(schedule.opCount()));
 }
 
 } // namespace

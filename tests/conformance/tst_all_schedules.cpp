@@ -1,4 +1,5 @@
-// Every schedule of the registry, over many shapes: valid, as fast and as large as its closed forms say, the laws, its page.
+// Every schedule of the registry, over many shapes: valid, as fast and as large as its closed forms say, the laws, its
+// page.
 #include <QtTest>
 
 #include <cmath>
@@ -35,19 +36,26 @@ int eachShape(const ScheduleInfo& info, Visit&& visit)
 
 QByteArray label(const ScheduleInfo& info, const Shape& shape)
 {
-    return QString("%1 p=%2 m=%3 v=%4").arg(QString::fromStdString(std::string(info.name))).arg(shape.ranks).arg(shape.microbatches).arg(shape.chunks).toUtf8();
+    return QString("%1 p=%2 m=%3 v=%4")
+        .arg(QString::fromStdString(std::string(info.name)))
+        .arg(shape.ranks)
+        .arg(shape.microbatches)
+        .arg(shape.chunks)
+        .toUtf8();
 }
 
 } // namespace
 
-class TestAllSchedules : public QObject {
+class TestAllSchedules : public QObject
+{
     Q_OBJECT
 private slots:
     void everyOne_data()
     {
         QTest::addColumn<int>("index");
         int index = 0;
-        for (const ScheduleInfo& info : allSchedules()) QTest::newRow(std::string(info.name).c_str()) << index++;
+        for (const ScheduleInfo& info : allSchedules())
+            QTest::newRow(std::string(info.name).c_str()) << index++;
         QVERIFY(index >= 4);
     }
     void everyOne()
@@ -60,7 +68,8 @@ private slots:
             QCOMPARE(s.ranks, shape.ranks);
             QCOMPARE(s.microbatches, shape.microbatches);
             const Validation validation = validate(s);
-            QVERIFY2(validation.valid(), validation.valid() ? "" : (name + ": " + validation.faults[0].message.c_str()).constData());
+            QVERIFY2(validation.valid(),
+                     validation.valid() ? "" : (name + ": " + validation.faults[0].message.c_str()).constData());
             QVERIFY2(!recognise(s).empty(), name.constData());
 
             // Closed forms at three cost ratios; units divide evenly, so equality is exact but for the last bit.
@@ -80,7 +89,8 @@ private slots:
                 if (form.peakActivation.empty()) continue;
                 QCOMPARE(form.peakActivation.size(), static_cast<std::size_t>(s.ranks));
                 for (std::size_t r = 0; r < form.peakActivation.size(); ++r)
-                    QVERIFY2(std::abs(static_cast<double>(result->peakActivation[r]) / activationShare - form.peakActivation[r]) < 1e-9,
+                    QVERIFY2(std::abs(static_cast<double>(result->peakActivation[r]) / activationShare -
+                                      form.peakActivation[r]) < 1e-9,
                              name.constData());
             }
             // Law 1, with link latency so that times are not trivial.
@@ -107,9 +117,11 @@ private slots:
     {
         std::set<std::string> names;
         for (const ScheduleInfo& info : allSchedules()) {
-            for (std::string_view text : {info.title, info.summary, info.paper, info.constraints, info.formulas, info.drawing})
+            for (std::string_view text :
+                 {info.title, info.summary, info.paper, info.constraints, info.formulas, info.drawing})
                 QVERIFY(!text.empty());
-            for (const char* rank : {"rank 0", "rank 1", "rank 2", "rank 3"}) QVERIFY(info.drawing.find(rank) != std::string_view::npos);
+            for (const char* rank : {"rank 0", "rank 1", "rank 2", "rank 3"})
+                QVERIFY(info.drawing.find(rank) != std::string_view::npos);
             QVERIFY(names.insert(std::string(info.name)).second);
             QVERIFY(info.fixedChunks == 0 || info.fixedChunks == info.defaultChunks);
             QCOMPARE((*findSchedule(info.name))->name, info.name);
@@ -119,12 +131,14 @@ private slots:
     void drawings()
     {
         for (const ScheduleInfo& info : allSchedules()) {
-            const QStringList page = QString::fromUtf8(info.drawing.data(), static_cast<qsizetype>(info.drawing.size())).split('\n');
+            const QStringList page =
+                QString::fromUtf8(info.drawing.data(), static_cast<qsizetype>(info.drawing.size())).split('\n');
             const Schedule s = *makeSchedule(info.name, {4, 4, 0});
             const int columns = static_cast<int>(page[0].size()) + 6; // "   57 %" stands behind the row
             const auto drawn = drawTimeline(**simulatedTimeline(s, CostModel::uniform(s)), 0, columns, false, false);
             const QStringList lines = QString::fromStdString(drawn).split('\n');
-            for (int r = 0; r < 4; ++r) QCOMPARE(lines[r + 1].left(page[r].size()), page[r]);
+            for (int r = 0; r < 4; ++r)
+                QCOMPARE(lines[r + 1].left(page[r].size()), page[r]);
         }
     }
     void names()
@@ -136,7 +150,8 @@ private slots:
         const auto near = findSchedule("zb-h11");
         QVERIFY(!near);
         QCOMPARE(near.error().code, ErrorCode::Usage);
-        QCOMPARE(QString::fromStdString(near.error().message), QString("unknown schedule 'zb-h11'; there are gpipe, 1f1b, interleaved-1f1b, zb-h1"));
+        QCOMPARE(QString::fromStdString(near.error().message),
+                 QString("unknown schedule 'zb-h11'; there are gpipe, 1f1b, interleaved-1f1b, zb-h1"));
         QCOMPARE(QString::fromStdString(near.error().remedy), QString("did you mean zb-h1?"));
         QVERIFY(findSchedule("something-else-altogether").error().remedy.empty());
         QVERIFY(!findSchedule(""));
@@ -145,8 +160,10 @@ private slots:
     {
         const auto odd = makeSchedule("interleaved-1f1b", {4, 9, 2});
         QVERIFY(!odd);
-        QCOMPARE(QString::fromStdString(odd.error().message), QString("interleaved-1f1b: 9 microbatches do not divide into 2 groups on 4 ranks"));
-        QCOMPARE(QString::fromStdString(odd.error().remedy), QString("the nearest that work are 8 and 10 microbatches"));
+        QCOMPARE(QString::fromStdString(odd.error().message),
+                 QString("interleaved-1f1b: 9 microbatches do not divide into 2 groups on 4 ranks"));
+        QCOMPARE(QString::fromStdString(odd.error().remedy),
+                 QString("the nearest that work are 8 and 10 microbatches"));
         const auto single = makeSchedule("interleaved-1f1b", {4, 8, 1});
         QVERIFY(!single);
         QVERIFY(single.error().remedy.find("1f1b") != std::string::npos);
@@ -163,8 +180,10 @@ private slots:
         const auto given = makeSchedule("gpipe:order=descending", {4, 8, 0});
         QVERIFY(!given);
         QCOMPARE(given.error().code, ErrorCode::Usage);
-        QCOMPARE(QString::fromStdString(given.error().message), QString("schedule gpipe: has no parameters, but 'order=descending' is given"));
-        QCOMPARE(QString::fromStdString(makeSchedule("gpipe:x", {}).error().message), QString("schedule gpipe: 'x' is not of the form key=value"));
+        QCOMPARE(QString::fromStdString(given.error().message),
+                 QString("schedule gpipe: has no parameters, but 'order=descending' is given"));
+        QCOMPARE(QString::fromStdString(makeSchedule("gpipe:x", {}).error().message),
+                 QString("schedule gpipe: 'x' is not of the form key=value"));
     }
 };
 

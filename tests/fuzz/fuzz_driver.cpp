@@ -1,5 +1,5 @@
-// Runs a libFuzzer entry point without libFuzzer: seeded mutations of a corpus, for a given number of inputs. A crash, a
-// sanitizer report or an abort of the target is the failure; the input that led to it is left in fuzz_last_input.
+// Runs a libFuzzer entry point without libFuzzer: seeded mutations of a corpus, for a given number of inputs. A crash,
+// a sanitizer report or an abort of the target is the failure; the input that led to it is left in fuzz_last_input.
 //   fuzz_x [--runs N] [--seed S] [FILE or FOLDER …]
 #include <algorithm>
 #include <charconv>
@@ -70,7 +70,8 @@ void addFrom(const std::filesystem::path& path, std::vector<Input>& corpus)
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
         if (entry.is_regular_file()) files.push_back(entry.path());
     std::sort(files.begin(), files.end()); // the same inputs in the same order everywhere
-    for (const auto& file : files) corpus.push_back(contents(file));
+    for (const auto& file : files)
+        corpus.push_back(contents(file));
 }
 
 // One to eight small changes: flips, deletions, insertions, copies of a part, a piece of another input, truncation.
@@ -89,8 +90,12 @@ Input mutated(const std::vector<Input>& corpus, std::mt19937& random)
         case 1:
             if (!out.empty()) out[at] = static_cast<std::uint8_t>(out[at] ^ (1u << (random() % 8)));
             break;
-        case 2: out.erase(begin, begin + static_cast<std::ptrdiff_t>(std::min<std::size_t>(left, random() % 16))); break;
-        case 3: out.insert(begin, 1 + random() % 4, static_cast<std::uint8_t>(random())); break;
+        case 2:
+            out.erase(begin, begin + static_cast<std::ptrdiff_t>(std::min<std::size_t>(left, random() % 16)));
+            break;
+        case 3:
+            out.insert(begin, 1 + random() % 4, static_cast<std::uint8_t>(random()));
+            break;
         case 4: {
             const Input part(begin, begin + static_cast<std::ptrdiff_t>(std::min<std::size_t>(left, random() % 64)));
             const std::size_t to = out.empty() ? 0 : random() % out.size();
@@ -102,7 +107,8 @@ Input mutated(const std::vector<Input>& corpus, std::mt19937& random)
             if (other.empty()) break;
             const std::size_t from = random() % other.size();
             const std::size_t size = std::min<std::size_t>(other.size() - from, random() % 64);
-            out.insert(begin, other.begin() + static_cast<std::ptrdiff_t>(from), other.begin() + static_cast<std::ptrdiff_t>(from + size));
+            out.insert(begin, other.begin() + static_cast<std::ptrdiff_t>(from),
+                       other.begin() + static_cast<std::ptrdiff_t>(from + size));
             break;
         }
         default:
@@ -147,9 +153,12 @@ int main(int argc, char** argv)
     }
     const std::size_t corpusSize = corpus.size();
     std::signal(SIGABRT, onSignal);
-    if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(keepInput);
-    else std::signal(SIGSEGV, onSignal);
-    for (const Input& input : corpus) feed(input);
+    if (__sanitizer_set_death_callback != nullptr)
+        __sanitizer_set_death_callback(keepInput);
+    else
+        std::signal(SIGSEGV, onSignal);
+    for (const Input& input : corpus)
+        feed(input);
     std::mt19937 random(static_cast<unsigned>(seed));
     for (std::uint64_t run = 0; run < runs; ++run) {
         const Input input = mutated(corpus, random);
@@ -157,7 +166,7 @@ int main(int argc, char** argv)
         // Some mutants stay, so that changes build on each other.
         if (random() % 64 == 0 && input.size() < 65'536 && corpus.size() < corpusSize + 256) corpus.push_back(input);
     }
-    std::printf("%llu inputs from %zu files, seed %llu: no crash\n", static_cast<unsigned long long>(runs + corpusSize), corpusSize,
-                static_cast<unsigned long long>(seed));
+    std::printf("%llu inputs from %zu files, seed %llu: no crash\n", static_cast<unsigned long long>(runs + corpusSize),
+                corpusSize, static_cast<unsigned long long>(seed));
     return 0;
 }

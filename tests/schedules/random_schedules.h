@@ -1,5 +1,5 @@
-// Random valid schedules: a random list execution over random placements, with some backwards split, some fillers and some
-// overlapped pairs. Everything follows from the seed.
+// Random valid schedules: a random list execution over random placements, with some backwards split, some fillers and
+// some overlapped pairs. Everything follows from the seed.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,25 @@ inline int pick(std::mt19937& random, int least, int most)
 inline Placement randomPlacement(std::mt19937& random, int ranks, int& stages, int microbatches)
 {
     switch (pick(random, 0, 4)) {
-    case 0: stages = 2 * ranks; return Placement::vShape(ranks);
-    case 1: stages = ranks * pick(random, 1, 3); return Placement::loop(ranks, stages);
-    case 2: stages = ranks * 2; return Placement::zigzag(ranks, stages);
-    case 3: stages = ranks; return Placement::bidirectional(ranks, microbatches);
-    default: break;
+    case 0:
+        stages = 2 * ranks;
+        return Placement::vShape(ranks);
+    case 1:
+        stages = ranks * pick(random, 1, 3);
+        return Placement::loop(ranks, stages);
+    case 2:
+        stages = ranks * 2;
+        return Placement::zigzag(ranks, stages);
+    case 3:
+        stages = ranks;
+        return Placement::bidirectional(ranks, microbatches);
+    default:
+        break;
     }
     stages = pick(random, 1, 2 * ranks + 1);
     std::vector<int> rankByStage;
-    for (int s = 0; s < stages; ++s) rankByStage.push_back(pick(random, 0, ranks - 1));
+    for (int s = 0; s < stages; ++s)
+        rankByStage.push_back(pick(random, 0, ranks - 1));
     return Placement::of(rankByStage);
 }
 
@@ -44,18 +54,21 @@ inline Schedule randomSchedule(unsigned seed, bool fillers = true, bool pairs = 
 
     // Ops that may run next; each one done makes others ready.
     std::vector<Op> ready;
-    for (int j = 0; j < out.microbatches; ++j) ready.push_back(makeOp(OpKind::Forward, 0, j));
+    for (int j = 0; j < out.microbatches; ++j)
+        ready.push_back(makeOp(OpKind::Forward, 0, j));
     while (!ready.empty()) {
         const std::size_t at = random() % ready.size();
         const Op op = ready[at];
         ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(at));
         auto& row = out.order[static_cast<std::size_t>(out.placement.rankOf(op.stage, op.microbatch))];
-        if (fillers && random() % 16 == 0) row.push_back(makeFiller(op.stage, static_cast<std::uint32_t>(random() % 100'000)));
+        if (fillers && random() % 16 == 0)
+            row.push_back(makeFiller(op.stage, static_cast<std::uint32_t>(random() % 100'000)));
         row.push_back(op);
         auto backward = [&](int stage) {
             ready.push_back(makeOp(random() % 2 == 0 ? OpKind::Backward : OpKind::InputGrad, stage, op.microbatch));
         };
-        if (op.kind == OpKind::Forward && op.stage + 1 < out.stages) ready.push_back(makeOp(OpKind::Forward, op.stage + 1, op.microbatch));
+        if (op.kind == OpKind::Forward && op.stage + 1 < out.stages)
+            ready.push_back(makeOp(OpKind::Forward, op.stage + 1, op.microbatch));
         if (op.kind == OpKind::Forward && op.stage + 1 == out.stages) backward(op.stage);
         if (op.kind == OpKind::InputGrad) ready.push_back(makeOp(OpKind::WeightGrad, op.stage, op.microbatch));
         if ((op.kind == OpKind::Backward || op.kind == OpKind::InputGrad) && op.stage > 0) backward(op.stage - 1);

@@ -36,7 +36,8 @@ QStringList cells(const std::string& text)
 
 } // namespace
 
-class TestCsv : public QObject {
+class TestCsv : public QObject
+{
     Q_OBJECT
 private slots:
     void newDialect()
@@ -72,7 +73,8 @@ private slots:
         torch.pytorch = true;
         const auto refused = readScheduleCsv("0F0,1F1,1B1,0B0\n0F1,1F0,1B0,0B1\n", torch);
         QVERIFY(!refused);
-        QCOMPARE(QString::fromStdString(refused.error().message), QString("stage 0 stands in lines 1 and 2; PyTorch holds a stage on one rank"));
+        QCOMPARE(QString::fromStdString(refused.error().message),
+                 QString("stage 0 stands in lines 1 and 2; PyTorch holds a stage on one rank"));
         QVERIFY(!writeScheduleCsv(both, torch));
     }
     void errors_data()
@@ -85,15 +87,20 @@ private slots:
         add(",,\n,", "no ops: every cell is blank");
         add("0F0,0B0x\n", "line 1, cell 2 (0B0x): op '0B0x': nothing more expected at character 4 ('x')");
         add("0F0\n,1F0,1Q0\n", "line 2, cell 3 (1Q0): op '1Q0': unknown kind 'Q' at character 2");
-        add("0F0,0SEND_F0\n", "line 1, cell 2 (0SEND_F0): SEND_F is communication or bookkeeping; this form holds compute ops only");
-        add("0UNSHARD,0F0\n", "line 1, cell 1 (0UNSHARD): UNSHARD is communication or bookkeeping; this form holds compute ops only");
-        add("0F0,0OPT\n", "line 1, cell 2 (0OPT): OPT is communication or bookkeeping; this form holds compute ops only");
-        add("0F0,0BW0,0I1\n", "line 1, cell 3 (0I1): I is of the new dialect, but line 1, cell 2 (0BW0) is of the old one");
+        add("0F0,0SEND_F0\n",
+            "line 1, cell 2 (0SEND_F0): SEND_F is communication or bookkeeping; this form holds compute ops only");
+        add("0UNSHARD,0F0\n",
+            "line 1, cell 1 (0UNSHARD): UNSHARD is communication or bookkeeping; this form holds compute ops only");
+        add("0F0,0OPT\n",
+            "line 1, cell 2 (0OPT): OPT is communication or bookkeeping; this form holds compute ops only");
+        add("0F0,0BW0,0I1\n",
+            "line 1, cell 3 (0I1): I is of the new dialect, but line 1, cell 2 (0BW0) is of the old one");
         add("(0F0;0B0)\n", "line 1, cell 1 ((0F0;0B0)): '' after the pair, OVERLAP_F_B expected");
         add("(0F0;0B0)OVERLAP\n", "line 1, cell 1 ((0F0;0B0)OVERLAP): 'OVERLAP' after the pair, OVERLAP_F_B expected");
         add("(0F0;0B0\n", "line 1, cell 1 ((0F0;0B0): ')' is missing");
         add("(0F0)OVERLAP_F_B\n", "line 1, cell 1 ((0F0)OVERLAP_F_B): a pair has exactly two ops, separated by ';'");
-        add("(0F0;0F1;0F2)OVERLAP_F_B\n", "line 1, cell 1 ((0F0;0F1;0F2)OVERLAP_F_B): a pair has exactly two ops, separated by ';'");
+        add("(0F0;0F1;0F2)OVERLAP_F_B\n",
+            "line 1, cell 1 ((0F0;0F1;0F2)OVERLAP_F_B): a pair has exactly two ops, separated by ';'");
         add("(0F0;)OVERLAP_F_B\n", "line 1, cell 1 ((0F0;)OVERLAP_F_B): op '': stage expected at the end");
         add("0F0;0B0\n", "line 1, cell 1 (0F0;0B0): op '0F0;0B0': nothing more expected at character 4 (';')");
         add("\"0F0\",0B0\n", "line 1, cell 1 (\"0F0\"): op '\"0F0\"': stage expected at character 1 ('\"')");
@@ -120,7 +127,8 @@ private slots:
     void pytorchRestriction_data()
     {
         QTest::addColumn<QString>("cell");
-        for (const char* cell : {"0FILLER5", "0W0-1", "0F0.0", "0B0h1", "0R0"}) QTest::newRow(cell) << cell;
+        for (const char* cell : {"0FILLER5", "0W0-1", "0F0.0", "0B0h1", "0R0"})
+            QTest::newRow(cell) << cell;
     }
     void pytorchRestriction()
     {
@@ -176,7 +184,10 @@ private slots:
         QTest::addColumn<int>("ranks");
         QTest::addColumn<int>("microbatches");
         QTest::addColumn<int>("chunks");
-        for (auto [kind, name, chunks] : {std::tuple{"GPipe", "gpipe", 1}, {"1F1B", "1f1b", 1}, {"Interleaved1F1B", "interleaved-1f1b", 2}, {"InterleavedZeroBubble", "zb-h1", 1}})
+        for (auto [kind, name, chunks] : {std::tuple{"GPipe", "gpipe", 1},
+                                          {"1F1B", "1f1b", 1},
+                                          {"Interleaved1F1B", "interleaved-1f1b", 2},
+                                          {"InterleavedZeroBubble", "zb-h1", 1}})
             for (auto [p, m] : {std::pair{2, 2}, {2, 4}, {2, 8}, {4, 4}, {4, 8}, {4, 16}}) {
                 const QString file = QString("%1_p%2_m%3_v%4.csv").arg(kind).arg(p).arg(m).arg(chunks);
                 QTest::newRow(qPrintable(file)) << file << name << p << m << chunks;
@@ -207,8 +218,10 @@ private slots:
         if (text.empty()) QSKIP("PyTorch's CSV files are not there (set STAGEWRIGHT_SHARED)");
         const auto read = readScheduleCsv(text);
         QVERIFY(!read);
-        QCOMPARE(QString::fromStdString(read.error().message),
-                 QString("line 1, cell 2 (0SEND_F0): SEND_F is communication or bookkeeping; this form holds compute ops only"));
+        QCOMPARE(
+            QString::fromStdString(read.error().message),
+            QString(
+                "line 1, cell 2 (0SEND_F0): SEND_F is communication or bookkeeping; this form holds compute ops only"));
         QVERIFY(!read.error().remedy.empty());
         QVERIFY(!readScheduleCsv(contents(shared("upstream/pytorch_zb1p_2rank_2stagep_comms.csv"))));
     }

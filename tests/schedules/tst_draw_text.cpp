@@ -23,7 +23,8 @@ QStringList linesOf(const std::string& text)
 
 } // namespace
 
-class TestDrawText : public QObject {
+class TestDrawText : public QObject
+{
     Q_OBJECT
 private slots:
     void smallPicture()
@@ -76,7 +77,8 @@ private slots:
         const QStringList bare = linesOf(drawTimeline(*timelineFor("zb-h1", {2, 4, 0}), 0, 80, false));
         QStringList coloured = linesOf(picture);
         coloured.replaceInStrings(QRegularExpression("\x1b\\[[0-9;]*m"), "");
-        for (int r = 1; r <= 2; ++r) QCOMPARE(coloured[r].size(), bare[r].size());
+        for (int r = 1; r <= 2; ++r)
+            QCOMPARE(coloured[r].size(), bare[r].size());
     }
     void nothingRan()
     {

@@ -17,7 +17,8 @@ QString row(const Schedule& schedule, int rank)
 
 } // namespace
 
-class TestEdit : public QObject {
+class TestEdit : public QObject
+{
     Q_OBJECT
 private slots:
     void moves()
@@ -58,13 +59,15 @@ private slots:
         const auto refused = removeDelay(s, 0, 1);
         QVERIFY(!refused);
         QCOMPARE(refused.error().code, ErrorCode::Usage);
-        QCOMPARE(QString::fromStdString(refused.error().message), QString("rank 0, op 1 (0B0): only a delay can be removed"));
+        QCOMPARE(QString::fromStdString(refused.error().message),
+                 QString("rank 0, op 1 (0B0): only a delay can be removed"));
     }
     void outside()
     {
         const Schedule s = *makeSchedule("gpipe", {2, 1, 0});
         QCOMPARE(QString::fromStdString(moveOp(s, 2, 0, 0).error().message), QString("rank 2, but ranks are 0 to 1"));
-        QCOMPARE(QString::fromStdString(moveOp(s, 0, 0, 2).error().message), QString("rank 0: position 2, but the row has 2 ops"));
+        QCOMPARE(QString::fromStdString(moveOp(s, 0, 0, 2).error().message),
+                 QString("rank 0: position 2, but the row has 2 ops"));
         QVERIFY(!moveOp(s, -1, 0, 0));
         QVERIFY(!swapOps(s, 0, 0, 9));
         QVERIFY(!insertDelay(s, 0, 3, 1));
@@ -121,8 +124,8 @@ private slots:
     }
     void deadlockByEditingShowsTheCycle()
     {
-        // 1F1B on two ranks: rank 1's F1 before its B0 is fine, rank 0's F1 behind its B0 as well; both ways round at once
-        // is not: rank 0 waits for B0 of rank 1, which now waits for F1 of rank 0.
+        // 1F1B on two ranks: rank 1's F1 before its B0 is fine, rank 0's F1 behind its B0 as well; both ways round at
+        // once is not: rank 0 waits for B0 of rank 1, which now waits for F1 of rank 0.
         const Schedule s = *makeSchedule("1f1b", {2, 2, 0});
         const auto first = *moveOp(s, 1, 2, 1);
         QVERIFY(first.validation.valid());

@@ -10,7 +10,8 @@ using namespace stagewright;
 
 namespace {
 
-struct Outcome {
+struct Outcome
+{
     double makespan;
     double span;
     SimFigures figures;
@@ -27,7 +28,8 @@ Outcome outcome(const char* name, const Shape& shape, const CostModel::UnitCosts
     out.makespan = static_cast<double>(result->makespan) / rankShare;
     out.span = static_cast<double>(result->span) / rankShare;
     out.figures = figuresOf(*schedule, *result);
-    for (Bytes peak : result->peakActivation) out.peaks.push_back(static_cast<double>(peak) / activationShare);
+    for (Bytes peak : result->peakActivation)
+        out.peaks.push_back(static_cast<double>(peak) / activationShare);
     return out;
 }
 
@@ -40,14 +42,16 @@ CostModel::UnitCosts withLatency(double latency)
 
 } // namespace
 
-class TestGolden : public QObject {
+class TestGolden : public QObject
+{
     Q_OBJECT
 private slots:
     // Reference simulator at F = I = W = 1 (B = 2) without communication; the orders were compared with PiPPy's, the
     // zero-bubble authors' and PyTorch's generators.
     void referenceTable()
     {
-        struct Row {
+        struct Row
+        {
             const char* name;
             int v, p, m;
             double makespan, bubble;
@@ -87,7 +91,8 @@ private slots:
         };
         for (const Row& row : rows) {
             const Outcome got = outcome(row.name, {row.p, row.m, row.v});
-            const QByteArray name = QByteArray(row.name) + " p=" + QByteArray::number(row.p) + " m=" + QByteArray::number(row.m);
+            const QByteArray name =
+                QByteArray(row.name) + " p=" + QByteArray::number(row.p) + " m=" + QByteArray::number(row.m);
             QVERIFY2(got.makespan == row.makespan, name.constData());
             QVERIFY2(got.span == row.makespan, name.constData()); // these four: span = makespan
             QVERIFY2(std::abs(got.figures.bubbleFraction - row.bubble) < 0.5e-4, name.constData());
@@ -97,10 +102,13 @@ private slots:
     // The same orders, spelled out for p = 2, m = 4.
     void literalOrders()
     {
-        auto text = [](const char* name, int chunks) { return QString::fromStdString(toText(*makeSchedule(name, {2, 4, chunks}))); };
+        auto text = [](const char* name, int chunks) {
+            return QString::fromStdString(toText(*makeSchedule(name, {2, 4, chunks})));
+        };
         QCOMPARE(text("1f1b", 1), QString("0F0 0F1 0B0 0F2 0B1 0F3 0B2 0B3\n1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3\n"));
-        QCOMPARE(text("interleaved-1f1b", 2), QString("0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 2B2 2B3 0B2 0B3\n"
-                                                      "1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3 1B2 1B3\n"));
+        QCOMPARE(text("interleaved-1f1b", 2),
+                 QString("0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 2B2 2B3 0B2 0B3\n"
+                         "1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3 1B2 1B3\n"));
         QCOMPARE(text("zb-h1", 1), QString("0F0 0F1 0I0 0W0 0F2 0I1 0W1 0F3 0I2 0W2 0I3 0W3\n"
                                            "1F0 1I0 1F1 1I1 1W0 1F2 1I2 1W1 1F3 1I3 1W2 1W3\n"));
         QCOMPARE(text("gpipe", 1), QString("0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3\n1F0 1F1 1F2 1F3 1B0 1B1 1B2 1B3\n"));
@@ -119,7 +127,8 @@ private slots:
         for (int p : {2, 3, 4, 8})
             for (int m : {1, 4, 7, 16})
                 for (double c : {0.25, 0.5, 1.0, 2.0})
-                    QCOMPARE(outcome("gpipe", {p, m, 1}, withLatency(c)).makespan, 3.0 * (m + p - 1) + 2.0 * (p - 1) * c);
+                    QCOMPARE(outcome("gpipe", {p, m, 1}, withLatency(c)).makespan,
+                             3.0 * (m + p - 1) + 2.0 * (p - 1) * c);
     }
     // 1F1B, p | m: 3(m+p−1) + c(2(p−1)m/p + 2(p−2)): the latency is paid once per p microbatches.
     void latencyOf1F1B()
@@ -154,24 +163,30 @@ private slots:
         units.freedAtInput = 1;
         for (int p : {2, 4, 8}) {
             const auto peaks = outcome("zb-h1", {p, 3 * p, 1}, units).peaks;
-            for (int r = 0; r < p; ++r) QCOMPARE(peaks[static_cast<std::size_t>(r)], double(p - r));
+            for (int r = 0; r < p; ++r)
+                QCOMPARE(peaks[static_cast<std::size_t>(r)], double(p - r));
         }
         // Half of it: what the open microbatches hold in full, plus half of each W that waits. From counting F, I, W.
         units.freedAtInput = 0.5;
         const auto half = outcome("zb-h1", {4, 8, 1}, units).peaks;
-        for (int r = 0; r < 4; ++r) QCOMPARE(half[static_cast<std::size_t>(r)], (4 - r) + 0.5 * r);
+        for (int r = 0; r < 4; ++r)
+            QCOMPARE(half[static_cast<std::size_t>(r)], (4 - r) + 0.5 * r);
     }
     // Zero Bubble Pipeline Parallelism, arXiv 2401.10241v1: profiled times of Table 9 (ms), bubble rates of Table 5.
     void zeroBubblePaper()
     {
-        struct Row {
+        struct Row
+        {
             int m, v;
             double f, b, w, c, f1b, interleaved, zbh1;
         };
         const Row rows[] = {
-            {24, 3, 18.522, 18.086, 9.337, 0.601, .2431, .1055, .1585},  {32, 3, 18.513, 18.086, 9.331, 0.626, .1985, .0818, .1242},
-            {64, 3, 18.546, 18.097, 9.321, 0.762, .1240, .0443, .0674},  {24, 4, 29.718, 29.444, 19.927, 0.527, .2347, .0808, .1323},
-            {32, 4, 29.802, 29.428, 19.530, 0.577, .1898, .0628, .1045}, {64, 4, 29.935, 29.621, 19.388, 0.535, .1091, .0320, .0554},
+            {24, 3, 18.522, 18.086, 9.337, 0.601, .2431, .1055, .1585},
+            {32, 3, 18.513, 18.086, 9.331, 0.626, .1985, .0818, .1242},
+            {64, 3, 18.546, 18.097, 9.321, 0.762, .1240, .0443, .0674},
+            {24, 4, 29.718, 29.444, 19.927, 0.527, .2347, .0808, .1323},
+            {32, 4, 29.802, 29.428, 19.530, 0.577, .1898, .0628, .1045},
+            {64, 4, 29.935, 29.621, 19.388, 0.535, .1091, .0320, .0554},
         };
         constexpr int p = 8;
         auto nanos = [](double ms) { return static_cast<Nanos>(std::llround(ms * 1e6)); };
@@ -209,7 +224,8 @@ private slots:
             costs.links.all.latency = nanos(row.c);
             const auto result = simulate(s, costs);
             const double simulated = static_cast<double>(result->makespan) / 1e6;
-            QVERIFY2(std::abs(simulated - (printed + p * row.c)) < 0.01, qPrintable(QString::number(simulated - printed)));
+            QVERIFY2(std::abs(simulated - (printed + p * row.c)) < 0.01,
+                     qPrintable(QString::number(simulated - printed)));
         }
     }
 };

@@ -12,13 +12,15 @@ namespace {
 std::vector<int> ranksOf(const Placement& placement)
 {
     std::vector<int> out;
-    for (int s = 0; s < placement.stages(); ++s) out.push_back(placement.rankOf(s, 0));
+    for (int s = 0; s < placement.stages(); ++s)
+        out.push_back(placement.rankOf(s, 0));
     return out;
 }
 
 } // namespace
 
-class TestModel : public QObject {
+class TestModel : public QObject
+{
     Q_OBJECT
 private slots:
     void placements()
@@ -30,7 +32,8 @@ private slots:
         QVERIFY(both.hasCopies());
         QCOMPARE(both.stages(), 4);
         for (int s = 0; s < 4; ++s)
-            for (int j = 0; j < 8; ++j) QCOMPARE(both.rankOf(s, j), j < 4 ? s : 3 - s);
+            for (int j = 0; j < 8; ++j)
+                QCOMPARE(both.rankOf(s, j), j < 4 ? s : 3 - s);
         QCOMPARE(both.rankOf(1, -1), 1);
         QCOMPARE(both.stagesOf(0), (std::vector<int>{0, 3}));
         QCOMPARE(both.chunkOf(3, 0), 1);
@@ -136,11 +139,16 @@ private slots:
         auto add = [head](const char* name, const char* rest, const char* says) {
             QTest::newRow(name) << QString(head) + rest + "}" << says;
         };
-        QTest::newRow("garbage") << "{" << "not a JSON document";
-        QTest::newRow("array") << "[]" << "an object is expected";
-        QTest::newRow("format") << R"({"format": "x", "version": 1})" << "format is not";
-        QTest::newRow("version") << R"({"format": "stagewright-costs", "version": 2})" << "version 2 is unknown, 1 expected";
-        QTest::newRow("no version") << R"({"format": "stagewright-costs"})" << "version null is unknown";
+        QTest::newRow("garbage") << "{"
+                                 << "not a JSON document";
+        QTest::newRow("array") << "[]"
+                               << "an object is expected";
+        QTest::newRow("format") << R"({"format": "x", "version": 1})"
+                                << "format is not";
+        QTest::newRow("version") << R"({"format": "stagewright-costs", "version": 2})"
+                                 << "version 2 is unknown, 1 expected";
+        QTest::newRow("no version") << R"({"format": "stagewright-costs"})"
+                                    << "version null is unknown";
         add("unknown key", R"(, "durations": 1)", "unknown key 'durations'");
         add("negative", R"(, "duration_ns": {"F": [1, -1]})", "duration_ns.F[1]: -1 is outside");
         add("fraction", R"(, "duration_ns": {"F": [1.5]})", "duration_ns.F[0]: an integer is expected");
@@ -150,7 +158,8 @@ private slots:
         add("link", R"(, "link": {"latency_ns": "a"})", "link.latency_ns: an integer is expected");
         add("bandwidth", R"(, "link": {"bytes_per_second": -1})", "link.bytes_per_second: a number");
         add("stage", R"(, "stage_bytes": [{"activation": 1}, {"act": 1}])", "stage_bytes[1]: unknown key 'act'");
-        add("on rank", R"(, "duration_on_rank": [{"kind": "F", "stage": -1}])", "duration_on_rank[0].stage: -1 is outside");
+        add("on rank", R"(, "duration_on_rank": [{"kind": "F", "stage": -1}])",
+            "duration_on_rank[0].stage: -1 is outside");
     }
     void jsonRefuses()
     {

@@ -10,15 +10,36 @@
 
 using namespace stagewright;
 
-class TestOp : public QObject {
+class TestOp : public QObject
+{
     Q_OBJECT
 private slots:
     void textForms_data()
     {
         QTest::addColumn<QString>("text");
-        for (const char* text : {"2F0", "3I1", "0W7", "1B4", "2F0.1", "0W0-3", "2B1h0", "2B1h1", "2R3", "2OPT", "2REDUCE_GRAD",
-                                 "1UNSHARD", "1RESHARD", "0SEND_F1", "1RECV_F1", "3SEND_B0", "2RECV_B0", "0FILLER5000",
-                                 "0FILLER4294967295", "65535F999999999", "4W2-5.3h1", "0OFFLOAD2", "0RELOAD2"})
+        for (const char* text : {"2F0",
+                                 "3I1",
+                                 "0W7",
+                                 "1B4",
+                                 "2F0.1",
+                                 "0W0-3",
+                                 "2B1h0",
+                                 "2B1h1",
+                                 "2R3",
+                                 "2OPT",
+                                 "2REDUCE_GRAD",
+                                 "1UNSHARD",
+                                 "1RESHARD",
+                                 "0SEND_F1",
+                                 "1RECV_F1",
+                                 "3SEND_B0",
+                                 "2RECV_B0",
+                                 "0FILLER5000",
+                                 "0FILLER4294967295",
+                                 "65535F999999999",
+                                 "4W2-5.3h1",
+                                 "0OFFLOAD2",
+                                 "0RELOAD2"})
             QTest::newRow(text) << text;
     }
     void textForms()

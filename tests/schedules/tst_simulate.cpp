@@ -25,7 +25,8 @@ SimResult timed(const Schedule& schedule, const CostModel& costs)
 }
 
 // A second, plain implementation: sweeps over all ranks until nothing moves. Slow and obviously right.
-struct Reference {
+struct Reference
+{
     std::vector<std::vector<Nanos>> start, end;
     bool finished = false;
 };
@@ -49,7 +50,8 @@ Reference sweep(const Schedule& s, const CostModel& costs)
                 if (out.end[q][i] < 0) return -1;
                 const auto lower = static_cast<std::size_t>(std::min<int>(stage, op.stage));
                 const Bytes bytes = need.stageOffset == 0 ? 0 : costs.memory[lower].boundary;
-                return out.end[q][i] + (need.stageOffset == 0 ? 0 : costs.links.delay(static_cast<int>(q), rank, bytes));
+                return out.end[q][i] +
+                       (need.stageOffset == 0 ? 0 : costs.links.delay(static_cast<int>(q), rank, bytes));
             }
         return -1;
     };
@@ -82,7 +84,8 @@ Reference sweep(const Schedule& s, const CostModel& costs)
         }
     }
     out.finished = true;
-    for (std::size_t r = 0; r < head.size(); ++r) out.finished = out.finished && head[r] == s.order[r].size();
+    for (std::size_t r = 0; r < head.size(); ++r)
+        out.finished = out.finished && head[r] == s.order[r].size();
     return out;
 }
 
@@ -104,7 +107,8 @@ CostModel randomCosts(const Schedule& s, unsigned seed)
 
 } // namespace
 
-class TestSimulate : public QObject {
+class TestSimulate : public QObject
+{
     Q_OBJECT
 private slots:
     void equalsThePlainSweep()
@@ -174,7 +178,7 @@ private slots:
         CostModel costs = CostModel::uniform(s);
         costs.links.overrides[{0, 1}].latency = rankShare;
         const SimResult result = timed(s, costs);
-        QCOMPARE(result.start[1], rankShare);     // 0F1 is on rank 1; that link is free
+        QCOMPARE(result.start[1], rankShare);         // 0F1 is on rank 1; that link is free
         QCOMPARE(result.start[4 + 1], 2 * rankShare); // 0F0 crosses from rank 0
         QCOMPARE(result.end[3], 7 * rankShare - 0);   // 1B0 2+1 … 5, free link back, 0B0 5 … 7
         QCOMPARE(result.end[4 + 3], 7 * rankShare);   // 1B1 2 … 4, link, 0B1 5 … 7
@@ -184,7 +188,10 @@ private slots:
         const Schedule s = fromCsv("0F0,0F1,0I0,0I1,0W0-1\n1F0-1,1B0h0,1B0h1,1B1\n");
         CostModel costs(2, CostSource::Analytic);
         for (int stage = 0; stage < 2; ++stage)
-            for (auto [kind, d] : {std::pair{OpKind::Forward, 10}, {OpKind::Backward, 20}, {OpKind::InputGrad, 10}, {OpKind::WeightGrad, 7}})
+            for (auto [kind, d] : {std::pair{OpKind::Forward, 10},
+                                   {OpKind::Backward, 20},
+                                   {OpKind::InputGrad, 10},
+                                   {OpKind::WeightGrad, 7}})
                 costs.setDuration(kind, stage, d);
         costs.memory[0].activation = costs.memory[1].activation = 100;
         const SimResult result = timed(s, costs);
@@ -258,16 +265,22 @@ private slots:
         Schedule s = fromCsv("0B0,0F0\n");
         auto result = simulate(s, CostModel::uniform(s));
         QVERIFY(!result);
-        QVERIFY2(QString::fromStdString(result.error().message).contains("waits for 0F0, which is op 1 of the same rank"), result.error().message.c_str());
+        QVERIFY2(
+            QString::fromStdString(result.error().message).contains("waits for 0F0, which is op 1 of the same rank"),
+            result.error().message.c_str());
         s = fromCsv("0F0,0B0\n1B0\n");
         result = simulate(s, CostModel::uniform(s));
         QVERIFY(!result);
-        QVERIFY2(QString::fromStdString(result.error().message).contains("waits for the forward of stage 1, which is not in the schedule"), result.error().message.c_str());
+        QVERIFY2(QString::fromStdString(result.error().message)
+                     .contains("waits for the forward of stage 1, which is not in the schedule"),
+                 result.error().message.c_str());
     }
     void refusesWhatDoesNotFit()
     {
         const Schedule s = *makeSchedule("gpipe", {2, 2, 0});
         QVERIFY(!place(s, std::vector<Nanos>(7, 1), {}));
+        QVERIFY(!place(s, std::vector<Nanos>(8, -1), {}));
+        QVERIFY(place(s, std::vector<Nanos>(8, 0), {}).has_value());
         Schedule outside = s;
         outside.order[0][0].microbatch = 2;
         QVERIFY(!simulate(outside, CostModel::uniform(s)));

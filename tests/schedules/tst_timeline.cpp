@@ -30,7 +30,8 @@ CostModel randomCosts(const Schedule& s, unsigned seed, bool zeros)
     for (int stage = 0; stage < s.stages; ++stage) {
         for (OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad})
             costs.setDuration(kind, stage, test::pick(random, zeros ? 0 : 1, 3));
-        costs.memory[static_cast<std::size_t>(stage)] = {test::pick(random, 0, 50), test::pick(random, -9, 9), 0, 64, 7, 8, 9};
+        costs.memory[static_cast<std::size_t>(stage)] = {
+            test::pick(random, 0, 50), test::pick(random, -9, 9), 0, 64, 7, 8, 9};
     }
     costs.links.all = {test::pick(random, 0, 3), 1e11};
     return costs;
@@ -38,7 +39,8 @@ CostModel randomCosts(const Schedule& s, unsigned seed, bool zeros)
 
 } // namespace
 
-class TestTimeline : public QObject {
+class TestTimeline : public QObject
+{
     Q_OBJECT
 private slots:
     void sortsWhatComesInAnyOrder()
@@ -68,10 +70,12 @@ private slots:
         QCOMPARE(timeline->begin(), 0);
         QCOMPARE(timeline->end(), 40);
         QStringList tracks;
-        for (const Track& track : timeline->tracks()) tracks << QString::fromStdString(track.name);
+        for (const Track& track : timeline->tracks())
+            tracks << QString::fromStdString(track.name);
         QCOMPARE(tracks, (QStringList{"rank 0", "rank 0 send", "rank 1"}));
         QStringList ops;
-        for (const Span& span : timeline->spans()) ops << QString::fromStdString(timeline->nameOf(span));
+        for (const Span& span : timeline->spans())
+            ops << QString::fromStdString(timeline->nameOf(span));
         QCOMPARE(ops, (QStringList{"0F0", "0SEND_F0", "1F0", "1B0"}));
         QVERIFY(timeline->hasCpuTime());
         QCOMPARE(timeline->cpuTime(0), 8);
@@ -99,18 +103,22 @@ private slots:
         const Schedule s = *makeSchedule("zb-h1", {4, 8, 0});
         const auto expected = *simulatedTimeline(s, CostModel::uniform(s));
         std::vector<SpanId> ids(expected->spans().size());
-        for (SpanId id = 0; id < ids.size(); ++id) ids[id] = id;
+        for (SpanId id = 0; id < ids.size(); ++id)
+            ids[id] = id;
         std::mt19937 random(3);
         std::shuffle(ids.begin(), ids.end(), random);
         TimelineBuilder builder(Provenance::Simulated, "model", 4);
         std::vector<SpanId> provisional(ids.size());
         for (SpanId id : ids) {
             const Track& track = expected->trackOf(id);
-            provisional[id] = builder.addSpan(builder.addTrack(track.rank, track.lane, track.name), expected->spans()[id]);
+            provisional[id] =
+                builder.addSpan(builder.addTrack(track.rank, track.lane, track.name), expected->spans()[id]);
         }
-        for (const Edge& edge : expected->edges()) builder.addEdge(provisional[edge.from], provisional[edge.to], edge.kind, edge.arrival);
+        for (const Edge& edge : expected->edges())
+            builder.addEdge(provisional[edge.from], provisional[edge.to], edge.kind, edge.arrival);
         const auto shuffled = *builder.build();
-        for (SpanId id = 0; id < ids.size(); ++id) QCOMPARE(shuffled->spans()[id].op, expected->spans()[id].op);
+        for (SpanId id = 0; id < ids.size(); ++id)
+            QCOMPARE(shuffled->spans()[id].op, expected->spans()[id].op);
         QVERIFY(std::ranges::equal(shuffled->edges(), expected->edges()));
     }
     void stepsAndTheirRanges()
@@ -296,7 +304,8 @@ private slots:
         QCOMPARE(timeline->tracks().size(), std::size_t{4});
         QCOMPARE(timeline->spans().size(), s.opCount());
     }
-    // Law 1, also with zero durations, fillers, pairs and copies; and what the timeline says agrees with the simulation.
+    // Law 1, also with zero durations, fillers, pairs and copies; and what the timeline says agrees with the
+    // simulation.
     void scheduleComesBack()
     {
         for (unsigned seed = 0; seed < 300; ++seed) {
@@ -308,7 +317,8 @@ private slots:
             const Timeline& timeline = **built;
             const auto back = scheduleOf(timeline, 0);
             QVERIFY2(back.has_value(), back ? "" : back.error().message.c_str());
-            if (*back != s) qWarning() << seed << QString::fromStdString(toText(s)) << QString::fromStdString(toText(*back));
+            if (*back != s)
+                qWarning() << seed << QString::fromStdString(toText(s)) << QString::fromStdString(toText(*back));
             QCOMPARE(*back, s);
             for (const Edge& edge : timeline.edges()) {
                 QVERIFY(timeline.spans()[edge.from].end <= edge.arrival);
@@ -321,7 +331,8 @@ private slots:
                     if (event.category == MemoryCategory::Activations) byTime[event.time] += event.delta;
                 Bytes held = 0;
                 Bytes peak = 0;
-                for (const auto& [time, delta] : byTime) peak = std::max(peak, held += delta);
+                for (const auto& [time, delta] : byTime)
+                    peak = std::max(peak, held += delta);
                 QCOMPARE(held, 0);
                 QCOMPARE(peak, result.peakActivation[static_cast<std::size_t>(r)]);
             }

@@ -21,7 +21,8 @@ Schedule fromCsv(const char* text)
 
 } // namespace
 
-class TestValidate : public QObject {
+class TestValidate : public QObject
+{
     Q_OBJECT
 private slots:
     void randomSchedulesAreValid()
@@ -42,21 +43,29 @@ private slots:
         auto add = [](const char* name, const char* csv, FaultKind kind, int faults, const char* message) {
             QTest::newRow(name) << csv << kind << faults << message;
         };
-        add("order", "0B0,0F0\n", FaultKind::Order, 1, "rank 0, op 0 (0B0): full backward before forward; forward is at op 1");
+        add("order", "0B0,0F0\n", FaultKind::Order, 1,
+            "rank 0, op 0 (0B0): full backward before forward; forward is at op 1");
         add("W before I", "0F0,0W0,0I0\n", FaultKind::Order, 1,
             "rank 0, op 1 (0W0): weight gradient before input gradient; input gradient is at op 2");
         add("V turn", "0F0,1F0,0B0,1B0\n", FaultKind::Order, 1,
             "rank 0, op 2 (0B0): full backward before the full backward of stage 1; 1B0 is at op 3");
-        add("twice", "0F0,0F0,0B0\n", FaultKind::Duplicate, 1, "rank 0, op 1 (0F0): a second forward; the first is at op 0 of rank 0");
-        add("B and I", "0F0,0B0,0I0,0W0\n", FaultKind::Duplicate, 2, "rank 0, op 2 (0I0): input gradient beside the full backward 0B0 at op 1 of rank 0");
-        add("no backward", "0F0,0F1,0F2,0B0\n", FaultKind::Count, 1, "stage 0: 1 of 3 backwards (B or I), missing for microbatch 1-2");
+        add("twice", "0F0,0F0,0B0\n", FaultKind::Duplicate, 1,
+            "rank 0, op 1 (0F0): a second forward; the first is at op 0 of rank 0");
+        add("B and I", "0F0,0B0,0I0,0W0\n", FaultKind::Duplicate, 2,
+            "rank 0, op 2 (0I0): input gradient beside the full backward 0B0 at op 1 of rank 0");
+        add("no backward", "0F0,0F1,0F2,0B0\n", FaultKind::Count, 1,
+            "stage 0: 1 of 3 backwards (B or I), missing for microbatch 1-2");
         add("no forward", "0F0,0B0,0B1\n", FaultKind::Count, 1, "stage 0: 1 of 2 forwards, missing for microbatch 1");
-        add("no W", "0F0,0I0,0W0,0F1,0I1\n", FaultKind::Count, 1, "stage 0: input gradient without a weight gradient for microbatch 1");
+        add("no W", "0F0,0I0,0W0,0F1,0I1\n", FaultKind::Count, 1,
+            "stage 0: input gradient without a weight gradient for microbatch 1");
         add("W and B", "0F0,0B0,0W0,0F1,0I1,0W1\n", FaultKind::Count, 1,
             "stage 0: weight gradient beside a full backward, which includes it, for microbatch 0");
-        add("whole stage", "0F0,0B0\n2F0,2B0\n", FaultKind::Count, 2, "stage 1: 0 of 1 forwards, missing for microbatch 0");
-        add("wrong rank", "0F0,0B0,1B0\n1F0\n", FaultKind::WrongRank, 1, "rank 0, op 2 (1B0): stage 1 is on rank 1 for microbatch 0");
-        add("pair", "0F0,(0F1;0B1)OVERLAP_F_B,0B0\n", FaultKind::Order, 1, "rank 0, op 2 (0B1): issued together with 0F1, which it needs");
+        add("whole stage", "0F0,0B0\n2F0,2B0\n", FaultKind::Count, 2,
+            "stage 1: 0 of 1 forwards, missing for microbatch 0");
+        add("wrong rank", "0F0,0B0,1B0\n1F0\n", FaultKind::WrongRank, 1,
+            "rank 0, op 2 (1B0): stage 1 is on rank 1 for microbatch 0");
+        add("pair", "0F0,(0F1;0B1)OVERLAP_F_B,0B0\n", FaultKind::Order, 1,
+            "rank 0, op 2 (0B1): issued together with 0F1, which it needs");
     }
     void messages()
     {
@@ -123,8 +132,10 @@ private slots:
         s.order[1][0].stage = 9;
         const Validation validation = validate(s);
         QCOMPARE(validation.faults.size(), std::size_t{2});
-        QCOMPARE(QString::fromStdString(validation.faults[0].message), QString("rank 0, op 1 (0F2): microbatch 2, but microbatches are 0 to 1"));
-        QCOMPARE(QString::fromStdString(validation.faults[1].message), QString("rank 1, op 0 (9F0): stage 9, but stages are 0 to 1"));
+        QCOMPARE(QString::fromStdString(validation.faults[0].message),
+                 QString("rank 0, op 1 (0F2): microbatch 2, but microbatches are 0 to 1"));
+        QCOMPARE(QString::fromStdString(validation.faults[1].message),
+                 QString("rank 1, op 0 (9F0): stage 9, but stages are 0 to 1"));
         s = *makeSchedule("1f1b", {2, 2, 0});
         s.order[0].insert(s.order[0].begin() + 1, *parseOp("0SEND_F0"));
         QCOMPARE(validate(s).faults.size(), std::size_t{1});
@@ -144,7 +155,8 @@ private slots:
             QCOMPARE(wait.onRank, next.rank);
             QVERIFY(next.position <= wait.onPosition); // the awaited op stands at or behind that rank's head
             QCOMPARE(s.order[static_cast<std::size_t>(wait.rank)][static_cast<std::size_t>(wait.position)], wait.op);
-            QCOMPARE(s.order[static_cast<std::size_t>(wait.onRank)][static_cast<std::size_t>(wait.onPosition)], wait.waitsFor);
+            QCOMPARE(s.order[static_cast<std::size_t>(wait.onRank)][static_cast<std::size_t>(wait.onPosition)],
+                     wait.waitsFor);
         }
         QVERIFY(validation.faults[0].message.find("rank 0 stands at op 1 (0B0)") != std::string::npos);
     }
