@@ -7,6 +7,7 @@
 #include "schedules/kinds.h"
 #include "traces/analysis/memory.h"
 #include "traces/analysis/step_ops.h"
+#include "traces/analysis/analysis_registry.h"
 
 namespace stagewright {
 
@@ -268,5 +269,41 @@ Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const Bu
     if (report.span > 0) report.bubbleRateSpan = 1 - static_cast<double>(ideal) / static_cast<double>(report.span);
     return report;
 }
+
+namespace analyses {
+
+namespace {
+
+Result<AnalysisTable> bubbleTable(const Timeline& timeline, int step)
+{
+    const auto report = analyseBubbles(timeline, step);
+    if (!report) return tl::unexpected(report.error());
+    AnalysisTable table;
+    table.columns = {{"rank", "Rank", ""}, {"busy_ns", "Busy", "ns"}, {"apart_ns", "Optimizer and collectives", "ns"},
+                     {"idle_ns", "Idle", "ns"}};
+    for (std::size_t cause = 0; cause < idleCauseCount; ++cause) {
+        const auto which = static_cast<IdleCause>(cause);
+        table.columns.push_back({std::string(toText(which)) + "_ns", std::string(titleOf(which)), "ns"});
+    }
+    for (std::size_t rank = 0; rank < report->ranks.size(); ++rank) {
+        const RankBubbles& bubbles = report->ranks[rank];
+        std::vector<AnalysisCell> row{static_cast<std::int64_t>(rank), bubbles.busy, bubbles.apart, bubbles.idle};
+        for (const Nanos part : bubbles.byCause) row.emplace_back(part);
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+bool hasSpans(const Timeline& timeline)
+{
+    return !timeline.empty();
+}
+
+} // namespace
+
+extern const AnalysisInfo bubbles;
+const AnalysisInfo bubbles{"bubbles", "Idle time by cause", "busy spans", hasSpans, bubbleTable};
+
+} // namespace analyses
 
 } // namespace stagewright

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "traces/analysis/step_ops.h"
+#include "traces/analysis/analysis_registry.h"
 
 namespace stagewright {
 
@@ -56,5 +57,34 @@ std::vector<CriticalLink> criticalPath(const Timeline& timeline, int step)
     std::reverse(path.begin(), path.end());
     return path;
 }
+
+namespace analyses {
+
+namespace {
+
+Result<AnalysisTable> criticalPathTable(const Timeline& timeline, int step)
+{
+    AnalysisTable table;
+    table.columns = {{"op", "Op", ""}, {"rank", "Rank", ""}, {"start_ns", "Start", "ns"}, {"duration_ns", "Duration", "ns"},
+                     {"wait_before_ns", "Wait before it", "ns"}};
+    for (const CriticalLink& link : criticalPath(timeline, step)) {
+        const Span& span = timeline.spans()[link.span];
+        table.rows.push_back({timeline.nameOf(span), std::int64_t{timeline.trackOf(link.span).rank}, span.start, span.duration(),
+                              link.waitBefore});
+    }
+    return table;
+}
+
+bool hasSpans(const Timeline& timeline)
+{
+    return !timeline.empty();
+}
+
+} // namespace
+
+extern const AnalysisInfo critical_path;
+const AnalysisInfo critical_path{"critical-path", "Critical path across ranks", "busy spans", hasSpans, criticalPathTable};
+
+} // namespace analyses
 
 } // namespace stagewright

@@ -1,4 +1,5 @@
 #include "traces/analysis/memory.h"
+#include "traces/analysis/analysis_registry.h"
 
 #include <algorithm>
 #include <limits>
@@ -99,5 +100,39 @@ std::vector<Bytes> peakByRank(const Timeline& timeline, MemoryCategory category,
         peaks.push_back(memorySeries(timeline, rank, category, step).peak);
     return peaks;
 }
+
+namespace analyses {
+
+namespace {
+
+Result<AnalysisTable> memoryTable(const Timeline& timeline, int step)
+{
+    AnalysisTable table;
+    table.columns = {{"rank", "Rank", ""}};
+    std::vector<std::vector<Bytes>> peaks;
+    for (std::size_t category = 0; category < memoryCategoryCount; ++category) {
+        const auto which = static_cast<MemoryCategory>(category);
+        table.columns.push_back({"peak_" + std::string(toText(which)) + "_bytes", "Peak " + std::string(toText(which)), "bytes"});
+        peaks.push_back(peakByRank(timeline, which, step));
+    }
+    for (int rank = 0; rank < timeline.ranks(); ++rank) {
+        std::vector<AnalysisCell> row{std::int64_t{rank}};
+        for (const auto& peak : peaks) row.emplace_back(peak[static_cast<std::size_t>(rank)]);
+        table.rows.push_back(std::move(row));
+    }
+    return table;
+}
+
+bool hasMemory(const Timeline& timeline)
+{
+    return timeline.hasMemory();
+}
+
+} // namespace
+
+extern const AnalysisInfo memory;
+const AnalysisInfo memory{"memory", "Peak memory by rank", "memory events", hasMemory, memoryTable};
+
+} // namespace analyses
 
 } // namespace stagewright

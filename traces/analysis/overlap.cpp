@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "traces/analysis/step_ops.h"
+#include "traces/analysis/analysis_registry.h"
 
 namespace stagewright {
 
@@ -76,5 +77,33 @@ OverlapReport analyseOverlap(const Timeline& timeline, int step)
     report.exposedTime = report.commTime - report.hiddenTime;
     return report;
 }
+
+namespace analyses {
+
+namespace {
+
+Result<AnalysisTable> overlapTable(const Timeline& timeline, int step)
+{
+    const OverlapReport report = analyseOverlap(timeline, step);
+    AnalysisTable table;
+    table.columns = {{"rank", "Receiving rank", ""}, {"comm_ns", "Communication", "ns"}, {"hidden_ns", "Hidden", "ns"},
+                     {"exposed_ns", "Exposed", "ns"}};
+    for (std::size_t rank = 0; rank < report.commByRank.size(); ++rank)
+        table.rows.push_back({static_cast<std::int64_t>(rank), report.commByRank[rank],
+                              report.commByRank[rank] - report.exposedByRank[rank], report.exposedByRank[rank]});
+    return table;
+}
+
+bool hasEdges(const Timeline& timeline)
+{
+    return timeline.hasEdges();
+}
+
+} // namespace
+
+extern const AnalysisInfo overlap;
+const AnalysisInfo overlap{"overlap", "Communication hidden and exposed", "data edges with arrivals", hasEdges, overlapTable};
+
+} // namespace analyses
 
 } // namespace stagewright

@@ -11,6 +11,7 @@
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/memory.h"
 #include "traces/formats/atomic_file.h"
+#include "traces/formats/format_registry.h"
 
 namespace stagewright {
 
@@ -299,5 +300,24 @@ Result<ChromeCounts> writeChromeJsonFile(const Run& run, const std::string& path
     if (!written) return tl::unexpected(written.error());
     return counts;
 }
+
+namespace formats {
+
+namespace {
+
+Result<std::string> write(const Run& run, const std::string& path, const Progress& progress)
+{
+    const auto counts = writeChromeJsonFile(run, path, progress);
+    if (!counts) return tl::unexpected(counts.error());
+    return fmt::format("{} spans, {} bubbles, {} flows, {} counter samples", counts->spans, counts->bubbles, counts->flows,
+                       counts->counterSamples);
+}
+
+} // namespace
+
+extern const FormatInfo chrome_json;
+const FormatInfo chrome_json{"chrome", "Chrome JSON trace (Perfetto, chrome://tracing)", ".json", write};
+
+} // namespace formats
 
 } // namespace stagewright

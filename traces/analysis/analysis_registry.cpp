@@ -1,0 +1,35 @@
+#include "traces/analysis/analysis_registry.h"
+
+#include <array>
+
+namespace stagewright {
+
+namespace analyses {
+#define STAGEWRIGHT_ANALYSIS(name) extern const AnalysisInfo name;
+#include "traces/analysis/analyses.def"
+#undef STAGEWRIGHT_ANALYSIS
+} // namespace analyses
+
+namespace {
+
+#define STAGEWRIGHT_ANALYSIS(name) &analyses::name,
+constexpr auto all = std::to_array<const AnalysisInfo*>({
+#include "traces/analysis/analyses.def"
+});
+#undef STAGEWRIGHT_ANALYSIS
+
+} // namespace
+
+std::span<const AnalysisInfo* const> allAnalyses()
+{
+    return all;
+}
+
+const AnalysisInfo* findAnalysis(std::string_view name)
+{
+    for (const AnalysisInfo* info : all)
+        if (info->name == name) return info;
+    return nullptr;
+}
+
+} // namespace stagewright
