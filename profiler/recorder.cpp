@@ -35,7 +35,6 @@ Result<RecordedStep> Recorder::finishStep()
 
     RecordedStep result;
     result.step = m_steps;
-    result.wallTime = record->end() - record->begin;
     result.contention = record->contention();
     if (m_options.virtualClock) {
         Result<void> placed = placeOnVirtualClock(*record, m_options.links, m_virtualEnd);

@@ -24,7 +24,6 @@ struct RecorderOptions {
 struct RecordedStep {
     int step = 0;
     Nanos stepTime = 0; // on the run's clock: first to last span
-    Nanos wallTime = 0;
     double contention = 0;
     std::shared_ptr<const Timeline> timeline; // this step alone; time 0 is the begin of step 0
 };
