@@ -9,8 +9,9 @@ QImage frameImage(const TimelineScene& scene, const Theme& theme, double ratio, 
     QImage image(std::max(1, static_cast<int>(std::ceil(scene.size.width() * ratio))),
                  std::max(1, static_cast<int>(std::ceil(scene.size.height() * ratio))), QImage::Format_RGB32);
     image.setDevicePixelRatio(ratio);
+    image.fill(theme.canvas);
     QPainter painter(&image);
-    paintFrame(painter, scene, theme, detail);
+    paintFrame(painter, scene, theme, detail, &image);
     return image;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace stagewright {
 
@@ -11,6 +12,8 @@ void LaneColumns::clear()
     spans.clear();
     gaps.clear();
     sums.clear();
+    shares.clear();
+    masks.clear();
     aggregated = false;
 }
 
@@ -72,30 +75,52 @@ private:
     Nanos m_nextEdge = 0;
 };
 
-constexpr std::array<std::size_t, 4> paintOfShare{0, 1, 2, 3};
+using Four = float __attribute__((vector_size(16)));
+using FourBytes = std::uint8_t __attribute__((vector_size(4)));
 
-// Columns from buckets: each bucket's shares spread evenly over its own width.
-void addBuckets(const Pyramid::Level& level, const Axis& device, Sums& sums)
+Four sharesOf(const Bucket& bucket)
 {
-    const int shift = level.shift;
-    const auto last = static_cast<std::int64_t>(level.buckets.size());
-    const std::int64_t from = std::max<std::int64_t>(0, device.range.begin >> shift);
-    const std::int64_t to = std::min(last, (device.range.end >> shift) + 1);
-    const double width = static_cast<double>(level.width()) / 255;
-    for (std::int64_t index = from; index < to; ++index) {
-        const Bucket& bucket = level.buckets[static_cast<std::size_t>(index)];
-        if (bucket.mask == 0) continue;
-        Nanos at = index << shift;
-        for (std::size_t k = 0; k < 4; ++k) {
-            if (bucket.share[k] == 0) continue;
-            std::size_t paint = paintOfShare[k];
-            if (k == 3) {
-                for (paint = 3; paint + 1 < paintCount && (bucket.mask >> paint & 1u) == 0; ++paint) {}
+    FourBytes bytes;
+    std::memcpy(&bytes, bucket.share.data(), 4);
+    return __builtin_convertvector(bytes, Four);
+}
+
+// Columns from buckets: whole ones, and the parts of those that a column's edge cuts.
+void addBuckets(const Pyramid::Level& level, const Axis& device, std::size_t count, LaneColumns& out)
+{
+    out.shares.resize(count);
+    out.masks.assign(count, 0);
+    const auto buckets = static_cast<double>(level.buckets.size());
+    const double perBucket = 1 / static_cast<double>(level.width());
+    const double perColumn = out.nanosPerColumn * perBucket;
+    const float scale = static_cast<float>(1 / (255 * perColumn));
+    const double origin = static_cast<double>(device.range.begin) * perBucket;
+    const Bucket* data = level.buckets.data();
+    double next = std::clamp(origin, 0.0, buckets);
+    for (std::size_t c = 0; c < count; ++c) {
+        const double from = next;
+        const double to = next = std::clamp(origin + static_cast<double>(c + 1) * perColumn, 0.0, buckets);
+        Four sum{};
+        std::uint8_t mask = 0;
+        if (to > from) {
+            auto at = static_cast<std::size_t>(from);
+            const auto last = static_cast<std::size_t>(to);
+            const auto add = [&](std::size_t index, float weight) {
+                sum += sharesOf(data[index]) * weight;
+                mask = static_cast<std::uint8_t>(mask | data[index].mask);
+            };
+            if (at == last) {
+                add(at, static_cast<float>(to - from));
+            } else {
+                add(at, static_cast<float>(1 - (from - static_cast<double>(at))));
+                for (++at; at < last; ++at) add(at, 1);
+                const double rest = to - static_cast<double>(last);
+                if (rest > 0 && last < level.buckets.size()) add(last, static_cast<float>(rest));
             }
-            const Nanos size = static_cast<Nanos>(bucket.share[k] * width);
-            sums.add(at, at + size, paint);
-            at += size;
         }
+        sum *= scale;
+        std::memcpy(out.shares[c].data(), &sum, sizeof sum);
+        out.masks[c] = mask;
     }
 }
 
@@ -118,9 +143,8 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
     if (options.detail == Detail::Draft && visible > 4 * device.width) {
         const double width = out.nanosPerColumn * (options.fine ? 0.25 : 1.0);
         const Pyramid::Level* level = lane.pyramid().levelFor(width);
-        if (level != nullptr && static_cast<double>(level->width()) * visible > 2 * static_cast<double>(device.range.duration())) {
-            sums.start();
-            addBuckets(*level, device, sums);
+        if (level != nullptr && static_cast<double>(level->width()) * visible > static_cast<double>(device.range.duration())) {
+            addBuckets(*level, device, static_cast<std::size_t>(columns), out);
             out.aggregated = true;
             return;
         }
@@ -172,9 +196,10 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
 
 namespace {
 
-QRgb mixed(QRgb a, QRgb b, double share) // share of b
+// share: of b, in 256ths
+QRgb mixed(QRgb a, QRgb b, int share)
 {
-    const auto channel = [share](int p, int q) { return static_cast<int>(std::lround(p + (q - p) * share)); };
+    const auto channel = [share](int p, int q) { return p + (((q - p) * share) >> 8); };
     return qRgb(channel(qRed(a), qRed(b)), channel(qGreen(a), qGreen(b)), channel(qBlue(a), qBlue(b)));
 }
 
@@ -183,70 +208,129 @@ bool isRare(std::size_t paint)
     return paint >= static_cast<std::size_t>(Paint::Communication);
 }
 
-} // namespace
-
-void paintColumns(QImage& image, int x0, int y0, int height, int stackMin, const LaneColumns& columns,
-                  const std::array<QRgb, paintCount>& colours, QRgb idle)
+std::size_t otherPaint(std::uint8_t mask) // what a draft's last share stands for
 {
-    if (height <= 0) return;
-    const int top = std::max(0, y0), bottom = std::min(image.height(), y0 + height);
-    const int right = image.width() - x0;
-    const auto line = [&image](int y) { return reinterpret_cast<QRgb*>(image.scanLine(y)); };
-    const int count = std::min(static_cast<int>(columns.sums.size()), right);
+    for (std::size_t paint = 3; paint + 1 < paintCount; ++paint) {
+        if ((mask >> paint & 1u) != 0) return paint;
+    }
+    return paintCount - 1;
+}
 
-    if (height < stackMin) {
-        for (int c = 0; c < count; ++c) {
-            const PaintSums& sums = columns.sums[static_cast<std::size_t>(c)];
-            Nanos total = 0;
-            std::size_t most = 0;
+// Shares of a column by paint, from exact sums or from a draft.
+std::array<double, paintCount> columnOf(const LaneColumns& columns, std::size_t c)
+{
+    std::array<double, paintCount> shares{};
+    if (!columns.shares.empty()) {
+        for (std::size_t k = 0; k < 3; ++k) shares[k] = static_cast<double>(columns.shares[c][k]);
+        shares[otherPaint(columns.masks[c])] += static_cast<double>(columns.shares[c][3]);
+    } else {
+        const double scale = 1 / columns.nanosPerColumn;
+        for (std::size_t k = 0; k < paintCount; ++k) shares[k] = static_cast<double>(columns.sums[c][k]) * scale;
+    }
+    return shares;
+}
+
+struct Target {
+    uchar* bits;
+    qsizetype stride;
+    QRect area;
+    int top, bottom; // rows of the lane inside the area, [top, bottom)
+    QRgb* line(int y) const { return reinterpret_cast<QRgb*>(bits + y * stride); }
+};
+
+void paintRamp(const Target& target, std::size_t count, const LaneColumns& columns, const std::array<QRgb, paintCount>& colours, QRgb idle)
+{
+    std::vector<QRgb> row(count, 0);
+    for (std::size_t c = 0; c < count; ++c) {
+        float total = 0;
+        std::size_t most = 0;
+        if (!columns.shares.empty()) {
+            const auto& shares = columns.shares[c];
+            total = shares[0] + shares[1] + shares[2] + shares[3];
+            for (std::size_t k = 1; k < 4; ++k) most = shares[k] > shares[most] ? k : most;
+            if (most == 3) most = otherPaint(columns.masks[c]);
+        } else {
+            const PaintSums& sums = columns.sums[c];
+            Nanos all = 0;
             for (std::size_t k = 0; k < paintCount; ++k) {
-                total += sums[k];
-                if (sums[k] > sums[most]) most = k;
+                all += sums[k];
+                most = sums[k] > sums[most] ? k : most;
             }
-            if (total == 0) continue;
-            const double busy = std::min(1.0, static_cast<double>(total) / columns.nanosPerColumn);
-            const QRgb colour = mixed(idle, colours[most], std::max(busy, 0.12));
-            for (int y = top; y < bottom; ++y) line(y)[x0 + c] = colour;
+            total = static_cast<float>(static_cast<double>(all) / columns.nanosPerColumn);
         }
-    } else if (count > 0) {
-        // Heights first (bottom up: F, B, W, communication, optimizer, others), then scanlines.
-        std::vector<std::array<std::int16_t, paintCount>> ends(static_cast<std::size_t>(count));
-        for (int c = 0; c < count; ++c) {
-            const PaintSums& sums = columns.sums[static_cast<std::size_t>(c)];
-            Nanos below = 0;
-            int used = 0;
-            for (std::size_t k = 0; k < paintCount; ++k) {
-                below += sums[k];
-                int end = static_cast<int>(std::lround(static_cast<double>(below) / columns.nanosPerColumn * height));
-                if (below > 0 && end == 0) end = 1; // never nothing
-                end = std::clamp(end, used, height);
-                if (sums[k] > 0 && end == used && isRare(k) && y0 >= 3) {
-                    for (int y = y0 - 3; y < y0 - 1; ++y) {
-                        if (y < image.height()) line(y)[x0 + c] = colours[k];
+        if (total <= 0) continue;
+        row[c] = mixed(idle, colours[most], std::clamp(static_cast<int>(total * 256 + 0.5f), 30, 256)); // never as if idle
+    }
+    for (int y = target.top; y < target.bottom; ++y) {
+        QRgb* pixels = target.line(y) + target.area.left();
+        for (std::size_t c = 0; c < count; ++c) pixels[c] = row[c] != 0 ? row[c] : pixels[c];
+    }
+}
+
+// Heights first (bottom up: F, B, W, communication, optimizer, others), then scanlines from the bottom: a column changes
+// its colour where a kind ends.
+void paintStacks(const Target& target, std::size_t count, int y0, int height, const LaneColumns& columns, const std::array<QRgb, paintCount>& colours)
+{
+    struct Stack {
+        std::array<std::int16_t, paintCount> ends{};
+        std::uint8_t at = 0;
+    };
+    std::vector<Stack> stacks(count);
+    std::vector<QRgb> row(count, 0);
+    std::vector<std::int16_t> until(count, 0);
+    for (std::size_t c = 0; c < count; ++c) {
+        const auto shares = columnOf(columns, c);
+        double below = 0;
+        int used = 0;
+        for (std::size_t k = 0; k < paintCount; ++k) {
+            if (shares[k] > 0) {
+                below += shares[k];
+                const int end = std::clamp(std::max(1, static_cast<int>(below * height + 0.5)), used, height); // never nothing
+                if (end == used && isRare(k)) {
+                    for (int y = std::max(target.area.top(), y0 - 3); y < y0 - 1 && y <= target.area.bottom(); ++y) {
+                        target.line(y)[target.area.left() + static_cast<int>(c)] = colours[k];
                     }
                 }
                 used = end;
-                ends[static_cast<std::size_t>(c)][k] = static_cast<std::int16_t>(end);
             }
-        }
-        for (int y = top; y < bottom; ++y) {
-            const int fromBottom = y0 + height - 1 - y;
-            QRgb* pixels = line(y) + x0;
-            for (int c = 0; c < count; ++c) {
-                const auto& end = ends[static_cast<std::size_t>(c)];
-                if (fromBottom >= end[paintCount - 1]) continue;
-                std::size_t k = 0;
-                while (fromBottom >= end[k]) ++k;
-                pixels[c] = colours[k];
-            }
+            stacks[c].ends[k] = static_cast<std::int16_t>(used);
         }
     }
+    for (int y = y0 + height - 1; y >= target.top; --y) {
+        const int level = y0 + height - 1 - y;
+        for (std::size_t c = 0; c < count; ++c) {
+            if (level < until[c]) continue;
+            Stack& stack = stacks[c];
+            while (stack.at < paintCount && stack.ends[stack.at] <= level) ++stack.at;
+            const bool isIdle = stack.at == paintCount;
+            row[c] = isIdle ? 0 : colours[stack.at];
+            until[c] = isIdle ? std::int16_t(32767) : stack.ends[stack.at];
+        }
+        if (y >= target.bottom) continue;
+        QRgb* pixels = target.line(y) + target.area.left();
+        for (std::size_t c = 0; c < count; ++c) pixels[c] = row[c] != 0 ? row[c] : pixels[c];
+    }
+}
 
+} // namespace
+
+void paintColumns(QImage& image, const QRect& area, int y0, int height, int stackMin, const LaneColumns& columns,
+                  const std::array<QRgb, paintCount>& colours, QRgb idle)
+{
+    const QRect cut = area.intersected(image.rect());
+    if (height <= 0 || cut.isEmpty()) return;
+    const Target target{image.bits(), image.bytesPerLine(), cut, std::max(cut.top(), y0), std::min(cut.bottom() + 1, y0 + height)};
+    const std::size_t count = std::min(std::max(columns.sums.size(), columns.shares.size()), static_cast<std::size_t>(cut.width()));
+    if (count > 0 && height < stackMin) {
+        paintRamp(target, count, columns, colours, idle);
+    } else if (count > 0) {
+        paintStacks(target, count, y0, height, columns, colours);
+    }
     for (const PixelSpan& span : columns.spans) {
-        const int from = std::min(span.x0, right), to = std::min(span.x1, right);
-        const int spanTop = span.low ? std::max(top, y0 + height / 3) : top;
-        for (int y = std::min(spanTop, bottom - 1); y >= 0 && y < bottom; ++y) {
-            std::fill(line(y) + x0 + from, line(y) + x0 + to, colours[static_cast<std::size_t>(span.paint)]);
+        const int from = std::min(span.x0, cut.width()), to = std::min(span.x1, cut.width());
+        const int top = span.low ? std::max(target.top, y0 + height / 3) : target.top;
+        for (int y = top; y < target.bottom; ++y) {
+            std::fill(target.line(y) + cut.left() + from, target.line(y) + cut.left() + to, colours[static_cast<std::size_t>(span.paint)]);
         }
     }
 }

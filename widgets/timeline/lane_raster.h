@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <QImage>
+#include <QRect>
 
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/lane.h"
@@ -33,9 +34,11 @@ struct LaneColumns {
     std::vector<PixelSpan> spans;
     std::vector<PixelGap> gaps;
     std::vector<PaintSums> sums; // per column, ns; empty where nothing crowds
+    std::vector<std::array<float, 4>> shares; // of a draft, instead of sums: Forward, Backward, Weight, others; 0 … 1
+    std::vector<std::uint8_t> masks;          // of a draft: which paints occur in the column
     double nanosPerColumn = 1;
     bool aggregated = false;     // crowded columns occur
-    bool empty() const { return spans.empty() && sums.empty(); }
+    bool empty() const { return spans.empty() && sums.empty() && shares.empty(); }
     void clear();
 };
 
@@ -51,10 +54,10 @@ struct RasterOptions {
 // `device` maps the range to [0, columns). O(visible slices), a draft O(columns).
 void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& options, LaneColumns& out);
 
-// Paints columns and spans into rows [y0, y0 + height) of a premultiplied image, transparent where idle. Rows of at least
-// stackMin pixels stack kinds in fixed order, idle on top; thinner ones show a ramp of utilisation from `idle` to the
-// prevailing kind. Kinds too rare for a pixel get a tick in row y0 − 3 … y0 − 1 where those rows exist.
-void paintColumns(QImage& image, int x0, int y0, int height, int stackMin, const LaneColumns& columns,
+// Paints columns and spans into rows [y0, y0 + height) of an image, columns from area.left(), clipped to the area; idle
+// pixels are left alone. Rows of at least stackMin pixels stack kinds in fixed order, idle on top; thinner ones show a ramp of
+// utilisation from `idle` to the prevailing kind. Kinds too rare for a pixel get a tick over the row (y0 − 3, y0 − 2).
+void paintColumns(QImage& image, const QRect& area, int y0, int height, int stackMin, const LaneColumns& columns,
                   const std::array<QRgb, paintCount>& colours, QRgb idle);
 
 } // namespace stagewright

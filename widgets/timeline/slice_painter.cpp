@@ -13,7 +13,6 @@ namespace stagewright {
 namespace {
 
 constexpr double corner = 2.5;
-constexpr double hatchPitch = 6;
 
 std::array<QRgb, paintCount> coloursOf(const Theme& theme)
 {
@@ -41,30 +40,48 @@ const char* letterOf(OpKind kind)
 // Widths of labels do not change while a font lives; measuring each slice would cost more than drawing it.
 class Labels {
 public:
-    explicit Labels(const QFont& font) : m_metrics(font) {}
-    double width(const QString& text)
+    struct Label {
+        double width = 0;
+        QStaticText text;
+    };
+
+    explicit Labels(const QFont& font) : m_font(font), m_metrics(font) {}
+    const Label& operator()(const QString& text)
     {
-        const auto [at, isNew] = m_widths.try_emplace(text, 0);
-        if (isNew) at->second = m_metrics.horizontalAdvance(text);
+        const auto [at, isNew] = m_labels.try_emplace(text);
+        if (isNew) {
+            at->second.width = m_metrics.horizontalAdvance(text);
+            at->second.text = QStaticText(text);
+            at->second.text.setTextFormat(Qt::PlainText);
+            at->second.text.setPerformanceHint(QStaticText::AggressiveCaching);
+            at->second.text.prepare({}, m_font);
+        }
         return at->second;
+    }
+    // Drawn from the baseline's left end.
+    void draw(QPainter& painter, QPointF at, const Label& label) const
+    {
+        painter.drawStaticText(at - QPointF(0, m_metrics.ascent()), label.text);
     }
 
 private:
+    QFont m_font;
     QFontMetricsF m_metrics;
-    std::map<QString, double> m_widths;
+    std::map<QString, Label> m_labels;
 };
 
 struct Row {
     const PanelRank* rank = nullptr;
     const TimelinePanel* panel = nullptr;
     double top = 0;
+    bool crowded = false;
     LaneColumns compute;
 };
 
 class Painter {
 public:
-    Painter(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio)
-        : m_painter(painter), m_scene(scene), m_theme(theme), m_detail(detail), m_ratio(ratio), m_colours(coloursOf(theme)),
+    Painter(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio, RasterCanvas* canvas)
+        : m_painter(painter), m_scene(scene), m_theme(theme), m_detail(detail), m_ratio(ratio), m_canvas(canvas), m_colours(coloursOf(theme)),
           m_labelFont(fontOf(FontRole::Label)), m_labels(m_labelFont), m_pills(fontOf(FontRole::Small))
     {
         m_device.range = m_scene.axis.range;
@@ -88,6 +105,12 @@ public:
 
 private:
     double snap(double v) const { return std::round(v * m_ratio) / m_ratio; }
+    QRect devicePixels(const QRectF& rect) const
+    {
+        const int x0 = static_cast<int>(std::lround(rect.left() * m_ratio)), y0 = static_cast<int>(std::lround(rect.top() * m_ratio));
+        const int x1 = static_cast<int>(std::lround(rect.right() * m_ratio)), y1 = static_cast<int>(std::lround(rect.bottom() * m_ratio));
+        return {x0, y0, std::max(1, x1 - x0), std::max(1, y1 - y0)};
+    }
     double metricsHeight() const { return m_scene.rows.metrics.height; }
 
     void addRow(int index)
@@ -102,7 +125,12 @@ private:
         const double right = std::min(m_scene.axis.left + m_scene.axis.width + rightMargin, m_scene.axis.toX(row.panel->duration));
         if (right > left) {
             const QRectF idle(left, row.top, right - left, metricsHeight());
-            if (thin) {
+            const QRect pixels = devicePixels(idle);
+            if (m_canvas != nullptr && thin) {
+                m_canvas->fill(pixels, m_theme.bubbleFill.rgb());
+            } else if (m_canvas != nullptr) {
+                m_canvas->hatch(pixels, static_cast<int>(std::lround((m_scene.axis.toX(0) + row.top) * m_ratio)));
+            } else if (thin) {
                 m_painter.fillRect(idle, m_theme.bubbleFill);
             } else {
                 paintHatch(m_painter, idle, QPointF(m_scene.axis.toX(0), row.top), m_theme);
@@ -114,27 +142,45 @@ private:
         options.tail = row.panel->duration;
         options.detail = m_detail;
         options.fine = m_scene.rows.metrics.height >= 8;
-        rasterLane(row.rank->compute, m_device, options, row.compute);
+        if (m_canvas != nullptr) { // straight onto the frame; only what the painter draws later is kept
+            rasterLane(row.rank->compute, m_device, options, m_scratch);
+            row.crowded = !m_scratch.empty();
+            if (row.crowded) {
+                const QRect clip = m_canvas->clip();
+                const QRect area(static_cast<int>(std::lround(m_scene.axis.left * m_ratio)), clip.top(),
+                                 static_cast<int>(std::ceil(m_device.width - 1e-6)), clip.height());
+                paintRow(m_canvas->image(), area, row, m_scratch, 0);
+            }
+            row.compute.wide = m_scratch.wide;
+            row.compute.gaps = m_scratch.gaps;
+        } else {
+            rasterLane(row.rank->compute, m_device, options, row.compute);
+            row.crowded = !row.compute.empty();
+        }
         m_rows.push_back(std::move(row));
     }
 
-    // Everything narrow, all m_rows in one image of m_device pixels.
+    void paintRow(QImage& image, const QRect& area, const Row& row, const LaneColumns& columns, int y0)
+    {
+        const int top = static_cast<int>(std::lround(row.top * m_ratio)) - y0;
+        const int height = std::max(1, static_cast<int>(std::lround((row.top + metricsHeight()) * m_ratio)) - y0 - top);
+        paintColumns(image, area, top, height, static_cast<int>(8 * m_ratio), columns, m_colours, m_theme.bubbleFill.rgb());
+    }
+
+    // Everything narrow, all rows in one image of device pixels: for painters that are not written to directly.
     void paintCrowded()
     {
-        const bool any = std::any_of(m_rows.begin(), m_rows.end(), [](const Row& row) { return !row.compute.empty(); });
-        if (!any) return;
-        const double top = m_rows.front().top - 4, bottom = m_rows.back().top + metricsHeight();
-        const double low = std::max(top, rulerHeight), high = std::min(bottom, m_scene.size.height());
+        const bool any = std::any_of(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.crowded; });
+        if (!any || m_canvas != nullptr) return;
+        const double low = std::max(m_rows.front().top - 4, rulerHeight);
+        const double high = std::min(m_rows.back().top + metricsHeight(), m_scene.size.height());
         const int width = static_cast<int>(std::ceil(m_device.width - 1e-6));
         const int y0 = static_cast<int>(std::floor(low * m_ratio)), y1 = static_cast<int>(std::ceil(high * m_ratio));
         if (width <= 0 || y1 <= y0) return;
         QImage image(width, y1 - y0, QImage::Format_ARGB32_Premultiplied);
         image.fill(Qt::transparent);
         for (const Row& row : m_rows) {
-            if (row.compute.empty()) continue;
-            const int rowTop = static_cast<int>(std::lround(row.top * m_ratio)) - y0;
-            const int height = std::max(1, static_cast<int>(std::lround((row.top + metricsHeight()) * m_ratio)) - y0 - rowTop);
-            paintColumns(image, 0, rowTop, height, static_cast<int>(8 * m_ratio), row.compute, m_colours, m_theme.bubbleFill.rgb());
+            if (row.crowded) paintRow(image, image.rect(), row, row.compute, y0);
         }
         m_painter.drawImage(QRectF(m_scene.axis.left, y0 / m_ratio, width / m_ratio, (y1 - y0) / m_ratio), image);
     }
@@ -154,12 +200,10 @@ private:
             const QRectF rect(x0, row.top, std::max(onePixel, x1 - x0), height);
             const SpanId id = lane.spanOf(i);
             const bool dragged = m_scene.drag && m_scene.drag->span.span == id && isPanel(row, m_scene.drag->span.panel);
-            m_painter.setOpacity(dragged ? 0.3 : slice.discarded ? 0.4 : 1);
-            paintSlice(rect, m_theme.of(slice.opKind()));
+            paintSlice(rect, paintOf(slice.opKind()), dragged ? 0.3 : slice.discarded ? 0.4 : 1);
             if (marksCritical && row.panel->isCritical(id)) paintCritical(rect);
             if (height >= 11) paintLabel(row, id, slice, rect);
         }
-        m_painter.setOpacity(1);
         if (marksCritical) paintNarrowCritical(row);
     }
 
@@ -168,19 +212,27 @@ private:
         return panel >= 0 && panel < static_cast<int>(m_scene.panels.size()) && m_scene.panels[static_cast<std::size_t>(panel)].get() == row.panel;
     }
 
-    void paintSlice(const QRectF& rect, const Fill& fill)
+    void paintSlice(const QRectF& rect, Paint paint, double opacity)
     {
+        if (m_canvas != nullptr && opacity == 1) {
+            const QRect pixels = devicePixels(rect);
+            if (rect.height() < 8) {
+                m_canvas->fill(pixels, m_colours[static_cast<std::size_t>(paint)]);
+            } else {
+                m_canvas->slice(pixels, paint);
+            }
+            return;
+        }
         // Off-screen parts are cut: a rasteriser walks what it is given.
         const double low = m_scene.axis.left - 20, high = m_scene.axis.left + m_scene.axis.width + rightMargin + 20;
         const QRectF cut(QPointF(std::max(rect.left(), low), rect.top()), QPointF(std::min(rect.right(), high), rect.bottom()));
-        const double radius = std::min({corner, cut.width() / 2, cut.height() / 4});
-        m_painter.setPen(QPen(fill.edge, 1));
-        m_painter.setBrush(fill.fill);
+        m_painter.setOpacity(opacity);
         if (rect.height() < 8) {
-            m_painter.fillRect(cut, fill.fill);
+            m_painter.fillRect(cut, m_theme.of(paint).fill);
         } else {
-            m_painter.drawRoundedRect(cut.adjusted(0.5, 0.5, -0.5, -0.5), radius - 0.5, radius - 0.5);
+            paintSliceShape(m_painter, cut, m_theme.of(paint));
         }
+        m_painter.setOpacity(1);
     }
 
     void paintCritical(const QRectF& rect)
@@ -198,7 +250,7 @@ private:
     void paintNarrowCritical(const Row& row)
     {
         const LaneData& lane = row.rank->compute;
-        if (row.compute.empty() || lane.size() == 0 || metricsHeight() < 8) return;
+        if (!row.crowded || lane.size() == 0 || metricsHeight() < 8) return;
         const auto& critical = row.panel->critical;
         const SpanId low = lane.spanOf(0), high = lane.spanOf(lane.size() - 1);
         for (auto at = std::lower_bound(critical.begin(), critical.end(), low); at != critical.end() && *at <= high; ++at) {
@@ -219,11 +271,12 @@ private:
         const double width = high - low;
         if (width < 9) return;
         const QString text = sliceLabel(row.panel->timeline->spans()[id].op, width);
-        if (text.isEmpty() || m_labels.width(text) + 3 > width) return;
+        if (text.isEmpty()) return;
+        const Labels::Label& label = m_labels(text);
+        if (label.width + 3 > width) return;
         m_painter.setFont(m_labelFont);
         m_painter.setPen(m_theme.of(slice.opKind()).label);
-        const double x = (low + high - m_labels.width(text)) / 2;
-        m_painter.drawText(QPointF(x, rect.center().y() + 4.5), text);
+        m_labels.draw(m_painter, QPointF((low + high - label.width) / 2, rect.center().y() + 4.5), label);
     }
 
     void paintPills(const Row& row)
@@ -234,7 +287,8 @@ private:
             const double x0 = std::max(low, m_scene.axis.left + gap.x0 / m_ratio);
             const double x1 = std::min(high, m_scene.axis.left + gap.x1 / m_ratio);
             const QString text = durationText(gap.duration, row.panel->units);
-            const double width = m_pills.width(text) + 14;
+            const Labels::Label& label = m_pills(text);
+            const double width = label.width + 14;
             if (x1 - x0 < width + 6) continue;
             const QRectF pill((x0 + x1 - width) / 2, row.top + metricsHeight() / 2 - 8.5, width, 17);
             m_painter.setPen(Qt::NoPen);
@@ -242,7 +296,7 @@ private:
             m_painter.drawRoundedRect(pill, 8.5, 8.5);
             m_painter.setFont(fontOf(FontRole::Small));
             m_painter.setPen(m_theme.pillText);
-            m_painter.drawText(QPointF(pill.left() + 7, pill.center().y() + 4), text);
+            m_pills.draw(m_painter, QPointF(pill.left() + 7, pill.center().y() + 4), label);
         }
     }
 
@@ -271,7 +325,7 @@ private:
                 const int width = static_cast<int>(std::ceil(m_device.width - 1e-6));
                 QImage image(width, std::max(1, static_cast<int>(std::lround(height * m_ratio))), QImage::Format_ARGB32_Premultiplied);
                 image.fill(Qt::transparent);
-                paintColumns(image, 0, 0, image.height(), static_cast<int>(8 * m_ratio), columns, m_colours, m_theme.track.rgb());
+                paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * m_ratio), columns, m_colours, m_theme.track.rgb());
                 m_painter.drawImage(QRectF(m_scene.axis.left, y, width / m_ratio, height), image);
             }
             m_painter.setPen(Qt::NoPen);
@@ -291,19 +345,30 @@ private:
     const Theme& m_theme;
     Detail m_detail;
     double m_ratio;
+    RasterCanvas* m_canvas;
     std::array<QRgb, paintCount> m_colours;
     QFont m_labelFont;
     Labels m_labels;
     Labels m_pills;
     Axis m_device;
     std::vector<Row> m_rows;
+    LaneColumns m_scratch;
 };
 
 } // namespace
 
-void paintSlices(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio)
+void paintSlices(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio,
+                 RasterCanvas* canvas)
 {
-    Painter(painter, scene, theme, detail, ratio).paint();
+    Painter(painter, scene, theme, detail, ratio, canvas).paint();
+}
+
+void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill)
+{
+    const double radius = std::min({corner, rect.width() / 2, rect.height() / 4});
+    painter.setPen(QPen(fill.edge, 1));
+    painter.setBrush(fill.fill);
+    painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), radius - 0.5, radius - 0.5);
 }
 
 QString sliceLabel(const Op& op, double width)
@@ -314,6 +379,20 @@ QString sliceLabel(const Op& op, double width)
     if (op.count > 1) digits += QChar(0x2013) + QString::number(op.microbatch + op.count - 1);
     const bool saysKind = width >= 90 || op.kind == OpKind::Recompute;
     return saysKind ? letter + digits : digits;
+}
+
+QImage hatchPattern(const Theme& theme, double ratio)
+{
+    const int period = std::max(1, static_cast<int>(std::lround(hatchPitch * ratio)));
+    QImage tile(period, period, QImage::Format_RGB32);
+    tile.fill(theme.bubbleFill);
+    QPainter p(&tile);
+    p.setRenderHint(QPainter::Antialiasing);
+    p.setPen(QPen(theme.bubbleHatch, std::max(1.0, ratio)));
+    for (int shift = -1; shift <= 2; ++shift) {
+        p.drawLine(QPointF(shift * period - period, 2 * period), QPointF(shift * period + period, 0));
+    }
+    return tile;
 }
 
 void paintHatch(QPainter& painter, const QRectF& rect, QPointF anchor, const Theme& theme)
@@ -329,17 +408,7 @@ void paintHatch(QPainter& painter, const QRectF& rect, QPointF anchor, const The
         painter.drawLines(lines.data(), static_cast<int>(lines.size()));
         return;
     }
-    // One period, its lines anti-aliased over its edges; filled in device pixels so that it repeats exactly.
-    QImage tile(period, period, QImage::Format_ARGB32_Premultiplied);
-    tile.fill(theme.bubbleFill);
-    {
-        QPainter p(&tile);
-        p.setRenderHint(QPainter::Antialiasing);
-        p.setPen(QPen(theme.bubbleHatch, std::max(1.0, ratio)));
-        for (int shift = -1; shift <= 2; ++shift) {
-            p.drawLine(QPointF(shift * period - period, 2 * period), QPointF(shift * period + period, 0));
-        }
-    }
+    const QImage tile = hatchPattern(theme, ratio); // in device pixels, so that it repeats exactly
     painter.save();
     const QTransform world = painter.deviceTransform();
     painter.setClipRect(rect, Qt::IntersectClip);

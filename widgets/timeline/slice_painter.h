@@ -2,12 +2,18 @@
 // timeline_painter; the caller has set the clip.
 #pragma once
 
+#include "widgets/timeline/raster_canvas.h"
 #include "widgets/timeline/timeline_painter.h"
 
 namespace stagewright {
 
-// ratio: device pixels per logical pixel.
-void paintSlices(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio);
+inline constexpr double hatchPitch = 6; // px along x
+
+// ratio: device pixels per logical pixel. canvas: the painter's own image where it may be written to directly, else null.
+void paintSlices(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio,
+                 RasterCanvas* canvas);
+void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill); // rounded, with a darker edge
+QImage hatchPattern(const Theme& theme, double ratio); // one period, opaque
 
 // What a slice of this width says: digit, letter and digit where there is room ("B3"), a letter for ops without a
 // microbatch; empty where nothing fits.

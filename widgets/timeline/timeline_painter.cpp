@@ -190,7 +190,7 @@ void paintDifference(const Frame& f)
 
 } // namespace
 
-void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail)
+void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, QImage* own)
 {
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
@@ -199,11 +199,16 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
     const QRectF plot(gutterWidth, rulerHeight, std::max(0.0, scene.size.width() - gutterWidth), scene.rowsRect().height());
     const Frame f{painter, scene, theme, detail, ratio, plot};
 
-    painter.fillRect(QRectF(QPointF(0, 0), scene.size), theme.canvas);
+    if (own == nullptr) painter.fillRect(QRectF(QPointF(0, 0), scene.size), theme.canvas); // else filled before
     paintGrid(f);
     painter.save();
     painter.setClipRect(plot);
-    paintSlices(painter, scene, theme, detail, ratio);
+    std::optional<RasterCanvas> canvas;
+    if (own != nullptr) {
+        const QRectF device(plot.left() * ratio, plot.top() * ratio, plot.width() * ratio, plot.height() * ratio);
+        canvas.emplace(*own, device.toAlignedRect(), theme, ratio);
+    }
+    paintSlices(painter, scene, theme, detail, ratio, canvas ? &*canvas : nullptr);
     paintDifference(f);
     painter.restore();
 

@@ -55,7 +55,8 @@ struct TimelineScene {
 };
 
 // The frame below hover marks: grid, rows, slices, labels, critical path, header bars, difference region, gutter, ruler.
-void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail);
+// `own`: the RGB32 image that the painter paints on from its top left corner, if it may be written to directly (faster).
+void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, QImage* own = nullptr);
 // What changes with the pointer or the selection: hover line and label, same-microbatch outlines, selection, dependency
 // arrows, areas, drag feedback.
 void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& theme);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QPaintEngine>
 #include <QPaintEvent>
 #include <QTimer>
 
@@ -14,7 +15,7 @@ namespace stagewright {
 namespace {
 
 constexpr int settleDelay = 80;             // ms after the last input
-constexpr std::int64_t exactLimit = 200000; // slices in view that are painted exactly at once
+constexpr std::int64_t exactLimit = 50000; // slices in view that are painted exactly at once
 
 QFont viewFont()
 {
@@ -302,7 +303,13 @@ void TimelineView::paintTo(QPainter& painter, const QRectF& rect, const Theme& t
     painter.save();
     painter.translate(rect.topLeft());
     painter.setClipRect(QRectF(QPointF(0, 0), rect.size()), Qt::IntersectClip);
-    paintFrame(painter, scene, theme, Detail::Exact);
+    const bool isRaster = painter.paintEngine() != nullptr && painter.paintEngine()->type() == QPaintEngine::Raster;
+    if (isRaster) { // as on screen, pixel by pixel
+        const double ratio = painter.device()->devicePixelRatioF() * painter.worldTransform().m11();
+        painter.drawImage(QRectF(QPointF(0, 0), scene.size), frameImage(scene, theme, ratio, Detail::Exact));
+    } else {
+        paintFrame(painter, scene, theme, Detail::Exact);
+    }
     paintMarks(painter, scene, theme);
     painter.restore();
 }

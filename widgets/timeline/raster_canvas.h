@@ -1,0 +1,39 @@
+// RasterCanvas: writes rectangles, hatch and slices straight into the scanlines of a frame. A QPainter call a slice costs
+// microseconds; these cost a row copy. Device pixels; everything is clipped to the canvas' rectangle.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include <QImage>
+#include <QRect>
+
+#include "widgets/theme.h"
+
+namespace stagewright {
+
+class RasterCanvas {
+public:
+    // image: RGB32, alive and unshared while the canvas is used. ratio: device pixels per logical pixel.
+    RasterCanvas(QImage& image, const QRect& clip, const Theme& theme, double ratio);
+
+    void fill(const QRect& rect, QRgb colour);
+    void hatch(const QRect& rect, int anchor); // anchor: x + y of a point on a line
+    void slice(const QRect& rect, Paint paint); // rounded corners, darker edge; square where under 8 px high
+    const QRect& clip() const { return m_clip; }
+    QImage& image() { return m_image; }
+
+private:
+    QRgb* line(int y) { return reinterpret_cast<QRgb*>(m_bits + static_cast<std::ptrdiff_t>(y) * m_stride); }
+
+    QImage& m_image;
+    uchar* m_bits;
+    qsizetype m_stride;
+    QRect m_clip;
+    int m_period; // of the hatch, along x
+    std::vector<QRgb> m_hatch; // one row, long enough to be copied from any phase
+    int m_corner;
+    std::array<QImage, paintCount> m_tiles; // a small slice each: corners, edges and middle are taken from it
+};
+
+} // namespace stagewright
