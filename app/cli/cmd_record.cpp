@@ -124,9 +124,9 @@ std::string comparisonTable(const std::vector<Row>& rows, bool colour)
     for (const Row& row : rows) {
         const Metric* loss = row.run.metric("loss");
         const double base = rows.front().stepTime;
-        table.add({std::to_string(row.run.info.id), row.run.info.name, nanosText(static_cast<Nanos>(row.stepTime)),
+        table.add({std::to_string(row.run.info.id), row.run.info.name, formatDuration(static_cast<Nanos>(row.stepTime)),
                    &row == &rows.front() || base <= 0 ? "" : signedPercentText(row.stepTime / base - 1),
-                   percentText(row.figures.bubbles.bubbleFraction), bytesText(row.figures.largestPeak(MemoryCategory::Activations)),
+                   formatPercent(row.figures.bubbles.bubbleFraction), formatBytes(row.figures.largestPeak(MemoryCategory::Activations)),
                    loss && !loss->values.empty() ? fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()) : ""});
     }
     return table.text(colour);
@@ -166,7 +166,7 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
         if (row.run.info.clock == "wall" && row.contention > 0.05)
             session.warn(fmt::format("{}: ops were off the processor {} of their time, so wall times are too long; use --clock virtual, or "
                                      "leave the machine idle",
-                                     row.run.info.name, percentText(row.contention)));
+                                     row.run.info.name, formatPercent(row.contention)));
     return {};
 }
 

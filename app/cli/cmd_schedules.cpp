@@ -108,7 +108,7 @@ Result<int> page(const ScheduleInfo& info, const Options& options, Session& sess
         }
         session.out(fmt::format("\n{} × {} at unit costs: time {}, bubble {}, peak activations {}\n\n",
                                 plural(schedule->ranks, "rank"), schedule->microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", schedule->microbatches),
-                                units.timeText(result->makespan), percentText(figures.bubbleFraction), peaks));
+                                units.timeText(result->makespan), formatPercent(figures.bubbleFraction), peaks));
         session.out(drawTimeline(**timeline, 0, session.columns(), colour));
         object["stages"] = schedule->stages;
         object["makespan"] = units.timeValue(result->makespan);

@@ -1,14 +1,16 @@
-// Figures as words: times, bytes, shares. A negative figure has a true minus.
+// Figures as words, on top of traces/analysis/quantity.h: units of a timeline, signs, counts, lists. A negative figure has a
+// true minus.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "schedules/base/units.h"
+#include "traces/analysis/quantity.h"
 
 namespace stagewright {
 
-// How a timeline's figures are printed: unit-cost work in rank shares, measured work in ns … s and bytes … GB.
+// How a timeline's figures are printed: unit-cost work in rank shares, measured work in ns … s and B … GiB.
 struct Units {
     Nanos time = 1;
     Bytes memory = 1;
@@ -18,16 +20,12 @@ struct Units {
     double timeValue(Nanos nanos) const { return static_cast<double>(nanos) / static_cast<double>(time); }
     double memoryValue(Bytes bytes) const { return static_cast<double>(bytes) / static_cast<double>(memory); }
     std::string timeText(Nanos nanos) const;   // "27", "28.5", "12.4 ms"
-    std::string memoryText(Bytes bytes) const; // "4", "5.5", "3.1 MB"
+    std::string memoryText(Bytes bytes) const; // "4", "5.5", "3.1 MiB"
 };
 
 std::string withTrueMinus(std::string number); // a leading - becomes −
 std::string shortNumber(double value);         // up to four decimals, no trailing zeros
-std::string nanosText(Nanos nanos);            // "840 ns", "12.4 µs", "3.05 ms", "1.23 s"
-std::string bytesText(Bytes bytes);            // "512 B", "3.1 MB" (decimal)
-std::string percentText(double share);         // "27.3 %"
 std::string signedPercentText(double share);   // "+4.1 %", "−16.7 %"
-std::string signedNanosText(Nanos nanos);
 std::string plural(long long count, const std::string& noun); // "1 run", "3 runs"
 std::string listText(const std::vector<std::string>& items);  // "a, b and c"
 

@@ -72,8 +72,8 @@ Result<void> prepareLinks(RecordSettings& settings, Session& session)
     auto unit = measureForwardUnit(settings.schedules.front(), settings.training);
     if (!unit) return tl::unexpected(std::move(unit.error()));
     settings.training.links.all.latency = static_cast<Nanos>(settings.comm * static_cast<double>(*unit));
-    session.note(fmt::format("the forward time of a microbatch on a rank is {}; links take {}", nanosText(*unit),
-                             nanosText(settings.training.links.all.latency)));
+    session.note(fmt::format("the forward time of a microbatch on a rank is {}; links take {}", formatDuration(*unit),
+                             formatDuration(settings.training.links.all.latency)));
     return {};
 }
 
@@ -104,7 +104,7 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
                     {"step_time_ns", outcome->stepTime},
                     {"wall_time_ns", outcome->wallTime}});
     else
-        line.tell("steps", done, total, fmt::format("{}  loss {:.3f}  {}", name, outcome->loss, nanosText(outcome->stepTime)));
+        line.tell("steps", done, total, fmt::format("{}  loss {:.3f}  {}", name, outcome->loss, formatDuration(outcome->stepTime)));
     return {};
 }
 

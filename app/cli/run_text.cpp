@@ -46,7 +46,7 @@ std::string headlineText(const Run& run, const RunFigures& figures, bool colour)
     Table table({{"", Align::Left}, {"", Align::Left}});
     table.add({"time", figures.units.timeText(bubbles.makespan()) + unit});
     if (bubbles.span != bubbles.makespan()) table.add({"span of a rank", figures.units.timeText(bubbles.span) + unit});
-    table.add({"bubble", percentText(bubbles.bubbleFraction)}, Tint::Bold);
+    table.add({"bubble", formatPercent(bubbles.bubbleFraction)}, Tint::Bold);
     if (!figures.memory.empty()) {
         table.add({figures.units.memory != 1 ? "peak activations (microbatches, by rank)" : "peak activations by rank",
                    peaksText(figures, MemoryCategory::Activations)});
@@ -68,7 +68,7 @@ std::string idleText(const RunFigures& figures, bool colour)
     Table table(std::move(columns));
     const Nanos window = bubbles.makespan() * static_cast<Nanos>(ranks);
     const auto share = [&](Nanos time) {
-        return percentText(window > 0 ? static_cast<double>(time) / static_cast<double>(window) : 0);
+        return formatPercent(window > 0 ? static_cast<double>(time) / static_cast<double>(window) : 0);
     };
     for (std::size_t c = 0; c < idleCauseCount; ++c) {
         if (bubbles.byCause[c] == 0) continue;
@@ -142,7 +142,7 @@ std::string overlapText(const RunFigures& figures)
         return fmt::format("communication  {}, taking no time\n", plural(overlap.messages, "message"));
     const double hidden = static_cast<double>(overlap.hiddenTime) / static_cast<double>(overlap.commTime);
     return fmt::format("communication  {} in {}: {} hidden ({}), {} exposed\n", figures.units.timeText(overlap.commTime),
-                       plural(overlap.messages, "message"), figures.units.timeText(overlap.hiddenTime), percentText(hidden),
+                       plural(overlap.messages, "message"), figures.units.timeText(overlap.hiddenTime), formatPercent(hidden),
                        figures.units.timeText(overlap.exposedTime));
 }
 
@@ -195,7 +195,7 @@ std::string metricText(double value, const std::string& unit, bool withSign, con
     if (unit == "bytes") return fmt::format("{}{}", plus, units.memoryText(std::llround(value)));
     if (unit == "fraction") {
         if (withSign) return withTrueMinus(fmt::format("{:+.1f} points", 100 * value));
-        return percentText(value);
+        return formatPercent(value);
     }
     return fmt::format("{}{}{}{}", plus, shortNumber(value), unit.empty() ? "" : " ", unit);
 }
@@ -209,9 +209,11 @@ std::string comparisonText(const Run& a, const Run& b, const Comparison& compari
                                    b.info.name, toText(b.info.provenance), clockText(b));
     text += tinted(comparison.headline, Tint::Bold, colour) + "\n\n";
     Table metrics({{"", Align::Left}, {"A", Align::Right}, {"B", Align::Right}, {"B − A", Align::Right}});
-    for (const MetricDelta& metric : comparison.metrics)
+    for (const MetricDelta& metric : comparison.metrics) {
+        if (metric.a == 0 && metric.b == 0) continue;
         metrics.add({metric.title, metricText(metric.a, metric.unit, false, units), metricText(metric.b, metric.unit, false, units),
                      metric.delta() == 0 ? "=" : metricText(metric.delta(), metric.unit, true, units)});
+    }
     text += metrics.text(colour);
 
     const ChangeSplit& change = comparison.change;

@@ -27,3 +27,8 @@ done
 run stagewright --version
 expect_code 0
 expect_out '^stagewright [0-9]+\.[0-9]+\.[0-9]+$'
+# the man page and the page of the docs know every verb
+for verb in $verbs; do
+    expect_that "the man page has $verb" grep -qE "^\.(B|BR|BI) $verb( |\$)" "$SOURCE/../../app/cli/man/stagewright.1"
+    expect_that "docs/cli.md has $verb" grep -q "\`$verb" "$SOURCE/../../docs/cli.md"
+done
