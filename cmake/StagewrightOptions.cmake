@@ -31,6 +31,10 @@ if(STAGEWRIGHT_SANITIZE)
     add_link_options(-fsanitize=${STAGEWRIGHT_SANITIZE})
 endif()
 
+if(STAGEWRIGHT_FUZZ AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    add_compile_options(-fsanitize=fuzzer-no-link) # coverage for the libraries under the fuzz targets
+endif()
+
 # stagewright_library(<room> SOURCES … PUBLIC … PRIVATE …): the static library stagewright::<room>.
 # Include paths start at the root, so that a line reads #include "schedules/op.h".
 function(stagewright_library room)
