@@ -27,7 +27,8 @@ QMenu::item:disabled { color: @faint; }
 QMenu::separator { height: 1px; background: @separator; margin: 5px 8px; }
 QMenu::indicator { width: 12px; height: 12px; left: 6px; }
 
-QToolBar { background: @panel; border: none; border-bottom: 1px solid @separator; padding: 0px 12px 8px 12px; spacing: 6px; }
+QToolBar { background: @panel; border: none; border-bottom: 1px solid @separator; padding: 0px 12px; spacing: 6px; }
+QToolBar > QToolButton, QToolBar > QLineEdit, QToolBar > QComboBox { margin-bottom: 7px; }
 QToolBar QToolButton, QPushButton { background: @panel; color: @text; border: 1px solid @border; border-radius: 6px;
     padding: 5px 12px; font-weight: 500; min-height: 16px; }
 QToolBar QToolButton:hover, QPushButton:hover { background: @hover; }
@@ -55,6 +56,8 @@ QComboBox QAbstractItemView { background: @panel; border: 1px solid @separator; 
     selection-color: @text; padding: 4px; }
 QSpinBox::up-button, QSpinBox::down-button { width: 0px; border: none; }
 QCheckBox { spacing: 7px; }
+QListView::indicator, QCheckBox::indicator { width: 13px; height: 13px; border: 1px solid @faint; border-radius: 3px; background: @panel; }
+QListView::indicator:checked, QCheckBox::indicator:checked { background: @accent; border-color: @accent; image: url(@check); }
 
 QTreeView, QListView, QListWidget { background: @panel; border: none; }
 QListWidget#boxed { background: @field; border: 1px solid @border; border-radius: 6px; padding: 3px; }
@@ -134,6 +137,7 @@ QString styleSheet(const Theme& t)
         {"@bannerFill", hex(mix(t.panel, t.accent, t.dark ? 0.16 : 0.07))},
         {"@better", hex(t.better)},
         {"@worse", hex(t.worse)},
+        {"@check", t.dark ? QStringLiteral(":/stagewright/icons/check_dark.svg") : QStringLiteral(":/stagewright/icons/check_light.svg")},
         {"@arrow", t.dark ? QStringLiteral(":/stagewright/icons/down_dark.svg") : QStringLiteral(":/stagewright/icons/down_light.svg")},
     };
     QString text = QString::fromLatin1(sheet);

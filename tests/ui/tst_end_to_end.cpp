@@ -1,0 +1,125 @@
+// The whole loop in the real window with the real recorder as its child: record, edit by mouse, run, compare.
+#include <QFileInfo>
+#include <QSignalSpy>
+
+#include "schedules/timeline/timeline_of.h"
+#include "tests/ui/window_fixture.h"
+#include "widgets/record/record_dialog.h"
+
+using namespace stagewright;
+
+class TestEndToEnd : public QObject {
+    Q_OBJECT
+
+    static RecordSettings tiny()
+    {
+        RecordSettings s;
+        s.schedules = {QStringLiteral("zb-h1")};
+        s.ranks = 2;
+        s.microbatches = 4;
+        s.layers = 4;
+        s.hidden = 32;
+        s.heads = 2;
+        s.sequence = 16;
+        s.microbatchSize = 1;
+        s.steps = 2;
+        s.warmup = 0;
+        s.clock = QStringLiteral("virtual");
+        return s;
+    }
+
+private slots:
+    void initTestCase()
+    {
+        const QString program = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright");
+        if (!QFileInfo(program).isExecutable()) QSKIP("the program stagewright is not built");
+        qputenv("STAGEWRIGHT_PROGRAM", program.toLocal8Bit());
+    }
+
+    void recordEditRunCompare()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+
+        // Record, through the dialog.
+        const QString path = fixture.dir.filePath(QStringLiteral("loop.stagewright"));
+        RecordDialog* dialog = window.openRecordDialog();
+        dialog->setSettings(tiny());
+        dialog->setTargets({}, path);
+        QVERIFY2(dialog->faultText().isEmpty(), qPrintable(dialog->faultText()));
+        QSignalSpy ended(window.recording(), &RecordProcess::finished);
+        dialog->accept();
+        QVERIFY(window.recording()->running());
+        QVERIFY(ended.wait(60000));
+        QVERIFY2(window.recording()->state() == RecordProcess::State::Finished, qPrintable(window.recording()->errorMessage()));
+        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Run && window.settled(), 20000);
+        QCOMPARE(window.runs()->refs().size(), std::size_t(1));
+        QCOMPARE(window.runs()->info(window.shownRef())->provenance, Provenance::Measured);
+        QVERIFY(window.sidePanel()->plainText().contains(QStringLiteral("Loss of this step")));
+
+        // Edit, by mouse: a weight gradient behind the op that follows it.
+        window.enterEdit();
+        ScheduleEditor& editor = *window.editor();
+        const auto row = editor.schedule().order[0];
+        int w = 0;
+        while (w < static_cast<int>(row.size()) && row[static_cast<std::size_t>(w)].kind != OpKind::WeightGrad)
+            ++w;
+        QVERIFY(w + 1 < static_cast<int>(row.size()));
+        const auto target = window.timelineView()->rectOf({0, editor.spanAt({0, w + 1})});
+        QVERIFY(target.has_value());
+        WindowFixture::drag(window.timelineView(), WindowFixture::centre(window, {0, editor.spanAt({0, w})}),
+                            QPoint(static_cast<int>(target->right()) - 1, static_cast<int>(target->center().y())));
+        QVERIFY(editor.changed());
+        QVERIFY2(editor.valid(), editor.valid() ? "" : editor.validation().faults.front().message.c_str());
+        const Schedule edited = editor.schedule();
+
+        // Run it; it lands in compare with the original, in the same file.
+        window.actions()[ActionId::RunEdited]->trigger();
+        QVERIFY2(window.recording()->running(), qPrintable(window.bannerText()));
+        QVERIFY(ended.wait(60000));
+        QVERIFY2(window.recording()->state() == RecordProcess::State::Finished, qPrintable(window.recording()->errorMessage()));
+        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Compare && window.settled(), 20000);
+        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
+        QCOMPARE(window.runs()->files().size(), 1);
+        const auto refs = window.runs()->refs();
+        QCOMPARE(refs.size(), std::size_t(2));
+        const auto panels = window.timelineView()->panels();
+        QCOMPARE(panels.size(), std::size_t(2));
+        // What ran is what was drawn, op by op.
+        auto ran = scheduleOf(*panels[1]->timeline, panels[1]->step);
+        QVERIFY(ran.has_value());
+        QVERIFY(ran->order == edited.order);
+        // Same seed, same data: the loss of the first step is the same to the bit.
+        const auto before = window.library()->cachedRun(refs[0]);
+        const auto after = window.library()->cachedRun(refs[1]);
+        QVERIFY(before && after && before->metric("loss") && after->metric("loss"));
+        QCOMPARE(after->metric("loss")->values.front(), before->metric("loss")->values.front());
+        QVERIFY(!window.comparePanel()->plainText().isEmpty());
+    }
+
+    void cancellingKeepsCompleteSteps()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        RecordSettings settings = tiny();
+        settings.steps = 100000;
+        const QString path = fixture.dir.filePath(QStringLiteral("long.stagewright"));
+        QSignalSpy ended(window.recording(), &RecordProcess::finished);
+        window.startRecording(settings, path, true);
+        QTRY_VERIFY_WITH_TIMEOUT(window.recording()->done() >= 3, 60000);
+        // Live: the timeline shows a step while the child goes on.
+        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Run, 30000);
+        QVERIFY(window.recording()->running());
+        window.actions()[ActionId::CancelRecording]->trigger();
+        QVERIFY(ended.wait(30000));
+        QCOMPARE(window.recording()->state(), RecordProcess::State::Cancelled);
+        QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.mode() == MainWindow::Mode::Run, 20000);
+        QVERIFY(window.bannerText().contains(QStringLiteral("kept")));
+        QVERIFY(window.runs()->info(window.shownRef())->steps >= 3);
+    }
+};
+
+QTEST_MAIN(TestEndToEnd)
+#include "tst_end_to_end.moc"

@@ -1,0 +1,320 @@
+// The real window, offscreen, driven by synthetic events: open, select, find, steps, compare, edit, export, themes, errors.
+#include <QComboBox>
+#include <QDialog>
+#include <QImage>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTreeView>
+
+#include "app/ui/command_line.h"
+#include "schedules/csv.h"
+#include "tests/ui/window_fixture.h"
+
+using namespace stagewright;
+
+class TestMainWindow : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+
+private slots:
+    void init() { m_fixture = std::make_unique<WindowFixture>(); }
+    void cleanup() { m_fixture.reset(); }
+
+    void emptyWindowSaysWhatToDo()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
+        QStringList buttons;
+        for (const auto* button : window.findChildren<QPushButton*>())
+            if (button->isVisible()) buttons << button->text();
+        QVERIFY(buttons.contains(QStringLiteral("Record…")));
+        QVERIFY(buttons.contains(QStringLiteral("Open…")));
+        QVERIFY(!window.actions()[ActionId::ExportPicture]->isEnabled());
+        QVERIFY(window.actions()[ActionId::Record]->isEnabled());
+        // No blank window: many colours, in both themes, and they differ.
+        window.setThemeChoice(ThemeChoice::Light);
+        const QImage light = window.grab().toImage();
+        window.setThemeChoice(ThemeChoice::Dark);
+        const QImage dark = window.grab().toImage();
+        QVERIFY(light.pixelColor(5, 5).lightness() > 200);
+        QVERIFY(dark.pixelColor(5, 5).lightness() < 60);
+    }
+
+    void opensAFileAndShowsItsFirstRun()
+    {
+        const QString path = m_fixture->file("demo.stagewright", {"1f1b", "zb-h1"});
+        QVERIFY(!path.isEmpty());
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
+        QCOMPARE(window.shownRef().id, 1);
+        QCOMPARE(window.runs()->refs().size(), std::size_t(2));
+        // The headline is the analysis' figure.
+        auto report = analyseBubbles(*window.timelineView()->panels().front()->timeline, 0);
+        QVERIFY(report.has_value());
+        QCOMPARE(window.sidePanel()->headline(), percentText(report->bubbleFraction));
+        QVERIFY(window.sidePanel()->plainText().contains(QStringLiteral("Stages × microbatches: 4 × 8")));
+        // Remembered.
+        QVERIFY(QSettings().value(QStringLiteral("files/recent")).toStringList().contains(path));
+        // The list chooses the other run.
+        auto* tree = window.findChild<QTreeView*>();
+        tree->setCurrentIndex(window.runs()->indexOf({path, 2}));
+        QVERIFY(QTest::qWaitFor([&] { return window.shownRef().id == 2; }, 10000));
+    }
+
+    void clickingAnOpExplainsIt()
+    {
+        const QString path = m_fixture->file("demo.stagewright", {"1f1b"});
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        const Timeline& timeline = *window.timelineView()->panels().front()->timeline;
+        const SpanId span = WindowFixture::spanOf(timeline, "1B3");
+        QVERIFY(span != noSpan);
+        QTest::mouseClick(window.timelineView(), Qt::LeftButton, {}, WindowFixture::centre(window, {0, span}));
+        QVERIFY((window.viewState()->selected() == SpanRef{0, span}));
+        const QString text = window.sidePanel()->plainText();
+        QVERIFY2(text.contains(QStringLiteral("Waits for: ")) && text.contains(QStringLiteral("2B3 on rank 2")), qPrintable(text));
+        QVERIFY2(text.contains(QStringLiteral("0B3 on rank 0")), qPrintable(text));
+        QTest::keyClick(&window, Qt::Key_Escape);
+        QTest::keyClick(window.timelineView(), Qt::Key_Escape);
+        QVERIFY(!window.viewState()->selected().valid());
+    }
+
+    void findsOpsFromTheKeyboard()
+    {
+        const QString path = m_fixture->file("demo.stagewright", {"zb-h1"});
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        window.activateWindow();
+        auto* field = window.findChild<QLineEdit*>(QStringLiteral("find"));
+        window.actions()[ActionId::Find]->trigger();
+        QTRY_VERIFY(field->hasFocus());
+        QTest::keyClicks(field, QStringLiteral("rank:2 mb:5 I"));
+        QCOMPARE(field->text(), QStringLiteral("rank:2 mb:5 I")); // letters stay in the field
+        QTest::keyClick(field, Qt::Key_Return);
+        const Timeline& timeline = *window.timelineView()->panels().front()->timeline;
+        QCOMPARE(window.viewState()->selected().span, WindowFixture::spanOf(timeline, "2I5"));
+        // Next and previous walk through the matches and come round.
+        field->setText(QStringLiteral("mb:0 F"));
+        QTest::keyClick(field, Qt::Key_Return);
+        const SpanId first = window.viewState()->selected().span;
+        QTest::keyClick(field, Qt::Key_Return);
+        QVERIFY(window.viewState()->selected().span != first);
+        QTest::keyClick(field, Qt::Key_Return, Qt::ShiftModifier);
+        QCOMPARE(window.viewState()->selected().span, first);
+        QTest::keyClick(field, Qt::Key_Escape);
+        QTRY_VERIFY(window.timelineView()->hasFocus());
+    }
+
+    void comparesTwoRuns()
+    {
+        const QString a = m_fixture->file("a.stagewright", {"1f1b"});
+        const QString b = m_fixture->file("b.stagewright", {"zb-h1"});
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({a, b});
+        QVERIFY(WindowFixture::settle(window));
+        window.showCompare({a, 1}, {b, 1}); // of two files
+        QVERIFY(WindowFixture::settle(window));
+        QTRY_COMPARE(window.mode(), MainWindow::Mode::Compare);
+        QCOMPARE(window.timelineView()->panels().size(), std::size_t(2));
+        QVERIFY(window.comparison() != nullptr);
+        QVERIFY(window.comparison()->change.makespanDelta < 0);
+        const QString text = window.comparePanel()->plainText();
+        QVERIFY2(text.contains(QStringLiteral("Why B is faster")), qPrintable(text));
+        QVERIFY(text.contains(QString::fromStdString(window.comparison()->headline)));
+        QCOMPARE(window.runs()->indexOf({b, 1}).data(RunsModel::MarkRole).toString(), QStringLiteral("B"));
+        window.actions()[ActionId::SwapCompare]->trigger();
+        QVERIFY(WindowFixture::settle(window));
+        QTRY_VERIFY(window.comparison()->change.makespanDelta > 0);
+        window.actions()[ActionId::Compare]->trigger(); // leaves
+        QVERIFY(WindowFixture::settle(window));
+        QTRY_COMPARE(window.mode(), MainWindow::Mode::Run);
+    }
+
+    void editsByMouseAndUndoes()
+    {
+        const QString path = m_fixture->file("demo.stagewright", {"zb-h1"}, 2, 4);
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        window.actions()[ActionId::EditMode]->trigger();
+        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
+        ScheduleEditor& editor = *window.editor();
+        const Schedule original = editor.schedule();
+        // Rank 1: its first W behind the op that follows it.
+        const auto& row = original.order[1];
+        int w = 0;
+        while (row[static_cast<std::size_t>(w)].kind != OpKind::WeightGrad)
+            ++w;
+        QVERIFY(w + 2 < static_cast<int>(row.size()));
+        const SpanId from = editor.spanAt({1, w});
+        const SpanId to = editor.spanAt({1, w + 1});
+        const auto target = window.timelineView()->rectOf({0, to});
+        QVERIFY(target.has_value());
+        WindowFixture::drag(window.timelineView(), WindowFixture::centre(window, {0, from}),
+                            QPoint(static_cast<int>(target->right()) - 2, static_cast<int>(target->center().y())));
+        QVERIFY2(editor.changed(), "the drop moved the op");
+        QCOMPARE(editor.schedule().order[1][static_cast<std::size_t>(w) + 1], row[static_cast<std::size_t>(w)]);
+        QVERIFY(!editor.previewing());
+        window.actions()[ActionId::Undo]->trigger();
+        QVERIFY(editor.schedule() == original);
+        window.actions()[ActionId::Redo]->trigger();
+        QVERIFY(editor.changed());
+        window.actions()[ActionId::Undo]->trigger();
+        // By keyboard: the selected op one place later.
+        window.viewState()->select({0, editor.spanAt({1, w})});
+        QTest::keyClick(window.timelineView(), Qt::Key_Right, Qt::ControlModifier);
+        QVERIFY(editor.changed());
+        // A fault is told, outlined and can't run.
+        const Op firstForward = editor.schedule().order[0][0];
+        editor.move({0, 0}, static_cast<int>(editor.schedule().order[0].size()) - 1);
+        QVERIFY(!editor.valid());
+        QVERIFY(window.editPanel()->plainText().contains(QString::fromStdString(toText(firstForward))));
+        QVERIFY(!window.actions()[ActionId::RunEdited]->isEnabled());
+        QVERIFY(window.findChild<FaultOverlay*>()->faults().size() >= 2);
+        window.actions()[ActionId::EditMode]->trigger();
+        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        QVERIFY(!editor.active());
+    }
+
+    void exportsPicturesAndSchedules()
+    {
+        const QString path = m_fixture->file("demo.stagewright", {"1f1b"});
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        for (const char* name : {"x.png", "x.svg", "x.pdf"}) {
+            const QString out = m_fixture->dir.filePath(QString::fromLatin1(name));
+            auto done = window.exportPicture(out);
+            QVERIFY2(done.has_value(), name);
+            QVERIFY(QFileInfo(out).size() > 2000);
+        }
+        const QImage picture(m_fixture->dir.filePath(QStringLiteral("x.png")));
+        const QColor forward = window.theme().of(OpKind::Forward).fill;
+        int found = 0;
+        for (int y = 0; y < picture.height(); y += 3)
+            for (int x = 0; x < picture.width(); x += 3)
+                found += picture.pixelColor(x, y) == forward ? 1 : 0;
+        QVERIFY2(found > 200, "the forward ops are in the picture");
+        QVERIFY(!window.exportPicture(m_fixture->dir.filePath(QStringLiteral("x.bmp"))));
+        const QString copy = m_fixture->dir.filePath(QStringLiteral("copy.stagewright"));
+        bool answered = false;
+        window.library()->saveCopy(path, copy, [&](Result<void> done) { answered = done.has_value(); });
+        QVERIFY(QTest::qWaitFor([&] { return answered; }, 10000));
+        auto opened = RunFile::open(copy.toStdString(), OpenMode::Read);
+        QVERIFY(opened.has_value());
+        QCOMPARE((*opened)->runs()->size(), std::size_t(1));
+    }
+
+    void errorsAreABannerWithARemedy()
+    {
+        const QString broken = m_fixture->dir.filePath(QStringLiteral("broken.stagewright"));
+        QFile file(broken);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("this is no run file at all");
+        file.close();
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({broken});
+        QTRY_VERIFY_WITH_TIMEOUT(!window.bannerText().isEmpty(), 10000);
+        QVERIFY(window.bannerText().contains(QStringLiteral("broken.stagewright")));
+        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
+        QTest::keyClick(&window, Qt::Key_Escape);
+        QVERIFY(window.bannerText().isEmpty());
+        const QString csv = m_fixture->dir.filePath(QStringLiteral("bad.csv"));
+        QFile text(csv);
+        QVERIFY(text.open(QIODevice::WriteOnly));
+        text.write("0F0,0X9\n");
+        text.close();
+        window.openFiles({csv});
+        QVERIFY(window.bannerText().contains(QStringLiteral("bad.csv")));
+    }
+
+    void opensASchedule()
+    {
+        const QString path = m_fixture->dir.filePath(QStringLiteral("own.csv"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        const std::string csv = *writeScheduleCsv(*makeSchedule("zb-h1", Shape{2, 4, 0}));
+        file.write(csv.data(), static_cast<qint64>(csv.size()));
+        file.close();
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        window.newFromLibrary(QStringLiteral("1f1b"), 4, 8, 0);
+        QVERIFY(WindowFixture::settle(window));
+        QVERIFY(window.windowTitle().contains(QStringLiteral("1F1B")));
+        window.newFromLibrary(QStringLiteral("interleaved-1f1b"), 4, 7, 2); // not a multiple
+        QVERIFY(!window.bannerText().isEmpty());
+    }
+
+    void keysPlaybackAndSteps()
+    {
+        const QString path = m_fixture->file("demo.stagewright", {"1f1b"}, 2, 2);
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        window.actions()[ActionId::Keys]->trigger();
+        auto* keys = window.findChild<QDialog*>(QStringLiteral("keyMap"));
+        QVERIFY(keys != nullptr && keys->isVisible());
+        QVERIFY(keys->findChildren<QLabel*>().size() > 40);
+        keys->close();
+        window.actions()[ActionId::Play]->trigger();
+        QVERIFY(window.viewState()->hoverTime().has_value());
+        const Nanos first = *window.viewState()->hoverTime();
+        QTRY_VERIFY_WITH_TIMEOUT(window.viewState()->hoverTime().value_or(first) > first, 5000);
+        QTest::keyClick(&window, Qt::Key_Escape);
+        QVERIFY(!window.actions()[ActionId::Play]->isChecked());
+        QVERIFY(!window.actions()[ActionId::NextStep]->isEnabled()); // one step only
+    }
+
+    void actionsAreDeclaredOnce()
+    {
+        QSet<QString> names;
+        QMap<QString, QString> keys;
+        for (const ActionEntry& entry : actionTable()) {
+            QVERIFY2(!names.contains(QString::fromLatin1(entry.name)), entry.name);
+            names << QString::fromLatin1(entry.name);
+            for (const QString& key : QString::fromLatin1(entry.keys).split(QLatin1Char('|'), Qt::SkipEmptyParts)) {
+                QVERIFY2(!QKeySequence(key, QKeySequence::PortableText).isEmpty(), entry.keys);
+                QVERIFY2(!keys.contains(key), qPrintable(key + QStringLiteral(" twice")));
+                keys[key] = QString::fromLatin1(entry.name);
+            }
+        }
+    }
+
+    void commandLine()
+    {
+        CommandLine line = parseCommandLine({"a.stagewright", "--screenshot=o.png", "--size", "800x600", "--theme", "dark", "--compare", "1", "2"});
+        QVERIFY2(line.fault.isEmpty(), qPrintable(line.fault));
+        QCOMPARE(line.size, QSize(800, 600));
+        QCOMPARE(line.compare, (QStringList{"1", "2"}));
+        QVERIFY(line.leaves());
+        QVERIFY(*line.dark);
+        QVERIFY(!parseCommandLine({"--size", "huge"}).fault.isEmpty());
+        QVERIFY(!parseCommandLine({"--export", "gif", "-o", "x", "f"}).fault.isEmpty());
+        QVERIFY(!parseCommandLine({"--export", "png", "f"}).fault.isEmpty());
+        QVERIFY(!parseCommandLine({"--nonsense"}).fault.isEmpty());
+        QVERIFY(!parseCommandLine({"--run"}).fault.isEmpty());
+    }
+};
+
+QTEST_MAIN(TestMainWindow)
+#include "tst_main_window.moc"

@@ -1,0 +1,73 @@
+// A window under test: settings of its own, runs made by simulation in a file of its own, and waiting until it is settled.
+#pragma once
+
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "app/ui/main_window.h"
+#include "schedules/registry.h"
+#include "traces/store/run_file.h"
+#include "widgets/panel/run_figures.h"
+
+namespace stagewright {
+
+struct WindowFixture {
+    QTemporaryDir dir;
+
+    WindowFixture() { QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, dir.path()); }
+
+    static Run simulated(const char* name, int ranks = 4, int microbatches = 8)
+    {
+        const Schedule schedule = *makeSchedule(name, Shape{ranks, microbatches, 0});
+        CostModel::UnitCosts unit;
+        unit.latency = 0.05;
+        return *simulatedRun(schedule, CostModel::uniform(schedule, unit));
+    }
+
+    QString file(const char* name, std::initializer_list<const char*> schedules, int ranks = 4, int microbatches = 8)
+    {
+        const QString path = dir.filePath(QString::fromLatin1(name));
+        auto opened = RunFile::open(path.toStdString(), OpenMode::Create);
+        if (!opened) return {};
+        for (const char* schedule : schedules)
+            if (!(*opened)->add(simulated(schedule, ranks, microbatches))) return {};
+        return path;
+    }
+
+    static bool settle(MainWindow& window, int timeout = 20000)
+    {
+        return QTest::qWaitFor([&] { return window.settled(); }, timeout);
+    }
+    static bool show(MainWindow& window, QSize size = {1400, 900})
+    {
+        window.resize(size);
+        window.show();
+        return QTest::qWaitForWindowExposed(&window);
+    }
+    // Centre of an op's slice in the timeline view.
+    static QPoint centre(MainWindow& window, SpanRef ref)
+    {
+        const auto rect = window.timelineView()->rectOf(ref);
+        return rect ? rect->center().toPoint() : QPoint(-1, -1);
+    }
+    static SpanId spanOf(const Timeline& timeline, const char* text)
+    {
+        for (SpanId id = 0; id < timeline.spans().size(); ++id)
+            if (timeline.nameOf(timeline.spans()[id]) == text) return id;
+        return noSpan;
+    }
+    static void drag(QWidget* view, QPoint from, QPoint to)
+    {
+        QTest::mouseMove(view, from);
+        QTest::mousePress(view, Qt::LeftButton, {}, from);
+        for (int i = 1; i <= 4; ++i) {
+            const QPoint at = from + (to - from) * i / 4;
+            QMouseEvent move(QEvent::MouseMove, at, view->mapToGlobal(at), Qt::NoButton, Qt::LeftButton, Qt::NoModifier);
+            QCoreApplication::sendEvent(view, &move);
+        }
+        QTest::mouseRelease(view, Qt::LeftButton, {}, to);
+    }
+};
+
+} // namespace stagewright
