@@ -10,6 +10,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
 
   --run A                 show this run (id or name) of the first file
   --step N                show this step, from 1 (default: the measured one with the median time)
+  --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
   --compare A B           show two runs of the first file, A above B
   --show edit|record|new  open that part of the window as well
   --theme light|dark      default: as the system, or as chosen last
@@ -73,6 +74,8 @@ CommandLine parseCommandLine(const QStringList& arguments)
             line.dark = text == QLatin1String("dark");
         } else if (word == QLatin1String("--run")) {
             line.run = value();
+        } else if (word == QLatin1String("--select")) {
+            line.select = value();
         } else if (word == QLatin1String("--step")) {
             bool ok = false;
             const QString text = value();

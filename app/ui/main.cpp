@@ -85,6 +85,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     if (const int code = showAsked(window, line)) return code;
     if (!waitUntil([&] { return window.settled() || !window.bannerText().isEmpty(); }, 120000)) return complain(3, QStringLiteral("reading took too long"));
     if (!line.files.isEmpty() && window.mode() == MainWindow::Mode::Empty) return complain(3, window.bannerText().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.bannerText());
+    if (!line.select.isEmpty()) window.find(line.select);
     if (line.show == QLatin1String("edit")) window.enterEdit();
     settle(400); // exact frames come from a worker
     if (!line.exportKind.isEmpty()) {
@@ -155,6 +156,7 @@ int main(int argc, char** argv)
     window.show();
     QTimer::singleShot(0, &window, [&] {
         showAsked(window, line);
+        if (!line.select.isEmpty() && waitUntil([&] { return window.settled(); }, 60000)) window.find(line.select);
         if (line.show == QLatin1String("record")) window.openRecordDialog();
         if (line.show == QLatin1String("edit") && waitUntil([&] { return window.settled(); }, 60000)) window.enterEdit();
         if (line.show == QLatin1String("new")) window.actions()[ActionId::NewSchedule]->trigger();

@@ -60,6 +60,7 @@ private slots:
 
         // Edit, by mouse: a weight gradient behind the op that follows it.
         window.enterEdit();
+        QTest::qWait(50); // the panels lay themselves out
         ScheduleEditor& editor = *window.editor();
         const auto row = editor.schedule().order[0];
         int w = 0;

@@ -50,7 +50,10 @@ private:
 
 ScheduleEditor::ScheduleEditor(QObject* parent) : QObject(parent) {}
 
-ScheduleEditor::~ScheduleEditor() = default;
+ScheduleEditor::~ScheduleEditor()
+{
+    QObject::disconnect(&m_undo, nullptr, nullptr, nullptr); // clearing it tells; whoever listens may be gone
+}
 
 void ScheduleEditor::start(const Schedule& schedule, const CostModel& costs)
 {
