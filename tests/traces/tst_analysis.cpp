@@ -99,6 +99,10 @@ private slots:
                  QString("rank 0 waits 2.0 units before 0B0: 1B0 on rank 1 ends at 4.0 units"));
         QCOMPARE(report.ranks[1].byCause[static_cast<std::size_t>(IdleCause::Drain)], 2 * unit);
         QCOMPARE(report.ranks[0].busyByKind[static_cast<std::size_t>(OpKind::Backward)], 4 * unit);
+        QStringList path;
+        for (const CriticalLink& link : criticalPath(*timeline, 0)) path << QString::fromStdString(name(*timeline, link.span));
+        QCOMPARE(path.join(' '), QString("0F0 1F0 1B0 1F1 1B1 0B1"));
+        QCOMPARE(peakByRank(*timeline, MemoryCategory::Activations, 0), (std::vector<Bytes>{2 * activationShare, activationShare}));
     }
 
     void transfersAreTold()

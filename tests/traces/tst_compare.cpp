@@ -168,6 +168,7 @@ private slots:
             for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad}) {
                 costs.setDuration(kind, stage, duration(random));
                 costs.memory[static_cast<std::size_t>(stage)].activation = duration(random);
+                costs.memory[static_cast<std::size_t>(stage)].freedAtInput = duration(random) / 10;
                 costs.memory[static_cast<std::size_t>(stage)].weight = duration(random);
             }
         const auto timeline = simulatedTimeline(schedule, costs).value();
@@ -180,6 +181,7 @@ private slots:
         QCOMPARE(fitted->links.all, costs.links.all);
         for (std::size_t stage = 0; stage < costs.memory.size(); ++stage) {
             QCOMPARE(fitted->memory[stage].activation, costs.memory[stage].activation);
+            if (schedule.splitsBackward()) QCOMPARE(fitted->memory[stage].freedAtInput, costs.memory[stage].freedAtInput);
             QCOMPARE(fitted->memory[stage].weight, costs.memory[stage].weight);
         }
         // and so the fitted model predicts the same timeline
