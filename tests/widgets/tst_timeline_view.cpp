@@ -43,6 +43,7 @@ private slots:
     void editDrags();
     void editNudges();
     void liveRunsKeepTheView();
+    void draftsSettle();
     void statusIsHonest();
     void reachableByKeyboard();
 
@@ -509,6 +510,28 @@ void TestTimelineView::liveRunsKeepTheView()
     pieces.clear();
     grow(2);
     QVERIFY(!m_state->selected().valid()); // gone
+}
+
+// Large views show a draft at once; the exact frame follows from another thread when input rests.
+void TestTimelineView::draftsSettle()
+{
+    std::vector<samples::Piece> pieces;
+    for (Nanos i = 0; i < 120'000; ++i) pieces.push_back({i * 100, i * 100 + 60, i % 2 == 0 ? OpKind::Forward : OpKind::WeightGrad});
+    m_view->setRun(samples::written({pieces}));
+    m_state->fitAll();
+    const QImage draft = grabbed();
+    QVERIFY(m_view->showsDraft());
+    QTRY_VERIFY_WITH_TIMEOUT(!m_view->showsDraft(), 5000);
+    const QImage exact = grabbed();
+    QCOMPARE(exact.size(), draft.size());
+    int same = 0, all = 0;
+    for (int x = static_cast<int>(gutterWidth); x < 1200; x += 5) {
+        for (int y = 40; y < 90; y += 2, ++all) same += exact.pixel(x, y) == draft.pixel(x, y) ? 1 : 0;
+    }
+    QVERIFY2(same > all * 9 / 10, qPrintable(QStringLiteral("%1 of %2").arg(same).arg(all)));
+    m_view->setRun(samples::simulated("gpipe")); // a small one needs no draft
+    grabbed();
+    QVERIFY(!m_view->showsDraft());
 }
 
 void TestTimelineView::statusIsHonest()

@@ -105,6 +105,7 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     invalidate();
     updateGeometry();
     emit statusChanged(statusText());
+    if (!m_state->areas().empty()) emitAreas(); // the same area of other work
 }
 
 int TimelineView::rowHeightFor(std::size_t panelCount) const

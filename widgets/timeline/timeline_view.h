@@ -58,6 +58,7 @@ public:
     double scrollTop() const { return m_scene.scroll; }
     void setScrollTop(double top);
 
+    bool showsDraft() const { return m_canvas.detail == Detail::Draft; } // until the exact frame arrives
     QString statusText() const; // "100 slices, 4 ranks · view 0.0 – 282.6 ms · 1 px = 253 µs, about 40 ops per px"
     Aggregation aggregation() const; // of the selected areas
     CardText cardOf(SpanRef ref) const; // what the hover card says
