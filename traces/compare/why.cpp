@@ -56,6 +56,7 @@ public:
     {
         if (m_a.timeUnit() == m_b.timeUnit()) {
             split();
+            busy();
             waits();
         } else {
             m_sentences.push_back("the runs are timed in different units, so times are not set against each other, only shares");
@@ -99,6 +100,32 @@ private:
         m_sentences.push_back(std::move(text));
     }
 
+    // Work that takes longer or shorter is told apart from waiting.
+    void busy()
+    {
+        const Nanos change = m_comparison.change.busyDelta;
+        if (m_a.ranks() != m_b.ranks() || std::llabs(change) * 100 < m_comparison.bubblesA.busy) return;
+        Nanos forward = 0;
+        Nanos backward = 0;
+        Nanos recompute = 0;
+        const auto add = [&](const BubbleReport& report, Nanos sign) {
+            for (const RankBubbles& rank : report.ranks) {
+                const auto of = [&](OpKind kind) { return sign * rank.busyByKind[static_cast<std::size_t>(kind)]; };
+                forward += of(OpKind::Forward);
+                backward += of(OpKind::Backward) + of(OpKind::InputGrad) + of(OpKind::WeightGrad);
+                recompute += of(OpKind::Recompute);
+            }
+        };
+        add(m_comparison.bubblesA, -1);
+        add(m_comparison.bubblesB, 1);
+        std::vector<std::string> parts;
+        if (forward != 0) parts.push_back(fmt::format("forwards {}", signedTime(forward)));
+        if (backward != 0) parts.push_back(fmt::format("backwards {}", signedTime(backward)));
+        if (recompute != 0) parts.push_back(fmt::format("recomputing {}", signedTime(recompute)));
+        m_sentences.push_back(fmt::format("the ops themselves take {} {} in all: {}", time(std::llabs(change)),
+                                          change < 0 ? "less" : "more", list(parts, 3)));
+    }
+
     void waits()
     {
         std::map<SpanId, WaitChange> changes; // by span of A
@@ -122,7 +149,8 @@ private:
             if (xExplains != yExplains) return xExplains;
             return std::llabs(x.delta()) > std::llabs(y.delta());
         });
-        const Nanos threshold = std::max<Nanos>(1, std::llabs(m_comparison.change.makespanDelta) / 50);
+        // smaller ones are noise beside the makespan
+        const Nanos threshold = std::max<Nanos>(1, m_comparison.bubblesA.makespan() / 500);
         for (std::size_t i = 0; i < std::min(sorted.size(), mostWaits); ++i)
             if (std::llabs(sorted[i].delta()) >= threshold) m_sentences.push_back(sentence(sorted[i]));
     }
@@ -153,8 +181,14 @@ private:
         const SpanId last = less ? lastInput(m_alignment.opsA(), change.a) : lastInput(m_alignment.opsB(), change.b);
         const SpanId a = less ? last : m_alignment.partnerOfB(last);
         const SpanId b = less ? m_alignment.partnerOfA(last) : last;
-        if (a == noSpan || b == noSpan) return {};
-        return producerReason(a, b, less);
+        if (a != noSpan && b != noSpan)
+            if (std::string reason = producerReason(a, b, less); !reason.empty()) return reason;
+        // else the rank itself got there at another time
+        const Nanos freeA = m_a.spans()[change.a].start - change.waitA - m_comparison.bubblesA.windowBegin;
+        const Nanos freeB = m_b.spans()[change.b].start - change.waitB - m_comparison.bubblesB.windowBegin;
+        const Nanos moved = freeB - freeA;
+        if (moved == 0 || (moved > 0) != less || std::llabs(moved) * 2 < std::llabs(change.delta())) return {};
+        return fmt::format("it gets there {} {}", time(std::llabs(moved)), moved < 0 ? "earlier" : "later");
     }
 
     static SpanId lastInput(const StepOps& ops, SpanId id)
