@@ -3,6 +3,8 @@
 #include <new>
 #include <thread>
 
+#include <unistd.h>
+
 #include "engine/backend.h"
 #include "engine/backends.h"
 #include "engine/cpu/blas.h"
@@ -20,6 +22,31 @@ std::string processorName()
         if (line.starts_with("model name"))
             if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
     return "processor";
+}
+
+// Weights, gradients and optimizer state of a stage.
+std::int64_t weightBytes(const ModelConfig& model, const StageSlice& slice, const OptimizerConfig& optimizer)
+{
+    const std::int64_t hidden = model.hidden;
+    std::int64_t floats = slice.layerCount * (12 * hidden * hidden + 13 * hidden);
+    if (slice.first) floats += (model.vocabulary + model.sequence) * hidden;
+    if (slice.last) floats += (model.vocabulary + 2) * hidden;
+    const int states = optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1 : 0;
+    return floats * static_cast<std::int64_t>(sizeof(float)) * (2 + states);
+}
+
+// 0 where the system does not tell.
+std::int64_t machineBytes()
+{
+    const long pages = ::sysconf(_SC_PHYS_PAGES);
+    const long size = ::sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? static_cast<std::int64_t>(pages) * size : 0;
+}
+
+std::string gibibytes(std::int64_t bytes)
+{
+    const std::int64_t tenths = bytes / ((std::int64_t{1} << 30) / 10);
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
 }
 
 class CpuBackend final : public Backend {
@@ -53,13 +80,17 @@ public:
                         "an activation of " + std::to_string(widest) + " floats; at most " +
                             std::to_string(std::numeric_limits<int>::max()) + " are possible",
                         "use a smaller microbatch or a shorter sequence");
+        // Asked before taking: a system that promises more memory than it has would end the program instead.
+        const std::int64_t needed = weightBytes(model, slice, optimizer);
+        const std::int64_t present = machineBytes();
+        const std::string what = "stage " + std::to_string(slice.stage) + " needs " + gibibytes(needed) +
+                                 " for weights, gradients and optimizer";
+        if (present > 0 && needed > present)
+            return fail(ErrorCode::Unavailable, what + "; this machine has " + gibibytes(present), "use a smaller model");
         try {
             return std::make_unique<cpu::CpuStage>(model, slice, microbatchSize, seed, optimizer, allocator);
         } catch (const std::bad_alloc&) {
-            return fail(ErrorCode::Unavailable,
-                        "stage " + std::to_string(slice.stage) + ": no memory left for the weights of " +
-                            std::to_string(slice.layerCount) + " layers with hidden=" + std::to_string(model.hidden),
-                        "use a smaller model");
+            return fail(ErrorCode::Unavailable, what + "; less is free", "use a smaller model");
         }
     }
 

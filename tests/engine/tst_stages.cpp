@@ -244,6 +244,24 @@ private slots:
         QVERIFY(left[0].value[0] == goldenWeight);
     }
 
+    // A small model learns the commonest letters of the text within moments.
+    void lossFalls()
+    {
+        Rig rig({.layers = 2, .hidden = 32, .heads = 2, .sequence = 32}, 4, 2);
+        double first = 0, last = 0;
+        for (int step = 1; step <= 60; ++step) {
+            for (auto& stage : rig.stages)
+                stage->zeroGradients();
+            last = rig.forward(step, 0);
+            if (step == 1) first = last;
+            rig.inputGrads(0);
+            rig.weightGrads(0);
+            for (auto& stage : rig.stages)
+                stage->optimizerStep({}, step, 1.0F);
+        }
+        QVERIFY2(first > 5.3 && last < 3.4, qPrintable(QString("%1 to %2").arg(first).arg(last)));
+    }
+
     void misuseIsNamed()
     {
         Rig rig(small, 2, 2);
@@ -274,6 +292,8 @@ private slots:
         stage = backend->makeStage(huge, {0, 0, 4096, true, true}, 1, 1, {}, allocator);
         QVERIFY(!stage);
         QCOMPARE(stage.error().code, ErrorCode::Unavailable);
+        QVERIFY(stage.error().message.starts_with("stage 0 needs 3145"));
+        QCOMPARE(allocator.inUse(MemoryCategory::Weights), Bytes{0});
         const auto unknown = makeBackend("abacus");
         QVERIFY(!unknown);
         QCOMPARE(unknown.error().message, std::string("unknown backend 'abacus'"));
