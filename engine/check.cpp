@@ -19,8 +19,9 @@ namespace {
 // Where the order of W differs, sums are rounded differently: what such gradients may differ by.
 constexpr double orderTolerance = 1e-5;
 
-struct Difference {
-    double error = 0; // largest ‖a−b‖∞ / ‖b‖∞ over tensors
+struct Difference
+{
+    double error = 0;  // largest ‖a−b‖∞ / ‖b‖∞ over tensors
     bool equal = true; // bit for bit
 
     void add(std::span<const float> a, std::span<const float> b)
@@ -39,7 +40,9 @@ struct Difference {
             distance = apart <= distance ? distance : apart; // NaN stays
             size = std::max(size, std::abs(static_cast<double>(b[i])));
         }
-        const double relative = distance == 0 ? 0 : size > 0 ? distance / size : std::numeric_limits<double>::infinity();
+        const double relative = distance == 0 ? 0
+                                : size > 0    ? distance / size
+                                              : std::numeric_limits<double>::infinity();
         error = std::isnan(relative) ? std::numeric_limits<double>::infinity() : std::max(error, relative);
     }
 };
@@ -50,14 +53,16 @@ bool sameBits(double a, double b)
 }
 
 // The training's gradients (concatenated by stage) against the replay's tensors.
-Difference compare(const std::vector<std::vector<float>>& training, const std::vector<std::vector<std::vector<float>>>& replay)
+Difference compare(const std::vector<std::vector<float>>& training,
+                   const std::vector<std::vector<std::vector<float>>>& replay)
 {
     Difference difference;
     for (std::size_t stage = 0; stage < replay.size(); ++stage) {
         std::size_t at = 0;
         for (const std::vector<float>& tensor : replay[stage]) {
             const std::span<const float> all(training[stage]);
-            difference.add(at + tensor.size() <= all.size() ? all.subspan(at, tensor.size()) : std::span<const float>(), tensor);
+            difference.add(at + tensor.size() <= all.size() ? all.subspan(at, tensor.size()) : std::span<const float>(),
+                           tensor);
             at += tensor.size();
         }
         if (at != training[stage].size()) difference.equal = false;
@@ -102,20 +107,23 @@ Result<Difference> againstUndivided(const Schedule& schedule, const Replay& repl
     whole.stageLayers.clear();
     Result<std::unique_ptr<Backend>> backend = makeBackend();
     if (!backend) return tl::unexpected(std::move(backend.error()));
-    Result<std::unique_ptr<Replay>> reference = Replay::create(undivided(schedule.microbatches), whole, std::move(*backend));
+    Result<std::unique_ptr<Replay>> reference =
+        Replay::create(undivided(schedule.microbatches), whole, std::move(*backend));
     if (!reference) return tl::unexpected(std::move(reference.error()));
     if (Result<double> loss = (*reference)->step(stop); !loss) return tl::unexpected(std::move(loss.error()));
     std::map<std::string, const std::vector<float>*> byName;
     const auto names = replay.parameterNames();
     for (std::size_t stage = 0; stage < names.size(); ++stage) {
-        for (std::size_t i = 0; i < names[stage].size(); ++i) byName[names[stage][i]] = &replay.gradients()[stage][i];
+        for (std::size_t i = 0; i < names[stage].size(); ++i)
+            byName[names[stage][i]] = &replay.gradients()[stage][i];
     }
     Difference difference;
     const auto wholeNames = (*reference)->parameterNames();
     for (std::size_t i = 0; i < wholeNames[0].size(); ++i) {
         const auto found = byName.find(wholeNames[0][i]);
         if (found == byName.end()) {
-            return fail(ErrorCode::Failed, fmt::format("parameter {} of the undivided model is on no stage", wholeNames[0][i]));
+            return fail(ErrorCode::Failed,
+                        fmt::format("parameter {} of the undivided model is on no stage", wholeNames[0][i]));
         }
         difference.add(*found->second, (*reference)->gradients()[0][i]);
     }
@@ -135,13 +143,14 @@ std::string noteOf(const CheckResult& result, const Difference& whole, bool inOr
 
 } // namespace
 
-Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop)
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
+                                  std::stop_token stop)
 {
     return checkSchedule(schedule, options, steps, stop, [&options] { return makeBackend(options.backend); });
 }
 
-Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop,
-                                  const BackendMaker& makeBackend)
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
+                                  std::stop_token stop, const BackendMaker& makeBackend)
 {
     if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps: a check needs at least 1", steps));
     if (Result<ExecutionPlan> plan = planExecution(schedule); !plan) return tl::unexpected(std::move(plan.error()));
@@ -162,7 +171,8 @@ Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOption
     CheckResult result;
     result.schedule = schedule.name;
     result.backend = options.backend;
-    result.shape = fmt::format("p={} m={} v={}", schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks);
+    result.shape =
+        fmt::format("p={} m={} v={}", schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks);
     result.gradientsEqual = result.lossesEqual = result.repeatEqual = result.orderEqual = true;
     Difference whole;
     for (int step = 0; step < steps; ++step) {
@@ -182,7 +192,8 @@ Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOption
         result.gradientsEqual = result.gradientsEqual && difference.equal;
         Difference repeat;
         const std::vector<std::vector<float>> again = trainings[1]->lastGradients();
-        for (std::size_t stage = 0; stage < gradients.size(); ++stage) repeat.add(again[stage], gradients[stage]);
+        for (std::size_t stage = 0; stage < gradients.size(); ++stage)
+            repeat.add(again[stage], gradients[stage]);
         result.repeatEqual = result.repeatEqual && repeat.equal && sameBits(outcomes[0].loss, outcomes[1].loss);
         result.lossesEqual = result.lossesEqual && sameBits(outcomes[0].loss, *reference);
         result.loss = outcomes[0].loss;

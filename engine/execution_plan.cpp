@@ -14,16 +14,17 @@ Result<void> refuse(const Schedule& schedule)
         const auto& copies = schedule.placement.copiesOf(stage);
         if (copies.size() > 1) {
             return fail(ErrorCode::Usage,
-                        fmt::format("stage {} stands on {} ranks: copies of a stage can be simulated but not trained", stage,
-                                    copies.size()),
+                        fmt::format("stage {} stands on {} ranks: copies of a stage can be simulated but not trained",
+                                    stage, copies.size()),
                         "choose a schedule that places each stage on one rank");
         }
     }
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
             const Op& op = schedule.order[rank][i];
-            const bool kindRuns = op.kind == OpKind::Forward || op.kind == OpKind::Backward || op.kind == OpKind::InputGrad ||
-                                  op.kind == OpKind::WeightGrad || op.kind == OpKind::Filler;
+            const bool kindRuns = op.kind == OpKind::Forward || op.kind == OpKind::Backward ||
+                                  op.kind == OpKind::InputGrad || op.kind == OpKind::WeightGrad ||
+                                  op.kind == OpKind::Filler;
             if (!kindRuns || op.slice >= 0 || op.half != 0) {
                 return fail(ErrorCode::Usage,
                             fmt::format("rank {}, op {} ({}): {} can be simulated but not trained", rank, i, toText(op),
@@ -68,7 +69,8 @@ Result<ExecutionPlan> planExecution(const Schedule& schedule)
             planned.firstInput = static_cast<std::uint32_t>(ranked.messages.size());
             if (moves) planned.inputCount = forward ? add(stage - 1, stage, false) : add(stage + 1, stage, true);
             planned.firstOutput = static_cast<std::uint32_t>(ranked.messages.size());
-            if (moves) planned.outputCount = forward ? add(stage + 1, stage + 1, false) : add(stage - 1, stage - 1, true);
+            if (moves)
+                planned.outputCount = forward ? add(stage + 1, stage + 1, false) : add(stage - 1, stage - 1, true);
             ranked.ops.push_back(planned);
         }
         plan.ranks.push_back(std::move(ranked));

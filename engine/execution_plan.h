@@ -11,12 +11,14 @@
 
 namespace stagewright {
 
-struct PlannedMessage {
+struct PlannedMessage
+{
     MessageKey key;
     int rank = 0; // the other side: producer of an input, consumer of an output; the same rank: handed over
 };
 
-struct PlannedOp {
+struct PlannedOp
+{
     Op op;
     std::uint32_t firstInput = 0; // into RankPlan::messages
     std::uint32_t inputCount = 0;
@@ -25,7 +27,8 @@ struct PlannedOp {
     bool pairedWithNext = false; // inputs of both are waited for first, then they run in order
 };
 
-struct RankPlan {
+struct RankPlan
+{
     std::vector<int> stages; // ascending
     std::vector<PlannedOp> ops;
     std::vector<PlannedMessage> messages;
@@ -40,12 +43,13 @@ struct RankPlan {
     }
 };
 
-struct ExecutionPlan {
+struct ExecutionPlan
+{
     std::vector<RankPlan> ranks;
 };
 
-// Validates the schedule first (Invalid), then refuses (Usage) what can't be executed: copies of a stage, slices, halves,
-// recompute and kinds other than F, B, I, W and fillers. Ops over several microbatches run them in order.
+// Validates the schedule first (Invalid), then refuses (Usage) what can't be executed: copies of a stage, slices,
+// halves, recompute and kinds other than F, B, I, W and fillers. Ops over several microbatches run them in order.
 Result<ExecutionPlan> planExecution(const Schedule& schedule);
 
 } // namespace stagewright

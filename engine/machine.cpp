@@ -24,7 +24,8 @@ cpu_set_t affinity()
     return set;
 }
 
-struct CoreTimes {
+struct CoreTimes
+{
     int core = 0;
     double idle = 0;
     double total = 0;

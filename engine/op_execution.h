@@ -12,7 +12,8 @@
 namespace stagewright {
 
 // A step's tokens and targets, (batch × tokens) bytes per microbatch.
-class StepData {
+class StepData
+{
 public:
     void sample(const Corpus& corpus, std::uint64_t seed, int step, int microbatches, int batch, int tokens)
     {
@@ -24,17 +25,26 @@ public:
                           std::span(m_bytes).subspan(at + m_size, m_size));
         }
     }
-    std::span<const std::uint8_t> tokens(int microbatch) const { return part(2 * static_cast<std::size_t>(microbatch)); }
-    std::span<const std::uint8_t> targets(int microbatch) const { return part(2 * static_cast<std::size_t>(microbatch) + 1); }
+    std::span<const std::uint8_t> tokens(int microbatch) const
+    {
+        return part(2 * static_cast<std::size_t>(microbatch));
+    }
+    std::span<const std::uint8_t> targets(int microbatch) const
+    {
+        return part(2 * static_cast<std::size_t>(microbatch) + 1);
+    }
 
 private:
-    std::span<const std::uint8_t> part(std::size_t index) const { return std::span(m_bytes).subspan(index * m_size, m_size); }
+    std::span<const std::uint8_t> part(std::size_t index) const
+    {
+        return std::span(m_bytes).subspan(index * m_size, m_size);
+    }
     std::size_t m_size = 0;
     std::vector<std::uint8_t> m_bytes;
 };
 
-// take(key) gives an input, put(key, buffer) accepts an output. A full backward B is the input gradient, then the weight
-// gradient: the caller must not let its output go before the op has ended.
+// take(key) gives an input, put(key, buffer) accepts an output. A full backward B is the input gradient, then the
+// weight gradient: the caller must not let its output go before the op has ended.
 template <typename Take, typename Put>
 void executeOp(const Op& op, StageModel& model, const StepData& data, Take&& take, Put&& put)
 {

@@ -11,14 +11,16 @@ namespace stagewright {
 float gradientScale(std::span<const double> squareSums, double clipNorm)
 {
     double sum = 0;
-    for (const double part : squareSums) sum += part;
+    for (const double part : squareSums)
+        sum += part;
     const double norm = std::sqrt(sum);
     return clipNorm > 0 && norm > clipNorm ? static_cast<float>(clipNorm / norm) : 1.0f;
 }
 
 namespace {
 
-class RankLoop {
+class RankLoop
+{
 public:
     RankLoop(RunState& state, int rank)
         : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
@@ -26,7 +28,8 @@ public:
           m_virtual(state.clock == ClockMode::Virtual)
     {
         std::size_t most = 0;
-        for (const PlannedOp& op : m_plan.ops) most = std::max<std::size_t>(most, op.inputCount + op.outputCount);
+        for (const PlannedOp& op : m_plan.ops)
+            most = std::max<std::size_t>(most, op.inputCount + op.outputCount);
         m_inputs.reserve(2 * most);
         m_outputs.reserve(most);
     }
@@ -59,7 +62,8 @@ public:
             m_run.allocator->resetPeaks();
             m_recorder.resetPeak();
             m_held.clear();
-            for (const int stage : m_plan.stages) model(stage).zeroGradients();
+            for (const int stage : m_plan.stages)
+                model(stage).zeroGradients();
         });
         guarded("", [this, &whole] {
             if (!barrier([this] { m_state.recorder.beginStep(); })) return;
@@ -104,7 +108,10 @@ private:
         return m_state.control.meet(std::forward<Last>(last));
     }
 
-    std::string nameOf(const Op& op, std::size_t position) const { return fmt::format("op {} ({})", position, toText(op)); }
+    std::string nameOf(const Op& op, std::size_t position) const
+    {
+        return fmt::format("op {} ({})", position, toText(op));
+    }
 
     bool runList()
     {
@@ -118,7 +125,8 @@ private:
             inputsThere = planned.pairedWithNext && i + 1 < m_plan.ops.size();
             if (inputsThere && !receiveInputs(m_plan.ops[i + 1], position + 1)) return false;
             freeSent();
-            const bool ran = planned.op.kind == OpKind::Filler ? runFiller(planned.op, position) : runOp(planned.op, position);
+            const bool ran =
+                planned.op.kind == OpKind::Filler ? runFiller(planned.op, position) : runOp(planned.op, position);
             if (!ran) return false;
             sendOutputs(planned);
         }
@@ -153,7 +161,9 @@ private:
         m_recorder.opBegin(op, position);
         executeOp(
             op, model(op.stage), m_state.data, [this](const MessageKey& key) { return takeInput(key); },
-            [this](const MessageKey& key, Buffer buffer) { m_outputs.push_back({key, std::move(buffer)}); });
+            [this](const MessageKey& key, Buffer buffer) {
+                m_outputs.push_back({key, std::move(buffer)});
+            });
         m_recorder.opEnd(op, position);
         StageRun& run = m_state.stages[op.stage];
         if (op.kind == OpKind::Forward && run.slice.last) {
@@ -240,13 +250,15 @@ private:
         }
         m_where = "keeping gradients";
         if (m_state.keepGradients) {
-            for (const int stage : m_plan.stages) copyGradients(m_state.stages[static_cast<std::size_t>(stage)]);
+            for (const int stage : m_plan.stages)
+                copyGradients(m_state.stages[static_cast<std::size_t>(stage)]);
         }
         m_where.clear();
         if (!barrier([] {})) return false;
         freeSent(); // every message has been taken by now
         std::vector<double> squareSums;
-        for (const StageRun& run : m_state.stages) squareSums.push_back(run.squareSum);
+        for (const StageRun& run : m_state.stages)
+            squareSums.push_back(run.squareSum);
         const OptimizerConfig& optimizer = m_state.options.optimizer;
         const float scale = gradientScale(squareSums, optimizer.clipNorm);
         for (const int stage : m_plan.stages) {
@@ -287,7 +299,7 @@ private:
     RankRun& m_run;
     RankRecorder& m_recorder;
     bool m_virtual;
-    std::string m_where; // for messages: the op that runs
+    std::string m_where;                // for messages: the op that runs
     std::vector<SentMessage> m_inputs;  // received for the next op or pair
     std::vector<SentMessage> m_outputs; // of the op that runs
     std::vector<SentMessage> m_held;    // from a stage to the next one on the same rank

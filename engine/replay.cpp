@@ -19,9 +19,8 @@ Result<std::unique_ptr<Replay>> Replay::create(const Schedule& schedule, const T
     if (!slices) return tl::unexpected(std::move(slices.error()));
     std::unique_ptr<Replay> replay(new Replay(schedule, options, std::move(backend)));
     for (const StageSlice& slice : *slices) {
-        Result<std::unique_ptr<StageModel>> stage =
-            replay->m_backend->makeStage(options.model, slice, options.microbatchSize, options.seed, options.optimizer,
-                                         replay->m_allocator);
+        Result<std::unique_ptr<StageModel>> stage = replay->m_backend->makeStage(
+            options.model, slice, options.microbatchSize, options.seed, options.optimizer, replay->m_allocator);
         if (!stage) return tl::unexpected(std::move(stage.error()).with("one-rank replay"));
         (*stage)->setLossScale(1.0f / static_cast<float>(schedule.microbatches));
         replay->m_stages.push_back(std::move(*stage));
@@ -51,7 +50,8 @@ Result<double> Replay::step(std::stop_token stop)
     try {
         m_data.sample(*m_options.data, m_options.seed, m_step, m_schedule.microbatches, m_options.microbatchSize,
                       m_options.model.sequence);
-        for (const auto& stage : m_stages) stage->zeroGradients();
+        for (const auto& stage : m_stages)
+            stage->zeroGradients();
         std::vector<double> losses(static_cast<std::size_t>(m_schedule.microbatches));
         std::vector<std::size_t> next(m_schedule.order.size(), 0);
         std::size_t left = m_schedule.opCount();
@@ -72,7 +72,8 @@ Result<double> Replay::step(std::stop_token stop)
                     }
                 }
             }
-            if (left == before) return fail(ErrorCode::Invalid, fmt::format("one-rank replay: {} ops wait for each other", left));
+            if (left == before)
+                return fail(ErrorCode::Invalid, fmt::format("one-rank replay: {} ops wait for each other", left));
         }
 
         m_gradients.clear();
@@ -86,9 +87,11 @@ Result<double> Replay::step(std::stop_token stop)
         }
         const float scale = gradientScale(squareSums, m_options.optimizer.clipNorm);
         ++m_step;
-        for (const auto& stage : m_stages) stage->optimizerStep(m_options.optimizer, m_step, scale);
+        for (const auto& stage : m_stages)
+            stage->optimizerStep(m_options.optimizer, m_step, scale);
         double sum = 0;
-        for (const double loss : losses) sum += loss;
+        for (const double loss : losses)
+            sum += loss;
         return sum / static_cast<double>(losses.size());
     } catch (const std::exception& e) {
         return fail(ErrorCode::Failed, fmt::format("one-rank replay: {}", e.what()));
@@ -100,7 +103,8 @@ std::vector<std::vector<std::string>> Replay::parameterNames() const
     std::vector<std::vector<std::string>> names;
     for (const auto& stage : m_stages) {
         std::vector<std::string>& of = names.emplace_back();
-        for (const ParameterView& parameter : stage->parameters()) of.push_back(parameter.name);
+        for (const ParameterView& parameter : stage->parameters())
+            of.push_back(parameter.name);
     }
     return names;
 }

@@ -1,5 +1,6 @@
-// Replay: a schedule's ops on a single thread, all stages side by side, in a global order that keeps every rank's own order,
-// one gradient accumulator per stage. No threads, no messages, no recorder: what a training must equal bit for bit.
+// Replay: a schedule's ops on a single thread, all stages side by side, in a global order that keeps every rank's own
+// order, one gradient accumulator per stage. No threads, no messages, no recorder: what a training must equal bit for
+// bit.
 #pragma once
 
 #include <map>
@@ -14,7 +15,8 @@
 
 namespace stagewright {
 
-class Replay {
+class Replay
+{
 public:
     // The schedule must be one that planExecution() accepts.
     static Result<std::unique_ptr<Replay>> create(const Schedule& schedule, const TrainingOptions& options,

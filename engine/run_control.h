@@ -15,7 +15,8 @@ namespace stagewright {
 // What a rank is doing, for the watchdog's words.
 enum class RankPhase : int { AtRest, Preparing, Waiting, Permit, Running, Sleeping, Barrier, Norm, Optimizer };
 
-struct RankStatus {
+struct RankStatus
+{
     std::atomic<RankPhase> phase = RankPhase::AtRest;
     std::atomic<int> position = -1;
     std::atomic<std::uint64_t> progress = 0; // grows with every change
@@ -28,7 +29,8 @@ struct RankStatus {
     }
 };
 
-class RunControl {
+class RunControl
+{
 public:
     RunControl(int ranks, int permits); // permits: ops at a time; < 1: no limit
 
@@ -74,7 +76,8 @@ private:
 };
 
 // Takes a permit for a scope.
-class Permit {
+class Permit
+{
 public:
     explicit Permit(RunControl& control) : m_control(control), m_held(control.takePermit()) {}
     ~Permit()

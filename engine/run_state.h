@@ -1,5 +1,5 @@
-// What the ranks of one training share. Threads hold it by shared_ptr: a rank that hangs inside an op can be left behind
-// without pulling the ground from under it.
+// What the ranks of one training share. Threads hold it by shared_ptr: a rank that hangs inside an op can be left
+// behind without pulling the ground from under it.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,8 @@
 namespace stagewright {
 
 // Tells a rank's recorder what the rank's allocator does.
-class RecordingSink final : public MemorySink {
+class RecordingSink final : public MemorySink
+{
 public:
     explicit RecordingSink(RankRecorder& recorder) : m_recorder(recorder) {}
     void memoryChanged(const MemoryTag& tag, Bytes delta) override
@@ -31,17 +32,19 @@ private:
 };
 
 // One stage: its layers live on its rank's thread, its results are read by others only after a barrier.
-struct StageRun {
+struct StageRun
+{
     StageSlice slice;
     std::unique_ptr<StageModel> model;
     double squareSum = 0;
-    std::vector<double> losses; // by microbatch; last stage
+    std::vector<double> losses;   // by microbatch; last stage
     std::vector<float> gradients; // before clipping, where they are kept
 };
 
 enum class RankCommand { Rest, Step, Leave };
 
-struct RankRun {
+struct RankRun
+{
     std::unique_ptr<RecordingSink> sink; // outlives the allocator's buffers
     std::unique_ptr<Allocator> allocator;
     RankStatus status;
@@ -50,9 +53,10 @@ struct RankRun {
     std::uint64_t done = 0;    // commands finished
 };
 
-struct RunState {
-    RunState(std::shared_ptr<const Schedule> schedule, ExecutionPlan plan, const TrainingOptions& options, ClockMode clock,
-             int permits, std::unique_ptr<Backend> backend);
+struct RunState
+{
+    RunState(std::shared_ptr<const Schedule> schedule, ExecutionPlan plan, const TrainingOptions& options,
+             ClockMode clock, int permits, std::unique_ptr<Backend> backend);
 
     std::shared_ptr<const Schedule> schedule;
     ExecutionPlan plan;

@@ -21,9 +21,12 @@ namespace stagewright {
 std::string_view toText(ClockMode mode)
 {
     switch (mode) {
-    case ClockMode::Auto: return "auto";
-    case ClockMode::Wall: return "wall";
-    case ClockMode::Virtual: return "virtual";
+    case ClockMode::Auto:
+        return "auto";
+    case ClockMode::Wall:
+        return "wall";
+    case ClockMode::Virtual:
+        return "virtual";
     }
     return "auto";
 }
@@ -35,7 +38,8 @@ Nanos nanos(double seconds)
     return static_cast<Nanos>(seconds * 1e9);
 }
 
-class ThreadTraining final : public Training {
+class ThreadTraining final : public Training
+{
 public:
     explicit ThreadTraining(std::shared_ptr<RunState> state) : m_state(std::move(state)) {}
 
@@ -72,10 +76,12 @@ public:
             try {
                 m_threads.emplace_back([state = m_state, rank] { runRank(state, rank); });
             } catch (const std::system_error& e) {
-                m_state->control.stop({ErrorCode::Failed, fmt::format("rank {} of {}: no thread: {}", rank, ranks, e.what()),
+                m_state->control.stop({ErrorCode::Failed,
+                                       fmt::format("rank {} of {}: no thread: {}", rank, ranks, e.what()),
                                        "use fewer ranks"});
                 const std::lock_guard lock(m_state->mutex);
-                for (int r = rank; r < ranks; ++r) m_state->ranks[static_cast<std::size_t>(r)].done = 1;
+                for (int r = rank; r < ranks; ++r)
+                    m_state->ranks[static_cast<std::size_t>(r)].done = 1;
                 break;
             }
         }
@@ -105,7 +111,8 @@ public:
     std::vector<std::vector<float>> lastGradients() const override
     {
         std::vector<std::vector<float>> gradients;
-        for (const StageRun& run : m_state->stages) gradients.push_back(run.gradients);
+        for (const StageRun& run : m_state->stages)
+            gradients.push_back(run.gradients);
         return gradients;
     }
     std::vector<Bytes> peak(MemoryCategory category) const override
@@ -122,7 +129,8 @@ public:
     std::vector<std::pair<std::string, std::string>> environment() const override
     {
         auto facts = m_state->backend->environment();
-        for (auto& fact : machineFacts()) facts.push_back(std::move(fact));
+        for (auto& fact : machineFacts())
+            facts.push_back(std::move(fact));
         return facts;
     }
 
@@ -170,7 +178,8 @@ private:
     {
         const std::lock_guard lock(m_state->mutex);
         m_state->command = command;
-        for (RankRun& rank : m_state->ranks) rank.ordered = rank.done;
+        for (RankRun& rank : m_state->ranks)
+            rank.ordered = rank.done;
         m_state->commanded.notify_all();
     }
 
@@ -219,7 +228,8 @@ private:
     {
         const std::vector<double>& losses = m_state->stages.back().losses;
         double sum = 0;
-        for (const double loss : losses) sum += loss;
+        for (const double loss : losses)
+            sum += loss;
         return losses.empty() ? 0 : sum / static_cast<double>(losses.size());
     }
 
@@ -234,7 +244,9 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
     const Schedule& plan = *m_state->schedule;
     const OptimizerConfig& optimizer = options.optimizer;
     std::vector<std::pair<std::string, std::string>> pairs;
-    const auto add = [&pairs](std::string key, std::string value) { pairs.emplace_back(std::move(key), std::move(value)); };
+    const auto add = [&pairs](std::string key, std::string value) {
+        pairs.emplace_back(std::move(key), std::move(value));
+    };
     add("schedule", plan.name);
     add("ranks", fmt::format("{}", plan.ranks));
     add("stages", fmt::format("{}", plan.stages));
@@ -249,8 +261,9 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
     add("data", options.data->name());
     add("seed", fmt::format("{}", options.seed));
     if (optimizer.kind == OptimizerKind::AdamW) {
-        add("optimizer", fmt::format("adamw, learning rate {}, beta {} {}, epsilon {}, weight decay {}", optimizer.learningRate,
-                                     optimizer.beta1, optimizer.beta2, optimizer.epsilon, optimizer.weightDecay));
+        add("optimizer",
+            fmt::format("adamw, learning rate {}, beta {} {}, epsilon {}, weight decay {}", optimizer.learningRate,
+                        optimizer.beta1, optimizer.beta2, optimizer.epsilon, optimizer.weightDecay));
     } else {
         add("optimizer", fmt::format("sgd, learning rate {}, momentum {}, weight decay {}", optimizer.learningRate,
                                      optimizer.momentum, optimizer.weightDecay));
@@ -263,7 +276,8 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
     if (m_state->clock == ClockMode::Virtual) add("permits", fmt::format("{}", m_state->control.permits()));
     const auto linkText = [](const Link& link) {
         return fmt::format("{} ns, {}", link.latency,
-                           link.bytesPerSecond > 0 ? fmt::format("{} bytes/s", link.bytesPerSecond) : "no bandwidth limit");
+                           link.bytesPerSecond > 0 ? fmt::format("{} bytes/s", link.bytesPerSecond)
+                                                   : "no bandwidth limit");
     };
     add("link", options.links.all == Link{} ? "none" : linkText(options.links.all));
     for (const auto& [ends, link] : options.links.overrides) {
@@ -275,7 +289,7 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
 Result<std::unique_ptr<Training>> makeTraining(const Schedule& schedule, const TrainingOptions& options,
                                                std::unique_ptr<Backend> backend)
 {
-Result<ExecutionPlan> plan = planExecution(schedule);
+    Result<ExecutionPlan> plan = planExecution(schedule);
     if (!plan) return tl::unexpected(std::move(plan.error()));
     Result<std::vector<StageSlice>> slices = sliceModel(options.model, schedule.stages, options.stageLayers);
     if (!slices) return tl::unexpected(std::move(slices.error()));
@@ -291,8 +305,8 @@ Result<ExecutionPlan> plan = planExecution(schedule);
     TrainingOptions whole = options;
     if (!whole.data) whole.data = Corpus::builtIn();
 
-    auto state = std::make_shared<RunState>(std::make_shared<const Schedule>(schedule), std::move(*plan), whole, clock, permits,
-                                            std::move(backend));
+    auto state = std::make_shared<RunState>(std::make_shared<const Schedule>(schedule), std::move(*plan), whole, clock,
+                                            permits, std::move(backend));
     state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, schedule.microbatches);
     for (std::size_t i = 0; i < slices->size(); ++i) {
         state->stages[i].slice = (*slices)[i];

@@ -13,7 +13,7 @@ Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const
 
 // Makes a fresh backend each time it is asked: a check needs several.
 using BackendMaker = std::function<Result<std::unique_ptr<Backend>>()>;
-Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop,
-                                  const BackendMaker& makeBackend);
+Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
+                                  std::stop_token stop, const BackendMaker& makeBackend);
 
 } // namespace stagewright

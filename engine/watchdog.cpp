@@ -13,10 +13,13 @@ std::string whatRankDoes(const RunState& state, std::size_t rank)
     const RankPlan& plan = state.plan.ranks[rank];
     const bool inList = position >= 0 && static_cast<std::size_t>(position) < plan.ops.size();
     const std::string op =
-        inList ? fmt::format("op {} ({})", position, toText(plan.ops[static_cast<std::size_t>(position)].op)) : std::string();
+        inList ? fmt::format("op {} ({})", position, toText(plan.ops[static_cast<std::size_t>(position)].op))
+               : std::string();
     switch (status.phase.load(std::memory_order_relaxed)) {
-    case RankPhase::AtRest: return {};
-    case RankPhase::Preparing: return "prepares the step";
+    case RankPhase::AtRest:
+        return {};
+    case RankPhase::Preparing:
+        return "prepares the step";
     case RankPhase::Waiting: {
         if (!inList) return "waits for a message";
         const PlannedOp& planned = plan.ops[static_cast<std::size_t>(position)];
@@ -24,24 +27,34 @@ std::string whatRankDoes(const RunState& state, std::size_t rank)
         return fmt::format("waits before {} for the {} of microbatch {} from rank {}", op,
                            input.key.gradient ? "gradient" : "activations", input.key.microbatch, input.rank);
     }
-    case RankPhase::Permit: return fmt::format("waits for a permit{}{}", inList ? " before " : "", op);
-    case RankPhase::Running: return "runs " + op;
-    case RankPhase::Sleeping: return "sleeps in " + op;
-    case RankPhase::Barrier: return "waits for the other ranks";
-    case RankPhase::Norm: return fmt::format("computes the gradient norm of stage {}", position);
-    case RankPhase::Optimizer: return fmt::format("runs the optimizer of stage {}", position);
+    case RankPhase::Permit:
+        return fmt::format("waits for a permit{}{}", inList ? " before " : "", op);
+    case RankPhase::Running:
+        return "runs " + op;
+    case RankPhase::Sleeping:
+        return "sleeps in " + op;
+    case RankPhase::Barrier:
+        return "waits for the other ranks";
+    case RankPhase::Norm:
+        return fmt::format("computes the gradient norm of stage {}", position);
+    case RankPhase::Optimizer:
+        return fmt::format("runs the optimizer of stage {}", position);
     }
     return {};
 }
 
 } // namespace
 
-Watchdog::Watchdog(const RunState& state, Nanos timeout) : m_state(state), m_timeout(timeout), m_lastChange(monotonicNow()) {}
+Watchdog::Watchdog(const RunState& state, Nanos timeout)
+    : m_state(state), m_timeout(timeout), m_lastChange(monotonicNow())
+{
+}
 
 std::optional<Error> Watchdog::look(Nanos now)
 {
     std::uint64_t progress = 0;
-    for (const RankRun& rank : m_state.ranks) progress += rank.status.progress.load(std::memory_order_relaxed);
+    for (const RankRun& rank : m_state.ranks)
+        progress += rank.status.progress.load(std::memory_order_relaxed);
     if (progress != m_progress) {
         m_progress = progress;
         m_lastChange = now;
@@ -53,9 +66,10 @@ std::optional<Error> Watchdog::look(Nanos now)
         const std::string what = whatRankDoes(m_state, rank);
         if (!what.empty()) ranks += fmt::format("{}rank {} {}", ranks.empty() ? "" : "; ", rank, what);
     }
-    return Error{ErrorCode::Failed,
-                 fmt::format("step {}: no progress for {:g} s: {}", m_state.step, static_cast<double>(m_timeout) / 1e9, ranks),
-                 "allow more time where an op is just slow"};
+    return Error{
+        ErrorCode::Failed,
+        fmt::format("step {}: no progress for {:g} s: {}", m_state.step, static_cast<double>(m_timeout) / 1e9, ranks),
+        "allow more time where an op is just slow"};
 }
 
 } // namespace stagewright

@@ -7,7 +7,8 @@
 
 namespace stagewright {
 
-class Watchdog {
+class Watchdog
+{
 public:
     Watchdog(const RunState& state, Nanos timeout);
     // Called now and then; an Error once nothing has changed for the time-out.

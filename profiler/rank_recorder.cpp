@@ -5,7 +5,8 @@ namespace stagewright {
 RankRecorder::RankRecorder(std::size_t eventsPerStep, bool threadCpu) : m_threadCpu(threadCpu)
 {
     const std::size_t chunks = eventsPerStep / chunkEvents + 1;
-    for (std::size_t i = 0; i < chunks; ++i) m_chunks.push_back(std::make_unique<RecordedEvent[]>(chunkEvents));
+    for (std::size_t i = 0; i < chunks; ++i)
+        m_chunks.push_back(std::make_unique<RecordedEvent[]>(chunkEvents));
     m_next = m_chunks.front().get();
     m_chunkEnd = m_next + chunkEvents;
 }
@@ -37,11 +38,14 @@ void RankRecorder::writeMemory(EventKind kind)
 {
     const auto one = [this](EventKind eventKind, const Net& net) {
         if (net.delta != 0) {
-            write(eventKind, OpKind::Forward, net.stage, net.microbatch, static_cast<std::int32_t>(net.category), 0, net.delta);
+            write(eventKind, OpKind::Forward, net.stage, net.microbatch, static_cast<std::int32_t>(net.category), 0,
+                  net.delta);
         }
     };
-    for (std::size_t i = 0; i < m_netCount; ++i) one(kind, m_net[i]);
-    for (const Net& net : m_moreNets) one(kind, net);
+    for (std::size_t i = 0; i < m_netCount; ++i)
+        one(kind, m_net[i]);
+    for (const Net& net : m_moreNets)
+        one(kind, net);
     m_netCount = 0;
     m_moreNets.clear();
 

@@ -1,11 +1,12 @@
-// RankRecorder: what one rank tells while it runs. Written by the rank's own thread only, without locks, into chunks that
-// were allocated before; read by take() while the rank is at rest. An event is 32 bytes and one clock reading.
+// RankRecorder: what one rank tells while it runs. Written by the rank's own thread only, without locks, into chunks
+// that were allocated before; read by take() while the rank is at rest. An event is 32 bytes and one clock reading.
 //
-// Order of calls in a step:  stepBegin  { waitBegin? receiveBegin receiveEnd }  opBegin  memoryChanged…  opEnd  { sent }
+// Order of calls in a step:  stepBegin  { waitBegin? receiveBegin receiveEnd }  opBegin  memoryChanged…  opEnd  { sent
+// }
 //
-// CPU time: opEnd reads the thread's CPU clock; opBegin reads it only where something else happened since the last reading
-// (a receive, a wait, a permit: see otherWork), so that a copied message is not counted as the op's time. Back to back, an
-// op costs one reading; the hand-over of its message (about 1 µs) then counts to the op that follows.
+// CPU time: opEnd reads the thread's CPU clock; opBegin reads it only where something else happened since the last
+// reading (a receive, a wait, a permit: see otherWork), so that a copied message is not counted as the op's time. Back
+// to back, an op costs one reading; the hand-over of its message (about 1 µs) then counts to the op that follows.
 //
 // Memory: changes are summed per (category, stage, microbatch) and written once, at the op's end; changes between ops
 // belong to the begin of the next op. Workspace is written as its maximum within the op.
@@ -23,7 +24,8 @@
 namespace stagewright {
 
 // A message between neighbouring stages, named by the stage that consumes it.
-struct MessageKey {
+struct MessageKey
+{
     std::int32_t microbatch = 0;
     std::uint16_t stage = 0;
     bool gradient = false; // false: activations for F of stage; true: gradient for I or B of stage
@@ -31,36 +33,42 @@ struct MessageKey {
 };
 
 enum class EventKind : std::uint8_t {
-    OpBegin,       // value: CPU clock or −1
-    OpEnd,         // likewise
-    WaitBegin,     // blocked for a message
-    ReceiveBegin,  // the message is there; copying begins
-    ReceiveEnd,    // value: bytes
-    Sent,          // handed over; value: when it is available to the receiver
+    OpBegin,         // value: CPU clock or −1
+    OpEnd,           // likewise
+    WaitBegin,       // blocked for a message
+    ReceiveBegin,    // the message is there; copying begins
+    ReceiveEnd,      // value: bytes
+    Sent,            // handed over; value: when it is available to the receiver
     MemoryAtStart,   // of the step; value: bytes
     MemoryAtBegin,   // of the next op
     WorkspaceInside, // from the last op's begin to its end; value: bytes
     MemoryAtEnd,     // of the last op
-    Released,      // a sent message's buffer was freed; value: bytes (negative)
+    Released,        // a sent message's buffer was freed; value: bytes (negative)
 };
 
-struct RecordedEvent {
-    Nanos time;             // CLOCK_MONOTONIC; memory: 0, they carry their op's times
+struct RecordedEvent
+{
+    Nanos time; // CLOCK_MONOTONIC; memory: 0, they carry their op's times
     std::int64_t value;
-    std::int32_t position;  // ops: in the rank's list, −1: optimizer and gradient norm; memory: the category
+    std::int32_t position; // ops: in the rank's list, −1: optimizer and gradient norm; memory: the category
     std::int32_t microbatch;
     std::uint16_t stage;
-    OpKind op;              // ops: the kind; messages: SendF or SendB by direction
+    OpKind op; // ops: the kind; messages: SendF or SendB by direction
     EventKind kind;
 };
 static_assert(sizeof(RecordedEvent) == 32);
 
-class RankRecorder {
+class RankRecorder
+{
 public:
     // eventsPerStep: how many are expected; more are taken too, in further chunks. threadCpu: read the CPU clock.
     explicit RankRecorder(std::size_t eventsPerStep, bool threadCpu = true);
 
-    void stepBegin() { flushMemory(EventKind::MemoryAtStart); m_cpuStale = true; }
+    void stepBegin()
+    {
+        flushMemory(EventKind::MemoryAtStart);
+        m_cpuStale = true;
+    }
     void opBegin(const Op& op, std::int32_t position)
     {
         flushMemory(EventKind::MemoryAtBegin);
@@ -77,9 +85,17 @@ public:
         flushMemory(EventKind::MemoryAtEnd);
         if (m_activations > m_activationPeak) m_activationPeak = m_activations;
     }
-    void waitBegin(const MessageKey& key) { message(EventKind::WaitBegin, key, 0); m_cpuStale = true; }
+    void waitBegin(const MessageKey& key)
+    {
+        message(EventKind::WaitBegin, key, 0);
+        m_cpuStale = true;
+    }
     void receiveBegin(const MessageKey& key) { message(EventKind::ReceiveBegin, key, 0); }
-    void receiveEnd(const MessageKey& key, Bytes bytes) { message(EventKind::ReceiveEnd, key, bytes); m_cpuStale = true; }
+    void receiveEnd(const MessageKey& key, Bytes bytes)
+    {
+        message(EventKind::ReceiveEnd, key, bytes);
+        m_cpuStale = true;
+    }
     void sent(const MessageKey& key, Nanos availableAt) { message(EventKind::Sent, key, availableAt); }
     void otherWork() { m_cpuStale = true; }
 
@@ -103,22 +119,29 @@ public:
         }
     }
     // Around the freeing of a sent message's buffer: its bytes are placed where the receiver took the message.
-    void releaseBegin() { m_releasing = true; m_released = 0; }
+    void releaseBegin()
+    {
+        m_releasing = true;
+        m_released = 0;
+    }
     void releaseEnd(const MessageKey& key)
     {
         m_releasing = false;
-        write(EventKind::Released, key.gradient ? OpKind::SendB : OpKind::SendF, key.stage, key.microbatch, 0, 0, m_released);
+        write(EventKind::Released, key.gradient ? OpKind::SendB : OpKind::SendF, key.stage, key.microbatch, 0, 0,
+              m_released);
     }
 
     // Largest sum of activations seen at an op's end since resetPeak().
     Bytes activationPeak() const { return m_activationPeak; }
     void resetPeak() { m_activationPeak = m_activations; }
 
-    // While the rank is at rest: what was recorded since the last call, in order. The chunks are kept for the next step.
+    // While the rank is at rest: what was recorded since the last call, in order. The chunks are kept for the next
+    // step.
     std::vector<RecordedEvent> take();
 
 private:
-    struct Net {
+    struct Net
+    {
         Bytes delta;
         std::int32_t microbatch;
         std::uint16_t stage;
@@ -126,8 +149,8 @@ private:
     };
     static constexpr std::size_t chunkEvents = 4096;
 
-    void write(EventKind kind, OpKind op, std::uint16_t stage, std::int32_t microbatch, std::int32_t position, Nanos time,
-               std::int64_t value)
+    void write(EventKind kind, OpKind op, std::uint16_t stage, std::int32_t microbatch, std::int32_t position,
+               Nanos time, std::int64_t value)
     {
         if (m_next == m_chunkEnd) nextChunk();
         *m_next++ = RecordedEvent{time, value, position, microbatch, stage, op, kind};
@@ -138,7 +161,8 @@ private:
     }
     void flushMemory(EventKind kind)
     {
-        if (m_netCount != 0 || m_workspacePeak != m_workspaceBefore || m_workspace != m_workspaceBefore) writeMemory(kind);
+        if (m_netCount != 0 || m_workspacePeak != m_workspaceBefore || m_workspace != m_workspaceBefore)
+            writeMemory(kind);
     }
     void writeMemory(EventKind kind);
     void addNet(const Net& net);

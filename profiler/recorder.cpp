@@ -29,7 +29,8 @@ void Recorder::beginStep()
 Result<RecordedStep> Recorder::finishStep()
 {
     std::vector<std::vector<RecordedEvent>> events;
-    for (const std::unique_ptr<RankRecorder>& rank : m_ranks) events.push_back(rank->take());
+    for (const std::unique_ptr<RankRecorder>& rank : m_ranks)
+        events.push_back(rank->take());
     Result<StepRecord> record = decodeStep(m_steps, m_schedule, events, m_begin, m_origin);
     if (!record) return tl::unexpected(std::move(record.error()));
 
@@ -55,7 +56,8 @@ Result<RecordedStep> Recorder::finishStep()
 
 void Recorder::dropStep()
 {
-    for (const std::unique_ptr<RankRecorder>& rank : m_ranks) rank->take();
+    for (const std::unique_ptr<RankRecorder>& rank : m_ranks)
+        rank->take();
 }
 
 } // namespace stagewright

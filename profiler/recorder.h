@@ -1,5 +1,5 @@
-// Recorder: the recording of one training. Ranks write into rank(r) from their own threads; between steps, while all ranks
-// are at rest, finishStep() turns what they told into the step's Timeline on the run's clock.
+// Recorder: the recording of one training. Ranks write into rank(r) from their own threads; between steps, while all
+// ranks are at rest, finishStep() turns what they told into the step's Timeline on the run's clock.
 //
 //     Recorder recorder(schedule, {.virtualClock = true, .links = links});
 //     recorder.beginStep();        // before the ranks are let go
@@ -15,20 +15,23 @@
 
 namespace stagewright {
 
-struct RecorderOptions {
+struct RecorderOptions
+{
     bool virtualClock = false; // false: wall
     Links links;               // of the virtual clock; on the wall clock messages tell when they are available
     bool threadCpu = true;     // the virtual clock needs it
 };
 
-struct RecordedStep {
+struct RecordedStep
+{
     int step = 0;
     Nanos stepTime = 0; // on the run's clock: first to last span
     double contention = 0;
     std::shared_ptr<const Timeline> timeline; // this step alone; time 0 is the begin of step 0
 };
 
-class Recorder {
+class Recorder
+{
 public:
     Recorder(std::shared_ptr<const Schedule> schedule, const RecorderOptions& options);
 
@@ -45,8 +48,8 @@ private:
     RecorderOptions m_options;
     std::vector<std::unique_ptr<RankRecorder>> m_ranks;
     int m_steps = 0;
-    Nanos m_origin = -1;  // of the wall clock
-    Nanos m_begin = 0;    // of the step, CLOCK_MONOTONIC
+    Nanos m_origin = -1; // of the wall clock
+    Nanos m_begin = 0;   // of the step, CLOCK_MONOTONIC
     Nanos m_virtualEnd = 0;
 };
 

@@ -16,22 +16,25 @@ std::string nameOf(const MessageKey& key)
 }
 
 // Messages by key, found in O(1).
-class Messages {
+class Messages
+{
 public:
     Messages(const Schedule& schedule, const OpIndex& index)
-        : m_microbatches(static_cast<std::size_t>(schedule.microbatches)), m_stages(static_cast<std::size_t>(schedule.stages)),
-          m_at(2 * m_stages * m_microbatches, -1)
+        : m_microbatches(static_cast<std::size_t>(schedule.microbatches)),
+          m_stages(static_cast<std::size_t>(schedule.stages)), m_at(2 * m_stages * m_microbatches, -1)
     {
         for (int rank = 0; rank < schedule.ranks; ++rank) {
             const std::vector<Op>& list = schedule.order[static_cast<std::size_t>(rank)];
-            for (std::size_t i = 0; i < list.size(); ++i) addInputs(index, list[i], rank, i);
+            for (std::size_t i = 0; i < list.size(); ++i)
+                addInputs(index, list[i], rank, i);
         }
     }
 
     RecordedMessage* find(const RecordedEvent& event)
     {
         const MessageKey key{event.microbatch, event.stage, event.op == OpKind::SendB};
-        if (event.stage >= m_stages || event.microbatch < 0 || static_cast<std::size_t>(event.microbatch) >= m_microbatches) {
+        if (event.stage >= m_stages || event.microbatch < 0 ||
+            static_cast<std::size_t>(event.microbatch) >= m_microbatches) {
             return nullptr;
         }
         const std::int64_t i = m_at[at(key)];
@@ -138,15 +141,17 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
                 op.begin = time;
                 op.cpu = event.value;
                 if (open || (event.position >= 0 && position != ops.size())) {
-                    return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: record is damaged before op {} ({})", step, rank,
-                                                               event.position, toText(op.op)));
+                    return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: record is damaged before op {} ({})",
+                                                               step, rank, event.position, toText(op.op)));
                 }
                 ops.push_back(op);
                 open = true;
                 break;
             }
             case EventKind::OpEnd:
-                if (!open) return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: an op ends that never began", step, rank));
+                if (!open)
+                    return fail(ErrorCode::Failed,
+                                fmt::format("step {}, rank {}: an op ends that never began", step, rank));
                 ops.back().end = time;
                 ops.back().cpu = event.value < 0 || ops.back().cpu < 0 ? -1 : event.value - ops.back().cpu;
                 open = false;
@@ -159,7 +164,8 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
                 RecordedMessage* message = messages.find(event);
                 if (!message) {
                     return fail(ErrorCode::Failed,
-                                fmt::format("step {}, rank {}: recorded a message that the schedule does not have ({})", step, rank,
+                                fmt::format("step {}, rank {}: recorded a message that the schedule does not have ({})",
+                                            step, rank,
                                             nameOf({event.microbatch, event.stage, event.op == OpKind::SendB})));
                 }
                 if (event.kind == EventKind::WaitBegin) message->waitBegin = time;
@@ -175,8 +181,12 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
                 if (event.kind == EventKind::Released) message->released = event.value;
                 break;
             }
-            case EventKind::MemoryAtStart: memory.push_back(changeOf(event, MemoryChange::When::StepBegin, 0)); break;
-            case EventKind::MemoryAtBegin: memory.push_back(changeOf(event, MemoryChange::When::OpBegin, ops.size())); break;
+            case EventKind::MemoryAtStart:
+                memory.push_back(changeOf(event, MemoryChange::When::StepBegin, 0));
+                break;
+            case EventKind::MemoryAtBegin:
+                memory.push_back(changeOf(event, MemoryChange::When::OpBegin, ops.size()));
+                break;
             case EventKind::MemoryAtEnd:
             case EventKind::WorkspaceInside:
                 if (ops.empty()) { // freed after a step without ops
@@ -194,9 +204,11 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
             }
         }
         std::size_t fromList = 0;
-        for (const RecordedOp& op : ops) fromList += op.position >= 0 ? 1 : 0;
+        for (const RecordedOp& op : ops)
+            fromList += op.position >= 0 ? 1 : 0;
         if (open || fromList != list.size()) {
-            return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: recorded {} of {} ops", step, rank, fromList, list.size()));
+            return fail(ErrorCode::Failed,
+                        fmt::format("step {}, rank {}: recorded {} of {} ops", step, rank, fromList, list.size()));
         }
     }
     for (RecordedMessage& message : messages.all) {

@@ -1,5 +1,5 @@
-// StepRecord: one step as its ranks told it, decoded and matched: ops with times, messages between ranks, memory changes
-// attached to ops. On the wall clock its times are what was stamped; placeOnVirtualClock() writes them anew.
+// StepRecord: one step as its ranks told it, decoded and matched: ops with times, messages between ranks, memory
+// changes attached to ops. On the wall clock its times are what was stamped; placeOnVirtualClock() writes them anew.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@
 
 namespace stagewright {
 
-struct RecordedOp {
+struct RecordedOp
+{
     Op op;
     std::int32_t position = -1; // in the rank's list; −1: gradient norm (kind ReduceGrad) and optimizer, after the list
     Nanos begin = 0;
@@ -22,7 +23,8 @@ struct RecordedOp {
 };
 
 // A message between two ranks. Times of one clock; −1: did not happen.
-struct RecordedMessage {
+struct RecordedMessage
+{
     MessageKey key;
     int fromRank = 0;
     int toRank = 0;
@@ -38,7 +40,8 @@ struct RecordedMessage {
     Nanos arrival = -1;   // when the input was there for the consumer: a message waited for arrives with its copy
 };
 
-struct MemoryChange {
+struct MemoryChange
+{
     enum class When : std::uint8_t { StepBegin, OpBegin, OpEnd };
     When when = When::StepBegin;
     std::size_t op = 0; // index into ops[rank]
@@ -48,11 +51,12 @@ struct MemoryChange {
     MemoryCategory category = MemoryCategory::Activations;
 };
 
-struct StepRecord {
+struct StepRecord
+{
     int step = 0;
     std::shared_ptr<const Schedule> schedule;
     std::string clock = "wall";
-    Nanos begin = 0; // of the step: times of MemoryChange::StepBegin
+    Nanos begin = 0;                          // of the step: times of MemoryChange::StepBegin
     std::vector<std::vector<RecordedOp>> ops; // by rank, in the order they ran
     std::vector<RecordedMessage> messages;
     std::vector<std::vector<MemoryChange>> memory; // by rank
@@ -62,17 +66,18 @@ struct StepRecord {
     double contention() const;
 };
 
-// Decodes what the ranks recorded since the last step. begin: when the ranks were let go, on CLOCK_MONOTONIC. Times become
-// relative to origin. Fails (Failed) where a rank's record is not whole, naming the rank and the op.
+// Decodes what the ranks recorded since the last step. begin: when the ranks were let go, on CLOCK_MONOTONIC. Times
+// become relative to origin. Fails (Failed) where a rank's record is not whole, naming the rank and the op.
 Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule,
                               const std::vector<std::vector<RecordedEvent>>& eventsByRank, Nanos begin, Nanos origin);
 
 // Gives every op its CPU time as duration (a filler its delay, a later op of a pair its own) and places the list with
-// place(); then norms, then optimizers of all ranks, behind one barrier each, after the makespan. The step begins at begin.
+// place(); then norms, then optimizers of all ranks, behind one barrier each, after the makespan. The step begins at
+// begin.
 Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin);
 
-// Compute lane: list, norm, optimizer. Send lane: from the producer's end until available; Receive: copying; Wait: blocked.
-// Data edges with arrivals, memory events, CPU time, the schedule.
+// Compute lane: list, norm, optimizer. Send lane: from the producer's end until available; Receive: copying; Wait:
+// blocked. Data edges with arrivals, memory events, CPU time, the schedule.
 Result<std::shared_ptr<const Timeline>> timelineOf(const StepRecord& record);
 
 } // namespace stagewright

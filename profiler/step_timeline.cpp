@@ -21,13 +21,15 @@ int producerStage(const MessageKey& key)
     return key.gradient ? key.stage + 1 : key.stage - 1;
 }
 
-class StepTimeline {
+class StepTimeline
+{
 public:
     explicit StepTimeline(const StepRecord& record)
         : m_record(record), m_builder(Provenance::Measured, record.clock, static_cast<int>(record.ops.size()))
     {
         std::size_t spans = 3 * record.messages.size();
-        for (const std::vector<RecordedOp>& ops : record.ops) spans += ops.size();
+        for (const std::vector<RecordedOp>& ops : record.ops)
+            spans += ops.size();
         m_builder.reserve(spans);
         m_builder.setSchedule(record.schedule);
     }
@@ -61,13 +63,14 @@ private:
         for (std::size_t rank = 0; rank < m_record.ops.size(); ++rank) {
             for (const RecordedOp& op : m_record.ops[rank]) {
                 const std::uint32_t label = op.op.kind == OpKind::ReduceGrad ? m_builder.intern("gradient norm") : 0;
-                m_ids[rank].push_back(add(static_cast<int>(rank), Lane::Compute, op.op, op.begin, op.end, op.cpu, label));
+                m_ids[rank].push_back(
+                    add(static_cast<int>(rank), Lane::Compute, op.op, op.begin, op.end, op.cpu, label));
             }
         }
     }
 
-    // One edge for each producer of an op's inputs: on the same rank with the producer's end, else with the arrival of the
-    // last message from it.
+    // One edge for each producer of an op's inputs: on the same rank with the producer's end, else with the arrival of
+    // the last message from it.
     void addEdges(const OpIndex& index)
     {
         const Schedule& schedule = *m_record.schedule;
@@ -101,8 +104,8 @@ private:
         for (const RecordedMessage& message : m_record.messages) {
             const Op send = makeOp(message.key.gradient ? OpKind::SendB : OpKind::SendF, producerStage(message.key),
                                    message.key.microbatch);
-            const Op receive = makeOp(message.key.gradient ? OpKind::RecvB : OpKind::RecvF, message.key.stage,
-                                      message.key.microbatch);
+            const Op receive =
+                makeOp(message.key.gradient ? OpKind::RecvB : OpKind::RecvF, message.key.stage, message.key.microbatch);
             const Nanos produced = m_record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
             const Nanos available = std::max(message.sent, message.available);
             if (available > produced) add(message.fromRank, Lane::Send, send, produced, available);
@@ -119,11 +122,12 @@ private:
     {
         for (std::size_t rank = 0; rank < m_record.memory.size(); ++rank) {
             for (const MemoryChange& change : m_record.memory[rank]) {
-                addEvent(static_cast<int>(rank), timeOf(m_record, rank, change), change.delta, change.category, change.stage,
-                         change.microbatch);
+                addEvent(static_cast<int>(rank), timeOf(m_record, rank, change), change.delta, change.category,
+                         change.stage, change.microbatch);
             }
         }
-        for (const RecordedMessage& message : m_record.messages) { // the sender's copy lives until the receiver has its own
+        for (const RecordedMessage& message :
+             m_record.messages) { // the sender's copy lives until the receiver has its own
             if (message.released == 0) continue;
             addEvent(message.fromRank, message.takeEnd, message.released, MemoryCategory::Communication,
                      static_cast<std::uint16_t>(producerStage(message.key)), message.key.microbatch);

@@ -20,7 +20,8 @@ std::vector<Bytes> boundariesOf(const StepRecord& record)
 {
     std::vector<Bytes> bytes(static_cast<std::size_t>(record.schedule->stages), 0);
     for (const RecordedMessage& message : record.messages) {
-        const std::size_t stage = message.key.gradient ? message.key.stage : static_cast<std::size_t>(message.key.stage) - 1;
+        const std::size_t stage =
+            message.key.gradient ? message.key.stage : static_cast<std::size_t>(message.key.stage) - 1;
         bytes[stage] = std::max(bytes[stage], message.bytes);
     }
     return bytes;
@@ -71,8 +72,9 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
         const std::vector<RecordedOp>& to = record.ops[static_cast<std::size_t>(message.toRank)];
         const int offset = message.key.gradient ? 1 : -1;
         message.sent = record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
-        message.arrival = message.available = message.sent + messageDelay(*record.schedule, links, boundaries, to[message.toOp].op,
-                                                        message.key.stage + offset, offset, message.toRank);
+        message.arrival = message.available =
+            message.sent + messageDelay(*record.schedule, links, boundaries, to[message.toOp].op,
+                                        message.key.stage + offset, offset, message.toRank);
         const Nanos idleFrom = message.toOp == 0 ? begin : to[message.toOp - 1].end;
         message.waitBegin = message.available > idleFrom ? idleFrom : -1;
         message.takeBegin = message.takeEnd = to[message.toOp].begin;

@@ -12,7 +12,8 @@ namespace stagewright {
 
 namespace {
 
-struct Slot {
+struct Slot
+{
     bool full = false;
     int fromRank = -1;
     Buffer buffer; // the sender's: the receiver copies it and sends it back
@@ -26,7 +27,8 @@ std::chrono::steady_clock::time_point timePoint(Nanos time)
         std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::nanoseconds(time)));
 }
 
-class ThreadsTransport final : public Transport {
+class ThreadsTransport final : public Transport
+{
 public:
     ThreadsTransport(int ranks, const Placement& placement, int microbatches)
         : m_microbatches(static_cast<std::size_t>(microbatches)), m_chunk(static_cast<std::size_t>(placement.stages())),
@@ -35,7 +37,8 @@ public:
         for (int rank = 0; rank < ranks; ++rank) {
             const std::vector<int> stages = placement.stagesOf(rank);
             const std::size_t messages = 2 * stages.size() * m_microbatches;
-            for (std::size_t i = 0; i < stages.size(); ++i) m_chunk[static_cast<std::size_t>(stages[i])] = i;
+            for (std::size_t i = 0; i < stages.size(); ++i)
+                m_chunk[static_cast<std::size_t>(stages[i])] = i;
             m_boxes[static_cast<std::size_t>(rank)].slots.resize(messages);
             m_outboxes[static_cast<std::size_t>(rank)].returned.reserve(messages);
         }
@@ -134,20 +137,23 @@ public:
     }
 
 private:
-    struct Mailbox {
+    struct Mailbox
+    {
         mutable std::mutex mutex;
         std::condition_variable changed;
         std::vector<Slot> slots;
         bool interrupted = false;
     };
-    struct Outbox { // buffers on their way back to the rank that sent them
+    struct Outbox
+    { // buffers on their way back to the rank that sent them
         std::mutex mutex;
         std::vector<SentMessage> returned;
     };
 
     std::size_t at(const MessageKey& key) const
     {
-        return (2 * m_chunk[key.stage] + (key.gradient ? 1 : 0)) * m_microbatches + static_cast<std::size_t>(key.microbatch);
+        return (2 * m_chunk[key.stage] + (key.gradient ? 1 : 0)) * m_microbatches +
+               static_cast<std::size_t>(key.microbatch);
     }
 
     std::size_t m_microbatches;

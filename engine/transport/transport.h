@@ -1,6 +1,7 @@
-// Transport: carries messages between ranks. Sends are buffered and never block, bounded only by memory; a receiver sleeps
-// until its message is available. Messages are copied: the receiver takes a buffer of its own allocator, the sender gets
-// its buffer back. Each call names the rank on whose thread it is made. Destroyed while all ranks are at rest, before their allocators.
+// Transport: carries messages between ranks. Sends are buffered and never block, bounded only by memory; a receiver
+// sleeps until its message is available. Messages are copied: the receiver takes a buffer of its own allocator, the
+// sender gets its buffer back. Each call names the rank on whose thread it is made. Destroyed while all ranks are at
+// rest, before their allocators.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +17,20 @@ namespace stagewright {
 
 enum class TransportStatus { Ready, Interrupted };
 
-struct SentMessage {
+struct SentMessage
+{
     MessageKey key;
     Buffer buffer;
 };
 
-class Transport {
+class Transport
+{
 public:
     virtual ~Transport() = default;
     virtual std::string_view name() const = 0;
 
-    // Takes the buffer over. The receiver may have the message from availableAt (CLOCK_MONOTONIC) on. Every key once a step.
+    // Takes the buffer over. The receiver may have the message from availableAt (CLOCK_MONOTONIC) on. Every key once a
+    // step.
     virtual void send(int fromRank, int toRank, const MessageKey& key, Buffer message, Nanos availableAt) = 0;
     // Whether the message could be taken now without waiting.
     virtual bool ready(int rank, const MessageKey& key) const = 0;

@@ -1,5 +1,6 @@
-// What recording costs: an event without the thread's CPU clock (≤ 30 ns), an op with it (≤ 300 ns), and a whole training
-// step's recording as a share of the step's CPU time (≤ 1 %). Timed in batches; emptying the buffers is not counted.
+// What recording costs: an event without the thread's CPU clock (≤ 30 ns), an op with it (≤ 300 ns), and a whole
+// training step's recording as a share of the step's CPU time (≤ 1 %). Timed in batches; emptying the buffers is not
+// counted.
 #include <benchmark/benchmark.h>
 
 #include "engine/training.h"
@@ -18,7 +19,8 @@ void inBatches(benchmark::State& state, RankRecorder& recorder, Body&& body)
 {
     for (auto _ : state) {
         const Nanos begin = monotonicNow();
-        for (int i = 0; i < batch; ++i) body(i);
+        for (int i = 0; i < batch; ++i)
+            body(i);
         const Nanos end = monotonicNow();
         state.SetIterationTime(static_cast<double>(end - begin) * 1e-9);
         benchmark::DoNotOptimize(recorder.take());
@@ -27,8 +29,8 @@ void inBatches(benchmark::State& state, RankRecorder& recorder, Body&& body)
 
 void perUnit(benchmark::State& state, const char* name, double perIteration)
 {
-    state.counters[name] = benchmark::Counter(perIteration, benchmark::Counter::kIsIterationInvariantRate |
-                                                                benchmark::Counter::kInvert);
+    state.counters[name] =
+        benchmark::Counter(perIteration, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 // An op is two events.

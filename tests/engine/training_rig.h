@@ -48,7 +48,8 @@ inline double bubbleOf(const Timeline& timeline)
         last = std::max(last, span.end);
         busy += span.duration();
     }
-    return 1.0 - static_cast<double>(busy) / (static_cast<double>(timeline.ranks()) * static_cast<double>(last - first));
+    return 1.0 -
+           static_cast<double>(busy) / (static_cast<double>(timeline.ranks()) * static_cast<double>(last - first));
 }
 
 } // namespace stagewright::test

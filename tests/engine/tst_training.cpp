@@ -4,17 +4,18 @@
 #include <map>
 #include <set>
 
-#include "training_rig.h"
 #include "schedules/csv.h"
 #include "schedules/simulate.h"
 #include "schedules/timeline/timeline_of.h"
+#include "training_rig.h"
 
 using namespace stagewright;
 using namespace stagewright::test;
 
 namespace {
 
-struct Case {
+struct Case
+{
     const char* name;
     int ranks;
     int microbatches;
@@ -24,7 +25,8 @@ constexpr Case cases[] = {{"gpipe", 3, 5}, {"1f1b", 4, 8}, {"interleaved-1f1b", 
 Bytes sumOf(const Timeline& timeline, int rank, MemoryCategory category)
 {
     Bytes sum = 0;
-    for (const MemoryEvent& event : timeline.memoryOf(rank)) sum += event.category == category ? event.delta : 0;
+    for (const MemoryEvent& event : timeline.memoryOf(rank))
+        sum += event.category == category ? event.delta : 0;
     return sum;
 }
 
@@ -47,7 +49,8 @@ Bytes peakOf(const Timeline& timeline, int rank, MemoryCategory category)
 
 } // namespace
 
-class TestTraining : public QObject {
+class TestTraining : public QObject
+{
     Q_OBJECT
 
 private slots:
@@ -91,7 +94,8 @@ private slots:
             auto ran = scheduleOf(timeline, step);
             QVERIFY2(ran, ran ? "" : ran.error().message.c_str());
             QVERIFY(*ran == schedule);
-            for (const Span& span : timeline.spans()) QCOMPARE(span.step, step);
+            for (const Span& span : timeline.spans())
+                QCOMPARE(span.step, step);
             QVERIFY(timeline.begin() >= last); // after the earlier steps
             QVERIFY(outcome->stepTime > 0);
             last = timeline.end();
@@ -111,7 +115,8 @@ private slots:
                 std::multiset<std::pair<std::string, std::string>> pairs;
                 for (const Edge& edge : timeline.edges()) {
                     if (edge.kind != EdgeKind::Data) continue;
-                    pairs.emplace(timeline.nameOf(timeline.spans()[edge.from]), timeline.nameOf(timeline.spans()[edge.to]));
+                    pairs.emplace(timeline.nameOf(timeline.spans()[edge.from]),
+                                  timeline.nameOf(timeline.spans()[edge.to]));
                 }
                 return pairs;
             };
@@ -132,7 +137,8 @@ private slots:
         for (const char* name : {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1"}) {
             for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
                 for (const int stash : {0, 40, 300}) { // I frees a part; I adds a stash for W
-                    QTest::addRow("%s %s %d", name, toText(clock).data(), stash) << QString(name) << static_cast<int>(clock) << stash;
+                    QTest::addRow("%s %s %d", name, toText(clock).data(), stash)
+                        << QString(name) << static_cast<int>(clock) << stash;
                 }
             }
         }
@@ -263,16 +269,19 @@ private slots:
         copies.paired.resize(2);
         for (int j = 0; j < 2; ++j) {
             for (int s = 0; s < 2; ++s) {
-                copies.order[static_cast<std::size_t>(copies.placement.rankOf(s, j))].push_back(makeOp(OpKind::Forward, s, j));
+                copies.order[static_cast<std::size_t>(copies.placement.rankOf(s, j))].push_back(
+                    makeOp(OpKind::Forward, s, j));
             }
             for (int s = 1; s >= 0; --s) {
-                copies.order[static_cast<std::size_t>(copies.placement.rankOf(s, j))].push_back(makeOp(OpKind::Backward, s, j));
+                copies.order[static_cast<std::size_t>(copies.placement.rankOf(s, j))].push_back(
+                    makeOp(OpKind::Backward, s, j));
             }
         }
         auto refused = fakeTraining(copies, fakeOptions());
         QVERIFY(!refused);
         QCOMPARE(refused.error().code, ErrorCode::Usage);
-        QVERIFY2(refused.error().message.find("stage 0 stands on 2 ranks") != std::string::npos, refused.error().message.c_str());
+        QVERIFY2(refused.error().message.find("stage 0 stands on 2 ranks") != std::string::npos,
+                 refused.error().message.c_str());
 
         auto noLayers = fakeOptions();
         noLayers.model.layers = 1;
@@ -297,7 +306,8 @@ private slots:
         QVERIFY(valueOf("permits") != "(none)");
         QVERIFY(valueOf("link").find("1000 ns") != std::string::npos);
         bool compiler = false;
-        for (const auto& [key, value] : (*training)->environment()) compiler = compiler || (key == "compiler" && !value.empty());
+        for (const auto& [key, value] : (*training)->environment())
+            compiler = compiler || (key == "compiler" && !value.empty());
         QVERIFY(compiler);
     }
 };

@@ -1,4 +1,5 @@
-// Gradients and losses of a training are those of its one-rank replay, bit for bit; and a check notices when they are not.
+// Gradients and losses of a training are those of its one-rank replay, bit for bit; and a check notices when they are
+// not.
 #include <QTest>
 
 #include <atomic>
@@ -21,7 +22,8 @@ TrainingOptions smallModel(ClockMode clock = ClockMode::Virtual)
 
 } // namespace
 
-class TestTrainingCheck : public QObject {
+class TestTrainingCheck : public QObject
+{
     Q_OBJECT
 
 private slots:
@@ -31,7 +33,8 @@ private slots:
         QTest::addColumn<int>("ranks");
         QTest::addColumn<int>("microbatches");
         for (const ScheduleInfo& info : allSchedules()) {
-            QTest::addRow("%s", info.name.data()) << QString::fromUtf8(info.name.data(), static_cast<int>(info.name.size())) << 2 << 4;
+            QTest::addRow("%s", info.name.data())
+                << QString::fromUtf8(info.name.data(), static_cast<int>(info.name.size())) << 2 << 4;
         }
         QTest::newRow("p=4") << "zb-h1" << 4 << 8;
         QTest::newRow("p=1") << "1f1b" << 1 << 2;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "training_rig.h"
 #include "schedules/edit.h"
+#include "training_rig.h"
 
 using namespace stagewright;
 using namespace stagewright::test;
@@ -23,7 +23,8 @@ FakeOptions unitCosts(Nanos unit)
 
 } // namespace
 
-class TestTrainingClocks : public QObject {
+class TestTrainingClocks : public QObject
+{
     Q_OBJECT
 
 private slots:
@@ -52,7 +53,8 @@ private slots:
         }
         std::nth_element(bubbles.begin(), bubbles.begin() + 3, bubbles.end());
         const double measured = bubbles[3];
-        QVERIFY2(std::abs(measured - bubble) < 0.02, qPrintable(QString("bubble %1, expected %2").arg(measured).arg(bubble)));
+        QVERIFY2(std::abs(measured - bubble) < 0.02,
+                 qPrintable(QString("bubble %1, expected %2").arg(measured).arg(bubble)));
         QCOMPARE((*training)->clock(), ClockMode::Virtual);
     }
 
@@ -125,7 +127,8 @@ private slots:
     // Busy time on the virtual clock is CPU time, however many ranks share a core.
     void virtualDurationsAreCpuTime()
     {
-        auto training = fakeTraining(librarySchedule("gpipe", 8, 4), fakeOptions(ClockMode::Virtual), unitCosts(500'000));
+        auto training =
+            fakeTraining(librarySchedule("gpipe", 8, 4), fakeOptions(ClockMode::Virtual), unitCosts(500'000));
         auto outcome = (*training)->step({});
         QVERIFY(outcome);
         for (SpanId id = 0; id < outcome->timeline->spans().size(); ++id) {

@@ -18,7 +18,8 @@ bool contains(const Error& error, const char* text)
 
 } // namespace
 
-class TestTrainingStops : public QObject {
+class TestTrainingStops : public QObject
+{
     Q_OBJECT
 
 private slots:
@@ -46,7 +47,8 @@ private slots:
         auto outcome = (*training)->step(stop.get_token());
         QVERIFY(!outcome);
         QCOMPARE(outcome.error().code, ErrorCode::Cancelled);
-        QVERIFY2(after <= 4 * 2, qPrintable(QString::number(after))); // each rank ends the op it runs (B is two), no more
+        QVERIFY2(after <= 4 * 2,
+                 qPrintable(QString::number(after))); // each rank ends the op it runs (B is two), no more
         auto again = (*training)->step({});
         QVERIFY(!again);
         QVERIFY(contains(again.error(), "has stopped"));
@@ -67,7 +69,8 @@ private slots:
     {
         for (int i = 0; i < 40; ++i) {
             std::stop_source stop;
-            auto training = fakeTraining(librarySchedule("zb-h1", 4, 16), fakeOptions(i % 2 ? ClockMode::Wall : ClockMode::Virtual));
+            auto training = fakeTraining(librarySchedule("zb-h1", 4, 16),
+                                         fakeOptions(i % 2 ? ClockMode::Wall : ClockMode::Virtual));
             std::thread other([&] {
                 std::this_thread::sleep_for(std::chrono::microseconds(150 * i));
                 stop.request_stop();
@@ -89,7 +92,8 @@ private slots:
         for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
             FakeOptions fake;
             fake.hook = [](OpKind kind, int stage, int microbatch) {
-                if (kind == OpKind::InputGrad && stage == 1 && microbatch == 2) throw std::runtime_error("the weights are on fire");
+                if (kind == OpKind::InputGrad && stage == 1 && microbatch == 2)
+                    throw std::runtime_error("the weights are on fire");
             };
             auto training = fakeTraining(librarySchedule("1f1b", 3, 4), fakeOptions(clock), fake);
             auto outcome = (*training)->step({});
@@ -140,9 +144,11 @@ private slots:
             auto outcome = (*training)->step({});
             QVERIFY(!outcome);
             QCOMPARE(outcome.error().code, ErrorCode::Failed);
-            QVERIFY2(contains(outcome.error(), "step 0: no progress for 0.6 s: rank 0 runs op 1 (0F1); rank 1 waits before"),
+            QVERIFY2(
+                contains(outcome.error(), "step 0: no progress for 0.6 s: rank 0 runs op 1 (0F1); rank 1 waits before"),
+                outcome.error().message.c_str());
+            QVERIFY2(contains(outcome.error(), "for the activations of microbatch 1 from rank 0"),
                      outcome.error().message.c_str());
-            QVERIFY2(contains(outcome.error(), "for the activations of microbatch 1 from rank 0"), outcome.error().message.c_str());
         } // destroyed while rank 0 still hangs
         door->open();
         door->awaitNobody();
@@ -163,7 +169,8 @@ private slots:
 
     void destroyedWithoutAStep()
     {
-        for (int i = 0; i < 20; ++i) QVERIFY(fakeTraining(librarySchedule("interleaved-1f1b", 4, 4), fakeOptions()));
+        for (int i = 0; i < 20; ++i)
+            QVERIFY(fakeTraining(librarySchedule("interleaved-1f1b", 4, 4), fakeOptions()));
     }
 
     void failingSetUpIsAnError()

@@ -1,5 +1,5 @@
-// A measured step through the rooms that explain it: fitted costs give the measured activation peaks, the causes of idle time
-// sum to the idle time, on both clocks, for every schedule of the library.
+// A measured step through the rooms that explain it: fitted costs give the measured activation peaks, the causes of
+// idle time sum to the idle time, on both clocks, for every schedule of the library.
 #include <QTest>
 
 #include <numeric>
@@ -13,7 +13,8 @@
 using namespace stagewright;
 using namespace stagewright::test;
 
-class TestTrainingTruth : public QObject {
+class TestTrainingTruth : public QObject
+{
     Q_OBJECT
 
 private slots:
@@ -24,7 +25,8 @@ private slots:
         for (const ScheduleInfo& info : allSchedules()) {
             for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
                 QTest::addRow("%s %s", info.name.data(), toText(clock).data())
-                    << QString::fromUtf8(info.name.data(), static_cast<int>(info.name.size())) << static_cast<int>(clock);
+                    << QString::fromUtf8(info.name.data(), static_cast<int>(info.name.size()))
+                    << static_cast<int>(clock);
             }
         }
     }

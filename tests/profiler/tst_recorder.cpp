@@ -92,7 +92,8 @@ const Span& spanOf(const Timeline& timeline, int rank, Lane lane, std::size_t i)
 
 } // namespace
 
-class TestRecorder : public QObject {
+class TestRecorder : public QObject
+{
     Q_OBJECT
 
 private slots:
@@ -155,7 +156,8 @@ private slots:
         const Timeline& timeline = *step->timeline;
         const Span& forward = spanOf(timeline, 0, Lane::Compute, 0);
         const Span& backward = spanOf(timeline, 0, Lane::Compute, 1);
-        struct Expected {
+        struct Expected
+        {
             Nanos time;
             MemoryCategory category;
             Bytes delta;
@@ -166,8 +168,9 @@ private slots:
             {forward.end, MemoryCategory::Activations, 1000},
             {forward.end, MemoryCategory::Communication, 64},
             {forward.end, MemoryCategory::Workspace, -500},
-            {spanOf(timeline, 1, Lane::Receive, 0).end, MemoryCategory::Communication, -64}, // the receiver has its copy
-            {backward.start, MemoryCategory::Communication, 64},                             // the gradient received
+            {spanOf(timeline, 1, Lane::Receive, 0).end, MemoryCategory::Communication,
+             -64},                                               // the receiver has its copy
+            {backward.start, MemoryCategory::Communication, 64}, // the gradient received
             {backward.end, MemoryCategory::Activations, -1000},
         };
         const auto events = timeline.memoryOf(0);
@@ -205,7 +208,8 @@ private slots:
         recorder.rank(0).opEnd(makeOp(OpKind::Forward, 0, 0), 0);
         auto step = recorder.finishStep();
         QVERIFY(!step);
-        QVERIFY2(step.error().message.find("rank 0: recorded 1 of 2 ops") != std::string::npos, step.error().message.c_str());
+        QVERIFY2(step.error().message.find("rank 0: recorded 1 of 2 ops") != std::string::npos,
+                 step.error().message.c_str());
         recorder.beginStep();
         recorder.rank(1).opBegin(makeOp(OpKind::Backward, 1, 0), 1); // out of order
         QVERIFY(!recorder.finishStep());
@@ -248,7 +252,8 @@ private slots:
 
         rank.opBegin(makeOp(OpKind::WeightGrad, 0, 0), 0);
         for (int repeat = 0; repeat < 2; ++repeat) {
-            for (int i = 0; i < 100; ++i) rank.memoryChanged(MemoryCategory::Activations, 0, i, -8);
+            for (int i = 0; i < 100; ++i)
+                rank.memoryChanged(MemoryCategory::Activations, 0, i, -8);
         }
         rank.opEnd(makeOp(OpKind::WeightGrad, 0, 0), 0);
         std::map<int, Bytes> byMicrobatch;
@@ -256,7 +261,8 @@ private slots:
             if (event.kind == EventKind::MemoryAtEnd) byMicrobatch[event.microbatch] += event.value;
         }
         QCOMPARE(byMicrobatch.size(), std::size_t(100));
-        for (const auto& [microbatch, bytes] : byMicrobatch) QCOMPARE(bytes, Bytes(-16));
+        for (const auto& [microbatch, bytes] : byMicrobatch)
+            QCOMPARE(bytes, Bytes(-16));
     }
 
     // A copied message is not the op's CPU time; without the CPU clock nothing claims to know it.
@@ -264,7 +270,8 @@ private slots:
     {
         const auto burn = [](Nanos cpu) {
             const Nanos until = threadCpuNow() + cpu;
-            while (threadCpuNow() < until) {}
+            while (threadCpuNow() < until) {
+            }
         };
         for (const bool threadCpu : {true, false}) {
             RankRecorder rank(16, threadCpu);

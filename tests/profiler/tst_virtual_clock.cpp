@@ -1,4 +1,5 @@
-// The virtual clock places a step exactly as place() does with each op's CPU time; norms and optimizers follow behind barriers.
+// The virtual clock places a step exactly as place() does with each op's CPU time; norms and optimizers follow behind
+// barriers.
 #include <QTest>
 
 #include "profiler/step_record.h"
@@ -57,7 +58,8 @@ StepRecord serialStep(const Schedule& schedule)
 
 } // namespace
 
-class TestVirtualClock : public QObject {
+class TestVirtualClock : public QObject
+{
     Q_OBJECT
 
 private slots:
@@ -111,7 +113,8 @@ private slots:
         for (int rank = 0; rank < 3; ++rank) {
             const MemoryEvent& event = (*timeline)->memoryOf(rank).back();
             if (rank == 2) QCOMPARE(event.time, record.ops[2][1].end);
-            for (const Span& span : (*timeline)->spans()) QCOMPARE(span.step, 3);
+            for (const Span& span : (*timeline)->spans())
+                QCOMPARE(span.step, 3);
         }
         // The sender's copy goes where the receiver's op begins.
         const auto first = (*timeline)->memoryOf(0);
@@ -139,7 +142,8 @@ private slots:
         shape.ranks = 1;
         shape.microbatches = 1;
         StepRecord record = serialStep(*makeSchedule("gpipe", shape));
-        for (RecordedOp& op : record.ops[0]) op.cpu = -1;
+        for (RecordedOp& op : record.ops[0])
+            op.cpu = -1;
         QCOMPARE(record.contention(), 0.0);
         QVERIFY(placeOnVirtualClock(record, {}, 0));
         QCOMPARE(record.ops[0][0].end, Nanos(50'000'000));

@@ -7,7 +7,8 @@ namespace stagewright::test {
 
 namespace {
 
-class FakeStage final : public StageModel {
+class FakeStage final : public StageModel
+{
 public:
     FakeStage(const ModelConfig& model, const StageSlice& slice, std::uint64_t seed, const FakeOptions& options,
               Allocator& allocator)
@@ -17,7 +18,8 @@ public:
         m_gradients = take(MemoryCategory::Gradients, m_width * layers());
         for (std::size_t i = 0; i < m_values.size(); ++i) {
             const std::size_t layer = static_cast<std::size_t>(slice.firstLayer) + i / m_width;
-            const std::uint64_t mixed = (seed + 1) * 0x9e3779b97f4a7c15u + (layer * m_width + i % m_width) * 0xbf58476d1ce4e5b9u;
+            const std::uint64_t mixed =
+                (seed + 1) * 0x9e3779b97f4a7c15u + (layer * m_width + i % m_width) * 0xbf58476d1ce4e5b9u;
             m_values.data()[i] = 0.8f + static_cast<float>((mixed >> 40) % 1000) * 4e-4f;
         }
     }
@@ -32,7 +34,8 @@ public:
         Kept& kept = m_kept[microbatch];
         if (m_slice.first) {
             input = take(MemoryCategory::Activations, m_width, microbatch);
-            for (std::size_t i = 0; i < m_width; ++i) input.data()[i] = static_cast<float>(tokens[i % tokens.size()]) / 256.0f;
+            for (std::size_t i = 0; i < m_width; ++i)
+                input.data()[i] = static_cast<float>(tokens[i % tokens.size()]) / 256.0f;
         } else {
             input.retag(tag(MemoryCategory::Activations, microbatch));
         }
@@ -42,7 +45,8 @@ public:
         std::copy_n(input.data(), m_width, output.data());
         for (std::size_t layer = 0; layer < layers(); ++layer) {
             std::copy_n(output.data(), m_width, kept.inputs.data() + layer * m_width);
-            for (std::size_t i = 0; i < m_width; ++i) output.data()[i] *= m_values.data()[layer * m_width + i];
+            for (std::size_t i = 0; i < m_width; ++i)
+                output.data()[i] *= m_values.data()[layer * m_width + i];
         }
         kept.input = std::move(input);
         if (!m_slice.last) return output;
@@ -70,7 +74,8 @@ public:
         std::copy_n(outputGrad.data(), m_width, gradient.data());
         for (std::size_t layer = layers(); layer-- > 0;) {
             for (std::size_t i = 0; i < m_width; ++i) {
-                kept.products.data()[layer * m_width + i] = kept.inputs.data()[layer * m_width + i] * gradient.data()[i];
+                kept.products.data()[layer * m_width + i] =
+                    kept.inputs.data()[layer * m_width + i] * gradient.data()[i];
                 gradient.data()[i] *= m_values.data()[layer * m_width + i];
             }
         }
@@ -85,7 +90,8 @@ public:
         hook(OpKind::WeightGrad, microbatch);
         const Kept& kept = m_kept.at(microbatch);
         const bool skip = std::exchange(skipNextWeightGrad(), false);
-        for (std::size_t i = 0; i < m_gradients.size(); ++i) m_gradients.data()[i] += skip ? 0.0f : kept.products.data()[i];
+        for (std::size_t i = 0; i < m_gradients.size(); ++i)
+            m_gradients.data()[i] += skip ? 0.0f : kept.products.data()[i];
         m_kept.erase(microbatch);
     }
 
@@ -95,7 +101,8 @@ public:
     double gradientSquareSum() const override
     {
         double sum = 0;
-        for (const float g : m_gradients.span()) sum += static_cast<double>(g) * static_cast<double>(g);
+        for (const float g : m_gradients.span())
+            sum += static_cast<double>(g) * static_cast<double>(g);
         return sum;
     }
     void optimizerStep(const OptimizerConfig& config, int, float gradientScale) override
@@ -119,7 +126,8 @@ public:
     void dropMicrobatches() override { m_kept.clear(); }
 
 private:
-    struct Kept {
+    struct Kept
+    {
         Buffer input, inputs, stash, outputGrad, products;
     };
 
@@ -148,13 +156,15 @@ private:
     std::map<int, double> m_losses;
 };
 
-class FakeBackend final : public Backend {
+class FakeBackend final : public Backend
+{
 public:
     explicit FakeBackend(const FakeOptions& options) : m_options(options) {}
     std::string_view name() const override { return "fake"; }
     std::vector<DeviceInfo> devices() const override { return {}; }
-    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int, std::uint64_t seed,
-                                                  const OptimizerConfig&, Allocator& allocator) override
+    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int,
+                                                  std::uint64_t seed, const OptimizerConfig&,
+                                                  Allocator& allocator) override
     {
         return std::make_unique<FakeStage>(model, slice, seed, m_options, allocator);
     }

@@ -1,7 +1,7 @@
 // A backend for tests: real, tiny, deterministic arithmetic, with a hook on every op and exact activation sizes.
 //
-// The model is a vector of `hidden` numbers per microbatch, multiplied by one weight vector per layer; the loss is half the
-// mean square. Splitting it over stages changes no bit. A hook may sleep, spin, throw or hang.
+// The model is a vector of `hidden` numbers per microbatch, multiplied by one weight vector per layer; the loss is half
+// the mean square. Splitting it over stages changes no bit. A hook may sleep, spin, throw or hang.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,8 @@ namespace stagewright::test {
 // Called within every F, I, W (a B gives I, then W) and Optimizer on the rank's thread, before the arithmetic.
 using OpHook = std::function<void(OpKind kind, int stage, int microbatch)>;
 
-struct FakeOptions {
+struct FakeOptions
+{
     OpHook hook;
     std::size_t keptAtForward = 100; // floats per layer kept from F on
     std::size_t keptForWeights = 40; // floats per layer kept from I to W (may be more than the above)
@@ -33,11 +34,13 @@ bool& skipNextWeightGrad();
 inline void burn(Nanos cpu)
 {
     const Nanos until = threadCpuNow() + cpu;
-    while (threadCpuNow() < until) {}
+    while (threadCpuNow() < until) {
+    }
 }
 
 // A door that hooks wait at; opened at the latest when it dies.
-class Door {
+class Door
+{
 public:
     ~Door() { open(); }
     void open()
