@@ -193,7 +193,7 @@ record_demo() {
 take_picture() { # take_picture OUT OPTION…
     local out=$1
     shift
-    QT_QPA_PLATFORM=offscreen $window demo/demo.stagewright --screenshot "$out" --size 1600x1000 "$@" ||
+    QT_QPA_PLATFORM=offscreen QT_LOGGING_RULES="*.warning=false" $window demo/demo.stagewright --screenshot "$out" --size 1600x1000 "$@" ||
         die "the window could not be drawn to $out" "see the message above"
 }
 

@@ -100,6 +100,7 @@ Result<Json> exportPicture(const StoredRun& stored, const Options& options)
     const pid_t child = fork();
     if (child == 0) {
         setenv("QT_QPA_PLATFORM", "offscreen", 1);
+        setenv("QT_LOGGING_RULES", "*.warning=false", 0); // what Qt says about having no display
         execv(program.c_str(), arguments.data());
         _exit(127);
     }

@@ -179,7 +179,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
                 break;
             }
             if (auto taken = takeStep(one, settings, ++done, total, session); !taken) {
-                recording.stopped = std::move(taken.error()).with(fmt::format("{}, step {}", one.training->schedule().name, step));
+                recording.stopped = std::move(taken.error()).with(one.training->schedule().name);
                 break;
             }
         }

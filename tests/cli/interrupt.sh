@@ -2,6 +2,8 @@
 # shellcheck shell=bash
 tiny=(--model 'layers=4,hidden=32,heads=2,seq=16' --microbatch-size 1 -p 2 -m 4 --clock virtual)
 
+steps_told() { cat progress.txt 2>/dev/null | grep -c '"event":"progress"' || true; }
+
 # stop_after SIGNAL FILE: records until three steps are told, then stops; code in $rc
 stop_after() {
     local signal=$1 file=$2 pid i
@@ -16,7 +18,7 @@ stop_after() {
     fi
     pid=$!
     for ((i = 0; i < 600; ++i)); do
-        [ "$(grep -c '"event":"progress"' progress.txt 2>/dev/null || true)" -lt 3 ] || break
+        [ "$(steps_told)" -lt 3 ] || break
         sleep 0.1
     done
     if [ "$signal" = EOF ]; then kill "$(cat holder.pid)"; else kill -s "$signal" $pid; fi
@@ -46,7 +48,7 @@ done
 "$STAGEWRIGHT" record -s 1f1b "${tiny[@]}" --steps 1000000 --progress jsonl -o killed.stagewright </dev/null >out.txt 2>progress.txt &
 pid=$!
 for ((i = 0; i < 600; ++i)); do
-    [ "$(grep -c '"event":"progress"' progress.txt 2>/dev/null || true)" -lt 3 ] || break
+    [ "$(steps_told)" -lt 3 ] || break
     sleep 0.1
 done
 kill -9 $pid
