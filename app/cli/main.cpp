@@ -79,7 +79,6 @@ int runProgram(int count, char** words)
                        : level == "warning" ? LogLevel::Warning
                        : level == "debug"   ? LogLevel::Debug
                                             : LogLevel::Info;
-    if (session.progressMode == "jsonl" && session.logLevel > LogLevel::Error) session.logLevel = LogLevel::Error;
     Result<int> result = runners.at(verb)(session);
     if (!result) {
         session.complain(result.error());

@@ -73,21 +73,22 @@ void Session::answer(const nlohmann::ordered_json& object)
 
 void Session::note(std::string_view text)
 {
-    if (logLevel < LogLevel::Info) return;
+    if (logLevel < LogLevel::Info || progressMode == "jsonl") return;
     if (m_progress) m_progress->clear();
     fmt::print(stderr, "{}\n", text);
 }
 
 void Session::warn(std::string_view text)
 {
-    if (logLevel < LogLevel::Warning) return;
+    if (progressMode == "jsonl") progress().event({{"event", "warning"}, {"message", text}}); // stderr holds objects only
+    if (logLevel < LogLevel::Warning || progressMode == "jsonl") return;
     if (m_progress) m_progress->clear();
     fmt::print(stderr, "{}warning:{} {}\n", m_colourErr ? "\033[33m" : "", m_colourErr ? "\033[0m" : "", text);
 }
 
 void Session::debug(std::string_view text)
 {
-    if (logLevel < LogLevel::Debug) return;
+    if (logLevel < LogLevel::Debug || progressMode == "jsonl") return;
     if (m_progress) m_progress->clear();
     fmt::print(stderr, "debug: {}\n", text);
 }
@@ -95,9 +96,9 @@ void Session::debug(std::string_view text)
 void Session::complain(const Error& error)
 {
     const int code = exitCodeOf(error.code);
-    if (m_progress) {
-        m_progress->clear();
-        m_progress->event({{"event", "error"}, {"code", code}, {"message", error.message}, {"remedy", error.remedy}});
+    if (m_progress || progressMode == "jsonl") {
+        progress().clear();
+        progress().event({{"event", "error"}, {"code", code}, {"message", error.message}, {"remedy", error.remedy}});
     }
     if (json && !m_answered) {
         answer({{"error",

@@ -139,6 +139,12 @@ expect_same "$(json_of line.json event)" done
 expect_same "$(json_of line.json runs)" 2
 expect_same "$(grep -cv '^{.*}$' err.txt)" 0
 
+# shellcheck disable=SC2086
+run stagewright record -s no-such-schedule $tiny --progress jsonl -o p.stagewright
+expect_code 2
+expect_err '"event":"error","code":2'
+expect_same "$(grep -cv '^{.*}$' err.txt)" 0
+
 # wall clock, links, sgd, stage layers, a text of one's own
 for ((i = 0; i < 100; ++i)); do echo 'to be or not to be, that is the question'; done >text.txt
 # shellcheck disable=SC2086
