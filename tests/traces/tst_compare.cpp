@@ -201,8 +201,8 @@ private slots:
             for (const Track& track : timeline->tracks())
                 for (Span span : timeline->spansOf(track)) {
                     span.step = step;
-                    span.start += step * 1'000'000'000;
-                    span.end += step * 1'000'000'000;
+                    span.start += step * Nanos{1'000'000'000};
+                    span.end += step * Nanos{1'000'000'000};
                     builder.addSpan(builder.addTrack(track.rank, track.lane, track.name), span);
                 }
         }
