@@ -95,6 +95,7 @@ void ComparePanel::fillTable(const Comparison& comparison)
         auto* label = makeLabel(text, role, table, row > 0);
         label->setToolTip(tooltip);
         if (column > 0) label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        if (column == 0) label->setWordWrap(true); // never the figures
         grid->addWidget(label, row, column);
     };
     put(0, 1, QStringLiteral("A"), "secondary", m_nameA);
@@ -109,6 +110,8 @@ void ComparePanel::fillTable(const Comparison& comparison)
         QString title = QString::fromStdString(metric.title);
         const QString whole = title;
         title.replace(QLatin1String("Peak activation, rank"), QLatin1String("Peak, rank")).replace(QLatin1String("Loss after the last step"), QLatin1String("Last loss"));
+        title.replace(QLatin1String("communication"), QLatin1String("comm."), Qt::CaseInsensitive);
+        title[0] = title[0].toUpper();
         if (!scale.unit.isEmpty()) title += QStringLiteral(", ") + scale.unit;
         QString change = signedFixed(delta / scale.factor, scale.decimals);
         if (metric.unit == "ns" && metric.a != 0)

@@ -130,7 +130,7 @@ void SidePanel::setSelection(SpanId span)
     fillSelection();
     if (span == noSpan) return;
     // Laid out first, then brought into view.
-    QTimer::singleShot(0, m_selection, [this] { ensureWidgetVisible(m_selection, 0, 12); });
+    QTimer::singleShot(40, m_selection, [this] { ensureWidgetVisible(m_selection, 0, 12); });
 }
 
 void SidePanel::setAggregation(const Aggregation& aggregation)

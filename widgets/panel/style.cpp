@@ -27,8 +27,7 @@ QMenu::item:disabled { color: @faint; }
 QMenu::separator { height: 1px; background: @separator; margin: 5px 8px; }
 QMenu::indicator { width: 12px; height: 12px; left: 6px; }
 
-QToolBar { background: @panel; border: none; border-bottom: 1px solid @separator; padding: 0px 12px; spacing: 6px; }
-QToolBar > QToolButton, QToolBar > QLineEdit, QToolBar > QComboBox { margin-bottom: 7px; }
+QToolBar { background: @panel; border: none; border-bottom: 1px solid @separator; padding: 8px; spacing: 6px; }
 QToolBar QToolButton, QPushButton { background: @panel; color: @text; border: 1px solid @border; border-radius: 6px;
     padding: 5px 12px; font-weight: 500; min-height: 16px; }
 QToolBar QToolButton:hover, QPushButton:hover { background: @hover; }
