@@ -36,17 +36,17 @@ if(STAGEWRIGHT_QT)
         set(STAGEWRIGHT_HAVE_QT ON)
     endif()
 endif()
-# The tests use Qt Test alone where Qt is present; without Qt the headless tests need Core and Test only.
+
+# Backends and transports beyond threads on the CPU are folders of their own; each is asked for here once it is there.
 set(STAGEWRIGHT_HAVE_CUDA OFF)
-if(STAGEWRIGHT_CUDA)
+if(STAGEWRIGHT_CUDA AND EXISTS ${PROJECT_SOURCE_DIR}/engine/cuda/CMakeLists.txt)
     include(CheckLanguage)
     check_language(CUDA)
     if(CMAKE_CUDA_COMPILER)
         set(STAGEWRIGHT_HAVE_CUDA ON)
     endif()
 endif()
-find_package(MPI QUIET COMPONENTS CXX)
 
 add_feature_info(Window STAGEWRIGHT_HAVE_QT "without Qt 6 there is no stagewright-ui, no PNG export; the command line is whole")
-add_feature_info(CUDA STAGEWRIGHT_HAVE_CUDA "without nvcc there is no GPU backend; the CPU backend trains every schedule")
-add_feature_info(MPI MPI_CXX_FOUND "without MPI ranks are threads of one process; nothing else is lost")
+add_feature_info(CUDA STAGEWRIGHT_HAVE_CUDA "without it there is no GPU backend; the CPU backend trains every schedule")
+add_feature_info(MPI OFF "without it ranks are threads of one process; nothing else is lost")
