@@ -36,10 +36,10 @@ nlohmann-json3-dev      JSON documents
 libcli11-dev            command line options
 libsqlite3-dev          run files
 zlib1g-dev              compressed traces
-libopenblas-pthread-dev  matrix products of the training engine
+libopenblas-pthread-dev matrix products of the training engine
 qt6-base-dev            the window, and the test framework
 qt6-base-dev-tools      Qt's code generators
-libqt6svg6-dev          icons and SVG export
+qt6-svg-dev             icons and SVG export
 libgl-dev               asked for by Qt's build files
 libbenchmark-dev        benchmark programs
 fonts-dejavu-core       text in pictures and tests without a desktop
