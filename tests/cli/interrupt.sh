@@ -4,9 +4,19 @@ tiny=(--model 'layers=4,hidden=32,heads=2,seq=16' --microbatch-size 1 -p 2 -m 4 
 
 steps_told() { cat progress.txt 2>/dev/null | grep -c '"event":"progress"' || true; }
 
+# Until the recording that was started tells of its third step. What an earlier one told is removed before the start, for the
+# shell empties the file only once the new program is on its way.
+wait_for_steps() {
+    local i
+    for ((i = 0; i < 600; ++i)); do
+        [ "$(steps_told)" -lt 3 ] || return 0
+        sleep 0.1
+    done
+}
+
 # stop_after SIGNAL FILE: records until three steps are told, then stops; code in $rc
 stop_after() {
-    local signal=$1 file=$2 pid i
+    local signal=$1 file=$2 pid
     rm -f progress.txt fifo
     if [ "$signal" = EOF ]; then
         mkfifo fifo
@@ -17,10 +27,7 @@ stop_after() {
         "$STAGEWRIGHT" record -s 1f1b,zb-h1 "${tiny[@]}" --steps 1000000 --progress jsonl -o "$file" </dev/null >out.txt 2>progress.txt &
     fi
     pid=$!
-    for ((i = 0; i < 600; ++i)); do
-        [ "$(steps_told)" -lt 3 ] || break
-        sleep 0.1
-    done
+    wait_for_steps
     if [ "$signal" = EOF ]; then kill "$(cat holder.pid)"; else kill -s "$signal" $pid; fi
     rc=0
     wait $pid || rc=$?
@@ -45,12 +52,10 @@ for signal in INT TERM EOF; do
 done
 
 # killed outright: what was complete is there
+rm -f progress.txt
 "$STAGEWRIGHT" record -s 1f1b "${tiny[@]}" --steps 1000000 --progress jsonl -o killed.stagewright </dev/null >out.txt 2>progress.txt &
 pid=$!
-for ((i = 0; i < 600; ++i)); do
-    [ "$(steps_told)" -lt 3 ] || break
-    sleep 0.1
-done
+wait_for_steps
 kill -9 $pid
 rc=0
 wait $pid 2>/dev/null || rc=$?
