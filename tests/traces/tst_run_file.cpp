@@ -333,6 +333,30 @@ private slots:
         QCOMPARE(file->runs()->size(), std::size_t{2});
     }
 
+    void runsAreFoundByTheirSchedule()
+    {
+        auto file = fresh();
+        Run run = samples::simulatedRun("1f1b", 2, 2);
+        run.info.name = run.info.scheduleName = "interleaved-1f1b v=2";
+        VERIFY_RESULT(file->add(run));
+        run.info.scheduleName = "interleaved-1f1b v=4";
+        run.info.name = "renamed";
+        VERIFY_RESULT(file->add(run));
+        run.info.scheduleName = "zb-h1";
+        run.info.name = "interleaved-1f1b";
+        VERIFY_RESULT(file->add(run));
+        QCOMPARE(file->find("interleaved-1f1b v=2").value(), 1);
+        QCOMPARE(file->find("interleaved-1f1b v=4").value(), 2);
+        QCOMPARE(file->find("zb-h1").value(), 3);
+        QCOMPARE(file->find("interleaved-1f1b").value(), 3); // a name goes before a schedule
+        VERIFY_RESULT(file->remove(3));
+        QCOMPARE(file->find("interleaved-1f1b").value(), 2); // the newest
+        VERIFY_RESULT(file->remove(2));
+        QCOMPARE(file->find("interleaved-1f1b").value(), 1);
+        QVERIFY(!file->find("interleaved").has_value());
+        QVERIFY(!file->find("").has_value());
+    }
+
     void readingDoesNotWrite()
     {
         const std::string path = freshPath();

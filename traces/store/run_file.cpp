@@ -30,6 +30,12 @@ Result<void> setUp(Database& database)
     return migrate(database, 0, migrations());
 }
 
+// "interleaved-1f1b v=2" → "interleaved-1f1b": a schedule's name without its parameters.
+std::string_view plainName(std::string_view scheduleName)
+{
+    return scheduleName.substr(0, scheduleName.find(' '));
+}
+
 // Back to a single file; where another program has it open it stays in WAL mode, checkpointed.
 void leaveWal(Database& database)
 {
@@ -139,8 +145,15 @@ Result<std::int64_t> RunFile::find(const std::string& idOrName) const
     if (problem == std::errc() && end == digits.data() + digits.size() && !digits.empty())
         for (const RunInfo& info : *infos)
             if (info.id == id) return id;
-    for (auto info = infos->rbegin(); info != infos->rend(); ++info)
-        if (info->name == idOrName) return info->id;
+    using Match = bool (*)(const RunInfo&, const std::string&);
+    static constexpr Match matches[] = {
+        [](const RunInfo& info, const std::string& text) { return info.name == text; },
+        [](const RunInfo& info, const std::string& text) { return info.scheduleName == text; },
+        [](const RunInfo& info, const std::string& text) { return plainName(info.scheduleName) == text; },
+    };
+    for (const Match match : matches)
+        for (auto info = infos->rbegin(); info != infos->rend(); ++info)
+            if (match(*info, idOrName)) return info->id;
     std::string known;
     for (const RunInfo& info : *infos) known += fmt::format("{}{} {}", known.empty() ? "" : ", ", info.id, info.name);
     return fail(ErrorCode::Usage, fmt::format("file {}: no run {}", path(), idOrName),

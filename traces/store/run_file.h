@@ -27,7 +27,8 @@ public:
 
     const std::string& path() const;
     Result<std::vector<RunInfo>> runs() const; // by id
-    // A run by "3", "#3" or name (the newest of that name); an unknown one lists what there is.
+    // A run by "3", "#3", name, else schedule, with or without its parameters ("interleaved-1f1b" finds
+    // "interleaved-1f1b v=2"); of several the newest. An unknown one lists what there is.
     Result<std::int64_t> find(const std::string& idOrName) const;
     // The timeline is never null. Blocks that are damaged are left out and counted in info.damagedBlocks.
     Result<Run> read(std::int64_t id, const Progress& progress = {}) const;
