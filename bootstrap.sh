@@ -161,9 +161,9 @@ run_tests() {
 }
 
 record_demo() {
-    local part=demo/.recording.stagewright id name
+    local part=demo/.recording.stagewright name
     mkdir -p demo
-    rm -f $part $part-wal $part-shm
+    rm -f $part $part-wal $part-shm $part-lock
     say "training under four schedules: 4 ranks, 8 microbatches, 8 measured steps and one of warm-up each"
     $program record --schedule gpipe,1f1b,interleaved-1f1b,zb-h1 --ranks 4 --microbatches 8 --steps 8 --warmup 1 \
         --log-level warning -o $part || die "recording failed" "see the message above"
@@ -174,15 +174,13 @@ record_demo() {
 
     say "writing to demo/"
     rm -f demo/*.json demo/*.png
-    id=0
     for name in gpipe 1f1b interleaved-1f1b zb-h1; do
-        id=$((id + 1))
-        $program export demo/demo.stagewright $id --format chrome -o demo/$name.json
+        $program export demo/demo.stagewright $name --format chrome -o demo/$name.json
     done
     if [ -x $window ]; then
-        take_picture demo/zb-h1-light.png --theme light --run 4
-        take_picture demo/zb-h1-dark.png --theme dark --run 4
-        take_picture demo/compare.png --theme light --compare 2 4
+        take_picture demo/zb-h1-light.png --theme light --run zb-h1
+        take_picture demo/zb-h1-dark.png --theme dark --run zb-h1
+        take_picture demo/compare.png --theme light --compare 1f1b zb-h1
     else
         printf 'no pictures: the window was not built, Qt 6 is missing\n'
     fi
