@@ -53,6 +53,8 @@ Result<int> run(const Options& options, Session& session)
     if (!a) return tl::unexpected(std::move(a.error()));
     auto b = readRun(references->second);
     if (!b) return tl::unexpected(std::move(b.error()));
+    warnOfDamage(*a, session);
+    warnOfDamage(*b, session);
     auto comparison = compareRuns(a->run, b->run);
     if (!comparison) return tl::unexpected(std::move(comparison.error()));
     if (session.json) session.answer(comparisonJson(a->run, b->run, *comparison));

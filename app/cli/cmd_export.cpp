@@ -1,5 +1,6 @@
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "schedules/csv.h"
 #include "schedules/kinds.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/formats/atomic_file.h"
 #include "traces/formats/chrome_json.h"
 
 namespace stagewright {
@@ -59,7 +61,7 @@ Result<Json> exportSchedule(const StoredRun& stored, const Options& options, Ses
     }
     auto text = writeScheduleCsv(schedule);
     if (!text) return tl::unexpected(std::move(text.error()));
-    if (auto written = writeFile(options.output, *text); !written) return tl::unexpected(std::move(written.error()));
+    if (auto written = writeFileAtomically(options.output, *text); !written) return tl::unexpected(std::move(written.error()));
     if (options.verbose) session.note(fmt::format("{} ranks, {} ops", schedule.ranks, schedule.opCount()));
     return Json{{"ranks", schedule.ranks}, {"ops", schedule.opCount()}};
 }
@@ -81,7 +83,7 @@ Result<Json> exportSpans(const StoredRun& stored, const Options& options, Sessio
                              timeline.nameOf(span)});
         }
     }
-    if (auto written = writeFile(options.output, text); !written) return tl::unexpected(std::move(written.error()));
+    if (auto written = writeFileAtomically(options.output, text); !written) return tl::unexpected(std::move(written.error()));
     if (options.verbose) session.note(fmt::format("{} spans", count));
     return Json{{"spans", count}};
 }
@@ -93,6 +95,10 @@ Result<Json> exportPicture(const StoredRun& stored, const Options& options)
     if (program.empty())
         return fail(ErrorCode::Unavailable, fmt::format("a {} is drawn by stagewright-ui, which is not beside this program", options.format),
                     "build it where Qt 6 is installed (./bootstrap.sh build), or export chrome or csv");
+    const std::filesystem::path folder = std::filesystem::path(options.output).parent_path();
+    if (!folder.empty() && !isFolder(folder.string()))
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: can't be made (there is no folder {})", options.output, folder.string()),
+                    "make the folder, or choose another place");
     std::vector<std::string> words{program, stored.file, "--run", std::to_string(stored.run.info.id), "--export", options.format, "-o", options.output};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -113,12 +119,20 @@ Result<Json> exportPicture(const StoredRun& stored, const Options& options)
     return Json::object();
 }
 
-Result<int> run(const Options& options, Session& session)
+bool isPicture(const std::string& format)
 {
+    return format == "png" || format == "svg" || format == "pdf";
+}
+
+Result<int> run(const Options& given, Session& session)
+{
+    Options options = given;
+    if (isPicture(options.format) && !options.output.ends_with("." + options.format)) options.output += "." + options.format;
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
     auto stored = readRun(reference);
     if (!stored) return tl::unexpected(std::move(stored.error()));
+    warnOfDamage(*stored, session);
     Result<Json> counts = options.format == "chrome"  ? exportChrome(*stored, options, session)
                           : options.format == "csv"   ? exportSchedule(*stored, options, session)
                           : options.format == "spans" ? exportSpans(*stored, options, session)
@@ -142,8 +156,8 @@ Command command_export()
                 app.add_option("RUN", options->run, "A run, by number or name [the newest]");
                 app.add_option("--format", options->format,
                                "chrome: trace events for Perfetto and chrome://tracing; csv: the schedule, for PyTorch; spans: a table of\n"
-                               "every span; png, svg: the timeline as a picture")
-                    ->type_name("FORMAT")->required()->check(oneOf({"chrome", "csv", "spans", "png", "svg"}));
+                               "every span; png, svg, pdf: the timeline as a picture")
+                    ->type_name("FORMAT")->required()->check(oneOf({"chrome", "csv", "spans", "png", "svg", "pdf"}));
                 app.add_option("-o,--output", options->output, "The file to write")->type_name("OUT")->required();
                 app.add_flag("-v,--verbose", options->verbose, "Say how many spans, flows and counter samples were written");
                 app.footer("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");

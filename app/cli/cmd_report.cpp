@@ -27,6 +27,7 @@ Result<int> run(const Options& options, Session& session)
     if (!options.run.empty()) reference.run = options.run;
     auto stored = readRun(reference);
     if (!stored) return tl::unexpected(std::move(stored.error()));
+    warnOfDamage(*stored, session);
     const Run& run = stored->run;
     auto figures = analyseRun(run, options.step);
     if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));

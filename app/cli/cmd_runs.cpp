@@ -1,5 +1,7 @@
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <ctime>
+
+#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
@@ -20,6 +22,7 @@ struct Options {
     std::vector<std::string> remove;
     std::vector<std::string> merge;
     bool compact = false;
+    bool verify = false;
 
     bool changes() const { return !rename.empty() || !note.empty() || !remove.empty() || !merge.empty() || compact; }
 };
@@ -63,6 +66,38 @@ Result<void> change(const Options& options, RunFile& file, Session& session)
     return {};
 }
 
+// Reads every run whole and counts what is damaged in it.
+struct Verified {
+    std::vector<bool> read; // by place in the list; false: nothing of it can be read
+    std::size_t damaged = 0;
+    std::optional<Error> problem; // the last one met
+};
+
+Verified verify(const RunFile& file, std::vector<RunInfo>& runs, Session& session)
+{
+    Verified result;
+    for (RunInfo& info : runs) {
+        auto stored = readRun(file, std::to_string(info.id));
+        result.read.push_back(stored.has_value());
+        if (!stored) {
+            session.warn(fmt::format("run {} {} can't be read: {}", info.id, info.name, stored.error().message));
+            result.problem = std::move(stored.error());
+            ++result.damaged;
+            continue;
+        }
+        warnOfDamage(*stored, session);
+        info.damagedBlocks = stored->run.info.damagedBlocks;
+        if (info.damagedBlocks > 0) ++result.damaged;
+    }
+    return result;
+}
+
+std::string stateText(const RunInfo& info, bool unreadable)
+{
+    if (unreadable) return "unreadable";
+    return fmt::format("{}{}", toText(info.state), info.damagedBlocks > 0 ? ", damaged" : "");
+}
+
 Result<int> run(const Options& options, Session& session)
 {
     auto file = openRunFile(options.file, options.changes() ? OpenMode::Write : OpenMode::Read);
@@ -70,22 +105,32 @@ Result<int> run(const Options& options, Session& session)
     if (auto done = change(options, **file, session); !done) return tl::unexpected(std::move(done.error()));
     auto runs = (*file)->runs();
     if (!runs) return tl::unexpected(std::move(runs.error()));
+    Verified verified;
+    if (options.verify) {
+        verified = verify(**file, *runs, session);
+        if (verified.problem && std::find(verified.read.begin(), verified.read.end(), true) == verified.read.end())
+            return tl::unexpected(std::move(*verified.problem));
+    }
     using Align = Table::Align;
     Table table({{"run", Align::Right}, {"name"}, {"schedule"}, {"shape", Align::Right}, {"steps", Align::Right}, {"kind"},
                  {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"note"}});
     Json array = Json::array();
-    for (const RunInfo& info : *runs) {
-        array.push_back(runInfoJson(info));
+    for (std::size_t i = 0; i < runs->size(); ++i) {
+        const RunInfo& info = (*runs)[i];
+        const bool read = options.verify && verified.read[i];
+        const std::string state = stateText(info, options.verify && !read);
+        array.push_back(runInfoJson(info, read));
         table.add({std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches),
                    info.warmupSteps > 0 ? fmt::format("{} + {}", info.warmupSteps, info.steps - info.warmupSteps)
                                         : std::to_string(info.steps),
-                   std::string(toText(info.provenance)), info.clock, std::string(toText(info.state)), localTime(info.createdUnixMs),
+                   std::string(toText(info.provenance)), info.clock, state, localTime(info.createdUnixMs),
                    std::to_string(info.spanCount), info.note},
-                  info.state == RunState::Complete ? Tint::None : Tint::Warn);
+                  state == toText(RunState::Complete) ? Tint::None : Tint::Warn);
     }
     if (session.json) session.answer({{"file", options.file}, {"runs", std::move(array)}});
     session.out(runs->empty() ? fmt::format("{} holds no run\n", options.file) : table.text(session.colourOut()));
-    return ExitDone;
+    if (options.verify && verified.damaged == 0) session.note("every run is read whole, nothing is damaged");
+    return verified.damaged == 0 ? ExitDone : ExitDoesNotHold;
 }
 
 } // namespace
@@ -99,6 +144,7 @@ Command command_runs()
         app.add_option("--note", options->note, "Write a note to a run; an empty one removes it")->type_name("RUN TEXT")->expected(2);
         app.add_option("--delete", options->remove, "Delete a run")->type_name("RUN")->allow_extra_args(false);
         app.add_option("--merge", options->merge, "Append the runs of another file")->type_name("OTHER")->allow_extra_args(false);
+        app.add_flag("--verify", options->verify, "Read every run whole and say what is damaged (exit code 1 where something is)");
         app.add_flag("--compact", options->compact, "Give freed space back to the disk");
         app.footer("RUN is a number as listed, or a name (the newest of that name). What was changed is listed afterwards.");
         return [options](Session& session) { return run(*options, session); };

@@ -30,32 +30,6 @@ Result<std::string> readFile(const std::string& path)
     return text.str();
 }
 
-Result<void> writeFile(const std::string& path, std::string_view text)
-{
-    const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-    errno = 0;
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    if (out) {
-        out.write(text.data(), static_cast<std::streamsize>(text.size()));
-        out.close();
-    }
-    if (!out) {
-        const int reason = errno;
-        std::error_code ignored;
-        fs::remove(temporary, ignored);
-        return fail(ErrorCode::Failed, fmt::format("{} can't be written: {}", path, std::strerror(reason)),
-                    "check the folder, its permission and the free space");
-    }
-    std::error_code code;
-    fs::rename(temporary, path, code);
-    if (code) {
-        std::error_code ignored;
-        fs::remove(temporary, ignored);
-        return fail(ErrorCode::Failed, fmt::format("{} can't be replaced: {}", path, code.message()));
-    }
-    return {};
-}
-
 bool fileExists(const std::string& path)
 {
     std::error_code code;

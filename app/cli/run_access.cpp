@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include "app/cli/figures.h"
 #include "app/cli/files.h"
+#include "app/cli/session.h"
 
 namespace stagewright {
 
@@ -38,7 +40,20 @@ Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, cons
     if (!run) return tl::unexpected(std::move(run.error()));
     if (!run->timeline)
         return fail(ErrorCode::Unreadable, fmt::format("{}#{} has no timeline", file.path(), id), "record the run again");
+    if (run->info.damagedBlocks > 0 && run->timeline->empty())
+        return fail(ErrorCode::Unreadable,
+                    fmt::format("{}#{} {}: damaged: none of its spans can be read", file.path(), id, run->info.name),
+                    "restore the file from a copy, or record the run again");
     return StoredRun{file.path(), std::move(*run)};
+}
+
+void warnOfDamage(const StoredRun& stored, Session& session)
+{
+    if (stored.run.info.damagedBlocks == 0) return;
+    session.warn(fmt::format("{}: {} could not be read and {} left out, so figures may be wrong; restore the file from a copy, or record "
+                             "the run again",
+                             describe(stored), plural(stored.run.info.damagedBlocks, "damaged block"),
+                             stored.run.info.damagedBlocks == 1 ? "is" : "are"));
 }
 
 std::string describe(const StoredRun& stored)

@@ -12,14 +12,18 @@
 
 namespace stagewright {
 
+class Session;
+
 struct StoredRun {
     std::string file;
     Run run;
 };
 
 Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode = OpenMode::Read);
+// Damaged blocks are left out; a run without a readable span is an error (Unreadable).
 Result<StoredRun> readRun(const RunReference& reference, const Progress& progress = {});
 Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, const Progress& progress = {});
+void warnOfDamage(const StoredRun& stored, Session& session); // where blocks were left out
 std::string describe(const StoredRun& stored); // "demo.stagewright#3 zb-h1"
 
 } // namespace stagewright

@@ -104,6 +104,7 @@ Json runJson(const Run& run, const RunFigures& figures)
     object["run"] = run.info.id > 0 ? Json(run.info.id) : Json(nullptr);
     object["name"] = run.info.name;
     object["state"] = std::string(toText(run.info.state));
+    object["damaged_blocks"] = run.info.damagedBlocks;
     object["ranks"] = run.info.ranks;
     object["stages"] = run.info.stages;
     object["microbatches"] = run.info.microbatches;
@@ -158,6 +159,7 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     object["run"] = nullptr;
     object["name"] = schedule.name;
     object["state"] = nullptr;
+    object["damaged_blocks"] = 0;
     object["ranks"] = schedule.ranks;
     object["stages"] = schedule.stages;
     object["microbatches"] = schedule.microbatches;
@@ -185,7 +187,7 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     return object;
 }
 
-Json runInfoJson(const RunInfo& info)
+Json runInfoJson(const RunInfo& info, bool read)
 {
     return {{"run", info.id},
             {"name", info.name},
@@ -200,7 +202,8 @@ Json runInfoJson(const RunInfo& info)
             {"microbatches", info.microbatches},
             {"steps", info.steps},
             {"warmup_steps", info.warmupSteps},
-            {"spans", info.spanCount}};
+            {"spans", info.spanCount},
+            {"damaged_blocks", read ? Json(info.damagedBlocks) : Json(nullptr)}};
 }
 
 Json comparisonJson(const Run& a, const Run& b, const Comparison& comparison)
@@ -222,9 +225,9 @@ Json comparisonJson(const Run& a, const Run& b, const Comparison& comparison)
                        {"in_b", op.b != noSpan},
                        {"start_delta_ns", op.a != noSpan && op.b != noSpan ? Json(op.startDelta) : Json(nullptr)},
                        {"duration_delta_ns", op.a != noSpan && op.b != noSpan ? Json(op.durationDelta) : Json(nullptr)}});
-    Json infoA = runInfoJson(a.info);
+    Json infoA = runInfoJson(a.info, true);
     infoA["step"] = comparison.stepA;
-    Json infoB = runInfoJson(b.info);
+    Json infoB = runInfoJson(b.info, true);
     infoB["step"] = comparison.stepB;
     return {{"a", std::move(infoA)},
             {"b", std::move(infoB)},

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 Json runJson(const Run& run, const RunFigures& figures);
 // The same object of a schedule that never ends: hung, the cycle, everything measured is null.
 Json hungJson(const Schedule& schedule, const Validation& validation);
-Json runInfoJson(const RunInfo& info);
+Json runInfoJson(const RunInfo& info, bool read); // not read: its damage is unknown
 Json comparisonJson(const Run& a, const Run& b, const Comparison& comparison);
 Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation);
 Json idleJson(const IdleByCause& byCause, const Units& units); // every cause is a key

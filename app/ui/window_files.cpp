@@ -8,7 +8,6 @@
 #include <QMimeData>
 #include <QPainter>
 #include <QPdfWriter>
-#include <QSaveFile>
 #include <QSettings>
 #include <QStackedWidget>
 #include <QStatusBar>
@@ -20,20 +19,13 @@
 #include "app/ui/welcome_page.h"
 #include "schedules/csv.h"
 #include "schedules/registry.h"
+#include "traces/formats/atomic_file.h"
 #include "traces/formats/chrome_json.h"
 
 namespace stagewright {
 namespace {
 
 constexpr int recentCount = 10;
-
-Result<void> writeText(const QString& path, const std::string& text)
-{
-    QSaveFile file(path);
-    if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0 || !file.commit())
-        return fail(ErrorCode::Failed, "file " + path.toStdString() + ": " + file.errorString().toStdString(), "choose a place that may be written to");
-    return {};
-}
 
 QString suggested(const RunView& view, const char* suffix)
 {
@@ -200,7 +192,7 @@ void MainWindow::exportCsvAsked()
     }
     const QString path = QFileDialog::getSaveFileName(this, tr("Export the schedule"), suggested(*m_shown, m_mode == Mode::Edit ? "-edited.csv" : ".csv"), tr("Schedule CSV (*.csv)"));
     if (path.isEmpty()) return;
-    if (auto done = writeText(path, *text); !done)
+    if (auto done = writeFileAtomically(path.toStdString(), *text); !done)
         m_banner->showError(tr("could not export"), done.error());
     else
         statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
@@ -289,7 +281,7 @@ Result<void> MainWindow::exportPicture(const QString& path, bool captioned)
         return fail(ErrorCode::Usage, "file " + path.toStdString() + ": unknown kind of picture", "use the suffix .png, .svg or .pdf");
     }
     buffer.close();
-    return writeText(path, bytes.toStdString());
+    return writeFileAtomically(path.toStdString(), std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event)

@@ -77,10 +77,30 @@ expect_out 'this is zb-h1'
 run stagewright export t.stagewright 3 --format spans -o spans.csv --json
 expect_code 0
 expect_same "$(json counts spans)" "$(($(wc -l <spans.csv) - 1))"
-run stagewright export t.stagewright 3 --format chrome -o no/such/folder/z.json
-expect_that "the folder is named" [ "$rc" = 3 -o "$rc" = 5 ]
-expect_err 'no/such/folder'
-expect_that "no half-written files" [ -z "$(find . -name '*.tmp*')" ]
+# a place that is not there: the same answer whatever the format
+for format in chrome csv spans $([ ! -x "${STAGEWRIGHT%/*}/stagewright-ui" ] || echo png svg pdf); do
+    run stagewright export t.stagewright 3 --format $format -o no/such/folder/z.out
+    expect_code 3
+    expect_err 'no/such/folder/z.out'
+done
+# what is no plain file is written to, not replaced
+run stagewright export t.stagewright 3 --format csv -o /dev/stdout
+expect_code 0
+expect_same "$(cat z.csv)" "$out"
+mkfifo pipe
+cat pipe >through.csv &
+run stagewright export t.stagewright 3 --format csv -o pipe
+expect_code 0
+wait
+expect_that "the pipe is still one" [ -p pipe ]
+expect_that "it passed on the schedule" cmp -s z.csv through.csv
+ln -s z.csv link.csv
+run stagewright export t.stagewright 1 --format csv -o link.csv
+expect_code 0
+expect_that "the link is still one" [ -L link.csv ]
+run stagewright validate z.csv
+expect_out 'this is gpipe'
+expect_that "no half-written files" [ -z "$(find . -name '*.part-*')" ]
 
 # 2 stages × 4 microbatches × (F, I, W) × 4 steps of zb-h1
 run stagewright sql t.stagewright "SELECT count(*) FROM spans WHERE run = 3 AND kind IN ('F', 'I', 'W')" --csv

@@ -3,8 +3,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,15 +21,36 @@ tl::unexpected<Error> failure(const std::string& path, int problem)
     return fail(ErrorCode::Failed, "file " + path + ": " + std::strerror(problem), "choose another place");
 }
 
+// A device, pipe or the like: written to as it is, never replaced.
+bool isSpecial(const std::string& path)
+{
+    struct stat found{};
+    return ::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
+
+// Where a link leads, so that the file is replaced and not the link.
+std::string target(const std::string& path)
+{
+    std::error_code code;
+    const auto real = std::filesystem::canonical(path, code);
+    return code ? path : real.string();
+}
+
 // A new file beside the wanted one; removed unless it was renamed.
 class TemporaryFile {
 public:
     explicit TemporaryFile(const std::string& path)
     {
+        if (isSpecial(path)) {
+            m_special = true;
+            m_descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+            return;
+        }
         const std::string pattern = path + ".part-XXXXXX";
         m_name.assign(pattern.begin(), pattern.end());
         m_name.push_back('\0');
         m_descriptor = ::mkstemp(m_name.data());
+        m_exists = m_descriptor >= 0;
     }
     TemporaryFile(const TemporaryFile&) = delete;
     TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -37,7 +60,7 @@ public:
         if (m_exists) ::unlink(m_name.data());
     }
 
-    bool isOpen() { return m_exists = m_descriptor >= 0; }
+    bool isOpen() const { return m_descriptor >= 0; }
 
     bool write(std::string_view bytes)
     {
@@ -57,6 +80,7 @@ public:
 
     bool renameTo(const std::string& path)
     {
+        if (m_special) return true;
         const bool kept = ::fchmod(m_descriptor, 0644) == 0 && ::fsync(m_descriptor) == 0;
         if (!kept || ::rename(m_name.data(), path.c_str()) != 0) {
             m_problem = errno;
@@ -70,6 +94,7 @@ private:
     std::vector<char> m_name;
     int m_descriptor = -1;
     bool m_exists = false;
+    bool m_special = false;
     int m_problem = 0;
 };
 
@@ -77,15 +102,24 @@ private:
 
 Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write)
 {
-    TemporaryFile file(path);
+    const std::string real = target(path);
+    TemporaryFile file(real);
     if (!file.isOpen())
         return fail(ErrorCode::Unreadable, "file " + path + ": can't be made (" + std::strerror(errno) + ")",
                     "check that its folder exists and may be written");
     const auto written = write([&file](std::string_view bytes) { return file.write(bytes); });
     if (file.problem() != 0) return failure(path, file.problem());
     if (!written) return written;
-    if (!file.renameTo(path)) return failure(path, file.problem());
+    if (!file.renameTo(real)) return failure(path, file.problem());
     return {};
+}
+
+Result<void> writeFileAtomically(const std::string& path, std::string_view text)
+{
+    return writeFileAtomically(path, [text](const Sink& out) -> Result<void> {
+        out(text); // a write that fails is told by the file
+        return {};
+    });
 }
 
 } // namespace stagewright

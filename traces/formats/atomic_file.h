@@ -12,7 +12,9 @@ namespace stagewright {
 using Sink = std::function<bool(std::string_view)>; // false: the bytes could not be written
 
 // Calls write with a sink; renames to `path` where both succeed, else removes the temporary file. A full disk is an Error
-// (Failed) that names the file; a folder that may not be written is Unreadable. An existing file is replaced.
+// (Failed) that names the file; a folder that is missing or may not be written is Unreadable. An existing file is replaced, a link
+// followed; a device or pipe is written to as it is.
 Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write);
+Result<void> writeFileAtomically(const std::string& path, std::string_view text);
 
 } // namespace stagewright

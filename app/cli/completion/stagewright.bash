@@ -63,7 +63,7 @@ _stagewright() {
         fi
         return
         ;;
-    --format) _stagewright_words "$current" 'chrome csv spans png svg'; return ;;
+    --format) _stagewright_words "$current" 'chrome csv spans png svg pdf'; return ;;
     --clock) _stagewright_words "$current" 'auto wall virtual'; return ;;
     --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;
     --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;

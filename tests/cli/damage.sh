@@ -1,0 +1,47 @@
+# A run with a damaged block is read without it: said on standard error and in the JSON; exit code 3 only where nothing can be read.
+# shellcheck shell=bash
+stagewright simulate -s zb-h1 -p 4 -m 8 -o good.stagewright >/dev/null 2>&1
+stagewright simulate -s gpipe -p 2 -m 2 -o good.stagewright >/dev/null 2>&1
+run stagewright report good.stagewright 1 --json
+expect_code 0
+expect_json 0 damaged_blocks
+expect_no_out warning
+run stagewright runs good.stagewright --json
+expect_code 0
+expect_json null runs 0 damaged_blocks
+run stagewright runs good.stagewright --verify --json
+expect_code 0
+expect_json 0 runs 1 damaged_blocks
+expect_err 'nothing is damaged'
+
+# flip one bit in the first block of spans of the first run
+start=$(stagewright sql good.stagewright --csv 'SELECT hex(substr(data, 1, 24)) FROM span_block WHERE run = 1 LIMIT 1' | tail -n 1)
+place=$(LC_ALL=C grep -obUaP "$(sed 's/../\\x&/g' <<<"$start")" good.stagewright | head -n 1 | cut -d: -f1)
+expect_that "the block is found in the file" [ -n "$place" ]
+place=$((place + 30))
+byte=$(od -An -tu1 -j $place -N 1 good.stagewright)
+cp good.stagewright bad.stagewright
+# shellcheck disable=SC2059
+printf "\\$(printf %03o $((byte ^ 64)))" | dd of=bad.stagewright bs=1 seek=$place conv=notrunc status=none
+run stagewright report bad.stagewright 1 --json
+expect_code 0
+expect_that "a damaged block is counted" [ "$(json damaged_blocks)" -ge 1 ]
+expect_err 'warning: bad.stagewright#1 zb-h1: [0-9]+ damaged blocks? could not be read'
+run stagewright report bad.stagewright 1
+expect_code 0
+expect_err 'restore the file from a copy'
+run stagewright compare bad.stagewright 1 2
+expect_err 'warning: bad.stagewright#1'
+run stagewright export bad.stagewright 1 --format chrome -o bad.json
+expect_code 0
+expect_err 'warning: bad.stagewright#1'
+run stagewright runs bad.stagewright --verify
+expect_code 1
+expect_out 'complete, damaged'
+expect_err 'warning: bad.stagewright#1'
+run stagewright runs bad.stagewright --verify --json
+expect_code 1
+expect_that "the damaged blocks are counted" [ "$(json runs 0 damaged_blocks)" -ge 1 ]
+expect_json 0 runs 1 damaged_blocks
+run stagewright runs bad.stagewright
+expect_code 0
