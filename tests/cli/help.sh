@@ -32,3 +32,22 @@ for verb in $verbs; do
     expect_that "the man page has $verb" grep -qE "^\.(B|BR|BI) $verb( |\$)" "$SOURCE/../../app/cli/man/stagewright.1"
     expect_that "docs/cli.md has $verb" grep -q "\`$verb" "$SOURCE/../../docs/cli.md"
 done
+# every long option that a verb's help names is in the man page and offered by the completion
+# shellcheck disable=SC1091
+source "$SOURCE/../../app/cli/completion/stagewright.bash"
+for verb in $verbs; do
+    options=$("$STAGEWRIGHT" "$verb" --help | sed -n '/^Options:/,/^$/p' | grep -oE -- '(^|[ ,])--[a-z][a-z-]*' | tr -d ' ,' | sort -u)
+    expect_that "$verb has options" [ -n "$options" ]
+    COMP_WORDS=("$STAGEWRIGHT" "$verb" --) COMP_CWORD=2 COMPREPLY=()
+    _stagewright
+    offered=$(printf '%s\n' "${COMPREPLY[@]}")
+    for option in $options; do
+        expect_that "the completion of $verb offers $option" grep -qxF -- "$option" <<<"$offered"
+        [ "$option" = --help ] || expect_that "the man page has $option of $verb" \
+            grep -qE -- "${option//-/\\\\-}([^a-z\\-]|$)" "$SOURCE/../../app/cli/man/stagewright.1"
+    done
+done
+# every type of exit code is there too
+for code in 0 1 2 3 4 5 130; do
+    expect_that "the man page has exit code $code" grep -qx "\.B $code" "$SOURCE/../../app/cli/man/stagewright.1"
+done
