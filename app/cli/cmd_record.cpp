@@ -159,9 +159,13 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
     session.out(comparisonTable(rows, colour));
     const Row& first = rows.front();
     const int measuredSteps = std::max(0, first.run.info.steps - first.run.info.warmupSteps);
-    session.out(fmt::format("\n{}, {}; {} × {} microbatches; medians of {}{}\n", toText(first.run.info.provenance), clockText(first.run),
-                            plural(first.run.info.ranks, "rank"), first.run.info.microbatches, plural(measuredSteps, "step"),
-                            first.run.info.warmupSteps > 0 ? fmt::format(" after {} of warm-up", first.run.info.warmupSteps) : ""));
+    const std::string taken = measuredSteps == 0 ? std::string("of warm-up only: no measured step is complete")
+                                                 : "medians of " + plural(measuredSteps, "step");
+    session.out(fmt::format("\n{}, {}; {} × {} microbatches; {}{}\n", toText(first.run.info.provenance), clockText(first.run),
+                            plural(first.run.info.ranks, "rank"), first.run.info.microbatches, taken,
+                            measuredSteps > 0 && first.run.info.warmupSteps > 0
+                                ? fmt::format(" after {} of warm-up", first.run.info.warmupSteps)
+                                : ""));
     for (const Row& row : rows)
         if (row.run.info.clock == "wall" && row.contention > 0.05)
             session.warn(fmt::format("{}: ops were off the processor {} of their time, so wall times are too long; use --clock virtual, or "
@@ -175,7 +179,8 @@ std::string keptText(const Recording& recording, const std::string& path)
     if (recording.runs.empty()) return "no step was complete, nothing is kept";
     int steps = 0;
     for (const int complete : recording.completeSteps) steps += complete;
-    return fmt::format("{} of {} are kept in {}", plural(steps, "complete step"), plural(static_cast<long long>(recording.runs.size()), "run"), path);
+    return fmt::format("{} of {} {} kept in {}: see 'stagewright report {}'", plural(steps, "complete step"),
+                       plural(static_cast<long long>(recording.runs.size()), "run"), steps == 1 ? "is" : "are", path, path);
 }
 
 Result<int> run(const Options& options, Session& session)

@@ -83,7 +83,7 @@ Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std
 {
     if (costs.stages() != schedule.stages)
         return fail(ErrorCode::Usage,
-                    fmt::format("{} are costs of {} stages, {} has {}", origin, costs.stages(), schedule.name, schedule.stages),
+                    fmt::format("the costs of {} are of {} stages, {} has {}", origin, costs.stages(), schedule.name, schedule.stages),
                     "take costs from a run with as many stages, or give --costs F=…,I=…,W=…");
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         const int r = static_cast<int>(rank);
@@ -96,7 +96,7 @@ Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std
                 continue;
             }
             if (op.kind == OpKind::Optimizer) continue;
-            return fail(ErrorCode::Usage, fmt::format("{} know no time for {} on rank {}", origin, toText(op), r),
+            return fail(ErrorCode::Usage, fmt::format("the costs of {} have no time for {} on rank {}", origin, toText(op), r),
                         op.kind == OpKind::Backward ? "take costs from a run that has B, or I and W"
                                                     : "take costs from a run of a schedule that splits the backward, such as zb-h1");
         }

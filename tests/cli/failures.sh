@@ -46,7 +46,7 @@ expect_err 'no/such/folder'
 )
 rc=$(cat code.txt) out=$(cat out.txt) err=$(cat err.txt) last='record with a file limit'
 expect_code 5
-expect_err 'complete steps? of 1 run are kept'
+expect_err 'complete steps? of 1 run (is|are) kept'
 run stagewright report full.stagewright --json
 expect_code 0
 expect_json interrupted state

@@ -144,6 +144,20 @@ run stagewright simulate -s zb-h1 -p 2 -m 4 --costs-from t.stagewright#3 --json
 expect_code 0
 expect_json ns time_unit
 
+# costs fitted from a run repeat it: on the virtual clock a step is its ops placed by their dependencies
+stagewright record -s 1f1b,zb-h1,interleaved-1f1b --chunks 2 --model layers=4,hidden=64,heads=2,seq=64 --microbatch-size 2 -p 2 -m 4 --steps 4 --clock virtual \
+    -o fit.stagewright >/dev/null 2>&1
+for name in 1f1b zb-h1 interleaved-1f1b; do
+    run stagewright report fit.stagewright $name --json
+    expect_code 0
+    measured=$(json makespan_ns)
+    run stagewright simulate -s $name --chunks 2 -p 2 -m 4 --costs-from fit.stagewright#$name --json
+    expect_code 0
+    expect_json ns time_unit
+    expect_that "$name: simulated in $(json makespan_ns) ns, measured $measured" \
+        number_between "$(json makespan_ns)" $((measured * 4 / 5)) $((measured * 6 / 5))
+done
+
 # progress for other programs: a handshake, runs, steps, done; all lines are objects
 # shellcheck disable=SC2086
 run stagewright record -s 1f1b,zb-h1 $tiny --steps 2 --warmup 0 --clock virtual --progress jsonl -o p.stagewright

@@ -14,10 +14,10 @@ Error errorOf(sqlite3* handle, int code, const std::string& path)
     const char* told = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
     switch (code & 0xff) {
     case SQLITE_FULL:
-        return {ErrorCode::Failed, message + "the disk is full", "free some space; the complete steps are kept"};
+        return {ErrorCode::Failed, message + "the disk is full", "free some space"};
     case SQLITE_IOERR:
         return {ErrorCode::Failed, message + "input or output failed (" + told + ")",
-                "check the disk and the space left on it; the complete steps are kept"};
+                "check the disk and the space left on it"};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return {ErrorCode::Unavailable, message + "another program is writing to it", "try again when it has finished"};
