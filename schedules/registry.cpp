@@ -73,6 +73,18 @@ std::string nameList()
     return out;
 }
 
+// GPipe's paper runs the backwards in falling order, PyTorch in rising order; both are GPipe.
+bool isFallingGpipe(const Schedule& schedule)
+{
+    if (schedule.stages != schedule.ranks) return false;
+    const auto rising = library::gpipe.make({schedule.ranks, schedule.microbatches, 1});
+    if (!rising) return false;
+    Schedule falling = *rising;
+    for (auto& ops : falling.order)
+        std::reverse(ops.begin() + schedule.microbatches, ops.end());
+    return falling == schedule;
+}
+
 } // namespace
 
 std::span<const ScheduleInfo> allSchedules()
@@ -146,12 +158,17 @@ Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
 std::string recognise(const Schedule& schedule)
 {
     if (schedule.ranks < 1 || schedule.microbatches < 1 || schedule.stages % schedule.ranks != 0) return {};
+    // A stray number in a file can name a shape far larger than its ops; such a shape is not built.
+    const std::size_t cells =
+        static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(schedule.microbatches);
+    if (schedule.opCount() < cells / 2) return {};
     Shape shape{schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks};
     for (const ScheduleInfo& info : allSchedules()) {
         if (info.fixedChunks > 0 && info.fixedChunks != shape.chunks) continue;
         const auto made = info.make(shape);
         if (made && *made == schedule) return std::string(info.name);
     }
+    if (isFallingGpipe(schedule)) return "gpipe, backwards in falling order";
     return {};
 }
 

@@ -37,7 +37,8 @@ std::span<const ScheduleInfo> allSchedules(); // in the order of schedules.def
 Result<const ScheduleInfo*> findSchedule(std::string_view name);
 // Makes "zb-h1" for a shape. Constraints not met: an error naming the nearest shape that works.
 Result<Schedule> makeSchedule(std::string_view name, const Shape& shape);
-// The library schedule with the same orders, "" if none: recognises a CSV.
+// The library schedule with the same orders, "" if none: recognises a CSV. GPipe's other form, as its paper draws it, is
+// "gpipe, backwards in falling order".
 std::string recognise(const Schedule& schedule);
 
 } // namespace stagewright

@@ -5,6 +5,7 @@
 #include "schedules/csv.h"
 #include "schedules/registry.h"
 #include "schedules/simulate.h"
+#include "schedules/validate.h"
 
 using namespace stagewright;
 
@@ -211,6 +212,26 @@ private slots:
         QCOMPARE(*read, *makeSchedule(name.toStdString(), {ranks, microbatches, chunks}));
         // Other schedules may have the same order for small shapes; the name is the first that does.
         QVERIFY(!recognise(*read).empty());
+    }
+    void bothFormsOfGpipeAreKnown()
+    {
+        QCOMPARE(recognise(*readScheduleCsv("0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n")), std::string("gpipe"));
+        QCOMPARE(recognise(*readScheduleCsv("0F0,0F1,0B1,0B0\n1F0,1F1,1B1,1B0\n")),
+                 std::string("gpipe, backwards in falling order"));
+        // One rank in each order is neither.
+        QCOMPARE(recognise(*readScheduleCsv("0F0,0F1,0B0,0B1\n1F0,1F1,1B1,1B0\n")), std::string());
+    }
+    // A stray number names a huge shape: nothing of its size is built.
+    void strayMicrobatchIsCheap()
+    {
+        const auto read = readScheduleCsv("0F0,0B999999999\n");
+        QVERIFY(read);
+        QCOMPARE(recognise(*read), std::string());
+        QVERIFY(!validate(*read).valid());
+        const auto wide = readScheduleCsv("65535F999999999,0B3\n");
+        QVERIFY(wide);
+        QCOMPARE(recognise(*wide), std::string());
+        QVERIFY(!validate(*wide).valid());
     }
     void communicationFilesAreRefused()
     {
