@@ -141,6 +141,10 @@ public:
     virtual ~Backend() = default;
     virtual std::string_view name() const = 0;
     virtual std::vector<DeviceInfo> devices() const = 0;
+    // Whether the device can hold all these stages at once (weights, gradients, optimizer state); Unavailable with both
+    // numbers where it can't. Asked before any of them is made.
+    virtual Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
+                                   const OptimizerConfig& optimizer) const = 0;
     // Weights are initialised from (seed, parameter name) alone, so that they do not depend on how layers are split.
     virtual Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice,
                                                           int microbatchSize, std::uint64_t seed,

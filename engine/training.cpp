@@ -299,6 +299,9 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& schedule, const T
     if (!(options.timeoutSeconds > 0)) {
         return fail(ErrorCode::Usage, fmt::format("a time-out of {} s is not positive", options.timeoutSeconds));
     }
+    if (Result<void> room = backend->checkRoom(options.model, *slices, options.optimizer); !room) {
+        return tl::unexpected(std::move(room.error()));
+    }
     ClockMode clock = options.clock;
     if (clock == ClockMode::Auto) clock = schedule.ranks <= idleCores() ? ClockMode::Wall : ClockMode::Virtual;
     const int permits = clock == ClockMode::Virtual ? std::min(usableCores(), schedule.ranks) : 0;

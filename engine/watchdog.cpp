@@ -1,5 +1,7 @@
 #include "engine/watchdog.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace stagewright {
@@ -43,10 +45,30 @@ std::string whatRankDoes(const RunState& state, std::size_t rank)
     return {};
 }
 
+// How long a rank may rest without being stuck: a delay, and behind it a message on its way.
+Nanos longestPause(const RunState& state)
+{
+    if (state.clock == ClockMode::Virtual) return 0; // nothing is held back
+    const TrainingOptions& options = state.options;
+    const Bytes message = static_cast<Bytes>(sizeof(float)) * options.microbatchSize * options.model.sequence *
+                          static_cast<Bytes>(options.model.hidden);
+    Nanos delay = 0;
+    Nanos transfer = 0;
+    for (std::size_t rank = 0; rank < state.plan.ranks.size(); ++rank) {
+        const RankPlan& plan = state.plan.ranks[rank];
+        for (const PlannedOp& planned : plan.ops) {
+            if (planned.op.kind == OpKind::Filler) delay = std::max<Nanos>(delay, planned.op.delay);
+            for (const PlannedMessage& input : plan.inputsOf(planned))
+                transfer = std::max(transfer, options.links.delay(input.rank, static_cast<int>(rank), message));
+        }
+    }
+    return delay + transfer;
+}
+
 } // namespace
 
 Watchdog::Watchdog(const RunState& state, Nanos timeout)
-    : m_state(state), m_timeout(timeout), m_lastChange(monotonicNow())
+    : m_state(state), m_timeout(timeout), m_longestPause(longestPause(state)), m_lastLook(monotonicNow())
 {
 }
 
@@ -57,19 +79,22 @@ std::optional<Error> Watchdog::look(Nanos now)
         progress += rank.status.progress.load(std::memory_order_relaxed);
     if (progress != m_progress) {
         m_progress = progress;
-        m_lastChange = now;
+        m_still = 0;
+        m_lastLook = now;
         return std::nullopt;
     }
-    if (now - m_lastChange < m_timeout) return std::nullopt;
+    m_still += std::min(now - m_lastLook, m_timeout / 4);
+    m_lastLook = now;
+    if (m_still - m_longestPause < m_timeout) return std::nullopt;
     std::string ranks;
     for (std::size_t rank = 0; rank < m_state.ranks.size(); ++rank) {
         const std::string what = whatRankDoes(m_state, rank);
         if (!what.empty()) ranks += fmt::format("{}rank {} {}", ranks.empty() ? "" : "; ", rank, what);
     }
-    return Error{
-        ErrorCode::Failed,
-        fmt::format("step {}: no progress for {:g} s: {}", m_state.step, static_cast<double>(m_timeout) / 1e9, ranks),
-        "allow more time where an op is just slow"};
+    return Error{ErrorCode::Failed,
+                 fmt::format("step {}: no progress for {:g} s: {}", m_state.step,
+                             static_cast<double>(m_timeout + m_longestPause) / 1e9, ranks),
+                 "allow more time where an op is just slow"};
 }
 
 } // namespace stagewright

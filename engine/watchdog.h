@@ -1,4 +1,6 @@
-// Watchdog: notices that no rank gets on, and says who waits for what.
+// Watchdog: notices that no rank gets on, and says who waits for what. Emulated links and delays of the schedule hold ranks
+// back on purpose: on the wall clock the longest of them is added to the time-out. Only time that the watchdog itself was
+// awake counts, so that a stopped or starved process does not look like a hang.
 #pragma once
 
 #include <optional>
@@ -11,13 +13,15 @@ class Watchdog
 {
 public:
     Watchdog(const RunState& state, Nanos timeout);
-    // Called now and then; an Error once nothing has changed for the time-out.
+    // Called at least every tenth of the time-out; an Error once nothing has changed for the time-out.
     std::optional<Error> look(Nanos now);
 
 private:
     const RunState& m_state;
     Nanos m_timeout;
-    Nanos m_lastChange;
+    Nanos m_longestPause; // on purpose
+    Nanos m_lastLook;
+    Nanos m_still = 0; // without a change
     std::uint64_t m_progress = 0;
 };
 

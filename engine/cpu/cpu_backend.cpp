@@ -24,13 +24,16 @@ std::string processorName()
     return "processor";
 }
 
-// Weights, gradients and optimizer state of a stage.
-std::int64_t weightBytes(const ModelConfig& model, const StageSlice& slice, const OptimizerConfig& optimizer)
+// Weights, gradients and optimizer state of stages.
+std::int64_t weightBytes(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer)
 {
     const std::int64_t hidden = model.hidden;
-    std::int64_t floats = slice.layerCount * (12 * hidden * hidden + 13 * hidden);
-    if (slice.first) floats += (model.vocabulary + model.sequence) * hidden;
-    if (slice.last) floats += (model.vocabulary + 2) * hidden;
+    std::int64_t floats = 0;
+    for (const StageSlice& slice : slices) {
+        floats += slice.layerCount * (12 * hidden * hidden + 13 * hidden);
+        if (slice.first) floats += (model.vocabulary + model.sequence) * hidden;
+        if (slice.last) floats += (model.vocabulary + 2) * hidden;
+    }
     const int states = optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1 : 0;
     return floats * static_cast<std::int64_t>(sizeof(float)) * (2 + states);
 }
@@ -47,6 +50,13 @@ std::string gibibytes(std::int64_t bytes)
 {
     const std::int64_t tenths = bytes / ((std::int64_t{1} << 30) / 10);
     return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+}
+
+std::string needOf(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer)
+{
+    const std::string who = slices.size() == 1 ? "stage " + std::to_string(slices.front().stage) + " needs "
+                                               : "all " + std::to_string(slices.size()) + " stages together need ";
+    return who + gibibytes(weightBytes(model, slices, optimizer)) + " for weights, gradients and optimizer";
 }
 
 class CpuBackend final : public Backend {
@@ -66,6 +76,17 @@ public:
         return {device};
     }
 
+    // A system that promises more memory than it has would end the program instead of refusing.
+    Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
+                           const OptimizerConfig& optimizer) const override
+    {
+        const std::int64_t present = machineBytes();
+        if (present == 0 || weightBytes(model, slices, optimizer) <= present) return {};
+        return fail(ErrorCode::Unavailable,
+                    needOf(model, slices, optimizer) + "; this machine has " + gibibytes(present),
+                    "use a smaller model");
+    }
+
     Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
                                                   std::uint64_t seed, const OptimizerConfig& optimizer,
                                                   Allocator& allocator) override
@@ -80,17 +101,12 @@ public:
                         "an activation of " + std::to_string(widest) + " floats; at most " +
                             std::to_string(std::numeric_limits<int>::max()) + " are possible",
                         "use a smaller microbatch or a shorter sequence");
-        // Asked before taking: a system that promises more memory than it has would end the program instead.
-        const std::int64_t needed = weightBytes(model, slice, optimizer);
-        const std::int64_t present = machineBytes();
-        const std::string what = "stage " + std::to_string(slice.stage) + " needs " + gibibytes(needed) +
-                                 " for weights, gradients and optimizer";
-        if (present > 0 && needed > present)
-            return fail(ErrorCode::Unavailable, what + "; this machine has " + gibibytes(present), "use a smaller model");
+        const StageSlice alone[] = {slice};
+        if (auto room = checkRoom(model, alone, optimizer); !room) return tl::unexpected(room.error());
         try {
             return std::make_unique<cpu::CpuStage>(model, slice, microbatchSize, seed, optimizer, allocator);
         } catch (const std::bad_alloc&) {
-            return fail(ErrorCode::Unavailable, what + "; less is free", "use a smaller model");
+            return fail(ErrorCode::Unavailable, needOf(model, alone, optimizer) + "; less is free", "use a smaller model");
         }
     }
 

@@ -2,7 +2,10 @@
 #include <QTest>
 
 #include <atomic>
+#include <cmath>
 #include <thread>
+
+#include <unistd.h>
 
 #include "training_rig.h"
 
@@ -167,10 +170,52 @@ private slots:
         QVERIFY(outcome->wallTime > 1'000'000'000);
     }
 
+    // What is held back on purpose is no hang: messages on slow links, delays of the schedule.
+    void slowLinksAreNoHang()
+    {
+        auto options = fakeOptions(ClockMode::Wall);
+        options.timeoutSeconds = 0.1;
+        options.links.all.latency = 300'000'000;
+        auto training = fakeTraining(librarySchedule("gpipe", 2, 1), options);
+        auto outcome = (*training)->step({});
+        QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
+        QVERIFY(outcome->wallTime > 600'000'000);
+    }
+
+    void longDelaysAreNoHang()
+    {
+        auto options = fakeOptions(ClockMode::Wall);
+        options.timeoutSeconds = 0.1;
+        Schedule schedule = librarySchedule("gpipe", 2, 1);
+        schedule.order[0].insert(schedule.order[0].begin(), makeFiller(0, 500'000'000));
+        auto training = fakeTraining(schedule, options);
+        auto outcome = (*training)->step({});
+        QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
+        QVERIFY(outcome->wallTime > 500'000'000);
+    }
+
     void destroyedWithoutAStep()
     {
         for (int i = 0; i < 20; ++i)
             QVERIFY(fakeTraining(librarySchedule("interleaved-1f1b", 4, 4), fakeOptions()));
+    }
+
+    // Each of the stages would fit alone; all together they do not, and nothing is taken.
+    void stagesThatDoNotFitTogetherAreRefused()
+    {
+        const auto machine =
+            static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+        auto options = fakeOptions();
+        options.backend = "cpu";
+        options.model.layers = 8;
+        options.model.heads = 1;
+        // Eight layers need 1.6 times the machine: 12 hidden² weights each, 16 bytes a weight.
+        options.model.hidden = static_cast<int>(std::sqrt(1.6 * machine / (8.0 * 12 * 16)));
+        if (options.model.hidden > 65536) QSKIP("this machine has too much memory");
+        auto training = Training::create(librarySchedule("gpipe", 8, 2), options);
+        QVERIFY(!training);
+        QCOMPARE(training.error().code, ErrorCode::Unavailable);
+        QVERIFY2(contains(training.error(), "all 8 stages together need"), training.error().message.c_str());
     }
 
     void failingSetUpIsAnError()

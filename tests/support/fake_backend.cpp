@@ -162,6 +162,10 @@ public:
     explicit FakeBackend(const FakeOptions& options) : m_options(options) {}
     std::string_view name() const override { return "fake"; }
     std::vector<DeviceInfo> devices() const override { return {}; }
+    Result<void> checkRoom(const ModelConfig&, std::span<const StageSlice>, const OptimizerConfig&) const override
+    {
+        return {};
+    }
     Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int,
                                                   std::uint64_t seed, const OptimizerConfig&,
                                                   Allocator& allocator) override
