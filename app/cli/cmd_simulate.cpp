@@ -70,6 +70,7 @@ Result<int> run(const Options& options, Session& session)
     if (!limit) return tl::unexpected(std::move(limit.error()));
     auto simulated = simulatedRun(*schedule, *costs);
     if (!simulated) return tl::unexpected(std::move(simulated.error()));
+    simulated->info.createdUnixMs = unixMilliseconds();
     auto figures = analyseRun(*simulated, 0, *limit);
     if (!figures) return tl::unexpected(std::move(figures.error()));
 

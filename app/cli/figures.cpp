@@ -1,5 +1,7 @@
 #include "app/cli/figures.h"
 
+#include <chrono>
+
 #include <fmt/core.h>
 
 #include "traces/analysis/quantity.h"
@@ -39,6 +41,12 @@ std::string listText(const std::vector<std::string>& items)
     for (std::size_t i = 0; i < items.size(); ++i)
         text += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
     return text;
+}
+
+std::int64_t unixMilliseconds()
+{
+    using std::chrono::milliseconds;
+    return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 std::string Units::timeText(Nanos nanos) const

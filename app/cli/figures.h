@@ -2,6 +2,7 @@
 // true minus.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,5 +29,7 @@ std::string shortNumber(double value);         // up to four decimals, no traili
 std::string signedPercentText(double share);   // "+4.1 %", "−16.7 %"
 std::string plural(long long count, const std::string& noun); // "1 run", "3 runs"
 std::string listText(const std::vector<std::string>& items);  // "a, b and c"
+
+std::int64_t unixMilliseconds();                              // now
 
 } // namespace stagewright

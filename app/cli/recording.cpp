@@ -1,6 +1,5 @@
 #include "app/cli/recording.h"
 
-#include <chrono>
 #include <deque>
 #include <filesystem>
 
@@ -14,6 +13,7 @@
 #include "app/cli/session.h"
 #include "app/cli/version.h"
 #include "traces/fit/fit_costs.h"
+#include "traces/simulated_run.h"
 
 namespace stagewright {
 
@@ -31,22 +31,15 @@ struct Ongoing {
 Run headerOf(const Training& training, const RecordSettings& settings)
 {
     const Schedule& schedule = training.schedule();
-    Run run;
-    run.info.name = schedule.name;
-    run.info.scheduleName = schedule.name;
-    run.info.createdUnixMs =
-        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    Run run = runOfSchedule(schedule);
+    run.info.createdUnixMs = unixMilliseconds();
     run.info.state = RunState::Recording;
     run.info.provenance = Provenance::Measured;
     run.info.clock = std::string(toText(training.clock()));
-    run.info.ranks = schedule.ranks;
-    run.info.stages = schedule.stages;
-    run.info.microbatches = schedule.microbatches;
     run.info.warmupSteps = settings.warmup;
     run.configuration = training.configuration();
     run.environment = training.environment();
     run.environment.emplace_back("stagewright", programVersion);
-    run.schedule = std::make_shared<Schedule>(schedule);
     return run;
 }
 

@@ -1,11 +1,8 @@
 #include "app/cli/run_figures.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/core.h>
-
-#include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {
 
@@ -47,34 +44,6 @@ Result<RunFigures> analyseRun(const Run& run, int step, std::optional<Bytes> mem
         }
     }
     return figures;
-}
-
-Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs)
-{
-    auto timeline = simulatedTimeline(schedule, costs);
-    if (!timeline) return tl::unexpected(std::move(timeline.error()));
-    Run run;
-    run.info.name = schedule.name;
-    run.info.scheduleName = schedule.name;
-    run.info.createdUnixMs =
-        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-    run.info.state = RunState::Complete;
-    run.info.provenance = Provenance::Simulated;
-    run.info.clock = (*timeline)->clock();
-    run.info.ranks = schedule.ranks;
-    run.info.stages = schedule.stages;
-    run.info.microbatches = schedule.microbatches;
-    run.info.steps = (*timeline)->steps();
-    run.info.spanCount = static_cast<std::int64_t>((*timeline)->spans().size());
-    run.configuration = {{"schedule", schedule.name},
-                         {"ranks", std::to_string(schedule.ranks)},
-                         {"stages", std::to_string(schedule.stages)},
-                         {"microbatches", std::to_string(schedule.microbatches)},
-                         {"costs", costs.origin}};
-    run.schedule = std::make_shared<Schedule>(schedule);
-    run.costs = costs;
-    run.timeline = std::move(*timeline);
-    return run;
 }
 
 std::string clockText(const Run& run)

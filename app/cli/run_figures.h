@@ -12,6 +12,7 @@
 #include "traces/analysis/memory.h"
 #include "traces/analysis/overlap.h"
 #include "traces/run.h"
+#include "traces/simulated_run.h"
 
 namespace stagewright {
 
@@ -38,9 +39,6 @@ struct RunFigures {
 
 // step −1: the representative one. An unknown step is a Usage error.
 Result<RunFigures> analyseRun(const Run& run, int step = -1, std::optional<Bytes> memoryCap = {});
-
-// A simulated run as a value: what `simulate` prints and stores.
-Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs);
 
 // "virtual clock: projected for 4 devices", "wall clock, 2 threads", "model time: F=1, I=1, W=1"
 std::string clockText(const Run& run);

@@ -113,24 +113,4 @@ Result<RunFigures> runFigures(const Run& run, int step)
     return figures;
 }
 
-Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs)
-{
-    auto timeline = simulatedTimeline(schedule, costs);
-    if (!timeline) return tl::unexpected(timeline.error());
-    Run run;
-    run.schedule = std::make_shared<const Schedule>(schedule);
-    run.costs = costs;
-    run.timeline = *timeline;
-    run.info.name = schedule.name;
-    run.info.scheduleName = schedule.name;
-    run.info.provenance = Provenance::Simulated;
-    run.info.clock = run.timeline->clock();
-    run.info.ranks = schedule.ranks;
-    run.info.stages = schedule.stages;
-    run.info.microbatches = schedule.microbatches;
-    run.info.steps = run.timeline->steps();
-    run.info.spanCount = static_cast<std::int64_t>(run.timeline->spans().size());
-    return run;
-}
-
 } // namespace stagewright

@@ -13,6 +13,7 @@
 #include "traces/analysis/critical_path.h"
 #include "traces/analysis/overlap.h"
 #include "traces/run.h"
+#include "traces/simulated_run.h"
 
 namespace stagewright {
 
@@ -48,8 +49,5 @@ Result<Schedule> scheduleOfRun(const Run& run);
 void completeCosts(CostModel& costs, int ranks);
 // 1F1B over the run's ranks under `costs`, a rank's chunks added up. None for one rank or for copies of a stage.
 std::optional<Baseline> baselineOf(const Schedule& schedule, const CostModel& costs);
-
-// A run made by simulation, for pictures and for schedules that never ran.
-Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs);
 
 } // namespace stagewright
