@@ -213,6 +213,15 @@ private slots:
         // Other schedules may have the same order for small shapes; the name is the first that does.
         QVERIFY(!recognise(*read).empty());
     }
+    void marksAndLineEndsOfOtherSystems()
+    {
+        const auto plain = readScheduleCsv("0F0,0B0\n1F0,1B0\n");
+        const auto marked = readScheduleCsv("\xef\xbb\xbf"
+                                            "0F0, 0B0,\r\n1F0\t,1B0,,\r\n\r\n");
+        QVERIFY(plain);
+        QVERIFY2(marked, marked ? "" : marked.error().message.c_str());
+        QCOMPARE(*marked, *plain);
+    }
     void bothFormsOfGpipeAreKnown()
     {
         QCOMPARE(recognise(*readScheduleCsv("0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n")), std::string("gpipe"));

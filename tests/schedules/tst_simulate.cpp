@@ -111,6 +111,19 @@ class TestSimulate : public QObject
 {
     Q_OBJECT
 private slots:
+    // Delays before a rank's first work and behind its last are no part of its span.
+    void spanLeavesOutDelaysAtTheEnds()
+    {
+        Schedule s = *makeSchedule("gpipe", {1, 2, 0});
+        const CostModel costs = CostModel::uniform(s);
+        const Nanos plain = simulate(s, costs)->span;
+        s.order[0].insert(s.order[0].begin(), makeFiller(0, 1'000));
+        s.order[0].push_back(makeFiller(0, 5'000));
+        const auto delayed = simulate(s, costs);
+        QVERIFY(delayed);
+        QCOMPARE(delayed->span, plain);
+        QCOMPARE(delayed->makespan, plain + 6'000);
+    }
     void equalsThePlainSweep()
     {
         for (unsigned seed = 0; seed < 300; ++seed) {

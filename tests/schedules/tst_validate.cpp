@@ -1,6 +1,8 @@
 // Every kind of fault, with rank, position and both ops.
 #include <QtTest>
 
+#include <algorithm>
+
 #include "random_schedules.h"
 #include "schedules/csv.h"
 #include "schedules/edit.h"
@@ -25,6 +27,21 @@ class TestValidate : public QObject
 {
     Q_OBJECT
 private slots:
+    // A weight gradient belongs where its stage is, as every other op does.
+    void weightGradientOnAnotherRank()
+    {
+        Schedule s = *makeSchedule("zb-h1", {2, 2, 0});
+        auto& from = s.order[0];
+        const auto w =
+            std::find_if(from.begin(), from.end(), [](const Op& op) { return op.kind == OpKind::WeightGrad; });
+        QVERIFY(w != from.end());
+        s.order[1].push_back(*w);
+        from.erase(w);
+        const Validation validation = validate(s);
+        QVERIFY(std::any_of(validation.faults.begin(), validation.faults.end(), [](const Fault& fault) {
+            return fault.kind == FaultKind::WrongRank && fault.rank == 1 && fault.op.kind == OpKind::WeightGrad;
+        }));
+    }
     void randomSchedulesAreValid()
     {
         for (unsigned seed = 0; seed < 300; ++seed) {
