@@ -3,17 +3,12 @@
 #include <QActionGroup>
 #include <QApplication>
 #include <QComboBox>
-#include <QDialog>
 #include <QFileInfo>
-#include <QGridLayout>
-#include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenuBar>
-#include <QMessageBox>
 #include <QProgressBar>
 #include <QProxyStyle>
-#include <QScrollBar>
 #include <QSettings>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -257,131 +252,6 @@ void MainWindow::buildStatusBar()
     statusBar()->addPermanentWidget(m_statusRight);
 }
 
-void MainWindow::connectAll()
-{
-    using I = ActionId;
-    const Actions& a = *m_actions;
-    auto on = [&](I id, auto slot) { connect(a[id], &QAction::triggered, this, slot); };
-    on(I::Open, [this] { openAsked(); });
-    on(I::SaveCopy, [this] { saveCopyAsked(); });
-    on(I::CloseFile, [this] {
-        if (!m_shown) return;
-        const QString path = m_shown->ref.file;
-        m_editor->stop();
-        ++m_generation;
-        m_pending = false;
-        m_library->close(path);
-        m_shown.reset();
-        m_other.reset();
-        const auto rest = runs()->refs();
-        if (rest.empty())
-            setMode(Mode::Empty);
-        else
-            showRun(rest.front());
-    });
-    on(I::ExportPicture, [this] { exportPictureAsked(); });
-    on(I::ExportChrome, [this] { exportChromeAsked(); });
-    on(I::ExportCsv, [this] { exportCsvAsked(); });
-    on(I::Quit, [this] { close(); });
-    on(I::Undo, [this] { m_editor->undoStack()->undo(); });
-    on(I::Redo, [this] { m_editor->undoStack()->redo(); });
-    on(I::EditMode, [this](bool wanted) { wanted ? enterEdit() : leaveEdit(); });
-    on(I::NewSchedule, [this] { newScheduleAsked(); });
-    on(I::InsertDelay, [this] { insertDelayAtSelection(); });
-    on(I::RunEdited, [this] { runEdited(); });
-    on(I::Record, [this] { openRecordDialog(); });
-    on(I::CancelRecording, [this] { m_process->cancel(); });
-    on(I::CriticalPath, [this](bool wanted) { m_state->setShowsCriticalPath(wanted); });
-    on(I::CommTracks, [this](bool wanted) { m_state->setShowsCommunication(wanted); });
-    on(I::Memory, [this](bool wanted) {
-        m_state->setShowsMemory(wanted);
-        m_memory->setVisible(wanted);
-    });
-    on(I::RunsList, [this](bool wanted) { m_runsPanel->setVisible(wanted); });
-    on(I::SidePanel, [this](bool wanted) { m_panels->setVisible(wanted && m_mode != Mode::Empty); });
-    on(I::Details, [this] {
-        (*m_actions)[I::SidePanel]->setChecked(true);
-        m_panels->setVisible(m_mode != Mode::Empty);
-        m_side->verticalScrollBar()->setValue(m_side->verticalScrollBar()->maximum());
-    });
-    on(I::Fit, [this] { m_state->fitAll(); });
-    on(I::FitSelection, [this] { m_timeline->fitSelection(); });
-    on(I::Back, [this] { m_state->goBack(); });
-    on(I::Forward, [this] { m_state->goForward(); });
-    on(I::Compare, [this] { chooseCompare(); });
-    on(I::SwapCompare, [this] {
-        if (m_mode == Mode::Compare && m_shown && m_other) showCompare(m_other->ref, m_shown->ref);
-    });
-    on(I::PreviousStep, [this] { stepBy(-1); });
-    on(I::NextStep, [this] { stepBy(1); });
-    on(I::Play, [this](bool wanted) { play(wanted); });
-    on(I::Find, [this] {
-        m_find->setFocus();
-        m_find->selectAll();
-    });
-    on(I::FindNext, [this] { find(m_find->text()); });
-    on(I::FindPrevious, [this] { find(m_find->text(), true); });
-    on(I::ThemeSystem, [this] { setThemeChoice(ThemeChoice::System); });
-    on(I::ThemeLight, [this] { setThemeChoice(ThemeChoice::Light); });
-    on(I::ThemeDark, [this] { setThemeChoice(ThemeChoice::Dark); });
-    on(I::KeysPerfetto, [this] { m_timeline->setKeyMap(KeyMapName::Perfetto); });
-    on(I::KeysNsight, [this] { m_timeline->setKeyMap(KeyMapName::Nsight); });
-    on(I::KeysTracy, [this] { m_timeline->setKeyMap(KeyMapName::Tracy); });
-    on(I::Keys, [this] { showKeys(); });
-    on(I::About, [this] {
-        QMessageBox::about(this, tr("About Stagewright"),
-                           tr("Stagewright %1\n\nA workbench for pipeline-parallel training: design a schedule, run it for real, see where "
-                              "the time and the memory went, change it, and prove the change.\n\nApache-2.0. Inter typeface: SIL Open Font License.")
-                               .arg(QApplication::applicationVersion()));
-    });
-    a[I::CriticalPath]->setChecked(m_state->showsCriticalPath());
-    a[I::CommTracks]->setChecked(m_state->showsCommunication());
-    a[I::Memory]->setChecked(m_state->showsMemory());
-    a[I::RunsList]->setChecked(true);
-    a[I::SidePanel]->setChecked(true);
-    a[I::KeysPerfetto]->setChecked(true);
-    // Home and F belong to the timeline while it has the focus; from anywhere else the window answers.
-    for (const I id : {I::Fit, I::FitSelection, I::Back, I::Forward})
-        a[id]->setShortcutContext(Qt::WindowShortcut);
-
-    connect(m_runsPanel, &RunsPanel::runChosen, this, [this](const RunRef& ref) {
-        m_followLive = false;
-        if (m_shown && ref == m_shown->ref && m_mode == Mode::Run) return;
-        showRun(ref);
-    });
-    connect(m_runsPanel, &RunsPanel::compareAsked, this, [this](const RunRef& ref) {
-        if (m_shown && !(m_shown->ref == ref)) showCompare(m_shown->ref, ref);
-    });
-    connect(m_runsPanel, &RunsPanel::menuAsked, this, &MainWindow::runMenu);
-    connect(m_library, &RunLibrary::listed, this, &MainWindow::fileListed);
-    connect(m_library, &RunLibrary::failed, this, [this](const QString& path, const Error& error) {
-        m_openFirst.removeAll(path);
-        if (path == m_recordFile && m_process->running()) return; // the child has not made it yet
-        m_banner->showError(QString(), error);
-        if (runs()->refs().empty() && m_mode == Mode::Empty) m_library->close(path);
-        refreshStatus();
-    });
-    connect(m_library, &RunLibrary::busyChanged, this, [this] { m_reading->setVisible(m_library->busy()); });
-    connect(m_state, &ViewState::selectionChanged, this, &MainWindow::selectionChanged);
-    connect(m_state, &ViewState::historyChanged, this, &MainWindow::refreshActions);
-    connect(m_timeline, &TimelineView::statusChanged, this, &MainWindow::refreshStatus);
-    connect(m_timeline, &TimelineView::areaAggregated, this, [this](const Aggregation& sum) { m_side->setAggregation(sum); });
-    connect(m_timeline, &TimelineView::contextMenuAsked, this, &MainWindow::spanMenu);
-    connect(m_steps, &QComboBox::activated, this, [this](int index) {
-        if (m_shown && m_mode == Mode::Run) showRun(m_shown->ref, m_steps->itemData(index).toInt());
-    });
-    connect(m_welcome, &WelcomePage::recordAsked, this, [this] { openRecordDialog(); });
-    connect(m_welcome, &WelcomePage::openAsked, this, &MainWindow::openAsked);
-    connect(m_welcome, &WelcomePage::newAsked, this, &MainWindow::newScheduleAsked);
-    connect(m_welcome, &WelcomePage::fileChosen, this, [this](const QString& path) { openFiles({path}); });
-    connect(m_process, &RecordProcess::finished, this, &MainWindow::recordingEnded);
-    connect(m_process, &RecordProcess::progressed, this, &MainWindow::refreshActions);
-    m_poll.setInterval(700);
-    connect(&m_poll, &QTimer::timeout, this, &MainWindow::pollRecording);
-    m_player.setInterval(160);
-    connect(&m_player, &QTimer::timeout, this, &MainWindow::playNext);
-}
-
 void MainWindow::restoreLayout()
 {
     QSettings settings;
@@ -507,35 +377,6 @@ void MainWindow::refreshTitle()
     m_titleLabel->move(x, (menuBar()->height() - m_titleLabel->height()) / 2);
 }
 
-void MainWindow::refreshActions()
-{
-    using I = ActionId;
-    const Actions& a = *m_actions;
-    const bool shown = m_mode != Mode::Empty;
-    const bool recording = m_process->running();
-    for (const I id : {I::ExportPicture, I::ExportChrome, I::ExportCsv, I::SaveCopy, I::CloseFile, I::Fit, I::FitSelection, I::Find, I::FindNext,
-                       I::FindPrevious, I::CriticalPath, I::CommTracks, I::Memory, I::Details, I::SidePanel, I::Play})
-        a[id]->setEnabled(shown);
-    a[I::EditMode]->setEnabled(shown);
-    a[I::EditMode]->setChecked(m_mode == Mode::Edit);
-    a[I::Compare]->setEnabled(m_mode == Mode::Compare || runs()->refs().size() > 1);
-    a[I::Compare]->setChecked(m_mode == Mode::Compare);
-    a[I::SwapCompare]->setEnabled(m_mode == Mode::Compare);
-    a[I::Undo]->setEnabled(m_editor->undoStack()->canUndo());
-    a[I::Redo]->setEnabled(m_editor->undoStack()->canRedo());
-    a[I::InsertDelay]->setEnabled(m_mode == Mode::Edit && selectedPosition().valid());
-    a[I::RunEdited]->setEnabled(m_mode == Mode::Edit && m_editor->valid() && !recording);
-    a[I::Record]->setEnabled(!recording);
-    a[I::CancelRecording]->setEnabled(recording);
-    a[I::Back]->setEnabled(m_state->canGoBack());
-    a[I::Forward]->setEnabled(m_state->canGoForward());
-    const bool steps = m_mode == Mode::Run && m_shown && m_shown->run->timeline->steps() > 1;
-    a[I::PreviousStep]->setEnabled(steps);
-    a[I::NextStep]->setEnabled(steps);
-    m_find->setEnabled(shown);
-    m_editPanel->setCanRun(!recording, tr("A recording is under way."));
-}
-
 void MainWindow::refreshStatus()
 {
     if (m_mode == Mode::Empty || !m_shown) {
@@ -589,96 +430,5 @@ void MainWindow::ready()
 QString MainWindow::bannerText() const { return m_banner->text(); }
 
 bool MainWindow::settled() const { return !m_pending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
-
-void MainWindow::keyPressEvent(QKeyEvent* event)
-{
-    if (event->key() == Qt::Key_Escape) {
-        if (m_player.isActive()) {
-            play(false);
-        } else if (m_editor->previewing()) {
-            m_editor->cancelPreview();
-            m_timeline->setDragFeedback(std::nullopt);
-        } else if (m_banner->isVisible()) {
-            m_banner->clear();
-        } else {
-            m_state->clearSelection();
-        }
-        return;
-    }
-    QMainWindow::keyPressEvent(event);
-}
-
-bool MainWindow::eventFilter(QObject* watched, QEvent* event)
-{
-    if (watched == m_find && event->type() == QEvent::KeyPress) {
-        const auto* key = static_cast<QKeyEvent*>(event);
-        if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
-            find(m_find->text(), key->modifiers().testFlag(Qt::ShiftModifier));
-            return true;
-        }
-        if (key->key() == Qt::Key_Escape) {
-            m_timeline->setFocus();
-            return true;
-        }
-    }
-    // Single-letter keys of actions must reach a field that is being typed into.
-    if (watched == m_find && event->type() == QEvent::ShortcutOverride) {
-        const auto* key = static_cast<QKeyEvent*>(event);
-        if (!key->modifiers().testFlag(Qt::ControlModifier) && !key->modifiers().testFlag(Qt::AltModifier)) {
-            event->accept();
-            return true;
-        }
-    }
-    return QMainWindow::eventFilter(watched, event);
-}
-
-void MainWindow::showKeys()
-{
-    if (auto* open = findChild<QDialog*>(QStringLiteral("keyMap"))) {
-        open->close();
-        return;
-    }
-    auto* dialog = new QDialog(this);
-    dialog->setObjectName(QStringLiteral("keyMap"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(tr("Keys"));
-    auto* layout = new QVBoxLayout(dialog);
-    layout->setContentsMargins(20, 18, 20, 18);
-    auto* grid = new QGridLayout;
-    grid->setHorizontalSpacing(16);
-    grid->setVerticalSpacing(5);
-    layout->addLayout(grid);
-    int row = 0;
-    int column = 0;
-    auto add = [&](const QString& keys, const QString& what) {
-        grid->addWidget(makeLabel(keys, "strong", dialog), row, column);
-        grid->addWidget(makeLabel(what, "secondary", dialog), row, column + 1);
-        if (++row >= 22) {
-            row = 0;
-            column += 2;
-        }
-    };
-    for (const KeyBinding& binding : keyMap(m_timeline->keyMap())) {
-        QStringList keys;
-        for (const QKeySequence& key : binding.keys)
-            keys << key.toString(QKeySequence::NativeText);
-        add(keys.join(QStringLiteral("  ")), binding.title);
-    }
-    add(tr("Ctrl+wheel"), tr("Zoom at the pointer"));
-    add(tr("Shift+wheel"), tr("Pan"));
-    add(tr("Left drag"), tr("Select an area; Ctrl adds"));
-    add(tr("Shift+drag"), tr("Pan"));
-    add(tr("Middle drag"), tr("Zoom to the region"));
-    add(tr("Ctrl+click a run"), tr("Compare it with the one shown"));
-    for (const ActionEntry& entry : actionTable()) {
-        const QAction* action = (*m_actions)[entry.id];
-        if (action->shortcuts().isEmpty()) continue;
-        QStringList keys;
-        for (const QKeySequence& key : action->shortcuts())
-            keys << key.toString(QKeySequence::NativeText);
-        add(keys.join(QStringLiteral("  ")), action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…")));
-    }
-    dialog->show();
-}
 
 } // namespace stagewright

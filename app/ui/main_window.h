@@ -1,6 +1,6 @@
 // MainWindow: the window of Stagewright. It introduces runs, views, panels, the editor and the recording to one another;
-// each of them knows nothing of the others. Sources: main_window.cpp (layout, theme), window_runs.cpp (show, compare, steps,
-// find), window_files.cpp (open, save, export), window_edit.cpp, window_record.cpp.
+// each of them knows nothing of the others. Sources: main_window.cpp (layout, theme), window_actions.cpp, window_keys.cpp,
+// window_runs.cpp (show, compare, steps, find), window_files.cpp (open, save, export), window_edit.cpp, window_record.cpp.
 #pragma once
 
 #include <memory>

@@ -1,0 +1,105 @@
+// Keys of the window as a whole, and the page that tells every key.
+#include <QDialog>
+#include <QGridLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+
+#include "app/ui/banner.h"
+#include "app/ui/main_window.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+
+void MainWindow::keyPressEvent(QKeyEvent* event)
+{
+    if (event->key() == Qt::Key_Escape) {
+        if (m_player.isActive()) {
+            play(false);
+        } else if (m_editor->previewing()) {
+            m_editor->cancelPreview();
+            m_timeline->setDragFeedback(std::nullopt);
+        } else if (m_banner->isVisible()) {
+            m_banner->clear();
+        } else {
+            m_state->clearSelection();
+        }
+        return;
+    }
+    QMainWindow::keyPressEvent(event);
+}
+
+bool MainWindow::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_find && event->type() == QEvent::KeyPress) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
+            find(m_find->text(), key->modifiers().testFlag(Qt::ShiftModifier));
+            return true;
+        }
+        if (key->key() == Qt::Key_Escape) {
+            m_timeline->setFocus();
+            return true;
+        }
+    }
+    // Single-letter keys of actions must reach a field that is being typed into.
+    if (watched == m_find && event->type() == QEvent::ShortcutOverride) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (!key->modifiers().testFlag(Qt::ControlModifier) && !key->modifiers().testFlag(Qt::AltModifier)) {
+            event->accept();
+            return true;
+        }
+    }
+    return QMainWindow::eventFilter(watched, event);
+}
+
+void MainWindow::showKeys()
+{
+    if (auto* open = findChild<QDialog*>(QStringLiteral("keyMap"))) {
+        open->close();
+        return;
+    }
+    auto* dialog = new QDialog(this);
+    dialog->setObjectName(QStringLiteral("keyMap"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Keys"));
+    auto* layout = new QVBoxLayout(dialog);
+    layout->setContentsMargins(20, 18, 20, 18);
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(16);
+    grid->setVerticalSpacing(5);
+    layout->addLayout(grid);
+    int row = 0;
+    int column = 0;
+    auto add = [&](const QString& keys, const QString& what) {
+        grid->addWidget(makeLabel(keys, "strong", dialog), row, column);
+        grid->addWidget(makeLabel(what, "secondary", dialog), row, column + 1);
+        if (++row >= 22) {
+            row = 0;
+            column += 2;
+        }
+    };
+    for (const KeyBinding& binding : keyMap(m_timeline->keyMap())) {
+        QStringList keys;
+        for (const QKeySequence& key : binding.keys)
+            keys << key.toString(QKeySequence::NativeText);
+        add(keys.join(QStringLiteral("  ")), binding.title);
+    }
+    add(tr("Ctrl+wheel"), tr("Zoom at the pointer"));
+    add(tr("Shift+wheel"), tr("Pan"));
+    add(tr("Left drag"), tr("Select an area; Ctrl adds"));
+    add(tr("Shift+drag"), tr("Pan"));
+    add(tr("Middle drag"), tr("Zoom to the region"));
+    add(tr("Ctrl+click a run"), tr("Compare it with the one shown"));
+    for (const ActionEntry& entry : actionTable()) {
+        const QAction* action = (*m_actions)[entry.id];
+        if (action->shortcuts().isEmpty()) continue;
+        QStringList keys;
+        for (const QKeySequence& key : action->shortcuts())
+            keys << key.toString(QKeySequence::NativeText);
+        add(keys.join(QStringLiteral("  ")), action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…")));
+    }
+    dialog->show();
+}
+
+} // namespace stagewright
