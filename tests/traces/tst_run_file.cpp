@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "sample_runs.h"
+#include "traces/analysis/memory.h"
 #include "traces/store/run_file.h"
 
 using namespace stagewright;
@@ -153,6 +154,63 @@ private slots:
         const std::string copy = freshPath();
         fs::copy_file(path, copy);
         QCOMPARE(RunFile::open(copy, OpenMode::Read).value()->read(1)->info.steps, 3);
+    }
+
+    void theNewestStepsAreReadAlone()
+    {
+        const std::string path = freshPath();
+        auto file = RunFile::open(path, OpenMode::Create);
+        VERIFY_RESULT(file);
+        auto writer = (*file)->begin(header("growing"));
+        VERIFY_RESULT(writer);
+        const auto timeline = samples::simulated("zb-h1", 3, 6, 0.1);
+        constexpr Nanos apart = 1'000'000'000;
+        for (int step = 0; step < 4; ++step) {
+            TimelineBuilder moved(timeline->provenance(), timeline->clock(), timeline->ranks());
+            moved.setUnits(timeline->timeUnit(), timeline->memoryUnit());
+            std::vector<SpanId> ids(timeline->spans().size(), noSpan);
+            for (const Track& track : timeline->tracks()) {
+                const int number = moved.addTrack(track.rank, track.lane, track.name);
+                for (SpanId id = track.begin; id < track.end; ++id) {
+                    Span span = timeline->spans()[id];
+                    span.start += step * apart;
+                    span.end += step * apart;
+                    span.step = step;
+                    span.label = 0;
+                    ids[id] = moved.addSpan(number, span);
+                }
+            }
+            for (const Edge& edge : timeline->edges()) moved.addEdge(ids[edge.from], ids[edge.to], edge.kind, edge.arrival + step * apart);
+            for (int rank = 0; rank < timeline->ranks(); ++rank) {
+                if (step == 0) // weights stay from the first step on
+                    moved.addMemory({0, 7000 + rank, -1, 0, static_cast<std::uint16_t>(rank), static_cast<std::uint16_t>(rank), MemoryCategory::Weights});
+                for (MemoryEvent event : timeline->memoryOf(rank)) {
+                    event.time += step * apart;
+                    event.step = step;
+                    moved.addMemory(event);
+                }
+            }
+            VERIFY_RESULT((*writer)->append(*moved.build().value(), {{"loss", 5.0 - step}}));
+        }
+        const auto whole = (*file)->read(1);
+        VERIFY_RESULT(whole);
+        for (int first = 0; first < 4; ++first) {
+            const auto part = (*file)->readSteps(1, first);
+            VERIFY_RESULT(part);
+            QCOMPARE(part->timeline->spans().size(), (4 - static_cast<std::size_t>(first)) * timeline->spans().size());
+            QCOMPARE(part->timeline->edges().size(), (4 - static_cast<std::size_t>(first)) * timeline->edges().size());
+            QCOMPARE(part->timeline->steps(), 4);
+            QCOMPARE(part->info.damagedBlocks, 0);
+            QCOMPARE(part->metric("loss")->values.size(), std::size_t{4});
+            const auto spans = part->timeline->spans();
+            QVERIFY(std::all_of(spans.begin(), spans.end(), [&](const Span& span) { return span.step >= first; }));
+            for (const auto category : {MemoryCategory::Activations, MemoryCategory::Weights})
+                QCOMPARE(peakByRank(*part->timeline, category, 3), peakByRank(*whole->timeline, category, 3));
+            QCOMPARE(peakByRank(*part->timeline, MemoryCategory::Weights, 3).at(2), Bytes{7002});
+        }
+        const auto none = (*file)->readSteps(1, 9);
+        VERIFY_RESULT(none);
+        QVERIFY(none->timeline->spans().empty());
     }
 
     void othersReadWhileItRecords()

@@ -162,7 +162,12 @@ Result<std::int64_t> RunFile::find(const std::string& idOrName) const
 
 Result<Run> RunFile::read(std::int64_t id, const Progress& progress) const
 {
-    return readRun(*m_state->store, id, progress);
+    return readRun(*m_state->store, id, 0, progress);
+}
+
+Result<Run> RunFile::readSteps(std::int64_t id, int firstStep, const Progress& progress) const
+{
+    return readRun(*m_state->store, id, firstStep, progress);
 }
 
 Result<RunFile::Overview> RunFile::overview(std::int64_t id, int atLeastBuckets) const

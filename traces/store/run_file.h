@@ -32,6 +32,9 @@ public:
     Result<std::int64_t> find(const std::string& idOrName) const;
     // The timeline is never null. Blocks that are damaged are left out and counted in info.damagedBlocks.
     Result<Run> read(std::int64_t id, const Progress& progress = {}) const;
+    // The same without the steps before `firstStep`: of a run that grows, only what is new. Their memory still in use is
+    // carried in, one event per rank, stage and category; the timeline's steps keep their numbers.
+    Result<Run> readSteps(std::int64_t id, int firstStep, const Progress& progress = {}) const;
 
     // First view without reading the spans: occupancy per track and bucket from the stored pyramid. Bucket i of a track
     // starts at begin + i × bucketWidth; a power of two, so begin is the last multiple of it at or before the first span.

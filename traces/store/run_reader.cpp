@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -66,8 +67,8 @@ RunInfo infoOf(RunStore& store, const Statement& row)
 
 class Reader {
 public:
-    Reader(RunStore& store, std::int64_t id, const Progress& progress)
-        : m_store(store), m_database(*store.database), m_id(id), m_progress(progress)
+    Reader(RunStore& store, std::int64_t id, int firstStep, const Progress& progress)
+        : m_store(store), m_database(*store.database), m_id(id), m_firstStep(firstStep), m_progress(progress)
     {
     }
 
@@ -165,7 +166,7 @@ private:
         m_builder.emplace(m_run.info.provenance, m_run.info.clock, m_run.info.ranks);
         m_builder->setUnits(m_timeUnit, m_memoryUnit);
         if (m_realised) m_builder->setSchedule(m_realised);
-        for (auto part : {&Reader::declareTracks, &Reader::declareLabels, &Reader::declareCounters, &Reader::spans,
+        for (auto part : {&Reader::findSegments, &Reader::declareTracks, &Reader::declareLabels, &Reader::declareCounters, &Reader::spans,
                           &Reader::memory, &Reader::edges, &Reader::samples})
             if (auto done = (this->*part)(); !done) return done;
         auto built = m_builder->build();
@@ -175,6 +176,24 @@ private:
         }
         m_run.timeline = std::move(*built);
         return {};
+    }
+
+    // Steps are appended in order, so that those from m_firstStep on lie in the segments from m_firstSegment on.
+    Result<void> findSegments()
+    {
+        if (m_firstStep <= 0) return {};
+        return forEachRow(m_database,
+                          fmt::format("SELECT min(segment) FROM span_block WHERE run=? AND step>={}", m_firstStep), m_id,
+                          [&](const Statement& row) -> Result<void> {
+                              m_firstSegment = row.isNull(0) ? std::numeric_limits<std::int64_t>::max() : row.integer(0);
+                              return {};
+                          });
+    }
+
+    // Segments that are read, as a condition; a damaged file may number them as it likes.
+    std::string wanted() const
+    {
+        return m_firstStep <= 0 ? std::string() : fmt::format(" AND segment>={}", m_firstSegment);
     }
 
     Result<void> declareTracks()
@@ -221,7 +240,7 @@ private:
         std::vector<StoredSpan> block;
         std::int64_t read = 0;
         std::int64_t most = 0; // spans that the blocks can hold: no number lies beyond
-        auto counted = forEachRow(m_database, "SELECT count(*) FROM span_block WHERE run=?", m_id,
+        auto counted = forEachRow(m_database, "SELECT count(*) FROM span_block WHERE run=?" + wanted(), m_id,
                                   [&](const Statement& row) -> Result<void> {
                                       most = row.integer(0) * static_cast<std::int64_t>(blockRows);
                                       return {};
@@ -229,7 +248,9 @@ private:
         if (!counted) return counted;
         return forEachRow(
             m_database,
-            "SELECT segment, track, first, step, count, data FROM span_block WHERE run=? ORDER BY segment, track, first", m_id,
+            fmt::format("SELECT segment, track, first, step, count, data FROM span_block WHERE run=?{} "
+                        "ORDER BY segment, track, first", wanted()),
+            m_id,
             [&](const Statement& row) -> Result<void> {
                 if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
                 const auto track = m_tracks.find(row.integer(1));
@@ -245,6 +266,7 @@ private:
                     ++m_damaged;
                     return {};
                 }
+                if (step < m_firstStep) return {};
                 const auto end = static_cast<std::size_t>(first + count);
                 if (ids.size() < end) ids.resize(end, noSpan);
                 for (std::size_t i = 0; i < block.size(); ++i) {
@@ -264,7 +286,8 @@ private:
     Result<void> memory()
     {
         std::vector<MemoryEvent> block;
-        return forEachRow(
+        std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent> carried;
+        auto done = forEachRow(
             m_database, "SELECT rank, count, data FROM memory_block WHERE run=? ORDER BY segment, rank, ordinal", m_id,
             [&](const Statement& row) -> Result<void> {
                 const std::int64_t rank = row.integer(0);
@@ -274,9 +297,23 @@ private:
                     ++m_damaged;
                     return {};
                 }
-                for (const MemoryEvent& event : block) m_builder->addMemory(event);
+                for (const MemoryEvent& event : block) {
+                    if (m_firstStep <= 0 || event.step >= m_firstStep) {
+                        m_builder->addMemory(event);
+                        continue;
+                    }
+                    MemoryEvent& sum = carried[{event.rank, event.stage, event.category}];
+                    const Bytes inUse = sum.delta + event.delta;
+                    sum = event;
+                    sum.delta = inUse;
+                    sum.microbatch = -1;
+                }
                 return {};
             });
+        if (!done) return done;
+        for (const auto& [key, event] : carried)
+            if (event.delta != 0) m_builder->addMemory(event);
+        return {};
     }
 
     Result<void> edges()
@@ -284,7 +321,8 @@ private:
         std::vector<Edge> block;
         const auto idOf = [](const std::vector<SpanId>& ids, SpanId local) { return local < ids.size() ? ids[local] : noSpan; };
         return forEachRow(
-            m_database, "SELECT segment, count, data FROM edge_block WHERE run=? ORDER BY segment, ordinal", m_id,
+            m_database,
+            fmt::format("SELECT segment, count, data FROM edge_block WHERE run=?{} ORDER BY segment, ordinal", wanted()), m_id,
             [&](const Statement& row) -> Result<void> {
                 const std::int64_t count = row.integer(1);
                 if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
@@ -306,7 +344,10 @@ private:
     {
         std::vector<CounterSample> block;
         return forEachRow(
-            m_database, "SELECT counter, count, data FROM counter_block WHERE run=? ORDER BY segment, counter, ordinal", m_id,
+            m_database,
+            fmt::format("SELECT counter, count, data FROM counter_block WHERE run=?{} ORDER BY segment, counter, ordinal",
+                        wanted()),
+            m_id,
             [&](const Statement& row) -> Result<void> {
                 const auto counter = m_counters.find(row.integer(0));
                 const std::int64_t count = row.integer(1);
@@ -323,6 +364,7 @@ private:
     RunStore& m_store;
     Database& m_database;
     std::int64_t m_id;
+    int m_firstStep;
     const Progress& m_progress;
     Run m_run;
     std::shared_ptr<const Schedule> m_realised;
@@ -333,6 +375,7 @@ private:
     std::map<std::int64_t, std::uint32_t> m_labels;
     std::map<std::int64_t, int> m_counters;
     std::map<std::int64_t, std::vector<SpanId>> m_ids; // by segment: local id → builder's
+    std::int64_t m_firstSegment = std::numeric_limits<std::int64_t>::min();
     std::int64_t m_damaged = 0;
 };
 
@@ -362,11 +405,11 @@ Result<std::vector<RunInfo>> readRunInfos(RunStore& store)
     return infos;
 }
 
-Result<Run> readRun(RunStore& store, std::int64_t id, const Progress& progress)
+Result<Run> readRun(RunStore& store, std::int64_t id, int firstStep, const Progress& progress)
 {
     // One snapshot, also while somebody appends.
     if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
-    auto run = Reader(store, id, progress).read();
+    auto run = Reader(store, id, firstStep, progress).read();
     (void)store.database->execute("RELEASE reading");
     return run;
 }

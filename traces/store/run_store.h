@@ -33,7 +33,7 @@ struct RunStore {
 // The row of `run` as info; a run in state Recording whose writer is gone shows as Interrupted.
 Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id);
 Result<std::vector<RunInfo>> readRunInfos(RunStore& store);
-Result<Run> readRun(RunStore& store, std::int64_t id, const Progress& progress);
+Result<Run> readRun(RunStore& store, std::int64_t id, int firstStep, const Progress& progress);
 Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atLeastBuckets);
 Result<void> mergeRuns(RunStore& store, const std::string& otherPath);
 Result<void> removeRun(Database& database, std::int64_t id); // within a transaction
