@@ -224,7 +224,7 @@ void MainWindow::buildMenus()
     for (const I id : {I::ThemeSystem, I::ThemeLight, I::ThemeDark})
         themeGroup->addAction(a[id]);
     fill(menuBar()->addMenu(tr("&Schedule")), {I::Record, I::CancelRecording, line, I::NewSchedule, I::EditMode, I::InsertDelay, I::RunEdited, line, I::Play});
-    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
+    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, I::MemoryBudget, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
     QMenu* help = menuBar()->addMenu(tr("&Help"));
     fill(help, {I::Keys, line, I::KeysPerfetto, I::KeysNsight, I::KeysTracy, line, I::About});
     auto* keyGroup = new QActionGroup(this);
@@ -267,6 +267,7 @@ void MainWindow::restoreLayout()
     const int keys = settings.value(QStringLiteral("window/keys"), 0).toInt();
     const ActionId ids[] = {ActionId::KeysPerfetto, ActionId::KeysNsight, ActionId::KeysTracy};
     if (keys > 0 && keys < 3) (*m_actions)[ids[keys]]->trigger();
+    restoreBudget();
     refreshRecent();
 }
 

@@ -1,11 +1,13 @@
 // MainWindow: the window of Stagewright. It introduces runs, views, panels, the editor and the recording to one another;
-// each of them knows nothing of the others. Sources: main_window.cpp (layout, theme), window_actions.cpp, window_keys.cpp,
+// each of them knows nothing of the others. Sources: main_window.cpp (layout, theme), window_actions.cpp, window_keys.cpp, window_budget.cpp,
 // window_runs.cpp (show, compare, steps, find), window_files.cpp (open, save, export), window_edit.cpp, window_record.cpp.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 
+#include <QElapsedTimer>
 #include <QMainWindow>
 #include <QStringList>
 #include <QTemporaryDir>
@@ -58,6 +60,8 @@ public:
     void runEdited(); // trains the edited order as the source was, lands in compare
     void find(const QString& query, bool backward = false);
     void setThemeChoice(ThemeChoice choice);
+    // Of a rank's activations, as MemoryBudget reads it in the units of the run shown; empty: none. Remembered.
+    Result<void> setMemoryBudget(const QString& text);
     void showKeys();
     RecordDialog* openRecordDialog(); // not modal; deleted when closed
 
@@ -121,6 +125,12 @@ private:
     void playNext();
     void runMenu(const QPoint& at, const RunRef& ref, const QString& file);
     void spanMenu(const QPoint& at, SpanRef ref);
+    void tellDamage(std::initializer_list<const RunView*> views);
+    // window_budget.cpp
+    Units shownUnits() const;
+    void restoreBudget();
+    void applyBudget();
+    void askBudget();
     // window_files.cpp
     void openAsked();
     void saveCopyAsked();
@@ -143,8 +153,10 @@ private:
     void insertDelayAtSelection();
     // window_record.cpp
     void pollRecording();
+    void followRecording(const std::vector<RunRef>& refs);
     void recordingEnded();
     void adoptRecording(const QString& file);
+    QString newRecordingPath(const QString& name) const; // in the documents, with the time in its name
 
     Actions* m_actions = nullptr;
     RunLibrary* m_library = nullptr;
@@ -175,6 +187,7 @@ private:
     QLabel* m_statusClock = nullptr;
     QProgressBar* m_reading = nullptr;
     QMenu* m_recentMenu = nullptr;
+    bool m_damageTold = false; // what the banner says
 
     const Theme* m_theme = &Theme::light();
     ThemeChoice m_themeChoice = ThemeChoice::System;
@@ -196,7 +209,10 @@ private:
     QTimer m_poll;
     QString m_recordFile;   // what the child writes
     QString m_recordTarget; // where its runs go in the end; equal to m_recordFile for a new file
-    bool m_followLive = false;
+    bool m_followLive = false; // the newest step is shown, until the user looks at something else
+    bool m_looking = false;    // at the growing file; the next look waits
+    QElapsedTimer m_look;      // since the last look began
+    qint64 m_lookPause = 0;    // ms from one look to the next
     RunRef m_compareAfter;  // the original of an edited schedule under way
     int m_recordCount = 0;
 

@@ -15,11 +15,11 @@ namespace {
 constexpr std::size_t cacheRuns = 12;
 constexpr qint64 summarySpans = 2'000'000; // larger runs are summed up when they are shown
 
-Result<std::shared_ptr<const Run>> readRun(const RunRef& ref)
+Result<std::shared_ptr<const Run>> readRun(const RunRef& ref, int firstStep = 0)
 {
     auto file = RunFile::open(ref.file.toStdString(), OpenMode::Read);
     if (!file) return tl::unexpected(file.error());
-    auto run = (*file)->read(ref.id);
+    auto run = (*file)->readSteps(ref.id, firstStep);
     if (!run) return tl::unexpected(run.error());
     return std::make_shared<const Run>(std::move(*run));
 }
@@ -33,19 +33,21 @@ Result<std::vector<RunInfo>> listRuns(const QString& path)
 
 } // namespace
 
-Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step)
+Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step, const MemoryBudget& budget)
 {
     if (!run->timeline || run->timeline->empty())
         return fail(ErrorCode::Invalid, "run " + run->info.name + " holds no complete step", "record it again, or choose another run");
     auto view = std::make_shared<RunView>();
     view->ref = ref;
     view->step = step < 0 ? run->representativeStep() : std::min(step, run->timeline->steps() - 1);
-    auto figures = runFigures(*run, view->step);
+    const auto memoryCap = budget.of({run->timeline->timeUnit(), run->timeline->memoryUnit()});
+    auto figures = runFigures(*run, view->step, memoryCap);
     if (!figures) return tl::unexpected(figures.error());
     view->figures = std::make_shared<const RunFigures>(std::move(*figures));
     PanelOptions options;
     options.step = view->step;
     options.name = runTitle(run->info);
+    options.memoryCap = memoryCap;
     view->panel = makePanel(run->timeline, options);
     view->run = std::move(run);
     return std::shared_ptr<const RunView>(std::move(view));
@@ -113,7 +115,8 @@ void RunLibrary::summarise(const std::vector<RunRef>& refs)
     for (const RunRef& ref : refs) {
         const RunInfo* info = m_model.info(ref);
         if (info == nullptr || info->spanCount > summarySpans || info->steps == 0) continue;
-        if (cached(ref) != nullptr) continue;
+        if (info->state == RunState::Recording) continue; // once it is complete
+        if (cached(ref) != nullptr || m_model.hasSummary(ref)) continue;
         inBackground(
             this,
             [ref]() -> Result<RunSummary> {
@@ -207,11 +210,11 @@ void RunLibrary::request(const RunRef& ref, int step, Answer answer)
     setBusy(1);
     inBackground(
         this,
-        [ref, step, run]() -> Result<std::shared_ptr<const RunView>> {
-            if (run) return makeRunView(ref, run, step);
+        [ref, step, run, budget = m_budget]() -> Result<std::shared_ptr<const RunView>> {
+            if (run) return makeRunView(ref, run, step, budget);
             auto read = readRun(ref);
             if (!read) return tl::unexpected(read.error());
-            return makeRunView(ref, *read, step);
+            return makeRunView(ref, *read, step, budget);
         },
         [this, step, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
             setBusy(-1);
@@ -219,6 +222,35 @@ void RunLibrary::request(const RunRef& ref, int step, Answer answer)
             answer(std::move(view));
         },
         &m_pool);
+}
+
+void RunLibrary::requestNewest(const RunRef& ref, int step, Answer answer)
+{
+    setBusy(1);
+    inBackground(
+        this,
+        [ref, step, budget = m_budget]() -> Result<std::shared_ptr<const RunView>> {
+            auto read = readRun(ref, step);
+            if (!read) return tl::unexpected(read.error());
+            auto view = makeRunView(ref, *read, step, budget);
+            if (!view) return view;
+            auto part = std::make_shared<RunView>(**view);
+            part->partial = step > 0;
+            return std::shared_ptr<const RunView>(std::move(part));
+        },
+        [this, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
+            setBusy(-1);
+            answer(std::move(view));
+        },
+        &m_pool);
+}
+
+void RunLibrary::setBudget(const MemoryBudget& budget)
+{
+    if (budget == m_budget) return;
+    m_budget = budget;
+    for (Cached& one : m_cache)
+        one.views.clear();
 }
 
 void RunLibrary::saveCopy(const QString& path, const QString& target, std::function<void(Result<void>)> answer)

@@ -12,6 +12,7 @@
 #include <QThreadPool>
 
 #include "schedules/base/result.h"
+#include "widgets/memory/memory_budget.h"
 #include "widgets/panel/run_figures.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/timeline/timeline_panel.h"
@@ -25,10 +26,12 @@ struct RunView {
     int step = 0;
     std::shared_ptr<const RunFigures> figures;
     std::shared_ptr<const TimelinePanel> panel;
+    bool partial = false; // `run` holds the newest steps only
 };
 
 // Figures and panel of a step; a pure function for any thread. step −1: the representative one.
-Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step);
+Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step,
+                                                   const MemoryBudget& budget = {});
 
 class RunLibrary : public QObject {
     Q_OBJECT
@@ -52,6 +55,10 @@ public:
     // A step of a run. The answer may come before this returns (a step shown before) or later; every request is answered
     // once, in no fixed order.
     void request(const RunRef& ref, int step, Answer answer);
+    // A step of a run that is being recorded, without reading those before it; not kept.
+    void requestNewest(const RunRef& ref, int step, Answer answer);
+    void setBudget(const MemoryBudget& budget); // of every view made from now on; those made before are forgotten
+    const MemoryBudget& budget() const { return m_budget; }
     // Writes every run of `path` to `target` (temporary name, then renamed).
     void saveCopy(const QString& path, const QString& target, std::function<void(Result<void>)> answer);
     // Appends the runs of `other` to the file `path`; answers with the new ids.
@@ -82,6 +89,7 @@ private:
     template <typename Change> void change(const RunRef& ref, Change apply);
 
     RunsModel m_model;
+    MemoryBudget m_budget;
     std::vector<Cached> m_cache; // most recently used first
     std::map<QString, std::vector<std::shared_ptr<const Run>>> m_simulated;
     QThreadPool m_pool;     // reading for the screen

@@ -48,6 +48,7 @@ void MainWindow::connectAll()
     on(I::Record, [this] { openRecordDialog(); });
     on(I::CancelRecording, [this] { m_process->cancel(); });
     on(I::CriticalPath, [this](bool wanted) { m_state->setShowsCriticalPath(wanted); });
+    on(I::MemoryBudget, [this] { askBudget(); });
     on(I::CommTracks, [this](bool wanted) { m_state->setShowsCommunication(wanted); });
     on(I::Memory, [this](bool wanted) {
         m_state->setShowsMemory(wanted);
@@ -101,7 +102,6 @@ void MainWindow::connectAll()
         a[id]->setShortcutContext(Qt::WindowShortcut);
 
     connect(m_runsPanel, &RunsPanel::runChosen, this, [this](const RunRef& ref) {
-        m_followLive = false;
         if (m_shown && ref == m_shown->ref && m_mode == Mode::Run) return;
         showRun(ref);
     });
@@ -109,9 +109,11 @@ void MainWindow::connectAll()
         if (m_shown && !(m_shown->ref == ref)) showCompare(m_shown->ref, ref);
     });
     connect(m_runsPanel, &RunsPanel::menuAsked, this, &MainWindow::runMenu);
+    connect(m_side, &SidePanel::budgetAsked, this, &MainWindow::askBudget);
     connect(m_library, &RunLibrary::listed, this, &MainWindow::fileListed);
     connect(m_library, &RunLibrary::failed, this, [this](const QString& path, const Error& error) {
         m_openFirst.removeAll(path);
+        if (path == m_recordFile) m_looking = false;
         if (path == m_recordFile && m_process->running()) return; // the child has not made it yet
         m_banner->showError(QString(), error);
         if (runs()->refs().empty() && m_mode == Mode::Empty) m_library->close(path);
@@ -145,9 +147,11 @@ void MainWindow::refreshActions()
     const bool shown = m_mode != Mode::Empty;
     const bool recording = m_process->running();
     for (const I id : {I::ExportPicture, I::ExportChrome, I::ExportCsv, I::SaveCopy, I::CloseFile, I::Fit, I::FitSelection, I::Find, I::FindNext,
-                       I::FindPrevious, I::CriticalPath, I::CommTracks, I::Memory, I::Details, I::SidePanel, I::Play})
+                       I::FindPrevious, I::CriticalPath, I::MemoryBudget, I::CommTracks, I::Memory, I::Details, I::SidePanel, I::Play})
         a[id]->setEnabled(shown);
-    a[I::EditMode]->setEnabled(shown);
+    const bool whole = shown && m_shown && !m_shown->partial;
+    for (const I id : {I::ExportChrome, I::EditMode}) // of a growing run only the newest step is here
+        a[id]->setEnabled(whole);
     a[I::EditMode]->setChecked(m_mode == Mode::Edit);
     a[I::Compare]->setEnabled(m_mode == Mode::Compare || runs()->refs().size() > 1);
     a[I::Compare]->setChecked(m_mode == Mode::Compare);

@@ -54,6 +54,7 @@ void MainWindow::enterEdit()
     refreshActions(); // the button stays up until it worked
     const std::shared_ptr<const RunView> source = m_mode == Mode::Compare ? m_other : m_shown;
     if (!source) return;
+    m_followLive = false;
     auto schedule = scheduleOfRun(*source->run);
     if (!schedule) {
         m_banner->showError(tr("this run can't be edited"), schedule.error());
@@ -111,6 +112,7 @@ void MainWindow::editorChanged()
     PanelOptions options;
     options.step = 0;
     options.name = QString::fromStdString(m_editor->schedule().name);
+    options.memoryCap = m_library->budget().of(shownUnits());
     const auto panel = makePanel(m_editor->timeline(), options);
     const bool keep = !m_timeline->panels().empty() && m_state->extent().duration() > 0 && !m_state->isFitted();
     m_timeline->setPanels({panel});
@@ -295,9 +297,22 @@ void MainWindow::runEdited()
         settings.layers = m_editor->schedule().stages;
         settings.stageLayers.clear();
     }
-    m_compareAfter = m_editSource->ref;
     const bool stored = !m_library->isSimulated(m_editSource->ref.file);
-    startRecording(settings, stored ? m_editSource->ref.file : folder + QLatin1Char('/') + base + QStringLiteral(".stagewright"), !stored);
+    if (stored) {
+        m_compareAfter = m_editSource->ref;
+        startRecording(settings, m_editSource->ref.file, false);
+        return;
+    }
+    // What never ran has no measured run to be compared with: the original is recorded too, step by step in turn.
+    m_compareAfter = {};
+    if (m_editor->changed()) {
+        auto original = scheduleOfRun(*m_editSource->run);
+        auto originalText = original ? writeScheduleCsv(*original) : Result<std::string>(tl::unexpected(original.error()));
+        QFile baseline(folder + QLatin1Char('/') + base.chopped(7) + QStringLiteral(".csv"));
+        if (originalText && baseline.open(QIODevice::WriteOnly) && baseline.write(originalText->data(), static_cast<qint64>(originalText->size())) >= 0)
+            settings.baselineFile = baseline.fileName();
+    }
+    startRecording(settings, newRecordingPath(base), true);
 }
 
 } // namespace stagewright

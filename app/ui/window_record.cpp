@@ -16,13 +16,6 @@
 namespace stagewright {
 namespace {
 
-QString newRecordingPath()
-{
-    QString folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
-    if (folder.isEmpty() || !QFileInfo(folder).isDir()) folder = QDir::homePath();
-    return folder + QDateTime::currentDateTime().toString(QStringLiteral("/'recording'-yyyyMMdd-HHmmss")) + QStringLiteral(".stagewright");
-}
-
 // The settings used last, as one JSON-free list of values: what the form holds and nothing of the machine.
 void saveSettings(const RecordSettings& s)
 {
@@ -73,6 +66,13 @@ RecordSettings loadSettings()
 
 } // namespace
 
+QString MainWindow::newRecordingPath(const QString& name) const
+{
+    QString folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+    if (!QFileInfo(folder).isDir() || !QFileInfo(folder).isWritable()) folder = QDir::homePath();
+    return folder + QLatin1Char('/') + name + QDateTime::currentDateTime().toString(QStringLiteral("-yyyyMMdd-HHmmss")) + QStringLiteral(".stagewright");
+}
+
 RecordDialog* MainWindow::openRecordDialog()
 {
     if (auto* open = findChild<RecordDialog*>()) {
@@ -87,7 +87,7 @@ RecordDialog* MainWindow::openRecordDialog()
     for (const QString& file : runs()->files())
         if (!m_library->isSimulated(file) && !targets.contains(file)) targets << file;
     dialog->setSettings(loadSettings());
-    dialog->setTargets(targets, newRecordingPath());
+    dialog->setTargets(targets, newRecordingPath(QStringLiteral("recording")));
     connect(dialog, &QDialog::accepted, this, [this, dialog] {
         const RecordSettings settings = dialog->settings();
         saveSettings(settings);
@@ -111,25 +111,51 @@ void MainWindow::startRecording(const RecordSettings& settings, const QString& t
     m_recordFile = targetIsNew ? m_recordTarget : m_scratch.filePath(QStringLiteral("recording-%1.stagewright").arg(++m_recordCount));
     QFile::remove(m_recordFile);
     m_followLive = m_mode != Mode::Edit;
+    m_looking = false;
+    m_look.invalidate();
     m_process->start(program, settings, m_recordFile);
     m_poll.start();
     refreshActions();
 }
 
+// A look costs a list of the runs, and the newest step where there is one. The next look waits ten times as long as the
+// last one took, so that watching never takes more than a tenth of the time.
 void MainWindow::pollRecording()
 {
     if (!m_process->running() || m_process->runs().isEmpty() || !QFileInfo::exists(m_recordFile)) return;
-    if (m_library->busy()) return; // the last look is not done yet
+    if (m_looking || (m_look.isValid() && m_look.elapsed() < m_lookPause)) return;
+    m_looking = true;
+    m_look.start();
+    m_lookPause = 0;
     m_library->open(m_recordFile);
-    // The first run under way is shown with its newest step, until the user looks at something else.
-    if (!m_followLive) return;
-    for (const RunRef& ref : runs()->refs()) {
-        const RunInfo* info = runs()->info(ref);
-        if (ref.file != m_recordFile || info == nullptr || info->steps == 0) continue;
-        const bool shown = m_shown && m_shown->ref == ref && m_mode == Mode::Run;
-        if (!shown || m_shown->run->info.steps != info->steps) showRun(ref, info->steps - 1);
-        break;
+}
+
+void MainWindow::followRecording(const std::vector<RunRef>& refs)
+{
+    auto looked = [this] {
+        m_looking = false;
+        m_lookPause = 10 * m_look.elapsed();
+    };
+    const RunInfo* newest = nullptr;
+    RunRef ref;
+    for (const RunRef& one : refs)
+        if (const RunInfo* info = runs()->info(one); info != nullptr && info->steps > 0) {
+            newest = info;
+            ref = one;
+        }
+    const bool shown = m_shown && m_shown->ref == ref && m_mode == Mode::Run;
+    // Someone who looks closely at a step keeps it; without a selection and with everything in view the newest one comes.
+    const bool held = shown && (m_state->selected().valid() || !m_state->areas().empty() || !m_state->isFitted());
+    if (!m_followLive || newest == nullptr || held || (shown && m_shown->run->info.steps == newest->steps)) {
+        looked();
+        return;
     }
+    const quint64 generation = m_generation;
+    m_library->requestNewest(ref, newest->steps - 1, [this, generation, looked](Result<std::shared_ptr<const RunView>> view) {
+        looked();
+        if (generation != m_generation || !m_followLive || !m_process->running() || !view) return;
+        present(*view, true);
+    });
 }
 
 void MainWindow::recordingEnded()
@@ -149,7 +175,9 @@ void MainWindow::recordingEnded()
     inBackground(
         this,
         [path = m_recordFile]() -> Result<qint64> {
-            auto file = RunFile::open(path.toStdString(), OpenMode::Read);
+            // Opened to write, a file that was read while it grew becomes a single one again.
+            auto file = RunFile::open(path.toStdString(), OpenMode::Write);
+            if (!file) file = RunFile::open(path.toStdString(), OpenMode::Read);
             if (!file) return tl::unexpected(file.error());
             auto infos = (*file)->runs();
             if (!infos) return tl::unexpected(infos.error());
@@ -185,7 +213,11 @@ void MainWindow::adoptRecording(const QString& file)
             for (const RunRef& ref : refs)
                 if (ids.empty() || std::find(ids.begin(), ids.end(), ref.id) != ids.end()) fresh.push_back(ref);
             if (fresh.empty()) return;
-            statusBar()->showMessage((fresh.size() == 1 ? tr("Recorded a run into %1") : tr("Recorded %2 runs into %1").arg(QStringLiteral("%1")).arg(fresh.size())).arg(QFileInfo(path).fileName()), 8000);
+            const QString place = QDir::toNativeSeparators(path);
+            if (completed && m_recordFile == m_recordTarget) // a file the user may not know of yet
+                m_banner->showNote((fresh.size() == 1 ? tr("Recorded into %1") : tr("Recorded %2 runs into %1").arg(QStringLiteral("%1")).arg(fresh.size())).arg(place));
+            else
+                statusBar()->showMessage((fresh.size() == 1 ? tr("Recorded a run into %1") : tr("Recorded %2 runs into %1").arg(QStringLiteral("%1")).arg(fresh.size())).arg(place), 8000);
             if (original.valid() && completed)
                 showCompare(original, fresh.back());
             else if (fresh.size() == 2 && completed)
@@ -202,9 +234,11 @@ void MainWindow::adoptRecording(const QString& file)
     }
     m_library->adopt(m_recordTarget, file, [this, file, show](Result<std::vector<qint64>> ids) {
         if (!ids) {
-            m_banner->showError(tr("the runs could not be added to %1; they are in %2").arg(m_recordTarget, file), ids.error());
-            remember(file);
-            m_library->open(file);
+            // Out of the temporary folder, which goes with the window.
+            const QString kept = newRecordingPath(QFileInfo(m_recordTarget).completeBaseName());
+            const QString place = QFile::copy(file, kept) ? kept : file;
+            m_banner->showError(tr("the runs could not be added to %1; they are in %2").arg(m_recordTarget, place), ids.error());
+            if (place == kept) show(kept, {});
             return;
         }
         if (m_shown && m_shown->ref.file == file) m_shown.reset();

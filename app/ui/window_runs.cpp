@@ -28,6 +28,7 @@ namespace stagewright {
 void MainWindow::showRun(const RunRef& ref, int step)
 {
     if (!ref.valid()) return;
+    m_followLive = false;
     const quint64 generation = ++m_generation;
     m_pending = true;
     refreshStatus();
@@ -58,6 +59,7 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
     m_timeline->setPanels({view->panel});
     m_memory->setPanels({view->panel});
     m_legend->setPanels({view->panel});
+    applyBudget();
     m_side->setRun(view->run, view->figures);
     setMode(Mode::Run);
     m_runsPanel->setCurrent(view->ref);
@@ -66,6 +68,7 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
         m_state->fitAll();
         m_state->clearHistory();
     }
+    tellDamage({view.get()});
     selectionChanged();
     if (first) m_timeline->setFocus();
     ready();
@@ -73,6 +76,7 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
 
 void MainWindow::showCompare(const RunRef& a, const RunRef& b)
 {
+    m_followLive = false;
     const quint64 generation = ++m_generation;
     m_pending = true;
     struct Both {
@@ -126,6 +130,8 @@ void MainWindow::presentCompare(const std::shared_ptr<const RunView>& a, const s
     m_timeline->setPanels({a->panel, b->panel});
     m_memory->setPanels({a->panel, b->panel});
     m_legend->setPanels({a->panel, b->panel});
+    applyBudget();
+    tellDamage({a.get(), b.get()});
     m_comparePanel->setComparison(a->run, b->run, m_comparison);
     setMode(Mode::Compare);
     runs()->setMarks(a->ref, b->ref);
@@ -134,6 +140,25 @@ void MainWindow::presentCompare(const std::shared_ptr<const RunView>& a, const s
     m_state->fitAll();
     m_state->clearHistory();
     ready();
+}
+
+// What was left out is said, once, over the work area.
+void MainWindow::tellDamage(std::initializer_list<const RunView*> views)
+{
+    QStringList damaged;
+    for (const RunView* view : views) {
+        const auto blocks = view->run->info.damagedBlocks;
+        if (blocks > 0)
+            damaged << (blocks == 1 ? tr("one damaged block of %1 was left out") : tr("%2 damaged blocks of %1 were left out").arg(QStringLiteral("%1")).arg(blocks))
+                           .arg(runTitle(view->run->info));
+    }
+    if (damaged.isEmpty()) {
+        if (m_damageTold) m_banner->clear();
+        m_damageTold = false;
+        return;
+    }
+    m_banner->showError(damaged.join(QStringLiteral("; ")), tr("pictures and figures are of what could be read; take the file from a copy"));
+    m_damageTold = true;
 }
 
 void MainWindow::chooseCompare()

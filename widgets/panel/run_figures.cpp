@@ -83,14 +83,14 @@ std::optional<Baseline> baselineOf(const Schedule& schedule, const CostModel& co
     return baseline;
 }
 
-Result<RunFigures> runFigures(const Run& run, int step)
+Result<RunFigures> runFigures(const Run& run, int step, std::optional<Bytes> memoryCap)
 {
     RunFigures figures;
     if (!run.timeline) return figures;
     const Timeline& timeline = *run.timeline;
     if (step < 0) step = run.representativeStep();
     figures.step = std::max(0, step);
-    auto bubbles = analyseBubbles(timeline, figures.step);
+    auto bubbles = analyseBubbles(timeline, figures.step, BubbleOptions{memoryCap});
     if (!bubbles) return tl::unexpected(bubbles.error());
     figures.bubbles = std::move(*bubbles);
     figures.overlap = analyseOverlap(timeline, figures.step);

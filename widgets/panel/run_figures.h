@@ -37,8 +37,9 @@ struct RunFigures {
     std::size_t spans = 0;  // of the step
 };
 
-// step −1: the representative one. Fails where the analyses do (a step that does not exist).
-Result<RunFigures> runFigures(const Run& run, int step = -1);
+// step −1: the representative one. memoryCap: of a rank's activations; idle time that only more memory would have filled
+// counts as Memory. Fails where the analyses do (a step that does not exist).
+Result<RunFigures> runFigures(const Run& run, int step = -1, std::optional<Bytes> memoryCap = {});
 
 // The run's cost model, or costs fitted from its measured steps, or unit costs where nothing can be fitted.
 // Invalid where the run holds no schedule and its timeline none either.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <QHBoxLayout>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QTimer>
 #include <QVBoxLayout>
@@ -256,9 +257,15 @@ void SidePanel::fillMemory()
                          tr("Bytes of weights held by the rank that holds most."));
     if (m_budget) {
         const Bytes left = *m_budget - *most;
+        m_memory->addRow(tr("Budget of a rank"), bytesText(*m_budget, m_units), tr("The dashed line in the charts. Idle time that only more memory would fill counts as memory."));
         m_memory->addRow(tr("Headroom to budget"), left < 0 ? QChar(0x2212) + bytesText(-left, m_units) : bytesText(left, m_units),
                          tr("Budget %1 less the largest peak.").arg(bytesText(*m_budget, m_units)), left < 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
     }
+    auto* button = new QPushButton(m_budget ? tr("Change the budget…") : tr("Set a budget…"));
+    button->setObjectName(QStringLiteral("link"));
+    button->setToolTip(tr("How much activation memory a rank may use"));
+    connect(button, &QPushButton::clicked, this, &SidePanel::budgetAsked);
+    m_memory->addWidget(button);
 }
 
 void SidePanel::fillCommunication()

@@ -53,7 +53,11 @@ public:
     void setSelection(SpanId span);           // noSpan: none
     void setAggregation(const Aggregation& aggregation); // of a range; empty: back to the span
     void setBudget(std::optional<Bytes> budget);
+    std::optional<Bytes> budget() const { return m_budget; }
     QString headline() const { return m_headline; } // "15.0 %"
+
+signals:
+    void budgetAsked(); // the button in the section Memory
 
 private:
     void fillSchedule();

@@ -41,6 +41,9 @@ QToolBar QToolButton#primary:disabled, QPushButton#primary:disabled { background
 QToolBar QToolButton::menu-indicator { image: none; }
 QToolBar QToolButton#qt_toolbar_ext_button { padding: 5px 4px; }
 QPushButton#flat { border-color: transparent; background: transparent; color: @accentText; padding: 4px 6px; }
+QPushButton#link { border-color: transparent; background: transparent; color: @accentText; padding: 2px 0; text-align: left; }
+QPushButton#link:hover { text-decoration: underline; }
+QPushButton#link:focus { border-color: @accent; }
 QPushButton#flat:hover { background: @hover; }
 QPushButton#flat:disabled { color: @faint; }
 

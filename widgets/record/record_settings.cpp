@@ -19,8 +19,9 @@ QString modelText(const RecordSettings& s)
 
 QStringList commonArguments(const RecordSettings& s, const QString& output)
 {
-    QStringList args{QStringLiteral("record"), QStringLiteral("--schedule"),
-                     s.scheduleFile.isEmpty() ? s.schedules.join(QLatin1Char(',')) : s.scheduleFile};
+    QStringList args{QStringLiteral("record")};
+    if (!s.scheduleFile.isEmpty() && !s.baselineFile.isEmpty()) args << QStringLiteral("--schedule") << s.baselineFile;
+    args << QStringLiteral("--schedule") << (s.scheduleFile.isEmpty() ? s.schedules.join(QLatin1Char(',')) : s.scheduleFile);
     auto add = [&](const char* name, const QString& value) { args << QLatin1String(name) << value; };
     if (s.scheduleFile.isEmpty()) {
         add("--ranks", QString::number(s.ranks));

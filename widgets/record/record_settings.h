@@ -12,6 +12,7 @@ namespace stagewright {
 struct RecordSettings {
     QStringList schedules{QStringLiteral("1f1b"), QStringLiteral("zb-h1")}; // library names, or one CSV file
     QString scheduleFile;                                                    // not empty: record this CSV instead
+    QString baselineFile;                                                    // not empty: and this one before it, in turn with it
     int ranks = 4;
     int microbatches = 8;
     int chunks = 0; // 0: the schedule's own

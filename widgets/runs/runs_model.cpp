@@ -216,6 +216,8 @@ void RunsModel::setRuns(const QString& path, std::vector<RunInfo> runs)
     for (RunInfo& info : runs) {
         const auto found = std::find_if(file.runs.begin(), file.runs.end(), [&](const Item& item) { return item.info.id == info.id; });
         if (found != file.runs.end()) {
+            const RunInfo& old = found->info;
+            if (old.steps != info.steps || old.spanCount != info.spanCount || old.state != info.state) found->summary.reset();
             found->info = std::move(info);
             const int at = static_cast<int>(found - file.runs.begin());
             emit dataChanged(index(at, 0, parent), index(at, ColumnCount - 1, parent));
@@ -253,6 +255,14 @@ void RunsModel::setSummary(const RunRef& ref, const RunSummary& summary)
     auto* file = m_files[static_cast<std::size_t>(at.parent().row())].get();
     file->runs[static_cast<std::size_t>(at.row())].summary = summary;
     emit dataChanged(at, at.siblingAtColumn(ColumnCount - 1));
+}
+
+bool RunsModel::hasSummary(const RunRef& ref) const
+{
+    const int row = fileRow(ref.file);
+    if (row < 0) return false;
+    const auto& items = m_files[static_cast<std::size_t>(row)]->runs;
+    return std::any_of(items.begin(), items.end(), [&](const Item& item) { return item.info.id == ref.id && item.summary; });
 }
 
 void RunsModel::setMarks(const RunRef& a, const RunRef& b)

@@ -49,6 +49,7 @@ public:
     void setFailed(const QString& path, const QString& message);
     void removeFile(const QString& path);
     void setSummary(const RunRef& ref, const RunSummary& summary);
+    bool hasSummary(const RunRef& ref) const; // a run that grew has lost its own
     void setMarks(const RunRef& a, const RunRef& b); // "A" and "B" of compare mode; invalid: none
 
     QStringList files() const;
