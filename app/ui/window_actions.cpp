@@ -113,6 +113,7 @@ void MainWindow::connectAll()
     connect(m_library, &RunLibrary::listed, this, &MainWindow::fileListed);
     connect(m_library, &RunLibrary::failed, this, [this](const QString& path, const Error& error) {
         m_openFirst.removeAll(path);
+        if (m_mode == Mode::Empty && m_openFirst.isEmpty()) m_pending = false;
         if (path == m_recordFile) m_looking = false;
         if (path == m_recordFile && m_process->running()) return; // the child has not made it yet
         m_banner->showError(QString(), error);

@@ -228,6 +228,11 @@ void MemoryView::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
     paintMemory(painter, scene(QSizeF(size())), *m_theme);
+    if (hasFocus()) {
+        painter.setPen(QPen(m_theme->accent, 1));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
+    }
 }
 
 void MemoryView::mouseMoveEvent(QMouseEvent* event)

@@ -34,16 +34,18 @@ QToolBar QToolButton:hover, QPushButton:hover { background: @hover; }
 QToolBar QToolButton:pressed, QPushButton:pressed { background: @tint; }
 QToolBar QToolButton:checked, QPushButton:checked { background: @tint; color: @accentText; border-color: @accent; }
 QToolBar QToolButton:disabled, QPushButton:disabled { color: @faint; background: @panel; border-color: @separator; }
-QToolBar QToolButton:focus, QPushButton:focus { border-color: @accent; }
+QToolBar QToolButton:focus, QPushButton:focus { border: 2px solid @accent; padding: 4px 11px; }
 QToolBar QToolButton#primary, QPushButton#primary { background: @accent; color: @onAccent; border-color: @accent; }
+QToolBar QToolButton#primary:focus, QPushButton#primary:focus { border-color: @text; }
 QToolBar QToolButton#primary:hover, QPushButton#primary:hover { background: @accentHover; }
 QToolBar QToolButton#primary:disabled, QPushButton#primary:disabled { background: @groove; color: @faint; border-color: @groove; }
 QToolBar QToolButton::menu-indicator { image: none; }
 QToolBar QToolButton#qt_toolbar_ext_button { padding: 5px 4px; }
 QPushButton#flat { border-color: transparent; background: transparent; color: @accentText; padding: 4px 6px; }
+QPushButton#flat:focus { border: 1px solid @accent; padding: 4px 6px; }
 QPushButton#link { border-color: transparent; background: transparent; color: @accentText; padding: 2px 0; text-align: left; }
 QPushButton#link:hover { text-decoration: underline; }
-QPushButton#link:focus { border-color: @accent; }
+QPushButton#link:focus { border: 1px solid @accent; padding: 2px 0; }
 QPushButton#flat:hover { background: @hover; }
 QPushButton#flat:disabled { color: @faint; }
 

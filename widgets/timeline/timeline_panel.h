@@ -31,7 +31,7 @@ struct PanelOptions {
     QString name;        // header of compare mode
     bool pyramids = true;
     bool causes = true;  // bubble report and critical path of the step (of a single-step timeline also at −1)
-    std::optional<Bytes> memoryCap; // of a rank's activations, for the causes
+    std::optional<Bytes> memoryCap = std::nullopt; // of a rank's activations, for the causes
 };
 
 struct TimelinePanel {
