@@ -1,0 +1,184 @@
+// Files that are empty, foreign, damaged or large, and the memory budget, in the real window.
+#include <QElapsedTimer>
+#include <QFile>
+#include <QLabel>
+
+#include "tests/ui/window_fixture.h"
+
+using namespace stagewright;
+
+class TestOddFiles : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+
+private slots:
+    void init() { m_fixture = std::make_unique<WindowFixture>(); }
+    void cleanup() { m_fixture.reset(); }
+
+    void aFileWithoutRunsSaysSo()
+    {
+        const QString path = m_fixture->file("empty.stagewright", {});
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
+        bool said = false;
+        for (const auto* label : window.findChildren<QLabel*>())
+            said = said || (label->isVisible() && label->text().contains(QStringLiteral("empty.stagewright holds no runs")));
+        QVERIFY(said);
+    }
+
+    void aRunWithoutAStepSaysSo()
+    {
+        const QString path = m_fixture->dir.filePath(QStringLiteral("nothing.stagewright"));
+        {
+            auto file = RunFile::open(path.toStdString(), OpenMode::Create);
+            Run header;
+            header.info.name = "cut short";
+            header.info.ranks = 2;
+            auto writer = (*file)->begin(header);
+            QVERIFY(writer.has_value());
+        }
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
+        QVERIFY2(window.bannerText().contains(QStringLiteral("no complete step")), qPrintable(window.bannerText()));
+    }
+
+    void aTextFileIsRefused()
+    {
+        const QString path = m_fixture->dir.filePath(QStringLiteral("letter.stagewright"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("Dear reader, this is no run.\n");
+        file.close();
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QTRY_VERIFY(!window.bannerText().isEmpty());
+        QVERIFY(window.bannerText().contains(QStringLiteral("letter.stagewright")));
+        QVERIFY(WindowFixture::settle(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
+        QVERIFY(window.runs()->files().isEmpty());
+    }
+
+    void damageIsTold()
+    {
+        const QString path = m_fixture->file("broken.stagewright", {"1f1b"}, 4, 16);
+        QFile raw(path);
+        QVERIFY(raw.open(QIODevice::ReadOnly));
+        const QByteArray bytes = raw.readAll();
+        raw.close();
+        bool damaged = false;
+        for (qsizetype place = bytes.size() - 200; place > 0 && !damaged; place -= 97) {
+            QByteArray broken = bytes;
+            broken[place] = static_cast<char>(broken[place] ^ 0x40);
+            QVERIFY(raw.open(QIODevice::WriteOnly | QIODevice::Truncate));
+            raw.write(broken);
+            raw.close();
+            auto opened = RunFile::open(path.toStdString(), OpenMode::Read);
+            if (!opened) continue;
+            auto run = (*opened)->read(1);
+            damaged = run && run->info.damagedBlocks > 0 && !run->timeline->empty() && runFigures(*run).has_value();
+        }
+        QVERIFY(damaged);
+        const QString sound = m_fixture->file("sound.stagewright", {"1f1b"});
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        QVERIFY2(window.bannerText().contains(QStringLiteral("left out")), qPrintable(window.bannerText()));
+        window.openFiles({sound});
+        QVERIFY(WindowFixture::settle(window));
+        QVERIFY(QTest::qWaitFor([&] { return window.shownRef().file == sound; }, 10000));
+        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
+    }
+
+    void theBudgetIsCountedAndRemembered()
+    {
+        const QString path = m_fixture->file("demo.stagewright", {"1f1b"});
+        auto memoryTime = [](MainWindow& window) {
+            const auto& report = *window.timelineView()->panels().front()->bubbles;
+            return report.byCause[static_cast<std::size_t>(IdleCause::Memory)];
+        };
+        {
+            MainWindow window;
+            QVERIFY(WindowFixture::show(window));
+            window.openFiles({path});
+            QVERIFY(WindowFixture::settle(window));
+            QVERIFY(!window.sidePanel()->plainText().contains(QStringLiteral("Headroom")));
+            QCOMPARE(memoryTime(window), Nanos{0});
+            QVERIFY(!window.setMemoryBudget(QStringLiteral("much")).has_value());
+            QVERIFY(window.setMemoryBudget(QStringLiteral("4 u")).has_value());
+            QVERIFY(WindowFixture::settle(window));
+            const QString text = window.sidePanel()->plainText();
+            QVERIFY2(text.contains(QStringLiteral("Budget of a rank: 4.00 u")) && text.contains(QStringLiteral("Headroom to budget: 0.00 u")), qPrintable(text));
+            QVERIFY2(memoryTime(window) > 0, "idle time that only memory keeps from being filled");
+            window.close();
+        }
+        MainWindow again;
+        QVERIFY(WindowFixture::show(again));
+        again.openFiles({path});
+        QVERIFY(WindowFixture::settle(again));
+        QVERIFY(again.sidePanel()->plainText().contains(QStringLiteral("Headroom")));
+        QVERIFY(again.setMemoryBudget(QString()).has_value());
+        QVERIFY(WindowFixture::settle(again));
+        QVERIFY(!again.sidePanel()->plainText().contains(QStringLiteral("Headroom")));
+        QCOMPARE(memoryTime(again), Nanos{0});
+    }
+
+    void budgetsAreReadInTheirUnits()
+    {
+        MemoryBudget budget;
+        const Units bytes;
+        QVERIFY(budget.set(QStringLiteral("6 MiB"), bytes).has_value());
+        QCOMPARE(*budget.of(bytes), Bytes{6} << 20);
+        QCOMPARE(budget.text(bytes), QStringLiteral("6.00 MiB"));
+        QVERIFY(budget.set(QStringLiteral("1.5gb"), bytes).has_value());
+        QCOMPARE(*budget.of(bytes), Bytes{1'500'000'000});
+        QVERIFY(budget.set(QStringLiteral("2"), bytes).has_value()); // MiB
+        QCOMPARE(*budget.of(bytes), Bytes{2} << 20);
+        for (const char* wrong : {"x", "-3 MiB", "0", "3 u", "1e9 MiB", "3 MiB extra"}) {
+            const auto refused = budget.set(QString::fromLatin1(wrong), bytes);
+            QVERIFY2(!refused.has_value() && !refused.error().remedy.empty(), wrong);
+        }
+        const Units units{rankShare, activationShare};
+        QVERIFY(!budget.of(units).has_value()); // each kind has its own
+        QVERIFY(budget.set(QStringLiteral("2.5 u"), units).has_value());
+        QCOMPARE(*budget.of(units), activationShare * 5 / 2);
+        QVERIFY(!budget.set(QStringLiteral("6 MiB"), units).has_value());
+    }
+
+    // A run too large for one thread to draw and read at once: the window goes on answering while it is read.
+    void aLargeRunDoesNotHoldTheWindow()
+    {
+        const QString path = m_fixture->file("large.stagewright", {"zb-h1"}, 16, 4000); // 192,000 spans and 180,000 transfers
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        qint64 longest = 0;
+        QElapsedTimer timer;
+        window.openFiles({path});
+        timer.start();
+        int turns = 0;
+        while (!window.settled() && timer.elapsed() < 60000) {
+            QElapsedTimer turn;
+            turn.start();
+            QCoreApplication::processEvents(QEventLoop::AllEvents, 5);
+            longest = std::max(longest, turn.elapsed());
+            ++turns;
+            QTest::qSleep(1);
+        }
+        QVERIFY(window.settled());
+        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        QVERIFY2(turns > 5, "the events of the window are served while a worker reads");
+        qInfo("longest turn of the event loop: %lld ms", static_cast<long long>(longest));
+    }
+};
+
+QTEST_MAIN(TestOddFiles)
+#include "tst_odd_files.moc"
