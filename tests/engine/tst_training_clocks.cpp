@@ -160,6 +160,30 @@ private slots:
         }
     }
 
+    // A rank that waits does nothing else: its waits and its work never overlap, on either clock.
+    void waitsLieBetweenOps()
+    {
+        for (const ClockMode clock : {ClockMode::Virtual, ClockMode::Wall}) {
+            auto training = fakeTraining(librarySchedule("1f1b", 3, 4), fakeOptions(clock));
+            auto outcome = (*training)->step({});
+            QVERIFY(outcome);
+            const Timeline& timeline = *outcome->timeline;
+            int waits = 0;
+            for (const Track& waiting : timeline.tracks()) {
+                if (waiting.lane != Lane::Wait) continue;
+                for (const Track& working : timeline.tracks()) {
+                    if (working.lane != Lane::Compute || working.rank != waiting.rank) continue;
+                    for (const Span& wait : timeline.spansOf(waiting)) {
+                        ++waits;
+                        for (const Span& work : timeline.spansOf(working))
+                            QVERIFY(wait.end <= work.start || work.end <= wait.start);
+                    }
+                }
+            }
+            QVERIFY(waits > 0);
+        }
+    }
+
     void autoTakesTheVirtualClockWhereRanksExceedCores()
     {
         auto training = fakeTraining(librarySchedule("gpipe", 128, 2), [] {
