@@ -74,10 +74,16 @@ private slots:
         model.setRuns(path, {info(1, "1f1b", RunState::Recording)});
         const QPersistentModelIndex kept(model.indexOf({path, 1}));
         model.setSummary({path, 1}, {1000, 0.5, {}});
+        model.setRuns(path, {info(1, "1f1b", RunState::Recording), info(2, "zb-h1")});
+        QVERIFY(kept.isValid());
+        QVERIFY(model.hasSummary({path, 1}));
+        QVERIFY(kept.sibling(kept.row(), RunsModel::Time).data().toString() != QStringLiteral("…"));
+        // A run that went on has other figures: the old ones are dropped until they are read again.
         model.setRuns(path, {info(1, "1f1b"), info(2, "zb-h1")});
         QVERIFY(kept.isValid());
         QCOMPARE(kept.sibling(kept.row(), RunsModel::State).data().toString(), QStringLiteral("complete"));
-        QVERIFY(kept.sibling(kept.row(), RunsModel::Time).data().toString() != QStringLiteral("…"));
+        QVERIFY(!model.hasSummary({path, 1}));
+        QCOMPARE(kept.sibling(kept.row(), RunsModel::Time).data().toString(), QStringLiteral("…"));
     }
 
     void marksAAndB()
