@@ -14,14 +14,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 runs=$work/demo.stagewright
 mkdir -p "$out"
-"$program" record --schedule gpipe,1f1b,interleaved-1f1b,zb-h1 --ranks 4 --microbatches 8 --steps 4 --clock virtual \
-    --link 200us -o "$runs" --progress none > /dev/null
+"$program" record --schedule gpipe,1f1b,interleaved-1f1b,zb-h1 --ranks 4 --microbatches 8 --steps 8 --clock virtual \
+    --link 500us -o "$runs" --progress none > /dev/null
 export QT_QPA_PLATFORM=offscreen
 draw() { name=$1; shift; "$window" "$@" --size 1600x1000 --screenshot "$out/$name.png" 2> /dev/null; echo "$out/$name.png"; }
 draw empty_light --theme light
 for theme in light dark; do
     draw "record_$theme" --theme "$theme" --show record
-    draw "main_$theme" "$runs" --run 4 --theme "$theme" --select 1I3
+    if [ $theme = light ]; then set -- ; else set -- --select 1I3; fi # the light one shows the headline, the dark one a selection
+    draw "main_$theme" "$runs" --run 4 --theme "$theme" "$@"
     draw "compare_$theme" "$runs" --compare 2 4 --theme "$theme"
     draw "edit_$theme" "$runs" --run 4 --theme "$theme" --show edit
 done
