@@ -49,9 +49,6 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     QApplication::setStyle(new QuietStyle);
     loadFonts();
     QApplication::setFont(fontOf(FontRole::Body));
-    // Platform themes set fonts of their own for these.
-    for (const char* name : {"QMenuBar", "QMenu", "QToolButton", "QStatusBar", "QLabel", "QPushButton", "QComboBox", "QLineEdit"})
-        QApplication::setFont(fontOf(FontRole::Body), name);
     setAcceptDrops(true);
     setObjectName(QStringLiteral("stagewright"));
 

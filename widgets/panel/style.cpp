@@ -14,7 +14,8 @@ namespace {
 constexpr const char* sheet = R"(
 * { outline: none; }
 QMainWindow, QDialog { background: @window; }
-QWidget { color: @text; }
+QWidget { color: @text; font-family: "@family"; }
+QMenuBar, QMenu, QToolBar QToolButton, QStatusBar { font-size: 12px; }
 QToolTip { background: @panel; color: @text; border: 1px solid @separator; padding: 5px 7px; }
 
 QMenuBar { background: @panel; border: none; border-bottom: 1px solid @separator; padding: 3px 6px; }
@@ -141,6 +142,7 @@ QString styleSheet(const Theme& t)
         {"@bannerFill", hex(mix(t.panel, t.accent, t.dark ? 0.16 : 0.07))},
         {"@better", hex(t.better)},
         {"@worse", hex(t.worse)},
+        {"@family", loadFonts()}, // named here too: platform themes give menus and buttons fonts of their own
         {"@check", t.dark ? QStringLiteral(":/stagewright/icons/check_dark.svg") : QStringLiteral(":/stagewright/icons/check_light.svg")},
         {"@arrow", t.dark ? QStringLiteral(":/stagewright/icons/down_dark.svg") : QStringLiteral(":/stagewright/icons/down_light.svg")},
     };
