@@ -32,9 +32,9 @@ namespace {
 
 using namespace stagewright;
 
-// In memory where the system has such a folder: a disk's flushes would be most of the time.
-const std::string path = (std::filesystem::is_directory("/dev/shm") ? "/dev/shm/" : "./") + std::string("stagewright_fuzz_") +
-                         std::to_string(::getpid()) + ".stagewright";
+// In memory where the system lets us: a disk's flushes would be most of the time.
+const std::string path = (::access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : std::filesystem::temp_directory_path().string() + "/") +
+                         std::string("stagewright_fuzz_") + std::to_string(::getpid()) + ".stagewright";
 
 struct Target {
     const char* table;
