@@ -1,4 +1,6 @@
 // Keys of the window as a whole, and the page that tells every key.
+#include <algorithm>
+
 #include <QDialog>
 #include <QGridLayout>
 #include <QKeyEvent>
@@ -79,10 +81,13 @@ void MainWindow::showKeys()
             column += 2;
         }
     };
+    QList<QKeySequence> shown; // a menu's action with a key of the map does the same and is not told twice
     for (const KeyBinding& binding : keyMap(m_timeline->keyMap())) {
         QStringList keys;
-        for (const QKeySequence& key : binding.keys)
+        for (const QKeySequence& key : binding.keys) {
             keys << key.toString(QKeySequence::NativeText);
+            shown << key;
+        }
         add(keys.join(QStringLiteral("  ")), binding.title);
     }
     add(tr("Ctrl+wheel"), tr("Zoom at the pointer"));
@@ -93,7 +98,8 @@ void MainWindow::showKeys()
     add(tr("Ctrl+click a run"), tr("Compare it with the one shown"));
     for (const ActionEntry& entry : actionTable()) {
         const QAction* action = (*m_actions)[entry.id];
-        if (action->shortcuts().isEmpty()) continue;
+        const QList<QKeySequence> own = action->shortcuts();
+        if (std::all_of(own.begin(), own.end(), [&](const QKeySequence& key) { return shown.contains(key); })) continue;
         QStringList keys;
         for (const QKeySequence& key : action->shortcuts())
             keys << key.toString(QKeySequence::NativeText);
