@@ -32,7 +32,7 @@ private slots:
     void initTestCase()
     {
         const QString program = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright");
-        if (!QFileInfo(program).isExecutable()) QSKIP("the program stagewright is not built");
+        QVERIFY2(QFileInfo(program).isExecutable(), "the program stagewright is not built");
         qputenv("STAGEWRIGHT_PROGRAM", program.toLocal8Bit());
     }
 
