@@ -98,11 +98,35 @@ struct ParameterView {
     std::span<float> gradient;
 };
 
+// What an op works on: a microbatch, one sequence slice of it, or one half of its batch.
+struct Part {
+    std::int32_t microbatch = 0;
+    std::int16_t slice = -1; // −1: the whole sequence
+    std::uint8_t half = 0;   // 0: the whole batch; 1: its first half, 2: its second (the batch must be even)
+
+    Part() = default;
+    Part(std::int32_t aMicrobatch) : microbatch(aMicrobatch) {} // NOLINT: a microbatch is a part
+    Part(std::int32_t aMicrobatch, std::int16_t aSlice, std::uint8_t aHalf)
+        : microbatch(aMicrobatch), slice(aSlice), half(aHalf)
+    {
+    }
+    auto operator<=>(const Part&) const = default;
+};
+
 // The layers of one stage on one rank. All calls on the rank's thread. Keeps what backward needs between calls, by
-// microbatch, in buffers tagged Activations; temporaries of a call are tagged Workspace.
-//   forward     input (batch, tokens, hidden) of stage > 0, or tokens (batch, tokens) of the first stage
+// part, in buffers tagged Activations; temporaries of a call are tagged Workspace.
+//   forward     input (batch, tokens, hidden) of stage > 0, or tokens (batch, tokens) of the first stage; batch and tokens
+//               are those of the part
 //   inputGrad   frees what W does not need and keeps what it does; B runs inputGrad then weightGrad: the same code
-//   weightGrad  adds this microbatch's gradients to the accumulators, in the order of calls; frees the rest
+//   weightGrad  adds this part's gradients to the accumulators, in the order of calls; frees the rest
+//
+// Slices (TeraPipe): forwards of a microbatch come in slice order and keep keys and values for the later ones; input
+// gradients come in reverse slice order and take the key and value gradients that the later slices left.
+// Halves: F whole and then I or B by half, or everything by half.
+// Recomputation: forwardForRecompute keeps the part's input only (and what the layers named in setRecomputedLayers need
+// not drop); recompute(part) then makes what forward would have kept, bit for bit.
+// Weight versions (asynchronous schedules): the current weights are what optimizerStep changes; keepVersion(n) stores a
+// copy (tagged Weights), useVersion(n) computes with it until the next useVersion, −1 being the current ones.
 class StageModel {
 public:
     virtual ~StageModel() = default;
@@ -111,20 +135,40 @@ public:
     // First stage: tokens, (batch × tokens) bytes. Later stages: input, whose buffer the stage takes over (an activation).
     // Returns the output (batch, tokens, hidden), tagged Communication; an empty buffer on the last stage.
     // Last stage: targets are needed; the loss is the mean over batch × tokens.
-    virtual Buffer forward(int microbatch, Buffer input, std::span<const std::uint8_t> tokens,
+    virtual Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
                            std::span<const std::uint8_t> targets) = 0;
+    virtual Buffer forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+                                       std::span<const std::uint8_t> targets) = 0;
+    virtual void recompute(const Part& part) = 0;
     // outputGrad: gradient of forward's output (empty on the last stage). Returns the gradient of forward's input, tagged
     // Communication; an empty buffer on the first stage. Gradients are of the mean over all microbatches: lossScale = 1/m.
-    virtual Buffer inputGrad(int microbatch, Buffer outputGrad) = 0;
-    virtual void weightGrad(int microbatch) = 0;
+    virtual Buffer inputGrad(const Part& part, Buffer outputGrad) = 0;
+    virtual void weightGrad(const Part& part) = 0;
+    // One op over several microbatches (2BP): their inputs and output gradients stacked, one product per layer.
+    virtual void weightGradOver(std::span<const Part> parts) = 0;
 
-    virtual double loss(int microbatch) const = 0; // last stage, after forward; nats per token
+    // Lengths in tokens of the sequence slices, summing to the sequence; before the first forward. Empty: no slices.
+    virtual void setSlices(std::span<const int> lengths) = 0;
+    // The layers (global numbers, first … last) that forwardForRecompute drops; the others keep what they keep. Default:
+    // all layers of the stage.
+    virtual void setRecomputedLayers(int first, int last) = 0;
+
+    // Last stage, after forward; nats per token of the part: its share of the microbatch's loss is loss × its tokens.
+    virtual double loss(const Part& part) const = 0;
     virtual void setLossScale(float scale) = 0;
     virtual void zeroGradients() = 0;
     virtual double gradientSquareSum() const = 0; // in double, tensor order
     // step counts from 1; gradientScale multiplies every gradient first (clipping).
     virtual void optimizerStep(const OptimizerConfig& config, int step, float gradientScale) = 0;
-    virtual std::vector<ParameterView> parameters() = 0;
+    // Takes the last optimizerStep back (weights, moments), as far as rounding allows; the arguments of that step.
+    virtual void undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale) = 0;
+    virtual void keepVersion(int version) = 0;
+    virtual void useVersion(int version) = 0; // −1: the current weights; throws where it is not kept
+    virtual void dropVersion(int version) = 0;
+    // Stores as `version` the weights as `updates` more steps in the direction of the last one would leave them:
+    // w − lr · updates · d (PipeOptim, arXiv 2312.00839). Before the first step: the current weights.
+    virtual void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) = 0;
+    virtual std::vector<ParameterView> parameters() = 0; // of the current weights
     virtual void dropMicrobatches() = 0; // after a stopped step: frees whatever is kept
 };
 

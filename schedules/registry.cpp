@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -85,6 +87,67 @@ bool isFallingGpipe(const Schedule& schedule)
     return falling == schedule;
 }
 
+std::string_view fallbackOf(const ScheduleInfo& info, std::string_view name)
+{
+    for (const ScheduleParameter& parameter : info.parameters)
+        if (parameter.name == name) return parameter.fallback;
+    return {};
+}
+
+// "" or why the value does not fit.
+std::string valueFault(const ScheduleParameter& parameter, std::string_view value)
+{
+    double number = 0;
+    const auto [end, bad] = std::from_chars(value.data(), value.data() + value.size(), number);
+    const bool isNumber = bad == std::errc() && end == value.data() + value.size() && std::isfinite(number);
+    if (parameter.values == "whole")
+        return isNumber && number >= 1 && number <= 1e6 && number == std::floor(number) ? "" : "a whole number from 1 is needed";
+    if (parameter.values == "real") return isNumber && number >= 0 ? "" : "a number from 0 is needed";
+    for (std::string_view rest = parameter.values; !rest.empty();) {
+        const std::size_t bar = rest.find('|');
+        if (rest.substr(0, bar) == value) return {};
+        rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
+    }
+    std::string choices(parameter.values);
+    std::replace(choices.begin(), choices.end(), '|', ',');
+    return fmt::format("there are {}", choices);
+}
+
+// The schedule's parameters with what "key=value:key=value" says of them.
+Result<std::vector<std::pair<std::string, std::string>>> readParameters(const ScheduleInfo& info, std::string_view text)
+{
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const ScheduleParameter& parameter : info.parameters)
+        out.emplace_back(parameter.name, parameter.fallback);
+    while (!text.empty()) {
+        const std::size_t colon = text.find(':');
+        const std::string_view given = trimmed(text.substr(0, colon));
+        text = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
+        const std::size_t equals = given.find('=');
+        if (equals == std::string_view::npos)
+            return fail(ErrorCode::Usage, fmt::format("schedule {}: '{}' is not of the form key=value", info.name, given));
+        if (info.parameters.empty())
+            return fail(ErrorCode::Usage,
+                        fmt::format("schedule {}: has no parameters, but '{}' is given", info.name, given),
+                        fmt::format("leave out ':{}'", given));
+        const std::string key = lowered(given.substr(0, equals));
+        const std::string value(trimmed(given.substr(equals + 1)));
+        std::size_t at = 0;
+        while (at < info.parameters.size() && info.parameters[at].name != key)
+            ++at;
+        if (at == info.parameters.size()) {
+            std::string names;
+            for (const ScheduleParameter& parameter : info.parameters)
+                names += fmt::format("{}{}", names.empty() ? "" : ", ", parameter.name);
+            return fail(ErrorCode::Usage, fmt::format("schedule {}: no parameter '{}'; there are {}", info.name, key, names));
+        }
+        if (const std::string fault = valueFault(info.parameters[at], value); !fault.empty())
+            return fail(ErrorCode::Usage, fmt::format("schedule {}: {}={}: {}", info.name, key, value, fault));
+        out[at].second = value;
+    }
+    return out;
+}
+
 } // namespace
 
 std::span<const ScheduleInfo> allSchedules()
@@ -123,15 +186,9 @@ Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
     auto info = findSchedule(name.substr(0, colon));
     if (!info) return tl::unexpected(info.error());
     const std::string_view known = (*info)->name;
-    if (colon != std::string_view::npos) {
-        const std::string_view parameter = trimmed(name.substr(colon + 1));
-        if (parameter.find('=') == std::string_view::npos)
-            return fail(ErrorCode::Usage,
-                        fmt::format("schedule {}: '{}' is not of the form key=value", known, parameter));
-        return fail(ErrorCode::Usage,
-                    fmt::format("schedule {}: has no parameters, but '{}' is given", known, parameter),
-                    fmt::format("leave out ':{}'", name.substr(colon + 1)));
-    }
+    auto parameters =
+        readParameters(**info, colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1));
+    if (!parameters) return tl::unexpected(std::move(parameters.error()));
     if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 0)
         return fail(
             ErrorCode::Usage,
@@ -139,6 +196,7 @@ Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
                         known, shape.ranks, shape.microbatches, shape.chunks),
             "the smallest shape is 1 rank, 1 microbatch");
     Shape full = shape;
+    full.parameters = std::move(*parameters);
     if ((*info)->fixedChunks > 0)
         full.chunks = (*info)->fixedChunks;
     else if (full.chunks == 0)
@@ -152,7 +210,11 @@ Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
         return fail(ErrorCode::Usage,
                     fmt::format("schedule {}: {} ranks × {} chunks × {} microbatches are more than {} forwards", known,
                                 full.ranks, full.chunks, full.microbatches, mostOps));
-    return (*info)->make(full);
+    auto made = (*info)->make(full);
+    if (made && colon != std::string_view::npos)
+        for (const auto& [key, value] : full.parameters)
+            if (value != fallbackOf(**info, key)) made->name += fmt::format(":{}={}", key, value);
+    return made;
 }
 
 std::string recognise(const Schedule& schedule)

@@ -17,6 +17,14 @@ struct ClosedForm {
     std::vector<double> peakActivation; // by rank; empty: none
 };
 
+// What may follow a schedule's name: "chimera:f=2:join=doubling".
+struct ScheduleParameter {
+    std::string_view name;     // "join"
+    std::string_view fallback; // its default, "direct"
+    std::string_view values;   // alternatives "direct|doubling|halving"; "whole" a whole number from 1; "real" a number ≥ 0
+    std::string_view meaning;  // "how units of p microbatches are joined"
+};
+
 struct ScheduleInfo {
     std::string_view name;        // "zb-h1"
     std::string_view title;       // "ZB-H1 (zero bubble, 1F1B memory)"
@@ -30,12 +38,13 @@ struct ScheduleInfo {
     int defaultChunks;
     Result<Schedule> (*make)(const Shape& shape);
     ClosedForm (*closedForm)(const Shape& shape, double forward, double inputGrad, double weightGrad);
+    std::span<const ScheduleParameter> parameters = {};
 };
 
 std::span<const ScheduleInfo> allSchedules(); // in the order of schedules.def
 // Case-insensitive, accepts aliases; an unknown name's error lists the valid ones and the nearest.
 Result<const ScheduleInfo*> findSchedule(std::string_view name);
-// Makes "zb-h1" for a shape. Constraints not met: an error naming the nearest shape that works.
+// Makes "zb-h1" or "bfs:order=descending" for a shape. Constraints not met: an error naming the nearest shape that works.
 Result<Schedule> makeSchedule(std::string_view name, const Shape& shape);
 // The library schedule with the same orders, "" if none: recognises a CSV. GPipe's other form, as its paper draws it, is
 // "gpipe, backwards in falling order".

@@ -1,6 +1,8 @@
 #include "schedules/schedule.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 
 #include "schedules/kinds.h"
 
@@ -14,12 +16,43 @@ const std::vector<std::uint32_t>& pairsOf(const Schedule& schedule, std::size_t 
     return rank < schedule.paired.size() ? schedule.paired[rank] : noPairs;
 }
 
+constexpr std::array<std::string_view, 4> weightRuleNames{"synchronous", "stashed", "two_versions", "predicted"};
+
 } // namespace
+
+std::string_view toText(WeightRule rule)
+{
+    return weightRuleNames[static_cast<std::size_t>(rule)];
+}
+
+std::optional<WeightRule> weightRuleOf(std::string_view text)
+{
+    for (std::size_t i = 0; i < weightRuleNames.size(); ++i)
+        if (weightRuleNames[i] == text) return static_cast<WeightRule>(i);
+    return std::nullopt;
+}
+
+const std::string& Shape::parameter(std::string_view name) const
+{
+    static const std::string none;
+    for (const auto& [key, value] : parameters)
+        if (key == name) return value;
+    return none;
+}
+
+int Shape::number(std::string_view name, int otherwise) const
+{
+    const std::string& text = parameter(name);
+    int value = 0;
+    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return bad == std::errc() && end == text.data() + text.size() ? value : otherwise;
+}
 
 bool Schedule::operator==(const Schedule& other) const
 {
     if (ranks != other.ranks || stages != other.stages || microbatches != other.microbatches ||
-        placement != other.placement || order != other.order)
+        placement != other.placement || order != other.order || weights != other.weights ||
+        sliceLengths != other.sliceLengths)
         return false;
     const std::size_t rows = std::max(paired.size(), other.paired.size());
     for (std::size_t r = 0; r < rows; ++r)
@@ -83,6 +116,14 @@ std::uint64_t hashOf(const Schedule& schedule)
         addInt(-3);
         for (std::uint32_t position : pairsOf(schedule, r))
             addInt(position);
+    }
+    if (schedule.weights != WeightRule::Synchronous) {
+        addInt(-4);
+        addInt(static_cast<int>(schedule.weights));
+    }
+    for (std::size_t i = 0; i < schedule.sliceLengths.size(); ++i) {
+        if (i == 0) addInt(-5);
+        addInt(schedule.sliceLengths[i]);
     }
     return hash;
 }

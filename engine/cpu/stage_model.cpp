@@ -20,9 +20,10 @@ CpuStage::CpuStage(const ModelConfig& model, const StageSlice& slice, int microb
     if (slice.last) m_head.emplace(m_context, m_parameters);
 }
 
-Buffer CpuStage::forward(int microbatch, Buffer input, std::span<const std::uint8_t> tokens,
+Buffer CpuStage::forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
                          std::span<const std::uint8_t> targets)
 {
+    const int microbatch = part.microbatch;
     const FlushDenormals flush;
     if (m_kept.contains(microbatch))
         throw std::logic_error("stage " + std::to_string(m_slice.stage) + ", microbatch " + std::to_string(microbatch) +
@@ -64,8 +65,9 @@ CpuStage::Kept& CpuStage::kept(int microbatch, Awaits awaits)
     return found->second;
 }
 
-Buffer CpuStage::inputGrad(int microbatch, Buffer outputGrad)
+Buffer CpuStage::inputGrad(const Part& part, Buffer outputGrad)
 {
+    const int microbatch = part.microbatch;
     const FlushDenormals flush;
     Kept& now = kept(microbatch, Awaits::InputGrad);
     if (!m_head && outputGrad.size() != m_context.stream())
@@ -90,8 +92,9 @@ Buffer CpuStage::inputGrad(int microbatch, Buffer outputGrad)
     return grad;
 }
 
-void CpuStage::weightGrad(int microbatch)
+void CpuStage::weightGrad(const Part& part)
 {
+    const int microbatch = part.microbatch;
     const FlushDenormals flush;
     Kept& now = kept(microbatch, Awaits::WeightGrad);
     if (m_head) m_head->weightGrad(now.head, microbatch, m_lossScale);
@@ -113,13 +116,42 @@ void CpuStage::optimizerStep(const OptimizerConfig& config, int step, float grad
     m_parameters.step(config, step, gradientScale);
 }
 
-double CpuStage::loss(int microbatch) const
+double CpuStage::loss(const Part& part) const
 {
+    const int microbatch = part.microbatch;
     const auto found = m_losses.find(microbatch);
     if (found == m_losses.end())
         throw std::logic_error("stage " + std::to_string(m_slice.stage) + ", microbatch " + std::to_string(microbatch) +
                                ": no loss without a forward on the last stage");
     return found->second;
 }
+
+namespace {
+[[noreturn]] void notYet()
+{
+    throw std::logic_error("the CPU layers do not do this yet");
+}
+} // namespace
+
+Buffer CpuStage::forwardForRecompute(const Part&, Buffer, std::span<const std::uint8_t>, std::span<const std::uint8_t>)
+{
+    notYet();
+}
+void CpuStage::recompute(const Part&) { notYet(); }
+void CpuStage::weightGradOver(std::span<const Part> parts)
+{
+    for (const Part& part : parts)
+        weightGrad(part);
+}
+void CpuStage::setSlices(std::span<const int> lengths)
+{
+    if (!lengths.empty()) notYet();
+}
+void CpuStage::setRecomputedLayers(int, int) { notYet(); }
+void CpuStage::undoOptimizerStep(const OptimizerConfig&, int, float) { notYet(); }
+void CpuStage::keepVersion(int) { notYet(); }
+void CpuStage::useVersion(int) { notYet(); }
+void CpuStage::dropVersion(int) { notYet(); }
+void CpuStage::keepPredicted(int, const OptimizerConfig&, int, double) { notYet(); }
 
 } // namespace stagewright::cpu

@@ -18,15 +18,26 @@ public:
              const OptimizerConfig& optimizer, Allocator& allocator);
 
     const StageSlice& slice() const override { return m_slice; }
-    Buffer forward(int microbatch, Buffer input, std::span<const std::uint8_t> tokens,
+    Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
                    std::span<const std::uint8_t> targets) override;
-    Buffer inputGrad(int microbatch, Buffer outputGrad) override;
-    void weightGrad(int microbatch) override;
-    double loss(int microbatch) const override;
+    Buffer forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+                               std::span<const std::uint8_t> targets) override;
+    void recompute(const Part& part) override;
+    Buffer inputGrad(const Part& part, Buffer outputGrad) override;
+    void weightGrad(const Part& part) override;
+    void weightGradOver(std::span<const Part> parts) override;
+    void setSlices(std::span<const int> lengths) override;
+    void setRecomputedLayers(int first, int last) override;
+    double loss(const Part& part) const override;
     void setLossScale(float scale) override { m_lossScale = scale; }
     void zeroGradients() override { m_parameters.zeroGradients(); }
     double gradientSquareSum() const override;
     void optimizerStep(const OptimizerConfig& config, int step, float gradientScale) override;
+    void undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale) override;
+    void keepVersion(int version) override;
+    void useVersion(int version) override;
+    void dropVersion(int version) override;
+    void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) override;
     std::vector<ParameterView> parameters() override { return m_parameters.views(); }
     void dropMicrobatches() override { m_kept.clear(); }
 

@@ -26,9 +26,10 @@ public:
 
     const StageSlice& slice() const override { return m_slice; }
 
-    Buffer forward(int microbatch, Buffer input, std::span<const std::uint8_t> tokens,
+    Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
                    std::span<const std::uint8_t> targets) override
     {
+        const int microbatch = part.microbatch;
         hook(OpKind::Forward, microbatch);
         const Buffer temporary = take(MemoryCategory::Workspace, m_options.workspace, microbatch);
         Kept& kept = m_kept[microbatch];
@@ -61,8 +62,9 @@ public:
         return {};
     }
 
-    Buffer inputGrad(int microbatch, Buffer outputGrad) override
+    Buffer inputGrad(const Part& part, Buffer outputGrad) override
     {
+        const int microbatch = part.microbatch;
         hook(OpKind::InputGrad, microbatch);
         const Buffer temporary = take(MemoryCategory::Workspace, m_options.workspace, microbatch);
         Kept& kept = m_kept.at(microbatch);
@@ -85,8 +87,9 @@ public:
         return gradient;
     }
 
-    void weightGrad(int microbatch) override
+    void weightGrad(const Part& part) override
     {
+        const int microbatch = part.microbatch;
         hook(OpKind::WeightGrad, microbatch);
         const Kept& kept = m_kept.at(microbatch);
         const bool skip = std::exchange(skipNextWeightGrad(), false);
@@ -95,7 +98,30 @@ public:
         m_kept.erase(microbatch);
     }
 
-    double loss(int microbatch) const override { return m_losses.at(microbatch); }
+    Buffer forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+                               std::span<const std::uint8_t> targets) override
+    {
+        return forward(part, std::move(input), tokens, targets);
+    }
+    void recompute(const Part& part) override { hook(OpKind::Recompute, part.microbatch); }
+    void weightGradOver(std::span<const Part> parts) override
+    {
+        for (const Part& part : parts)
+            weightGrad(part);
+    }
+    void setSlices(std::span<const int>) override {}
+    void setRecomputedLayers(int, int) override {}
+    void undoOptimizerStep(const OptimizerConfig& config, int, float gradientScale) override
+    {
+        for (std::size_t i = 0; i < m_values.size(); ++i)
+            m_values.data()[i] += static_cast<float>(config.learningRate) * gradientScale * m_gradients.data()[i];
+    }
+    void keepVersion(int) override {}
+    void useVersion(int) override {}
+    void dropVersion(int) override {}
+    void keepPredicted(int, const OptimizerConfig&, int, double) override {}
+
+    double loss(const Part& part) const override { return m_losses.at(part.microbatch); }
     void setLossScale(float scale) override { m_scale = scale; }
     void zeroGradients() override { std::fill_n(m_gradients.data(), m_gradients.size(), 0.0f); }
     double gradientSquareSum() const override

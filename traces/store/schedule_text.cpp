@@ -67,6 +67,8 @@ std::string writeScheduleText(const Schedule& schedule)
     }
     json["order"] = std::move(order);
     json["paired"] = schedule.paired;
+    if (schedule.weights != WeightRule::Synchronous) json["weights"] = toText(schedule.weights);
+    if (!schedule.sliceLengths.empty()) json["slice_lengths"] = schedule.sliceLengths;
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -119,6 +121,19 @@ Result<Schedule> readScheduleText(std::string_view text)
             if (!position.is_number_unsigned() || position.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max())
                 return damaged("the position of a pair is no number in range");
             positions.push_back(position.get<std::uint32_t>());
+        }
+    }
+    if (json.contains("weights")) {
+        const auto rule = json["weights"].is_string() ? weightRuleOf(json["weights"].get_ref<const std::string&>()) : std::nullopt;
+        if (!rule) return damaged("the rule of the weights is unknown");
+        schedule.weights = *rule;
+    }
+    if (json.contains("slice_lengths")) {
+        if (!json["slice_lengths"].is_array()) return damaged("the slice lengths are no list");
+        for (const auto& length : json["slice_lengths"]) {
+            int value = 0;
+            if (!smallNumber(length, value) || value < 1) return damaged("a slice length is no number in range");
+            schedule.sliceLengths.push_back(static_cast<std::uint32_t>(value));
         }
     }
     return schedule;
