@@ -1,6 +1,8 @@
 #include "schedules/csv.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <optional>
 
 #include <fmt/format.h>
@@ -13,6 +15,9 @@ namespace stagewright {
 namespace {
 
 constexpr std::string_view overlap = "OVERLAP_F_B";
+constexpr std::string_view grouped = "GROUPED"; // two messages posted together
+
+constexpr std::size_t mostSlices = 4096;
 
 std::string_view trimmed(std::string_view text)
 {
@@ -41,6 +46,8 @@ struct CsvReader
     std::optional<Place> oldFull; // BW
     std::optional<Place> inputGrad;
     std::optional<Place> weightGrad;
+    std::optional<Place> blank;     // between cells
+    std::optional<Place> lowered;   // a cell that compute-only files don't have
     std::vector<std::pair<std::size_t, std::size_t>> fullBackwards; // (rank, position) of BW cells
 
     tl::unexpected<Error> error(std::string what, std::string remedy = {}) const
@@ -55,12 +62,54 @@ struct CsvReader
     }
     Place here() const { return {line, cell, std::string(text)}; }
 
+    Result<void> readSettings(std::string_view row);
     Result<void> readOp(std::string_view word);
     Result<void> readPair();
     Result<void> readLine(std::string_view row);
     Result<void> applyDialect();
     Result<void> checkPyTorch(const Op& op) const;
 };
+
+// "# weights=stashed slices=6,4,3,3"
+Result<void> CsvReader::readSettings(std::string_view row)
+{
+    cell = 1;
+    text = trimmed(row);
+    if (options.pytorch) return error("PyTorch's files have no line of settings", "leave the line out");
+    std::string_view rest = trimmed(text.substr(1));
+    while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
+        const std::string_view word = rest.substr(0, end);
+        rest = trimmed(rest.substr(end));
+        const std::size_t equals = std::min(word.find('='), word.size());
+        const std::string_view key = word.substr(0, equals);
+        std::string_view value = word.substr(std::min(equals + 1, word.size()));
+        if (key == "weights") {
+            const auto rule = weightRuleOf(value);
+            if (!rule)
+                return error(fmt::format("weights: '{}' is unknown", value),
+                             "there are synchronous, stashed, two_versions and predicted");
+            schedule.weights = *rule;
+        } else if (key == "slices") {
+            schedule.sliceLengths.clear();
+            while (true) {
+                std::uint32_t length = 0;
+                const auto [after, bad] = std::from_chars(value.data(), value.data() + value.size(), length);
+                if (bad != std::errc() || length == 0 || schedule.sliceLengths.size() == mostSlices)
+                    return error("slices: whole numbers from 1, separated by commas, expected", "slices=6,4,3,3");
+                schedule.sliceLengths.push_back(length);
+                value.remove_prefix(static_cast<std::size_t>(after - value.data()));
+                if (value.empty()) break;
+                if (value.front() != ',')
+                    return error(fmt::format("slices: ',' expected at '{}'", value), "slices=6,4,3,3");
+                value.remove_prefix(1);
+            }
+        } else {
+            return error(fmt::format("'{}' is no setting", word), "the settings are weights=RULE and slices=LENGTHS");
+        }
+    }
+    return {};
+}
 
 Result<void> CsvReader::checkPyTorch(const Op& op) const
 {
@@ -70,6 +119,10 @@ Result<void> CsvReader::checkPyTorch(const Op& op) const
         what = "a delay";
     else if (op.kind == OpKind::Recompute)
         what = "recompute";
+    else if (op.kind == OpKind::Optimizer)
+        what = "an optimizer op";
+    else if (op.kind == OpKind::Offload || op.kind == OpKind::Reload)
+        what = "offloading";
     else if (op.count > 1)
         what = "one op over several microbatches";
     else if (op.slice >= 0)
@@ -91,15 +144,13 @@ Result<void> CsvReader::readOp(std::string_view word)
     auto op = parseOp(old ? std::string_view(replaced) : word);
     if (!op) return error(op.error().message, op.error().remedy);
     const KindRule& rule = ruleOf(op->kind);
-    if (!rule.computeOnly)
-        return error(fmt::format("{} is communication or bookkeeping; this form holds compute ops only", rule.text),
-                     "export the compute-only form (PyTorch: format=\"compute_only\"); communication follows from it");
     if (auto checked = checkPyTorch(*op); !checked) return checked;
     auto& ops = schedule.order.back();
     if (old) {
         if (!oldFull) oldFull = here();
         fullBackwards.emplace_back(schedule.order.size() - 1, ops.size());
     }
+    if (!rule.computeOnly && !lowered) lowered = here();
     if (op->kind == OpKind::InputGrad && !inputGrad) inputGrad = here();
     if (op->kind == OpKind::WeightGrad && !weightGrad) weightGrad = here();
     schedule.stages = std::max(schedule.stages, op->stage + 1);
@@ -113,16 +164,25 @@ Result<void> CsvReader::readPair()
     const std::string_view whole = text;
     const std::size_t close = whole.find(')');
     if (close == std::string_view::npos) return error("')' is missing", "a pair reads (0F7;7B3)OVERLAP_F_B");
-    if (trimmed(whole.substr(close + 1)) != overlap)
-        return error(fmt::format("'{}' after the pair, {} expected", whole.substr(close + 1), overlap),
-                     "a pair reads (0F7;7B3)OVERLAP_F_B");
+    const std::string_view ending = trimmed(whole.substr(close + 1));
+    if (ending != overlap && ending != grouped)
+        return error(fmt::format("'{}' after the pair, {} expected", ending, overlap),
+                     "a pair reads (0F7;7B3)OVERLAP_F_B, two messages (1SEND_B0;1RECV_F1)GROUPED");
+    if (ending == grouped && options.pytorch)
+        return error("a group of messages is unknown to PyTorch", "read or write it without the PyTorch restriction");
     const std::string_view inner = whole.substr(1, close - 1);
     const std::size_t semicolon = inner.find(';');
     if (semicolon == std::string_view::npos || inner.find(';', semicolon + 1) != std::string_view::npos)
         return error("a pair has exactly two ops, separated by ';'");
     schedule.paired.back().push_back(static_cast<std::uint32_t>(schedule.order.back().size()));
     if (auto read = readOp(trimmed(inner.substr(0, semicolon))); !read) return read;
-    return readOp(trimmed(inner.substr(semicolon + 1)));
+    if (auto read = readOp(trimmed(inner.substr(semicolon + 1))); !read) return read;
+    const auto& ops = schedule.order.back();
+    for (const Op& op : {ops[ops.size() - 2], ops.back()})
+        if (isMessage(op.kind) != (ending == grouped))
+            return error(fmt::format("{} in a pair that ends with {}", toText(op), ending),
+                         "OVERLAP_F_B holds two compute ops, GROUPED two messages");
+    return {};
 }
 
 Result<void> CsvReader::readLine(std::string_view row)
@@ -137,6 +197,8 @@ Result<void> CsvReader::readLine(std::string_view row)
         if (!text.empty()) {
             auto read = text.front() == '(' ? readPair() : readOp(text);
             if (!read) return read;
+        } else if (comma != std::string_view::npos && !blank) {
+            blank = here();
         }
         if (comma == std::string_view::npos) return {};
         row.remove_prefix(comma + 1);
@@ -180,11 +242,19 @@ Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& option
     while (true) {
         ++reader.line;
         const std::size_t end = text.find('\n');
-        if (auto read = reader.readLine(text.substr(0, end)); !read) return tl::unexpected(read.error());
+        const std::string_view row = text.substr(0, end);
+        const bool settings = reader.line == 1 && !trimmed(row).empty() && trimmed(row).front() == '#';
+        if (auto read = settings ? reader.readSettings(row) : reader.readLine(row); !read)
+            return tl::unexpected(read.error());
         if (end == std::string_view::npos) break;
         text.remove_prefix(end + 1);
     }
     if (auto applied = reader.applyDialect(); !applied) return tl::unexpected(applied.error());
+    if (options.pytorch && reader.lowered && reader.blank)
+        return CsvReader::error(*reader.blank,
+                                fmt::format("a blank cell, but line {}, cell {} ({}) makes the file a lowered one",
+                                            reader.lowered->line, reader.lowered->cell, reader.lowered->text),
+                                "PyTorch's compute_comms form has no blank cells");
     Schedule& schedule = reader.schedule;
     if (schedule.opCount() == 0)
         return fail(ErrorCode::Unreadable, "no ops: every cell is blank", "one line per rank, cells like 2F0");
@@ -207,20 +277,33 @@ Result<std::string> writeScheduleCsv(const Schedule& schedule, const CsvOptions&
     if (options.pytorch && schedule.placement.hasCopies())
         return fail(ErrorCode::Invalid, "a stage has copies on two ranks; PyTorch holds a stage on one rank",
                     "write it without the PyTorch restriction");
+    const bool settings = schedule.weights != WeightRule::Synchronous || !schedule.sliceLengths.empty();
+    if (options.pytorch && settings)
+        return fail(ErrorCode::Invalid,
+                    schedule.weights != WeightRule::Synchronous
+                        ? fmt::format("the weights are {}; PyTorch's files can't say so", toText(schedule.weights))
+                        : fmt::format("lengths of {} slices are given; PyTorch's files can't say so",
+                                      schedule.sliceLengths.size()),
+                    "write it without the PyTorch restriction");
     CsvReader check; // the same rules as for reading
     check.options = options;
     std::string out;
+    if (settings) {
+        out += '#';
+        if (schedule.weights != WeightRule::Synchronous) out += fmt::format(" weights={}", toText(schedule.weights));
+        for (std::size_t i = 0; i < schedule.sliceLengths.size(); ++i)
+            out += fmt::format("{}{}", i == 0 ? " slices=" : ",", schedule.sliceLengths[i]);
+        out += '\n';
+    }
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
         const auto& ops = schedule.order[r];
         if (ops.empty()) out += ','; // blank cells, so that the row is seen also at the end of the file
         for (std::size_t i = 0; i < ops.size(); ++i) {
             auto cellText = [&](const Op& op) -> Result<std::string> {
                 const std::string plain = toText(op);
-                check.line = static_cast<int>(r) + 1;
+                check.line = static_cast<int>(r) + (settings ? 2 : 1);
                 check.cell = static_cast<int>(i) + 1;
                 check.text = plain;
-                if (!ruleOf(op.kind).computeOnly)
-                    return check.error(fmt::format("{} can't stand in the compute-only form", ruleOf(op.kind).title));
                 if (auto checked = check.checkPyTorch(op); !checked) return tl::unexpected(checked.error());
                 if (!old || (op.kind != OpKind::Backward && op.kind != OpKind::InputGrad)) return plain;
                 const std::size_t letter = plain.find_first_of("BI");
@@ -236,7 +319,10 @@ Result<std::string> writeScheduleCsv(const Schedule& schedule, const CsvOptions&
             }
             const auto second = cellText(ops[++i]);
             if (!second) return tl::unexpected(second.error());
-            out += fmt::format("({};{}){}", *first, *second, overlap);
+            if (isMessage(ops[i].kind) != isMessage(ops[i - 1].kind))
+                return check.error(fmt::format("issued together with {}; a pair holds two compute ops or two messages",
+                                               toText(ops[i - 1])));
+            out += fmt::format("({};{}){}", *first, *second, isMessage(ops[i].kind) ? grouped : overlap);
         }
         out += '\n';
     }

@@ -1,8 +1,18 @@
-// Schedule CSV of torch.distributed.pipelining, compute-only form: one line per rank, one cell per op, no header.
-// Blank cells are idle slots without meaning and are dropped. Placement is inferred from the rows. Two dialects:
+// Schedule CSV: one line per rank, one cell per op, no titles. The convention of torch.distributed.pipelining, and ours, which
+// holds more. Placement is inferred from the rows. Blank cells are idle slots without meaning and are dropped.
+//
+//   form      cells                                                        blank cells
+//   compute   F B I W                                                      allowed
+//   lowered   also SEND_F RECV_F SEND_B RECV_B UNSHARD RESHARD REDUCE_GRAD refused where PyTorch's rules apply
+//   ours      both forms, and R OPT OFFLOAD RELOAD FILLER, slices, counts, halves, copies of a stage, groups of messages,
+//             REDUCE_GRAD in either form, and a first line with what a list of ops can't say:
+//                 # weights=stashed slices=6,4,3,3        (written only where they are not the defaults)
+//
+// A file with a SEND or RECV cell is lowered (schedules/lower.h), any other is compute-only. Overlapped pair:
+// (0F7;7B3)OVERLAP_F_B; two messages posted together: (1SEND_B0;1RECV_F1)GROUPED. Two dialects:
 //   New   F, I, W, B (full backward)          Old   F, B (input gradient), W, BW (full backward)
-// Auto detects: a BW cell, or W cells without any I, means Old. Overlapped pair: (0F7;7B3)OVERLAP_F_B.
-// Strict: trailing characters in a cell, unknown kinds and communication cells are errors naming line, cell and remedy.
+// Auto detects: a BW cell, or W cells without any I, means Old.
+// Strict: trailing characters in a cell and unknown kinds are errors naming line, cell and remedy.
 #pragma once
 
 #include <string>
@@ -17,7 +27,7 @@ enum class CsvDialect { Auto, New, Old };
 
 struct CsvOptions {
     CsvDialect dialect = CsvDialect::Auto; // writing: Auto is New
-    bool pytorch = false; // refuse what PyTorch can't hold: two copies of a stage, fillers, slices, counts, halves
+    bool pytorch = false; // refuse what PyTorch can't hold
 };
 
 // Parses only: counts and order are validate()'s matter. name becomes Schedule::name.

@@ -23,7 +23,7 @@ struct KindRule {
     std::string_view title; // "forward", "input gradient" …
     bool takesMicrobatch;
     bool busy;        // counts as busy time: F, B, I, W, R
-    bool computeOnly; // allowed in a compute-only schedule
+    bool computeOnly; // allowed in PyTorch's compute-only form (or ours: R and delays)
     std::array<Need, 2> needs;
     std::uint8_t needCount;
     // Activation memory, in shares of one (stage, microbatch): F +1 at its end; the part `freedAtInput` of the cost model
@@ -37,5 +37,11 @@ const KindRule& ruleOf(OpKind kind);
 inline bool isBusy(OpKind kind) { return ruleOf(kind).busy; }
 // F, B, I, W or R: a kind that the model's layers execute.
 inline bool isCompute(OpKind kind) { return isBusy(kind); }
+inline bool isSend(OpKind kind) { return kind == OpKind::SendF || kind == OpKind::SendB; }
+inline bool isReceive(OpKind kind) { return kind == OpKind::RecvF || kind == OpKind::RecvB; }
+// A send or a receive: an op that only a lowered schedule has (schedules/lower.h).
+inline bool isMessage(OpKind kind) { return isSend(kind) || isReceive(kind); }
+// Reduction of a stage's gradients over its copies, or the optimizer: may stand in any list, has no microbatch.
+inline bool isStageOp(OpKind kind) { return kind == OpKind::Optimizer || kind == OpKind::ReduceGrad; }
 
 } // namespace stagewright

@@ -19,7 +19,7 @@ Placement placementOf(const std::vector<std::vector<Op>>& order, int stages)
     std::vector<Seen> seen;
     for (std::size_t r = 0; r < order.size(); ++r)
         for (const Op& op : order[r])
-            if (ruleOf(op.kind).takesMicrobatch)
+            if (isCompute(op.kind))
                 seen.push_back({op.stage, op.microbatch, op.kind == OpKind::Forward, static_cast<int>(r)});
     std::sort(seen.begin(), seen.end(), [](const Seen& a, const Seen& b) {
         return std::tuple(a.stage, a.microbatch, !a.forward, a.rank) <

@@ -6,16 +6,12 @@
 
 #include "schedules/kinds.h"
 #include "schedules/op_index.h"
+#include "schedules/schedule_checker.h"
 #include "schedules/wait_graph.h"
 
 namespace stagewright {
 
 namespace {
-
-std::string where(int rank, std::size_t position, const Op& op)
-{
-    return fmt::format("rank {}, op {} ({})", rank, position, toText(op));
-}
 
 // "0-3, 7"
 std::string ranges(const std::vector<int>& numbers)
@@ -32,35 +28,28 @@ std::string ranges(const std::vector<int>& numbers)
     return out;
 }
 
-struct Checker
+} // namespace
+
+void ScheduleChecker::add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message)
 {
-    const Schedule& schedule;
-    Validation out;
+    Fault fault;
+    fault.kind = kind;
+    fault.rank = rank;
+    fault.position = static_cast<int>(position);
+    fault.op = op;
+    fault.message = fmt::format("rank {}, op {} ({}): {}", rank, position, toText(op), message);
+    out.faults.push_back(std::move(fault));
+}
 
-    void add(FaultKind kind, int rank, std::size_t position, const Op& op, std::string message)
-    {
-        Fault fault;
-        fault.kind = kind;
-        fault.rank = rank;
-        fault.position = static_cast<int>(position);
-        fault.op = op;
-        fault.message = fmt::format("{}: {}", where(rank, position, op), message);
-        out.faults.push_back(std::move(fault));
-    }
-    void addOther(int rank, std::size_t position, const Op& op)
-    {
-        out.faults.back().otherRank = rank;
-        out.faults.back().otherPosition = static_cast<int>(position);
-        out.faults.back().other = op;
-    }
-    bool checkOps();
-    void checkPlaces(const OpIndex& index);
-    void checkCounts(const OpIndex& index);
-    void checkDeadlock(const OpIndex& index);
-};
+void ScheduleChecker::addOther(int rank, std::size_t position, const Op& op)
+{
+    out.faults.back().otherRank = rank;
+    out.faults.back().otherPosition = static_cast<int>(position);
+    out.faults.back().other = op;
+}
 
-// Ops that fit the schedule's shape and may stand in a compute-only schedule. False: the tables can't be made.
-bool Checker::checkOps()
+// Ops that fit the schedule's shape.
+bool ScheduleChecker::checkOps()
 {
     bool indexable = true;
     for (int r = 0; r < schedule.ranks; ++r) {
@@ -69,7 +58,7 @@ bool Checker::checkOps()
             if (std::string fault = opFault(schedule, ops[i]); !fault.empty()) {
                 add(FaultKind::BadOp, r, i, ops[i], fault);
                 indexable = false;
-            } else if (!ruleOf(ops[i].kind).computeOnly) {
+            } else if (isMessage(ops[i].kind)) {
                 add(FaultKind::BadOp, r, i, ops[i],
                     fmt::format("{} has no place in a compute-only schedule; it is inserted when the schedule runs",
                                 ruleOf(ops[i].kind).title));
@@ -80,7 +69,7 @@ bool Checker::checkOps()
 }
 
 // One pass over all ops: wrong ranks, duplicates, order within the rank.
-void Checker::checkPlaces(const OpIndex& index)
+void ScheduleChecker::checkPlaces(const OpIndex& index)
 {
     const CellSpace& cells = index.cells();
     for (int r = 0; r < schedule.ranks; ++r) {
@@ -88,7 +77,7 @@ void Checker::checkPlaces(const OpIndex& index)
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
             const Product product = productOf(op.kind);
-            if (product == Product::None || !ruleOf(op.kind).computeOnly) continue;
+            if (product == Product::None || isMessage(op.kind)) continue;
             for (int k = 0; k < op.count; ++k) {
                 const int home = schedule.placement.rankOf(op.stage, op.microbatch + k);
                 if (home == r) continue;
@@ -140,7 +129,7 @@ void Checker::checkPlaces(const OpIndex& index)
 }
 
 // m forwards, one backward each, and a weight gradient for each input gradient alone.
-void Checker::checkCounts(const OpIndex& index)
+void ScheduleChecker::checkCounts(const OpIndex& index)
 {
     const CellSpace& cells = index.cells();
     auto kindAt = [&](std::uint32_t id) {
@@ -188,7 +177,7 @@ void Checker::checkCounts(const OpIndex& index)
     }
 }
 
-void Checker::checkDeadlock(const OpIndex& index)
+void ScheduleChecker::checkDeadlock(const OpIndex& index)
 {
     out.cycle = findDeadlock(schedule, index);
     if (out.cycle.empty()) return;
@@ -205,8 +194,6 @@ void Checker::checkDeadlock(const OpIndex& index)
     out.faults.push_back(std::move(fault));
 }
 
-} // namespace
-
 Result<void> Validation::toResult() const
 {
     if (faults.empty()) return {};
@@ -216,7 +203,7 @@ Result<void> Validation::toResult() const
 
 Validation validate(const Schedule& schedule)
 {
-    Checker checker{schedule, {}};
+    ScheduleChecker checker{schedule, {}};
     if (std::string fault = shapeFault(schedule); !fault.empty()) {
         checker.out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, std::move(fault)});
         return std::move(checker.out);
@@ -230,6 +217,9 @@ Validation validate(const Schedule& schedule)
     const OpIndex index(schedule, *cells);
     checker.checkPlaces(index);
     checker.checkCounts(index);
+    checker.checkStageOps();
+    checker.checkRecompute(index);
+    checker.checkSlices(index);
     std::stable_sort(checker.out.faults.begin(), checker.out.faults.end(), [](const Fault& a, const Fault& b) {
         return std::pair(a.rank, a.position) < std::pair(b.rank, b.position);
     });

@@ -40,8 +40,13 @@ struct Validation {
     Result<void> toResult() const; // the first fault as an Error
 };
 
-// Checks shape (ranks, placement), counts (m F per stage; #I = #W; #B + #I = m), duplicates, ops on the wrong rank, order
-// within a rank, and cross-rank deadlock under buffered sends. O(ops).
+// Checks shape (ranks, placement, slice lengths), counts (m F per stage; #I = #W; #B + #I = m), duplicates, ops on the wrong
+// rank, order within a rank, and cross-rank deadlock under buffered sends. O(ops).
+//   R            between its F and its B or I.
+//   slices       of a microbatch: forwards in rising, gradients in falling order.
+//   REDUCE_GRAD, OPT   on a rank that holds the stage. Synchronous weights: at most one each per stage and rank, after the
+//                stage's last B or W there, the reduction before the optimizer, and an OPT for every stage or none. Other
+//                weight rules: anywhere, at least one OPT per stage and rank.
 Validation validate(const Schedule& schedule);
 
 } // namespace stagewright

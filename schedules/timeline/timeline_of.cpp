@@ -119,6 +119,18 @@ Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedu
     return timelineOf(schedule, *result, costs);
 }
 
+namespace {
+
+bool hasStageOps(const Schedule& schedule)
+{
+    for (const auto& ops : schedule.order)
+        for (const Op& op : ops)
+            if (isStageOp(op.kind)) return true;
+    return false;
+}
+
+} // namespace
+
 Result<Schedule> scheduleOf(const Timeline& timeline, int step)
 {
     if (step < 0 || step >= timeline.steps())
@@ -127,6 +139,9 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
     out.ranks = timeline.ranks();
     out.order.resize(static_cast<std::size_t>(out.ranks));
     out.paired.resize(out.order.size());
+    // Optimizer and reduction spans belong to the order only where the schedule has such ops; else they end the step.
+    const auto& realised = timeline.schedule();
+    const bool stageOps = realised && hasStageOps(*realised);
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Compute) continue;
         const auto r = static_cast<std::size_t>(track.rank);
@@ -135,7 +150,8 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
         for (SpanId id = first; id < last; ++id) {
             const Span& span = timeline.spans()[id];
             const bool kept = span.step == step && !(span.flags & SpanDiscarded) && span.label == 0 &&
-                              (isCompute(span.op.kind) || span.op.kind == OpKind::Filler);
+                              (isCompute(span.op.kind) || span.op.kind == OpKind::Filler ||
+                               (stageOps && isStageOp(span.op.kind)));
             if (!kept) continue;
             auto& pairs = out.paired[r];
             const bool together =
@@ -151,8 +167,10 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
     }
     if (out.opCount() == 0) return fail(ErrorCode::Invalid, fmt::format("step {}: no compute spans", step));
     out.placement = placementOf(out.order, out.stages);
-    if (const auto& realised = timeline.schedule()) {
+    if (realised) {
         out.name = realised->name;
+        out.weights = realised->weights;
+        out.sliceLengths = realised->sliceLengths;
         // A pair may be executed one after the other: how it was issued is known from the schedule.
         if (realised->order == out.order) out.paired = realised->paired;
     }

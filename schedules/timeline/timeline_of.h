@@ -18,8 +18,9 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
 // simulate() and timelineOf() in one.
 Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedule, const CostModel& costs);
 
-// The schedule that a step realised: compute spans by start on each rank, kinds F, B, I, W, R and fillers; discarded spans
-// left out; placement from where the ops ran. Law: scheduleOf(simulatedTimeline(S, C), 0) == S.
+// The schedule that a step realised: compute spans by start on each rank, kinds F, B, I, W, R and fillers, and
+// optimizer and reduction where the timeline's schedule has such ops; discarded spans left out; placement from where the
+// ops ran; weight rule and slice lengths from the timeline's schedule. Law: scheduleOf(simulatedTimeline(S, C), 0) == S.
 Result<Schedule> scheduleOf(const Timeline& timeline, int step);
 
 } // namespace stagewright

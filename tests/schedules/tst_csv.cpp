@@ -88,12 +88,17 @@ private slots:
         add(",,\n,", "no ops: every cell is blank");
         add("0F0,0B0x\n", "line 1, cell 2 (0B0x): op '0B0x': nothing more expected at character 4 ('x')");
         add("0F0\n,1F0,1Q0\n", "line 2, cell 3 (1Q0): op '1Q0': unknown kind 'Q' at character 2");
-        add("0F0,0SEND_F0\n",
-            "line 1, cell 2 (0SEND_F0): SEND_F is communication or bookkeeping; this form holds compute ops only");
-        add("0UNSHARD,0F0\n",
-            "line 1, cell 1 (0UNSHARD): UNSHARD is communication or bookkeeping; this form holds compute ops only");
-        add("0F0,0OPT\n",
-            "line 1, cell 2 (0OPT): OPT is communication or bookkeeping; this form holds compute ops only");
+        add("# weights=fresh\n0F0,0B0\n", "line 1, cell 1 (# weights=fresh): weights: 'fresh' is unknown");
+        add("# slices=3,,2\n0F0,0B0\n",
+            "line 1, cell 1 (# slices=3,,2): slices: whole numbers from 1, separated by commas, expected");
+        add("# slices=3,0\n0F0,0B0\n",
+            "line 1, cell 1 (# slices=3,0): slices: whole numbers from 1, separated by commas, expected");
+        add("# slices=3 colour=red\n0F0,0B0\n", "line 1, cell 1 (# slices=3 colour=red): 'colour=red' is no setting");
+        add("0F0,0B0\n# weights=stashed\n",
+            "line 2, cell 1 (# weights=stashed): op '# weights=stashed': stage expected at character 1 ('#')");
+        add("(0SEND_F0;0F1)GROUPED\n", "line 1, cell 1 ((0SEND_F0;0F1)GROUPED): 0F1 in a pair that ends with GROUPED");
+        add("(0F0;0RECV_B0)OVERLAP_F_B\n",
+            "line 1, cell 1 ((0F0;0RECV_B0)OVERLAP_F_B): 0RECV_B0 in a pair that ends with OVERLAP_F_B");
         add("0F0,0BW0,0I1\n",
             "line 1, cell 3 (0I1): I is of the new dialect, but line 1, cell 2 (0BW0) is of the old one");
         add("(0F0;0B0)\n", "line 1, cell 1 ((0F0;0B0)): '' after the pair, OVERLAP_F_B expected");
@@ -128,7 +133,7 @@ private slots:
     void pytorchRestriction_data()
     {
         QTest::addColumn<QString>("cell");
-        for (const char* cell : {"0FILLER5", "0W0-1", "0F0.0", "0B0h1", "0R0"})
+        for (const char* cell : {"0FILLER5", "0W0-1", "0F0.0", "0B0h1", "0R0", "0OPT", "0OFFLOAD0"})
             QTest::newRow(cell) << cell;
     }
     void pytorchRestriction()
@@ -146,13 +151,47 @@ private slots:
         QVERIFY(!written);
         QCOMPARE(written.error().message, refused.error().message);
     }
-    void writeRefusesCommunication()
+    void settings()
     {
-        Schedule s = *makeSchedule("gpipe", {1, 1, 0});
-        s.order[0].insert(s.order[0].begin() + 1, *parseOp("0SEND_F0"));
-        const auto written = writeScheduleCsv(s);
-        QVERIFY(!written);
-        QVERIFY(written.error().message.find("line 1, cell 2 (0SEND_F0)") == 0);
+        const std::string text = "# weights=stashed slices=6,4,3,3\n0F0.0,0F0.1,0F0.2,0F0.3,0B0.3,0B0.2,0B0.1,0B0.0,0OPT\n";
+        const auto read = readScheduleCsv(text);
+        QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
+        QCOMPARE(read->weights, WeightRule::Stashed);
+        QCOMPARE(read->sliceLengths, (std::vector<std::uint32_t>{6, 4, 3, 3}));
+        QCOMPARE(read->ranks, 1);
+        QCOMPARE(*writeScheduleCsv(*read), text);
+        Schedule plain = *read;
+        plain.weights = WeightRule::Synchronous;
+        QVERIFY(writeScheduleCsv(plain)->starts_with("# slices=6,4,3,3\n"));
+        plain.sliceLengths.clear();
+        QVERIFY(writeScheduleCsv(plain)->starts_with("0F0.0"));
+        CsvOptions torch;
+        torch.pytorch = true;
+        QCOMPARE(QString::fromStdString(readScheduleCsv("# weights=stashed\n0F0,0B0\n", torch).error().message),
+                 QString("line 1, cell 1 (# weights=stashed): PyTorch's files have no line of settings"));
+        Schedule stashed = *readScheduleCsv("0F0,0B0\n");
+        stashed.weights = WeightRule::Stashed;
+        QCOMPARE(QString::fromStdString(writeScheduleCsv(stashed, torch).error().message),
+                 QString("the weights are stashed; PyTorch's files can't say so"));
+    }
+    // A line of communication ops is read as it stands; PyTorch's rules refuse idle slots in it.
+    void loweredForm()
+    {
+        const std::string text = "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\n1RECV_F0,1F0,1B0,1SEND_B0\n";
+        CsvOptions torch;
+        torch.pytorch = true;
+        const auto read = readScheduleCsv(text, torch);
+        QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
+        QCOMPARE(*writeScheduleCsv(*read, torch), text);
+        QCOMPARE(QString::fromStdString(readScheduleCsv("0F0,,0SEND_F0\n1RECV_F0,1F0\n", torch).error().message),
+                 QString("line 1, cell 2 (): a blank cell, but line 1, cell 3 (0SEND_F0) makes the file a lowered one"));
+        QVERIFY(readScheduleCsv("0F0,,0SEND_F0\n1RECV_F0,1F0\n"));
+        const std::string groups = "0F0,(0SEND_F0;0RECV_B0)GROUPED,0B0\n";
+        const auto grouped = readScheduleCsv(groups);
+        QVERIFY(grouped);
+        QVERIFY(grouped->isPaired(0, 1));
+        QCOMPARE(*writeScheduleCsv(*grouped), groups);
+        QVERIFY(!readScheduleCsv(groups, torch));
     }
     // Law 3 for schedules.
     void roundTrips()
@@ -242,18 +281,18 @@ private slots:
         QCOMPARE(recognise(*wide), std::string());
         QVERIFY(!validate(*wide).valid());
     }
-    void communicationFilesAreRefused()
+    void communicationFilesComeBack()
     {
         const std::string text = contents(shared("1F1B_p4_m8_v1_comms.csv"));
         if (text.empty()) QSKIP("PyTorch's CSV files are not there (set STAGEWRIGHT_SHARED)");
-        const auto read = readScheduleCsv(text);
-        QVERIFY(!read);
-        QCOMPARE(
-            QString::fromStdString(read.error().message),
-            QString(
-                "line 1, cell 2 (0SEND_F0): SEND_F is communication or bookkeeping; this form holds compute ops only"));
-        QVERIFY(!read.error().remedy.empty());
-        QVERIFY(!readScheduleCsv(contents(shared("upstream/pytorch_zb1p_2rank_2stagep_comms.csv"))));
+        CsvOptions torch;
+        torch.pytorch = true;
+        for (const char* name : {"1F1B_p4_m8_v1_comms.csv", "upstream/pytorch_zb1p_2rank_2stagep_comms.csv"}) {
+            const std::string file = contents(shared(name));
+            const auto read = readScheduleCsv(file, torch);
+            QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
+            QCOMPARE(cells(*writeScheduleCsv(*read, torch)), cells(file));
+        }
     }
     // Files of the projects themselves; times by the reference simulator at F = I = W = 1.
     void upstreamFiles_data()

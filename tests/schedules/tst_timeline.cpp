@@ -359,6 +359,14 @@ private slots:
         builder.addSpan(track, spanOf(30, 40, "0OPT"));
         QCOMPARE(QString::fromStdString(toText(*scheduleOf(**builder.build(), 0))), QString("0F0 0B0\n"));
     }
+    // Optimizer and reduction ops are part of the order only where the schedule has them.
+    void opsOfAStageComeBack()
+    {
+        const Schedule s = *readScheduleCsv("# weights=stashed\n0F0,0F1,0B0,0OPT,0B1,0OPT\n");
+        const auto timeline = simulatedTimeline(s, CostModel::uniform(s));
+        QVERIFY(timeline);
+        QCOMPARE(*scheduleOf(**timeline, 0), s);
+    }
     void pairsRunOneAfterTheOther()
     {
         // An engine may run the members in turn; the schedule it realises says that they were issued together.

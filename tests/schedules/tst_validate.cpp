@@ -81,6 +81,30 @@ private slots:
             "stage 1: 0 of 1 forwards, missing for microbatch 0");
         add("wrong rank", "0F0,0B0,1B0\n1F0\n", FaultKind::WrongRank, 1,
             "rank 0, op 2 (1B0): stage 1 is on rank 1 for microbatch 0");
+        add("R after B", "0F0,0B0,0R0\n", FaultKind::Order, 1,
+            "rank 0, op 2 (0R0): recompute after the full backward it serves; 0B0 is at op 1");
+        add("R before F", "0R0,0F0,0B0\n", FaultKind::Order, 1,
+            "rank 0, op 0 (0R0): recompute before forward; forward is at op 1");
+        add("two R", "0F0,0R0,0R0,0B0\n", FaultKind::Duplicate, 1,
+            "rank 0, op 2 (0R0): a second recompute; the first is at op 1 of rank 0");
+        add("early OPT", "0F0,0I0,0OPT,0W0\n", FaultKind::Order, 1,
+            "rank 0, op 2 (0OPT): optimizer before the stage's last gradient; 0W0 is at op 3");
+        add("two OPT", "0F0,0B0,0OPT,0OPT\n", FaultKind::Duplicate, 1,
+            "rank 0, op 3 (0OPT): a second optimizer; the first is at op 2 of rank 0");
+        add("foreign OPT", "0F0,0B0,1OPT\n1F0,1B0,0OPT\n", FaultKind::WrongRank, 2,
+            "rank 0, op 2 (1OPT): stage 1 is on rank 1");
+        add("one OPT of two", "0F0,0B0,0OPT\n1F0,1B0\n", FaultKind::Count, 1,
+            "stage 1: no optimizer op on rank 1, but stage 0 has one");
+        add("reduction after OPT", "0F0,0B0,0OPT,0REDUCE_GRAD\n", FaultKind::Order, 1,
+            "rank 0, op 3 (0REDUCE_GRAD): gradient reduction after the stage's optimizer, which is at op 2");
+        add("stashed without OPT", "# weights=stashed\n0F0,0B0\n", FaultKind::Count, 1,
+            "stage 0: no optimizer op on rank 0, but the weights are stashed");
+        add("slices forward", "0F0.1,0F0.0,0B0.1,0B0.0\n", FaultKind::Order, 1,
+            "rank 0, op 0 (0F0.1): forward of a slice before the slice that it attends to; 0F0.0 is at op 1");
+        add("slices backward", "0F0.0,0F0.1,0B0.0,0B0.1\n", FaultKind::Order, 1,
+            "rank 0, op 2 (0B0.0): gradient of a slice before that of the slice that attends to it; 0B0.1 is at op 3");
+        add("slice lengths", "# slices=2,1,1\n0F0.0,0F0.1,0B0.1,0B0.0\n", FaultKind::Shape, 1,
+            "lengths of 3 slices are given, but ops name 2");
         add("pair", "0F0,(0F1;0B1)OVERLAP_F_B,0B0\n", FaultKind::Order, 1,
             "rank 0, op 2 (0B1): issued together with 0F1, which it needs");
     }
@@ -100,6 +124,22 @@ private slots:
         QVERIFY2(found, qPrintable(all.join("\n")));
         QVERIFY2(int(validation.faults.size()) >= faults, qPrintable(all.join("\n")));
         QVERIFY(!validation.toResult());
+    }
+    void opsOfAStage_data()
+    {
+        QTest::addColumn<QString>("csv");
+        for (const char* csv : {"0F0,0R0,0B0,0REDUCE_GRAD,0OPT\n1F0,1B0,1OPT\n", "0F0,0R0,0I0,0W0\n",
+                                "# weights=stashed\n0F0,0F1,0B0,0OPT,0B1,0OPT\n", "# weights=predicted\n0OPT,0F0,0B0\n",
+                                "# slices=3,1\n0F0.0,0F0.1,0B0.1,0B0.0\n", "0UNSHARD,0F0,0B0,0RESHARD\n"})
+            QTest::newRow(csv) << csv;
+    }
+    void opsOfAStage()
+    {
+        QFETCH(QString, csv);
+        const Schedule schedule = fromCsv(qPrintable(csv));
+        const Validation validation = validate(schedule);
+        QVERIFY2(validation.valid(), validation.valid() ? "" : validation.faults[0].message.c_str());
+        QVERIFY(simulate(schedule, CostModel::uniform(schedule)));
     }
     void namesBothOps()
     {

@@ -1,0 +1,30 @@
+// ScheduleChecker: the parts of validate(), which share the list of faults. Internal to schedules.
+#pragma once
+
+#include <string>
+
+#include "schedules/op_index.h"
+#include "schedules/schedule.h"
+#include "schedules/validate.h"
+
+namespace stagewright {
+
+struct ScheduleChecker
+{
+    const Schedule& schedule;
+    Validation out;
+
+    void add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message);
+    void addOther(int rank, std::size_t position, const Op& op); // the other op of the last fault
+
+    bool checkOps(); // false: the tables can't be made
+    void checkPlaces(const OpIndex& index);
+    void checkCounts(const OpIndex& index);
+    void checkDeadlock(const OpIndex& index);
+    // schedule_checker_stages.cpp
+    void checkStageOps();                     // OPT, REDUCE_GRAD
+    void checkRecompute(const OpIndex& index); // R stands between F and B
+    void checkSlices(const OpIndex& index);    // forwards in rising, gradients in falling order
+};
+
+} // namespace stagewright
