@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/run_state.h"
+#include "profiler/clock.h"
 
 namespace stagewright {
 
@@ -157,13 +158,17 @@ private:
         const Permit permit(m_state.control);
         if (!permit) return false;
         m_run.status.set(RankPhase::Running, position);
+        const RunPerturbation& perturbation = m_state.options.perturbation;
+        if (!m_virtual && perturbation.launchOf(m_rank) > 0) m_state.control.sleepUntil(monotonicNow() + perturbation.launchOf(m_rank));
         if (m_virtual) m_recorder.otherWork();
         m_recorder.opBegin(op, position);
+        const Nanos cpuBefore = perturbation.slowFactor.empty() ? 0 : threadCpuNow();
         executeOp(
             op, model(op.stage), m_state.data, [this](const MessageKey& key) { return takeInput(key); },
             [this](const MessageKey& key, Buffer buffer) {
                 m_outputs.push_back({key, std::move(buffer)});
             });
+        if (!perturbation.slowFactor.empty()) slowDown(cpuBefore);
         m_recorder.opEnd(op, position);
         StageRun& run = m_state.stages[op.stage];
         if (op.kind == OpKind::Forward && run.slice.last) {
@@ -172,6 +177,16 @@ private:
             }
         }
         return true;
+    }
+
+    // A slow rank: computes on within the op until its CPU time is the factor times what it was.
+    void slowDown(Nanos cpuBefore) const
+    {
+        const double factor = m_state.options.perturbation.factorOf(m_rank);
+        if (factor <= 1.0) return;
+        const Nanos until = cpuBefore + std::llround(static_cast<double>(threadCpuNow() - cpuBefore) * factor);
+        while (threadCpuNow() < until && !m_state.control.stopped()) {
+        }
     }
 
     bool runFiller(const Op& op, int position)
@@ -310,7 +325,8 @@ private:
 RunState::RunState(std::shared_ptr<const Schedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
                    ClockMode aClock, int permits, std::unique_ptr<Backend> aBackend)
     : schedule(std::move(aSchedule)), plan(std::move(aPlan)), options(someOptions), clock(aClock),
-      recorder(schedule, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links, .threadCpu = true}),
+      recorder(schedule, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links,
+                          .launch = someOptions.perturbation.launch, .threadCpu = true}),
       control(schedule->ranks, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks)),
       stages(static_cast<std::size_t>(schedule->stages))
 {

@@ -17,6 +17,7 @@
 #include "engine/model_config.h"
 #include "schedules/base/result.h"
 #include "schedules/cost_model.h"
+#include "schedules/perturb.h"
 #include "schedules/schedule.h"
 #include "schedules/timeline/timeline.h"
 
@@ -35,6 +36,7 @@ struct TrainingOptions {
     OptimizerConfig optimizer;
     std::uint64_t seed = 1;
     ClockMode clock = ClockMode::Auto;
+    RunPerturbation perturbation; // slow ranks, late launches; slow links are in `links`
     Links links; // emulated links: a message is held back latency + bytes / bandwidth
     std::shared_ptr<const Corpus> data;
     std::string backend = "cpu";

@@ -38,7 +38,7 @@ Result<RecordedStep> Recorder::finishStep()
     result.step = m_steps;
     result.contention = record->contention();
     if (m_options.virtualClock) {
-        Result<void> placed = placeOnVirtualClock(*record, m_options.links, m_virtualEnd);
+        Result<void> placed = placeOnVirtualClock(*record, m_options.links, m_virtualEnd, m_options.launch);
         if (!placed) return tl::unexpected(std::move(placed.error()));
         m_virtualEnd = record->end();
     }

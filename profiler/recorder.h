@@ -19,6 +19,7 @@ struct RecorderOptions
 {
     bool virtualClock = false; // false: wall
     Links links;               // of the virtual clock; on the wall clock messages tell when they are available
+    std::vector<Nanos> launch; // of the virtual clock, by rank: how long after it could an op begins; empty: at once
     bool threadCpu = true;     // the virtual clock needs it
 };
 

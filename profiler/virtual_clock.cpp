@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "profiler/step_record.h"
+#include "schedules/perturb.h"
 #include "schedules/simulate.h"
 #include "schedules/wait_graph.h"
 
@@ -29,7 +30,7 @@ std::vector<Bytes> boundariesOf(const StepRecord& record)
 
 } // namespace
 
-Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin)
+Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, std::span<const Nanos> launch)
 {
     std::vector<Nanos> durations;
     durations.reserve(record.schedule->opCount());
@@ -39,8 +40,10 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
         }
     }
     const std::vector<Bytes> boundaries = boundariesOf(record);
+    addLaunch(*record.schedule, launch, durations);
     Result<SimResult> placed = place(*record.schedule, durations, links, boundaries);
     if (!placed) return tl::unexpected(std::move(placed.error()).with("virtual clock"));
+    takeLaunch(*record.schedule, launch, *placed);
 
     record.clock = "virtual";
     record.begin = begin;

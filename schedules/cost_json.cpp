@@ -130,6 +130,7 @@ std::string writeCostsJson(const CostModel& costs)
         overrides.push_back(entry);
     }
     out["link_overrides"] = overrides;
+    if (!costs.launch.empty()) out["launch_ns"] = costs.launch;
     Json stages = Json::array();
     for (const StageMemory& memory : costs.memory)
         stages.push_back({{"activation", memory.activation},
@@ -150,7 +151,7 @@ Result<CostModel> readCostsJson(const std::string& text)
     CostReader in;
     if (!in.object(json, "the document",
                    {"format", "version", "source", "origin", "time_unit_ns", "memory_unit_bytes", "duration_ns",
-                    "duration_on_rank", "link", "link_overrides", "stage_bytes"}))
+                    "duration_on_rank", "link", "link_overrides", "launch_ns", "stage_bytes"}))
         return tl::unexpected(in.error);
     if (json.value("format", Json()) != format)
         return fail(ErrorCode::Unreadable, fmt::format("costs: format is not \"{}\"", format));
@@ -242,6 +243,13 @@ Result<CostModel> readCostsJson(const std::string& text)
                 const auto to = static_cast<int>(in.integerAt(entry, "to", path, 0, mostStages - 1));
                 out.links.overrides[{from, to}] = in.link(entry, path);
             }
+    }
+    if (const auto launch = json.find("launch_ns"); launch != json.end()) {
+        if (!launch->is_array() || launch->size() > mostStages)
+            in.wrong("launch_ns", "an array with one delay per rank is expected");
+        else
+            for (const Json& value : *launch)
+                out.launch.push_back(in.integer(value, fmt::format("launch_ns[{}]", out.launch.size()), 0));
     }
     if (!in.ok()) return tl::unexpected(in.error);
     return out;

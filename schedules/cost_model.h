@@ -72,6 +72,7 @@ public:
     int stages() const { return static_cast<int>(memory.size()); }
 
     Links links;
+    std::vector<Nanos> launch;       // by rank: how long after it could a compute op begins; empty: at once
     std::vector<StageMemory> memory; // by stage
     CostSource source = CostSource::Uniform;
     std::string origin;  // words: "F=1, I=1, W=1", "fitted from demo.stagewright#3"

@@ -195,8 +195,17 @@ void Execution::runRank(int rank)
         const bool paired = anyPairs && schedule.isPaired(rank, i);
         Nanos begin = now;
         if (!inputsReady<Plain>(ops[i], rank, begin) || (paired && !inputsReady<Plain>(ops[i + 1], rank, begin))) break;
-        const Nanos end = begin + durations[offset + i] + (paired ? durations[offset + i + 1] : 0);
-        const std::size_t last = paired ? i + 1 : i;
+        const bool serial = paired && ops[i].kind == OpKind::Recompute; // issued together, one after the other
+        const bool together = paired && !serial;
+        if (serial) {
+            out.start[offset + i] = begin;
+            begin += durations[offset + i];
+            out.end[offset + i] = begin;
+            publish<Plain>(ops[i], begin);
+            ++i;
+        }
+        const Nanos end = begin + durations[offset + i] + (together ? durations[offset + i + 1] : 0);
+        const std::size_t last = together ? i + 1 : i;
         for (; i <= last; ++i) {
             out.start[offset + i] = begin;
             out.end[offset + i] = end;

@@ -4,6 +4,7 @@
 
 #include "schedules/activation.h"
 #include "schedules/kinds.h"
+#include "schedules/perturb.h"
 
 namespace stagewright {
 
@@ -40,7 +41,8 @@ std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& co
         for (std::size_t i = 0; i < ops.size(); ++i) {
             for (int k = 0; k < ops[i].count; ++k)
                 held += rule.deltaOf(ops[i], k);
-            if (!schedule.isPaired(static_cast<int>(r), i)) peak = std::max(peak, held); // a pair ends at one moment
+            const bool atOnce = schedule.isPaired(static_cast<int>(r), i) && ops[i].kind != OpKind::Recompute;
+            if (!atOnce) peak = std::max(peak, held); // a pair ends at one moment
         }
         peaks.push_back(peak);
     }
@@ -52,7 +54,10 @@ Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs)
     std::vector<Bytes> boundary;
     for (const StageMemory& memory : costs.memory)
         boundary.push_back(memory.boundary);
-    auto result = place(schedule, durationsOf(schedule, costs), costs.links, boundary);
+    std::vector<Nanos> durations = durationsOf(schedule, costs);
+    addLaunch(schedule, costs.launch, durations);
+    auto result = place(schedule, durations, costs.links, boundary);
+    if (result) takeLaunch(schedule, costs.launch, *result);
     if (result) result->peakActivation = activationPeaks(schedule, costs);
     return result;
 }

@@ -26,7 +26,8 @@ struct SimResult {
 
 // durations: rank-major, one per op. boundary: message bytes by stage (may be empty: 0). O(ops).
 // Fails with ErrorCode::Invalid and the wait cycle in the message where the order deadlocks.
-// A paired op (Schedule::paired) is one interval of the sum of both, inputs of both needed at its start.
+// A paired op (Schedule::paired) is one interval of the sum of both, inputs of both needed at its start. A recomputation
+// paired with its backward needs the inputs of both at its start as well, and the backward follows it.
 Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> durations, const Links& links,
                         std::span<const Bytes> boundary = {});
 

@@ -34,6 +34,8 @@ struct Options {
     double timeout = 120;
     std::string backend = "cpu";
     std::vector<int> stageLayers;
+    std::vector<std::string> perturb;
+    RecomputeOptions recompute;
     std::string output;
 };
 
@@ -56,8 +58,19 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     for (const std::string& name : names) {
         auto schedule = chooseSchedule(name, options.schedule.shape, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
+        schedule = recomputed(*schedule, options.recompute);
+        if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
         settings.schedules.push_back(std::move(*schedule));
     }
+    int ranks = settings.schedules.front().ranks;
+    for (const Schedule& schedule : settings.schedules) ranks = std::min(ranks, schedule.ranks);
+    auto perturbation = choosePerturbation(options.perturb, ranks);
+    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
+    for (const auto& [rank, factor] : perturbation->ranks)
+        if (factor < 1)
+            return fail(ErrorCode::Usage, fmt::format("--perturb: rank {} can't be made faster, {} is below 1", rank, factor),
+                        "real ranks can only be slowed; 'stagewright simulate' takes any factor");
+    settings.perturbation = std::move(*perturbation);
     auto model = parseModelConfig(options.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
     TrainingOptions& training = settings.training;
@@ -222,6 +235,8 @@ Command command_record()
                 app.add_option("--clock", options->clock, "wall; virtual: projected for as many devices as ranks; auto: wall where cores suffice [auto]")
                     ->type_name("CLOCK")->check(oneOf({"auto", "wall", "virtual"}));
                 addCommOptions(app, options->comm, options->link);
+                addPerturbOption(app, options->perturb);
+                addRecomputeOptions(app, options->recompute);
                 app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [text of the program]")->type_name("FILE");
                 app.add_option("--optimizer", options->optimizer, "adamw or sgd [adamw]")->type_name("NAME")->check(oneOf({"adamw", "sgd"}));
                 app.add_option("--lr", options->learningRate, "Learning rate [0.003]")->type_name("X")->check(realNumber(0, 1000));

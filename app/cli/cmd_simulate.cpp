@@ -16,6 +16,7 @@ namespace {
 struct Options {
     ScheduleOptions schedule;
     CostOptions costs;
+    RecomputeOptions recompute;
     std::string memoryLimit;
     std::string output;
 };
@@ -62,6 +63,7 @@ Result<int> run(const Options& options, Session& session)
                     "call it once for each; 'stagewright compare' compares stored runs");
     const std::string name = names.empty() ? "1f1b" : names.front();
     auto schedule = readSchedule(name, options.schedule.shape, session);
+    if (schedule) schedule = recomputed(*schedule, options.recompute);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
     if (const Validation validation = validate(*schedule); !validation.valid()) return hung(*schedule, validation, session);
     auto costs = chooseCosts(*schedule, options.costs);
@@ -108,6 +110,7 @@ Command command_simulate()
         auto options = std::make_shared<Options>();
         addScheduleOptions(app, options->schedule, "A schedule, by name or from a CSV [1f1b]");
         addCostOptions(app, options->costs);
+        addRecomputeOptions(app, options->recompute);
         app.add_option("--memory-limit", options->memoryLimit,
                        "Activations a rank may hold; more is exit code 1, and waits for memory are told apart")
             ->type_name("X|SIZE");

@@ -175,7 +175,9 @@ Nanos forwardUnit(const Schedule& schedule, const CostModel& costs)
     return schedule.ranks > 0 ? std::llround(total / schedule.ranks) : 0;
 }
 
-Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& options)
+namespace {
+
+Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& options)
 {
     const bool measured = !options.costsFrom.empty() || options.costs.ends_with(".json");
     if (!measured) {
@@ -203,6 +205,23 @@ Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& optio
         costs->links.all.latency = std::llround(options.comm * static_cast<double>(forwardUnit(schedule, *costs)));
     }
     return costs;
+}
+
+} // namespace
+
+Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& options)
+{
+    auto perturbation = choosePerturbation(options.perturb, schedule.ranks);
+    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
+    auto costs = undisturbedCosts(schedule, options);
+    if (!costs) return costs;
+    const Nanos unit = forwardUnit(schedule, *costs);
+    if (!options.stageLayers.empty()) {
+        costs = withStageLayers(schedule, *costs, options.stageLayers);
+        if (!costs) return tl::unexpected(std::move(costs.error()).with("--stage-layers"));
+    }
+    if (perturbation->empty()) return costs;
+    return perturbed(schedule, *costs, *perturbation, unit);
 }
 
 } // namespace stagewright

@@ -7,6 +7,7 @@
 #include "app/cli/session.h"
 #include "app/cli/usage.h"
 #include "schedules/csv.h"
+#include "schedules/recompute.h"
 #include "schedules/registry.h"
 #include "schedules/validate.h"
 
@@ -44,6 +45,36 @@ void addCommOptions(CLI::App& app, double& comm, std::string& link)
     app.add_option("--link", link, "Link between ranks, such as 50us,10GB/s")->type_name("LATENCY[,BANDWIDTH]")->excludes(units);
 }
 
+void addPerturbOption(CLI::App& app, std::vector<std::string>& perturb)
+{
+    app.add_option("--perturb", perturb,
+                   "Disturb it: rank=2:1.25 slows a rank, link=1-2:1.0 a link, launch=3:0.2 delays each op of a rank (forward times)")
+        ->type_name("WHAT=WHERE:X")->delimiter(',')->allow_extra_args(false);
+}
+
+Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks)
+{
+    std::string text;
+    for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
+    auto read = parsePerturbation(text, ranks);
+    if (!read) return tl::unexpected(std::move(read.error()).with("--perturb"));
+    return read;
+}
+
+void addRecomputeOptions(CLI::App& app, RecomputeOptions& options)
+{
+    app.add_option("--recompute", options.stages, "Stages that keep only their input and recompute before the backward [none]")
+        ->type_name("all|none|0-2");
+    app.add_flag("--hoist", options.hoisted, "Recompute as soon as the rank is free, not when the gradient is there");
+}
+
+Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options)
+{
+    auto stages = parseRecompute(options.stages, schedule.stages);
+    if (!stages) return tl::unexpected(std::move(stages.error()).with("--recompute"));
+    return withRecompute(schedule, *stages, options.hoisted);
+}
+
 void addCostOptions(CLI::App& app, CostOptions& options)
 {
     auto* costs = app.add_option("--costs", options.costs,
@@ -53,6 +84,9 @@ void addCostOptions(CLI::App& app, CostOptions& options)
     addCommOptions(app, options.comm, options.link);
     app.add_option("--free-at-input", options.freedAtInput, "Share of an activation that I frees; W frees the rest [0]")
         ->type_name("A")->check(realNumber(0, 1));
+    app.add_option("--stage-layers", options.stageLayers, "Layers of each stage, such as 4,4,3,1: costs in proportion to them")
+        ->type_name("N,N…")->delimiter(',')->allow_extra_args(false)->check(wholeNumber(0, 65'536));
+    addPerturbOption(app, options.perturb);
 }
 
 bool namesFile(const std::string& nameOrFile)

@@ -8,6 +8,7 @@
 #include "schedules/base/result.h"
 #include "schedules/base/units.h"
 #include "schedules/cost_model.h"
+#include "schedules/perturb.h"
 #include "schedules/schedule.h"
 
 namespace CLI {
@@ -39,9 +40,21 @@ struct CostOptions {
     double comm = -1;      // < 0: not given
     std::string link;      // "LATENCY,BANDWIDTH"
     double freedAtInput = 0;
+    std::vector<int> stageLayers;     // simulate: costs in proportion to them
+    std::vector<std::string> perturb; // parts of schedules/perturb.h
 };
 void addCostOptions(CLI::App& app, CostOptions& options);
 void addCommOptions(CLI::App& app, double& comm, std::string& link);
+void addPerturbOption(CLI::App& app, std::vector<std::string>& perturb);
+Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks);
+
+// --recompute all|none|0-2, --hoist
+struct RecomputeOptions {
+    std::string stages = "none";
+    bool hoisted = false;
+};
+void addRecomputeOptions(CLI::App& app, RecomputeOptions& options);
+Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options);
 
 // A library schedule for the shape, or a CSV read and recognised. Tells where --chunks or the shape is not used. Valid
 // schedules only: a CSV with faults is the first fault as an error (Invalid).

@@ -38,6 +38,7 @@ Run headerOf(const Training& training, const RecordSettings& settings)
     run.info.clock = std::string(toText(training.clock()));
     run.info.warmupSteps = settings.warmup;
     run.configuration = training.configuration();
+    if (!settings.perturbation.empty()) run.configuration.emplace_back("perturb", toText(settings.perturbation));
     run.environment = training.environment();
     run.environment.emplace_back("stagewright", programVersion);
     return run;
@@ -61,10 +62,18 @@ std::optional<CostModel> costsOf(const Ongoing& one)
 
 Result<void> prepareLinks(RecordSettings& settings, Session& session)
 {
-    if (settings.comm < 0) return {};
+    const Perturbation& perturbation = settings.perturbation;
+    const bool needsUnit = settings.comm >= 0 || !perturbation.links.empty() || !perturbation.launches.empty();
+    const int ranks = settings.schedules.front().ranks;
+    if (!needsUnit) {
+        settings.training.perturbation = runPerturbation(perturbation, ranks, 0);
+        return {};
+    }
     auto unit = measureForwardUnit(settings.schedules.front(), settings.training);
     if (!unit) return tl::unexpected(std::move(unit.error()));
-    settings.training.links.all.latency = static_cast<Nanos>(settings.comm * static_cast<double>(*unit));
+    settings.training.perturbation = runPerturbation(perturbation, ranks, *unit);
+    if (settings.comm >= 0) settings.training.links.all.latency = static_cast<Nanos>(settings.comm * static_cast<double>(*unit));
+    setLatency(perturbation, *unit, settings.training.links);
     session.note(fmt::format("the forward time of a microbatch on a rank is {}; links take {}", formatDuration(*unit),
                              formatDuration(settings.training.links.all.latency)));
     return {};

@@ -9,6 +9,7 @@
 
 #include "engine/training.h"
 #include "schedules/base/result.h"
+#include "schedules/perturb.h"
 #include "schedules/schedule.h"
 
 namespace stagewright {
@@ -21,6 +22,7 @@ struct RecordSettings {
     int steps = 8;
     int warmup = 1;
     double comm = -1; // link latency in forward units, measured once; < 0: training.links as they are
+    Perturbation perturbation; // in the same unit
     std::string file; // made where absent, else runs are appended
 };
 

@@ -1,0 +1,21 @@
+// Recomputation as a pass over a schedule: an R before the backward of every microbatch of the chosen stages. Then F keeps
+// the stage's input alone, and R makes the activations anew (Chen et al. 2016, arXiv 1604.06174).
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/schedule.h"
+
+namespace stagewright {
+
+// "all", "none", "0-2", "1", "0-1,3" (or with '+') → by stage. Usage error outside 0 … stages − 1.
+Result<std::vector<bool>> parseRecompute(std::string_view text, int stages);
+
+// R stands directly before each B or I of the chosen stages. Not hoisted, R is issued together with it (Schedule::paired):
+// it begins when the gradient is there too, and the backward follows it. Hoisted, it begins as soon as its rank is free.
+// A backward that is in a pair already gets its R before the pair. Stages that have an R already keep theirs.
+Schedule withRecompute(const Schedule& schedule, const std::vector<bool>& stages, bool hoisted = false);
+
+} // namespace stagewright

@@ -1,0 +1,166 @@
+// Disturbances, layers by stage and recomputation of simulated schedules; 1F1B on 4 ranks, 8 microbatches, F = I = W = 1.
+#include <QtTest/QtTest>
+
+#include "schedules/csv.h"
+#include "schedules/perturb.h"
+#include "schedules/recompute.h"
+#include "schedules/registry.h"
+#include "schedules/simulate.h"
+#include "schedules/timeline/timeline_of.h"
+
+using namespace stagewright;
+
+namespace {
+
+Schedule oneFOneB()
+{
+    return makeSchedule("1f1b", {4, 8}).value();
+}
+
+CostModel costsWith(const Schedule& schedule, double latency)
+{
+    CostModel::UnitCosts units;
+    units.latency = latency;
+    return CostModel::uniform(schedule, units);
+}
+
+double makespanOf(const Schedule& schedule, const CostModel& costs)
+{
+    return static_cast<double>(simulate(schedule, costs).value().makespan) / rankShare;
+}
+
+QString errorOf(const char* text)
+{
+    const auto read = parsePerturbation(text, 4);
+    return read ? QString() : QString::fromStdString(read.error().message);
+}
+
+} // namespace
+
+class TestPerturb : public QObject {
+    Q_OBJECT
+
+private slots:
+    void textRoundTrip()
+    {
+        const Perturbation read = parsePerturbation("rank=2:1.25|link=1-2:1.0,launch=3:0.2,rank=2:2", 4).value();
+        QCOMPARE(toText(read), std::string("rank=2:1.25,rank=2:2,link=1-2:1,launch=3:0.2"));
+        QVERIFY(parsePerturbation(toText(read), 4).value() == read);
+        QVERIFY(parsePerturbation("", 4).value().empty());
+        QCOMPARE(runPerturbation(read, 4, 10).factorOf(2), 2.5);
+        QCOMPARE(runPerturbation(read, 4, 10).launchOf(3), Nanos{2});
+        QCOMPARE(runPerturbation(read, 4, 10).launchOf(0), Nanos{0});
+    }
+
+    void wrongTextNamesThePart()
+    {
+        QCOMPARE(errorOf("rank=4:1.25"), QString("disturbance 'rank=4:1.25': needs a rank of 0 to 3"));
+        QCOMPARE(errorOf("link=1-1:2"), QString("disturbance 'link=1-1:2': needs two ranks of 0 to 3"));
+        QCOMPARE(errorOf("rank=1:0"), QString("disturbance 'rank=1:0': needs a factor above 0"));
+        for (const char* text : {"rank", "rank=1", "rank=1:x", "speed=1:2", "launch=-1:2", "rank=1:nan", "rank=1:-1", ",,"})
+            QVERIFY2(!errorOf(text).isEmpty(), text);
+    }
+
+    void makespans_data()
+    {
+        QTest::addColumn<QString>("text");
+        QTest::addColumn<double>("makespan");
+        QTest::newRow("as it is") << "" << 35.0;
+        QTest::newRow("slow rank") << "rank=2:1.25" << 39.25;
+        QTest::newRow("slow link") << "link=1-2:1.0" << 41.75;
+        QTest::newRow("late launches") << "launch=3:0.2" << 36.95;
+    }
+    void makespans()
+    {
+        QFETCH(QString, text);
+        QFETCH(double, makespan);
+        const Schedule schedule = oneFOneB();
+        const auto perturbation = parsePerturbation(text.toStdString(), 4).value();
+        QCOMPARE(makespanOf(schedule, perturbed(schedule, costsWith(schedule, 0.125), perturbation, rankShare)), makespan);
+    }
+
+    void aSlowRankSlowsAllItsChunks()
+    {
+        const Schedule schedule = makeSchedule("interleaved-1f1b", {2, 4, 2}).value();
+        const CostModel costs = perturbed(schedule, CostModel::uniform(schedule), parsePerturbation("rank=1:2", 2).value(), rankShare);
+        QCOMPARE(costs.duration(OpKind::Forward, 1, 1), rankShare);
+        QCOMPARE(costs.duration(OpKind::Backward, 3, 1), 2 * rankShare);
+        QCOMPARE(costs.duration(OpKind::Forward, 0, 0), rankShare / 2);
+    }
+
+    void launchDelaysKeepDurations()
+    {
+        const Schedule schedule = oneFOneB();
+        const CostModel costs = perturbed(schedule, CostModel::uniform(schedule), parsePerturbation("launch=1:0.5", 4).value(), rankShare);
+        const SimResult result = simulate(schedule, costs).value();
+        QCOMPARE(result.start[result.indexOf(1, 0)], rankShare + rankShare / 2);
+        for (std::size_t i = 0; i < result.start.size(); ++i) {
+            const Nanos duration = result.end[i] - result.start[i];
+            QVERIFY(duration == rankShare || duration == 2 * rankShare);
+        }
+        QVERIFY(readCostsJson(writeCostsJson(costs)).value() == costs);
+    }
+
+    void layersByStage()
+    {
+        const Schedule schedule = oneFOneB();
+        const std::vector<int> layers{4, 4, 3, 1};
+        const CostModel costs = withStageLayers(schedule, CostModel::uniform(schedule), layers).value();
+        QCOMPARE(costs.duration(OpKind::Forward, 0, 0), rankShare * 4 / 3);
+        QCOMPARE(costs.duration(OpKind::Backward, 3, 3), rankShare * 2 / 3);
+        QCOMPARE(costs.memory[2].activation, activationShare);
+        const std::vector<int> few{1, 2};
+        QVERIFY(!withStageLayers(schedule, costs, few));
+        const std::vector<int> none{0, 0, 0, 0};
+        QVERIFY(!withStageLayers(schedule, costs, none));
+    }
+
+    void recomputation_data()
+    {
+        QTest::addColumn<QString>("stages");
+        QTest::addColumn<bool>("hoisted");
+        QTest::addColumn<double>("makespan");
+        QTest::newRow("none") << "none" << false << 33.0;
+        QTest::newRow("all: (m+p-1)(T+F)") << "all" << false << 44.0;
+        QTest::newRow("last stage keeps") << "0-2" << false << 42.0;
+        QTest::newRow("hoisted") << "all" << true << 41.0;
+        QTest::newRow("both") << "0-2" << true << 39.0;
+    }
+    void recomputation()
+    {
+        QFETCH(QString, stages);
+        QFETCH(bool, hoisted);
+        QFETCH(double, makespan);
+        const Schedule plain = oneFOneB();
+        const Schedule schedule = withRecompute(plain, parseRecompute(stages.toStdString(), 4).value(), hoisted);
+        CostModel costs = CostModel::uniform(schedule);
+        for (StageMemory& memory : costs.memory) memory.boundary = memory.activation / 8;
+        const SimResult result = simulate(schedule, costs).value();
+        QCOMPARE(static_cast<double>(result.makespan) / rankShare, makespan);
+        if (stages == "none") QVERIFY(schedule == plain);
+        if (stages == "all") QCOMPARE(result.peakActivation[0], activationShare + 3 * activationShare / 8); // 3 inputs and one whole
+        const auto timeline = timelineOf(schedule, result, costs).value();
+        QVERIFY(scheduleOf(*timeline, 0).value() == schedule);
+    }
+
+    void recomputationOfPairs()
+    {
+        Schedule schedule = makeSchedule("1f1b", {2, 4}).value();
+        schedule.paired = {{}, {2}}; // 1F1 with 1B1
+        const Schedule out = withRecompute(schedule, {true, true});
+        QCOMPARE(toText(out.order[1][3]), std::string("1R1"));
+        QVERIFY(!out.isPaired(1, 3));
+        QVERIFY(out.isPaired(1, 4));
+        QVERIFY(out.isPaired(1, 1)); // 1R0 with 1B0
+        QVERIFY(withRecompute(out, {true, true}).order == out.order); // it has them already
+    }
+
+    void stagesToRecompute()
+    {
+        QCOMPARE(parseRecompute("0-1+3", 4).value(), (std::vector<bool>{true, true, false, true}));
+        for (const char* text : {"", "4", "2-1", "x", "0-", "-1", "0,,1"}) QVERIFY2(!parseRecompute(text, 4), text);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestPerturb)
+#include "tst_perturb.moc"
