@@ -46,13 +46,18 @@ public:
     void reset();
     // The same memory under another tag: a received message becomes an activation. Tells the sink −size, then +size.
     void retag(const MemoryTag& tag);
+    // The front `floats` (0 < floats < size) become a buffer of their own, counted apart and with the same tag; this one
+    // keeps the rest, which may no longer be aligned. The block returns to the allocator when both are gone.
+    Buffer splitOff(std::size_t floats);
 
 private:
     friend class Allocator;
+    struct Shared;
     float* m_data = nullptr;
     std::size_t m_size = 0;
     MemoryTag m_tag;
     class Allocator* m_allocator = nullptr;
+    Shared* m_shared = nullptr; // where the block was split
 };
 
 // One per rank; blocks are reused by size. Not thread safe: a rank's thread owns it, but a Buffer may travel to another
@@ -120,13 +125,18 @@ struct Part {
 //   inputGrad   frees what W does not need and keeps what it does; B runs inputGrad then weightGrad: the same code
 //   weightGrad  adds this part's gradients to the accumulators, in the order of calls; frees the rest
 //
-// Slices (TeraPipe): forwards of a microbatch come in slice order and keep keys and values for the later ones; input
-// gradients come in reverse slice order and take the key and value gradients that the later slices left.
-// Halves: F whole and then I or B by half, or everything by half.
-// Recomputation: forwardForRecompute keeps the part's input only (and what the layers named in setRecomputedLayers need
-// not drop); recompute(part) then makes what forward would have kept, bit for bit.
+// Calls out of order throw std::logic_error, parts and sizes that do not fit std::invalid_argument; nothing is changed then.
+//
+// Slices (TeraPipe, arXiv 2102.07988): forwards of a microbatch come in slice order and keep keys and values for the later
+// ones; input gradients come in reverse slice order and take the key and value gradients that the later slices left.
+// Halves: F, I and W by half or whole, but no whole I after an F by half, and slices are halved from F on or not at all.
+// Recomputation: forwardForRecompute keeps the part's input only (the first stage its tokens, the last its targets too; a
+// slice that others follow its keys and values), and what the layers outside setRecomputedLayers keep; recompute(part)
+// then makes what forward would have kept, bit for bit, and must come before the input gradient.
 // Weight versions (asynchronous schedules): the current weights are what optimizerStep changes; keepVersion(n) stores a
-// copy (tagged Weights), useVersion(n) computes with it until the next useVersion, −1 being the current ones.
+// copy of them (tagged Weights), useVersion(n) computes with it until the next useVersion, −1 being the current ones. Each
+// of F, R, I and W computes with the version in use when it is called: the exact gradient of a stored version needs it in
+// use for all of them. A copy is a whole one, so a caller keeps a version when a step is about to change what it still needs.
 class StageModel {
 public:
     virtual ~StageModel() = default;
@@ -149,8 +159,8 @@ public:
 
     // Lengths in tokens of the sequence slices, summing to the sequence; before the first forward. Empty: no slices.
     virtual void setSlices(std::span<const int> lengths) = 0;
-    // The layers (global numbers, first … last) that forwardForRecompute drops; the others keep what they keep. Default:
-    // all layers of the stage.
+    // The layers (global numbers, first … last) that forwardForRecompute drops; the others keep what they keep. The head
+    // goes with the model's last layer. Default: all; none where first > last.
     virtual void setRecomputedLayers(int first, int last) = 0;
 
     // Last stage, after forward; nats per token of the part: its share of the microbatch's loss is loss × its tokens.
@@ -160,13 +170,16 @@ public:
     virtual double gradientSquareSum() const = 0; // in double, tensor order
     // step counts from 1; gradientScale multiplies every gradient first (clipping).
     virtual void optimizerStep(const OptimizerConfig& config, int step, float gradientScale) = 0;
-    // Takes the last optimizerStep back (weights, moments), as far as rounding allows; the arguments of that step.
+    // Takes the last optimizerStep back (weights, moments), as far as rounding allows: about 1e-6 relative. The arguments
+    // and the gradients of that step, which must have been finite (Zero Bubble, arXiv 2401.10241, algorithm 1).
     virtual void undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale) = 0;
     virtual void keepVersion(int version) = 0;
     virtual void useVersion(int version) = 0; // −1: the current weights; throws where it is not kept
     virtual void dropVersion(int version) = 0;
     // Stores as `version` the weights as `updates` more steps in the direction of the last one would leave them:
-    // w − lr · updates · d (PipeOptim, arXiv 2312.00839). Before the first step: the current weights.
+    // w − lr · updates · d (PipeOptim, arXiv 2312.00839); d of AdamW is m̂ / (√v̂ + ε) without the decay, of Sgd the velocity,
+    // without momentum gradient and decay. Before the first step (step 0): the current weights. Sgd without momentum lays d
+    // by from the first call on, which must come before the first step.
     virtual void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) = 0;
     virtual std::vector<ParameterView> parameters() = 0; // of the current weights
     virtual void dropMicrobatches() = 0; // after a stopped step: frees whatever is kept

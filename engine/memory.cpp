@@ -49,6 +49,12 @@ void* systemTake(std::size_t bytes)
 
 } // namespace
 
+struct Buffer::Shared {
+    float* block;
+    std::size_t floats; // of the whole block
+    int buffers;
+};
+
 struct Allocator::State {
     std::unordered_map<std::size_t, std::vector<void*>> idle; // by block size
     std::array<Bytes, memoryCategoryCount> inUse{};
@@ -103,7 +109,14 @@ Buffer Allocator::take(std::size_t floats, const MemoryTag& tag)
 
 void Allocator::give(Buffer& buffer) noexcept
 {
-    m_state->idle[blockBytes(buffer.m_size)].push_back(buffer.m_data);
+    if (Buffer::Shared* shared = buffer.m_shared) {
+        if (--shared->buffers == 0) {
+            m_state->idle[blockBytes(shared->floats)].push_back(shared->block);
+            delete shared;
+        }
+    } else {
+        m_state->idle[blockBytes(buffer.m_size)].push_back(buffer.m_data);
+    }
     --m_state->buffers;
     m_state->change(buffer.m_tag, -bytesOf(buffer.m_size));
 }
@@ -130,7 +143,7 @@ void Allocator::resetPeaks()
 
 Buffer::Buffer(Buffer&& other) noexcept
     : m_data(std::exchange(other.m_data, nullptr)), m_size(std::exchange(other.m_size, 0)), m_tag(other.m_tag),
-      m_allocator(std::exchange(other.m_allocator, nullptr))
+      m_allocator(std::exchange(other.m_allocator, nullptr)), m_shared(std::exchange(other.m_shared, nullptr))
 {
 }
 
@@ -142,6 +155,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept
         m_size = std::exchange(other.m_size, 0);
         m_tag = other.m_tag;
         m_allocator = std::exchange(other.m_allocator, nullptr);
+        m_shared = std::exchange(other.m_shared, nullptr);
     }
     return *this;
 }
@@ -158,6 +172,24 @@ void Buffer::reset()
     m_data = nullptr;
     m_size = 0;
     m_allocator = nullptr;
+    m_shared = nullptr;
+}
+
+Buffer Buffer::splitOff(std::size_t floats)
+{
+    assert(floats > 0 && floats < m_size);
+    if (!m_shared) m_shared = new Shared{m_data, m_size, 1};
+    Buffer front;
+    front.m_data = m_data;
+    front.m_size = floats;
+    front.m_tag = m_tag;
+    front.m_allocator = m_allocator;
+    front.m_shared = m_shared;
+    ++m_shared->buffers;
+    ++m_allocator->m_state->buffers;
+    m_data += floats;
+    m_size -= floats;
+    return front;
 }
 
 void Buffer::retag(const MemoryTag& tag)

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int blockRows = 64;
 
-// Rows first … first + rows − 1 against keys 0 … keys − 1; its probabilities are (rows, keys) from `offset` on.
+// Rows first … first + rows − 1 of the queries against keys 0 … keys − 1; its probabilities are (rows, keys) from `offset` on.
 struct QueryBlock {
     int first;
     int rows;
@@ -29,11 +29,32 @@ QueryBlock queryBlock(const AttentionShape& shape, int index)
     QueryBlock block{};
     block.first = index * blockRows;
     block.rows = std::min(blockRows, shape.tokens - block.first);
-    block.keys = block.first + block.rows;
-    // Blocks before this one are whole: Σ blockRows · blockRows · (k + 1).
-    block.offset = static_cast<std::size_t>(blockRows) * blockRows * static_cast<std::size_t>(index) *
-                   static_cast<std::size_t>(index + 1) / 2;
+    block.keys = shape.past + block.first + block.rows;
+    // Blocks before this one are whole: Σ blockRows · (past + blockRows · (k + 1)).
+    const auto before = static_cast<std::size_t>(index);
+    block.offset = blockRows * (static_cast<std::size_t>(shape.past) * before + blockRows * before * (before + 1) / 2);
     return block;
+}
+
+// A sample's rows of a segment, by head.
+struct Place {
+    std::size_t column; // of the head
+    std::size_t sample;
+    std::size_t operator()(int tokens, int stride) const
+    {
+        return sample * static_cast<std::size_t>(tokens) * static_cast<std::size_t>(stride) + column;
+    }
+};
+
+// f(segment index, first key, keys) for the segments that a block sees; keys > 0.
+template <typename Visit>
+void forSegments(std::span<const KeySegment> segments, int keys, Visit&& visit)
+{
+    int first = 0;
+    for (std::size_t s = 0; s < segments.size() && first < keys; ++s) {
+        visit(s, first, std::min(segments[s].tokens, keys - first));
+        first += segments[s].tokens;
+    }
 }
 
 } // namespace
@@ -51,75 +72,86 @@ std::size_t AttentionShape::probabilities() const
 
 std::size_t AttentionShape::workspace() const
 {
-    return static_cast<std::size_t>(std::min(blockRows, tokens)) * static_cast<std::size_t>(tokens);
+    return static_cast<std::size_t>(std::min(blockRows, tokens)) * static_cast<std::size_t>(past + tokens);
 }
 
-void attentionForward(const AttentionShape& shape, const Kernels& kernels, const float* qkv, float* probabilities,
-                      float* out)
+void attentionForward(const AttentionShape& shape, const Kernels& kernels, const float* query, int queryStride,
+                      std::span<const KeySegment> segments, float* probabilities, float* out)
 {
     const int width = shape.headWidth();
-    const int stride = 3 * shape.hidden;
     const float scale = 1.0F / std::sqrt(static_cast<float>(width));
-    const auto tokens = static_cast<std::size_t>(shape.tokens);
-    const auto hidden = static_cast<std::size_t>(shape.hidden);
     for (int sample = 0; sample < shape.batch; ++sample) {
         for (int head = 0; head < shape.heads; ++head) {
-            const std::size_t firstRow = static_cast<std::size_t>(sample) * tokens;
-            const auto column = static_cast<std::size_t>(head) * static_cast<std::size_t>(width);
-            const float* query = qkv + firstRow * 3 * hidden + column;
-            const float* key = query + hidden;
-            const float* value = key + hidden;
-            float* result = out + firstRow * hidden + column;
+            const Place place{static_cast<std::size_t>(head) * static_cast<std::size_t>(width),
+                              static_cast<std::size_t>(sample)};
+            const float* queries = query + place(shape.tokens, queryStride);
+            float* result = out + place(shape.tokens, shape.hidden);
             for (int index = 0; index < blockCount(shape); ++index) {
                 const QueryBlock block = queryBlock(shape, index);
                 const auto first = static_cast<std::size_t>(block.first);
+                const Matrix blockQueries{queries + first * static_cast<std::size_t>(queryStride), queryStride};
                 float* p = probabilities + block.offset;
-                multiplyByTransposed(block.rows, block.keys, width, scale, {query + first * 3 * hidden, stride},
-                                     {key, stride}, 0.0F, p, block.keys);
-                kernels.causalSoftmax(block.first, block.rows, block.keys, p);
-                multiply(block.rows, width, block.keys, 1.0F, {p, block.keys}, {value, stride}, 0.0F,
-                         result + first * hidden, shape.hidden);
+                forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
+                    const KeySegment& segment = segments[s];
+                    multiplyByTransposed(block.rows, keys, width, scale, blockQueries,
+                                         {segment.key + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
+                                         p + firstKey, block.keys);
+                });
+                kernels.causalSoftmax(shape.past + block.first, block.rows, block.keys, p);
+                forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
+                    const KeySegment& segment = segments[s];
+                    multiply(block.rows, width, keys, 1.0F, {p + firstKey, block.keys},
+                             {segment.value + place(segment.tokens, segment.stride), segment.stride},
+                             s == 0 ? 0.0F : 1.0F, result + first * static_cast<std::size_t>(shape.hidden),
+                             shape.hidden);
+                });
             }
             probabilities += shape.probabilitiesPerHead();
         }
     }
 }
 
-void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const float* qkv, const float* probabilities,
-                       const float* outGrad, float* qkvGrad, float* workspace)
+void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const float* query, int queryStride,
+                       std::span<const KeySegment> segments, const float* probabilities, const float* outGrad,
+                       float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace)
 {
     const int width = shape.headWidth();
-    const int stride = 3 * shape.hidden;
     const float scale = 1.0F / std::sqrt(static_cast<float>(width));
-    const auto tokens = static_cast<std::size_t>(shape.tokens);
-    const auto hidden = static_cast<std::size_t>(shape.hidden);
     for (int sample = 0; sample < shape.batch; ++sample) {
         for (int head = 0; head < shape.heads; ++head) {
-            const std::size_t firstRow = static_cast<std::size_t>(sample) * tokens;
-            const auto column = static_cast<std::size_t>(head) * static_cast<std::size_t>(width);
-            const float* query = qkv + firstRow * 3 * hidden + column;
-            const float* key = query + hidden;
-            const float* value = key + hidden;
-            const float* grad = outGrad + firstRow * hidden + column;
-            float* queryGrad = qkvGrad + firstRow * 3 * hidden + column;
-            float* keyGrad = queryGrad + hidden;
-            float* valueGrad = keyGrad + hidden;
-            // The last block sees every key, so it overwrites; the earlier ones add to the front.
+            const Place place{static_cast<std::size_t>(head) * static_cast<std::size_t>(width),
+                              static_cast<std::size_t>(sample)};
+            const std::size_t queryPlace = place(shape.tokens, queryStride);
+            const float* grad = outGrad + place(shape.tokens, shape.hidden);
+            // The last block sees every key, so it may overwrite; the earlier ones add to the front.
             for (int index = blockCount(shape) - 1; index >= 0; --index) {
                 const QueryBlock block = queryBlock(shape, index);
                 const auto first = static_cast<std::size_t>(block.first);
-                const float keep = index == blockCount(shape) - 1 ? 0.0F : 1.0F;
+                const bool firstVisit = index == blockCount(shape) - 1;
+                const std::size_t rowPlace = queryPlace + first * static_cast<std::size_t>(queryStride);
                 const float* p = probabilities + block.offset;
-                const float* blockGrad = grad + first * hidden;
-                multiplyTransposed(block.keys, width, block.rows, 1.0F, {p, block.keys}, {blockGrad, shape.hidden}, keep,
-                                   valueGrad, stride);
-                multiplyByTransposed(block.rows, block.keys, width, 1.0F, {blockGrad, shape.hidden}, {value, stride},
-                                     0.0F, workspace, block.keys);
-                kernels.causalSoftmaxBackward(block.first, block.rows, block.keys, p, workspace);
-                multiply(block.rows, width, block.keys, scale, {workspace, block.keys}, {key, stride}, 0.0F,
-                         queryGrad + first * 3 * hidden, stride);
-                multiplyTransposed(block.keys, width, block.rows, scale, {workspace, block.keys},
-                                   {query + first * 3 * hidden, stride}, keep, keyGrad, stride);
+                const Matrix blockGrad{grad + first * static_cast<std::size_t>(shape.hidden), shape.hidden};
+                forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
+                    const KeySegment& segment = segments[s];
+                    const KeyGradSegment& to = gradients[s];
+                    multiplyTransposed(keys, width, block.rows, 1.0F, {p + firstKey, block.keys}, blockGrad,
+                                       firstVisit && to.empty ? 0.0F : 1.0F,
+                                       to.value + place(segment.tokens, to.stride), to.stride);
+                    multiplyByTransposed(block.rows, keys, width, 1.0F, blockGrad,
+                                         {segment.value + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
+                                         workspace + firstKey, block.keys);
+                });
+                kernels.causalSoftmaxBackward(shape.past + block.first, block.rows, block.keys, p, workspace);
+                forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
+                    const KeySegment& segment = segments[s];
+                    const KeyGradSegment& to = gradients[s];
+                    multiply(block.rows, width, keys, scale, {workspace + firstKey, block.keys},
+                             {segment.key + place(segment.tokens, segment.stride), segment.stride},
+                             s == 0 ? 0.0F : 1.0F, queryGrad + rowPlace, queryStride);
+                    multiplyTransposed(keys, width, block.rows, scale, {workspace + firstKey, block.keys},
+                                       {query + rowPlace, queryStride}, firstVisit && to.empty ? 0.0F : 1.0F,
+                                       to.key + place(segment.tokens, to.stride), to.stride);
+                });
             }
             probabilities += shape.probabilitiesPerHead();
         }

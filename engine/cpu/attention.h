@@ -1,9 +1,11 @@
 // Causal multi-head attention on the packed projection qkv (rows, 3 · hidden): query, key, value, each head's columns side
 // by side. Heads are strided views, nothing is transposed or copied. Queries are taken in blocks of rows and each block
-// sees the keys 0 … its own end only, so that most of the masked half is neither computed nor kept.
+// sees the keys 0 … its own end only, so that most of the masked half is neither computed nor kept. The keys of earlier
+// slices of the sequence lie in segments of their own, which the slice's own keys follow.
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "engine/cpu/kernels.h"
 
@@ -11,9 +13,10 @@ namespace stagewright::cpu {
 
 struct AttentionShape {
     int batch;
-    int tokens;
+    int tokens; // queries of a sample
     int hidden;
     int heads;
+    int past = 0; // keys of a sample before its first query
 
     int rows() const { return batch * tokens; }
     int headWidth() const { return hidden / heads; }
@@ -22,11 +25,27 @@ struct AttentionShape {
     std::size_t workspace() const;     // floats backward needs for itself
 };
 
-// out (rows, hidden) and probabilities are overwritten.
-void attentionForward(const AttentionShape& shape, const Kernels& kernels, const float* qkv, float* probabilities,
-                      float* out);
-// qkvGrad (rows, 3 · hidden) is overwritten.
-void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const float* qkv, const float* probabilities,
-                       const float* outGrad, float* qkvGrad, float* workspace);
+// Keys and values (batch × tokens rows, the heads side by side) of one slice.
+struct KeySegment {
+    const float* key;
+    const float* value;
+    int stride; // floats from one row to the next, of both
+    int tokens;
+};
+struct KeyGradSegment {
+    float* key;
+    float* value;
+    int stride;
+    bool empty; // overwritten, not added to
+};
+
+// query: (rows, …) with queryStride; segments: the slices in order, the query's own last. out (rows, hidden) and
+// probabilities are overwritten.
+void attentionForward(const AttentionShape& shape, const Kernels& kernels, const float* query, int queryStride,
+                      std::span<const KeySegment> segments, float* probabilities, float* out);
+// queryGrad, with queryStride, is overwritten; gradients has one entry a segment.
+void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const float* query, int queryStride,
+                       std::span<const KeySegment> segments, const float* probabilities, const float* outGrad,
+                       float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace);
 
 } // namespace stagewright::cpu

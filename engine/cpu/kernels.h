@@ -60,6 +60,15 @@ struct Kernels {
     // velocity may be null (no momentum).
     void (*sgd)(std::size_t count, float* value, const float* gradient, float* velocity, float learningRate,
                 float momentum, float weightDecay, float gradientScale);
+
+    // The same step backwards, with its own arguments: equal but for rounding. Zero Bubble, arXiv 2401.10241, algorithm 1.
+    void (*undoAdamW)(std::size_t count, float* value, const float* gradient, float* moment1, float* moment2,
+                      const AdamWStep& step);
+    void (*undoSgd)(std::size_t count, float* value, const float* gradient, float* velocity, float learningRate,
+                    float momentum, float weightDecay, float gradientScale);
+    // out = value − reach · d; d is moment1, or AdamW's direction where moment2 is not null (no weight decay).
+    void (*predict)(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
+                    const AdamWStep& step, float* out);
 };
 
 const Kernels& kernels(); // the best this machine can run

@@ -321,10 +321,65 @@ void sgd(std::size_t count, float* value, const float* gradient, float* velocity
     }
 }
 
+void undoAdamW(std::size_t count, float* value, const float* gradient, float* moment1, float* moment2,
+               const AdamWStep& step)
+{
+    const AdamWStep s = step;
+    const float regrow = 1.0F / (1.0F - s.learningRate * s.weightDecay);
+    const float rate = s.learningRate * s.correction1;
+    const float back1 = 1.0F / s.beta1;
+    const float back2 = 1.0F / s.beta2;
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i) {
+        const float grad = gradient[i] * s.gradientScale;
+        const float first = moment1[i];
+        const float second = moment2[i];
+        value[i] = (value[i] + rate * first / (__builtin_sqrtf(second * s.correction2) + s.epsilon)) * regrow;
+        moment1[i] = (first - (1.0F - s.beta1) * grad) * back1;
+        const float square = (second - (1.0F - s.beta2) * grad * grad) * back2;
+        moment2[i] = square < 0.0F ? 0.0F : square; // rounding below zero would make the next root a NaN
+    }
+}
+
+void undoSgd(std::size_t count, float* value, const float* gradient, float* velocity, float learningRate, float momentum,
+             float weightDecay, float gradientScale)
+{
+    const float regrow = 1.0F / (1.0F - learningRate * weightDecay);
+    if (!velocity) {
+#pragma omp simd
+        for (std::size_t i = 0; i < count; ++i)
+            value[i] = (value[i] + learningRate * gradient[i] * gradientScale) * regrow;
+        return;
+    }
+    const float back = momentum == 0.0F ? 0.0F : 1.0F / momentum; // without momentum the velocity before is lost
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i) {
+        const float before = value[i] + learningRate * velocity[i];
+        velocity[i] = (velocity[i] - gradient[i] * gradientScale - weightDecay * before) * back;
+        value[i] = before;
+    }
+}
+
+void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
+             const AdamWStep& step, float* out)
+{
+    const AdamWStep s = step;
+    if (!moment2) {
+#pragma omp simd
+        for (std::size_t i = 0; i < count; ++i)
+            out[i] = value[i] - reach * moment1[i];
+        return;
+    }
+    const float rate = reach * s.correction1;
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i)
+        out[i] = value[i] - rate * moment1[i] / (__builtin_sqrtf(moment2[i] * s.correction2) + s.epsilon);
+}
+
 constexpr Kernels table = {
     STAGEWRIGHT_KERNEL_SET, layerNorm,     scaleShift,            layerNormBackward, fillRows, addColumnSums, gelu,
     geluBackward,           causalSoftmax, causalSoftmaxBackward, crossEntropy,      add,      squareSum,     adamW,
-    sgd};
+    sgd,                    undoAdamW,     undoSgd,               predict};
 
 } // namespace
 } // namespace stagewright::cpu

@@ -1,13 +1,19 @@
 // The layers of a decoder: embedding, block, head. Each has forward, input gradient and weight gradient apart and keeps, by
-// microbatch, only what the calls to come need. M = batch × tokens rows, H = hidden.
+// part of a microbatch, only what the calls to come need. M = batch × tokens rows of the part, H = hidden.
 //
 // The residual stream is one buffer (M, H) that the blocks change in place: nothing of it is kept. What a block keeps, in
-// units of M·H floats (P: attention probabilities, about heads · tokens / 2 per row):
-//   after forward      normal1 1, qkv 3, P, attention 1, normal2 1, pre-activation 4                       = 10 + P
+// units of M·H floats (P: attention probabilities, about heads · keys / 2 per row; tags in brackets):
+//   after forward      normal1 1, qkv 3, P, attention 1, normal2 1, pre-activation 4 [Activations]         = 10 + P
 //   after inputGrad    normal1 1, attention 1, normal2 1, activation 4,
-//                      and gradients: output 1, hidden 4, middle 1, qkv 3                                   = 16
+//                      and gradients: output 1, hidden 4, middle 1, qkv 3 [Activations]                     = 16
+//   dropped            nothing; a slice that others follow: its keys and values, 2 [Activations]; all of the above
+//                      passes by as [Workspace]
 // The sums over rows that give bias and LayerNorm gradients fall out of inputGrad's passes; they are kept as 13·H floats
 // and added to the accumulators by weightGrad like every other weight gradient.
+//
+// Slices: a slice's queries see the keys of the earlier slices where those keep them, so nothing is copied. Its input
+// gradient adds to the key and value gradients of the earlier slices: the last slice's inputGrad takes qkv gradients (3)
+// for all of them. A slice's keys and values are free after its own inputGrad, which comes after those of the later ones.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +27,36 @@
 
 namespace stagewright::cpu {
 
+// A part of a microbatch: batch × tokens rows, the tokens of its earlier slices before them.
+struct PartShape {
+    std::int32_t microbatch = 0; // of memory tags
+    int batch = 1;
+    int tokens = 1;
+    int past = 0;          // tokens of the earlier slices
+    bool followed = false; // later slices will ask for keys and values
+
+    int rows() const { return batch * tokens; }
+};
+
+enum class Forward {
+    Keep,              // what the input gradient needs
+    KeepWithoutOutput, // the same; the stream is left unfinished
+    Drop               // only what later slices need
+};
+
 // What the layers of a stage share.
 struct StageContext {
     ModelConfig model;
-    int batch = 1;
+    int batch = 1; // of a whole microbatch
     int stage = 0;
     Allocator& allocator;
     const Kernels& kernels;
 
-    int rows() const { return batch * model.sequence; }
-    std::size_t stream() const { return static_cast<std::size_t>(rows()) * static_cast<std::size_t>(model.hidden); }
-    AttentionShape attention() const { return {batch, model.sequence, model.hidden, model.heads}; }
+    int microbatchRows() const { return batch * model.sequence; }
+    std::size_t stream(const PartShape& part) const
+    {
+        return static_cast<std::size_t>(part.rows()) * static_cast<std::size_t>(model.hidden);
+    }
     MemoryTag tag(MemoryCategory category, int microbatch) const
     {
         return {category, static_cast<std::uint16_t>(stage), microbatch};
@@ -55,6 +80,12 @@ struct NormParameters { // (hidden) each
     Parameter& beta;
 };
 
+// A layer's state of a part, for the weight gradient over several parts: (shape, saved).
+template <typename Saved> struct Pending {
+    PartShape shape;
+    Saved* saved;
+};
+
 // Token and position tables; x = token[t] + position[i].
 class Embedding {
 public:
@@ -63,9 +94,9 @@ public:
         Buffer outputGrad;
     };
     Embedding(const StageContext& context, ParameterSet& parameters);
-    void forward(Saved& saved, int microbatch, std::span<const std::uint8_t> tokens, float* stream) const;
-    void inputGrad(Saved& saved, Buffer outputGrad) const;
-    void weightGrad(Saved& saved) const;
+    void keepTokens(Saved& saved, const PartShape& part, std::span<const std::uint8_t> tokens) const;
+    void forward(const Saved& saved, const PartShape& part, float* stream) const;
+    void weightGrad(Saved& saved, const PartShape& part) const;
 
 private:
     const StageContext& m_context;
@@ -77,12 +108,15 @@ class Block {
 public:
     struct Saved {
         Buffer normal1, deviation1, qkv, probabilities, attention, normal2, deviation2, hidden;
+        Buffer keyValue; // (rows, 2 · hidden), of a dropped slice
         Buffer outputGrad, hiddenGrad, middleGrad, qkvGrad, sums;
     };
+    using Earlier = std::span<const Pending<Saved>>; // this block's earlier slices of the same microbatch, in order
     Block(const StageContext& context, int layer, ParameterSet& parameters);
-    void forward(Saved& saved, int microbatch, float* stream) const; // stream becomes the block's output
-    Buffer inputGrad(Saved& saved, int microbatch, Buffer outputGrad) const;
-    void weightGrad(Saved& saved, int microbatch) const;
+    void forward(Saved& saved, const PartShape& part, Earlier earlier, float* stream, Forward how) const;
+    Buffer inputGrad(Saved& saved, const PartShape& part, Earlier earlier, Buffer outputGrad) const;
+    // Of several parts: their rows stacked in workspace, one product a matrix. Of one: no copy.
+    void weightGrad(std::span<const Pending<Saved>> parts) const;
 
 private:
     struct Sums; // the 13·H floats, by name
@@ -101,12 +135,16 @@ public:
     struct Saved {
         Buffer normal, deviation;
         Buffer logitsGrad; // softmax − onehot; of the sum over rows, not yet scaled
+        Buffer targets;    // bytes; where it was dropped
         Buffer sums;
     };
     Head(const StageContext& context, ParameterSet& parameters);
-    double forward(Saved& saved, int microbatch, float* stream, std::span<const std::uint8_t> targets) const; // the loss
-    Buffer inputGrad(Saved& saved, int microbatch, float scale) const;
-    void weightGrad(Saved& saved, int microbatch, float scale) const;
+    // Returns the mean loss over the part's rows. Keep or Drop.
+    double forward(Saved& saved, const PartShape& part, float* stream, std::span<const std::uint8_t> targets,
+                   Forward how) const;
+    // scale / rows of a whole microbatch multiplies every gradient.
+    Buffer inputGrad(Saved& saved, const PartShape& part, float scale) const;
+    void weightGrad(std::span<const Pending<Saved>> parts, float scale) const;
 
 private:
     const StageContext& m_context;

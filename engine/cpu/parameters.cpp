@@ -25,6 +25,34 @@ void fillNormal(std::uint64_t seed, std::string_view name, float deviation, std:
     }
 }
 
+namespace {
+
+float learningRate(const OptimizerConfig& config, int step)
+{
+    const double warm = config.warmupSteps > 0 ? std::min(1.0, static_cast<double>(step) / config.warmupSteps) : 1.0;
+    return static_cast<float>(config.learningRate * warm);
+}
+
+AdamWStep adamWStep(const OptimizerConfig& config, int step, float gradientScale)
+{
+    AdamWStep adam{};
+    adam.learningRate = learningRate(config, step);
+    adam.beta1 = static_cast<float>(config.beta1);
+    adam.beta2 = static_cast<float>(config.beta2);
+    adam.correction1 = static_cast<float>(1.0 / (1.0 - std::pow(config.beta1, step)));
+    adam.correction2 = static_cast<float>(1.0 / (1.0 - std::pow(config.beta2, step)));
+    adam.epsilon = static_cast<float>(config.epsilon);
+    adam.gradientScale = gradientScale;
+    return adam;
+}
+
+float decayOf(const Parameter& parameter, const OptimizerConfig& config)
+{
+    return static_cast<float>(parameter.shape.size() > 1 ? config.weightDecay : 0.0);
+}
+
+} // namespace
+
 ParameterSet::ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator)
     : m_stage(stage), m_seed(seed), m_optimizer(optimizer), m_allocator(allocator)
 {
@@ -48,6 +76,7 @@ Parameter& ParameterSet::add(std::string name, std::vector<int> shape)
     const bool adam = m_optimizer.kind == OptimizerKind::AdamW;
     if (adam || m_optimizer.momentum != 0) parameter.moment1 = take(MemoryCategory::Optimizer);
     if (adam) parameter.moment2 = take(MemoryCategory::Optimizer);
+    parameter.used = parameter.value.data();
     return m_parameters.emplace_back(std::move(parameter));
 }
 
@@ -79,29 +108,116 @@ double ParameterSet::gradientSquareSum() const
     return sum;
 }
 
-void ParameterSet::step(const OptimizerConfig& config, int step, float gradientScale)
+void ParameterSet::checkOptimizer(const OptimizerConfig& config) const
 {
     if (config.kind != m_optimizer.kind || (config.momentum != 0) != (m_optimizer.momentum != 0))
         throw std::invalid_argument("optimizer step: the stage was made for another optimizer");
-    const double warm = config.warmupSteps > 0 ? std::min(1.0, static_cast<double>(step) / config.warmupSteps) : 1.0;
-    const auto rate = static_cast<float>(config.learningRate * warm);
-    AdamWStep adam{};
-    adam.learningRate = rate;
-    adam.beta1 = static_cast<float>(config.beta1);
-    adam.beta2 = static_cast<float>(config.beta2);
-    adam.correction1 = static_cast<float>(1.0 / (1.0 - std::pow(config.beta1, step)));
-    adam.correction2 = static_cast<float>(1.0 / (1.0 - std::pow(config.beta2, step)));
-    adam.epsilon = static_cast<float>(config.epsilon);
-    adam.gradientScale = gradientScale;
+}
+
+void ParameterSet::step(const OptimizerConfig& config, int step, float gradientScale)
+{
+    checkOptimizer(config);
+    AdamWStep adam = adamWStep(config, step, gradientScale);
     for (Parameter& p : m_parameters) {
-        const auto decay = static_cast<float>(p.shape.size() > 1 ? config.weightDecay : 0.0);
         if (config.kind == OptimizerKind::AdamW) {
-            adam.weightDecay = decay;
+            adam.weightDecay = decayOf(p, config);
             kernels().adamW(p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(), adam);
         } else {
-            kernels().sgd(p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), rate,
-                          static_cast<float>(config.momentum), decay, gradientScale);
+            kernels().sgd(p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), adam.learningRate,
+                          static_cast<float>(config.momentum), decayOf(p, config), gradientScale);
         }
+    }
+}
+
+void ParameterSet::undoStep(const OptimizerConfig& config, int step, float gradientScale)
+{
+    checkOptimizer(config);
+    AdamWStep adam = adamWStep(config, step, gradientScale);
+    for (Parameter& p : m_parameters) {
+        if (config.kind == OptimizerKind::AdamW) {
+            adam.weightDecay = decayOf(p, config);
+            kernels().undoAdamW(p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(),
+                                adam);
+        } else {
+            kernels().undoSgd(p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), adam.learningRate,
+                              static_cast<float>(config.momentum), decayOf(p, config), gradientScale);
+        }
+        if (step > 1) continue;
+        // Before the first step there was nothing: no trace of rounding is left.
+        std::ranges::fill(p.moment1.span(), 0.0F);
+        std::ranges::fill(p.moment2.span(), 0.0F);
+    }
+}
+
+ParameterSet::Version& ParameterSet::version(int number)
+{
+    if (number < 0)
+        throw std::invalid_argument("weight version " + std::to_string(number) + ": versions are numbered from 0");
+    Version& stored = m_versions[number];
+    stored.reserve(m_parameters.size());
+    for (std::size_t i = stored.size(); i < m_parameters.size(); ++i)
+        stored.push_back(m_allocator.take(m_parameters[i].value.size(),
+                                          {MemoryCategory::Weights, static_cast<std::uint16_t>(m_stage), -1}));
+    return stored;
+}
+
+ParameterSet::Version& ParameterSet::storedVersion(int number, const char* what)
+{
+    const auto found = m_versions.find(number);
+    if (found == m_versions.end())
+        throw std::logic_error("stage " + std::to_string(m_stage) + ": weight version " + std::to_string(number) +
+                               " is to be " + what + ", but it is not kept");
+    return found->second;
+}
+
+void ParameterSet::keepVersion(int number)
+{
+    Version& stored = version(number);
+    for (std::size_t i = 0; i < stored.size(); ++i)
+        std::ranges::copy(m_parameters[i].value.span(), stored[i].data());
+}
+
+void ParameterSet::useVersion(int number)
+{
+    const Version* stored = number < 0 ? nullptr : &storedVersion(number, "used");
+    for (std::size_t i = 0; i < m_parameters.size(); ++i)
+        m_parameters[i].used = stored ? (*stored)[i].data() : m_parameters[i].value.data();
+    m_used = number;
+}
+
+void ParameterSet::dropVersion(int number)
+{
+    storedVersion(number, "dropped");
+    if (number == m_used)
+        throw std::logic_error("stage " + std::to_string(m_stage) + ": weight version " + std::to_string(number) +
+                               " is to be dropped, but it is in use");
+    m_versions.erase(number);
+}
+
+void ParameterSet::keepPredicted(int number, const OptimizerConfig& config, int step, double updates)
+{
+    checkOptimizer(config);
+    const bool bare = config.kind == OptimizerKind::Sgd && config.momentum == 0;
+    if (bare && !m_parameters.empty() && !m_parameters.front().moment1) {
+        if (step > 0)
+            throw std::logic_error("stage " + std::to_string(m_stage) + ": step " + std::to_string(step) +
+                                   " left no direction to predict from; predict before the first step already");
+        for (Parameter& p : m_parameters) {
+            p.moment1 = m_allocator.take(p.value.size(),
+                                         {MemoryCategory::Optimizer, static_cast<std::uint16_t>(m_stage), -1});
+            std::ranges::fill(p.moment1.span(), 0.0F);
+        }
+    }
+    Version& stored = version(number);
+    const AdamWStep adam = adamWStep(config, std::max(step, 1), 1.0F);
+    const double reach = step > 0 ? static_cast<double>(adam.learningRate) * updates : 0.0;
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+        const Parameter& p = m_parameters[i];
+        if (reach == 0)
+            std::ranges::copy(p.value.span(), stored[i].data());
+        else
+            kernels().predict(p.value.size(), p.value.data(), p.moment1.data(), p.moment2.data(),
+                              static_cast<float>(reach), adam, stored[i].data());
     }
 }
 

@@ -1,8 +1,10 @@
-// The parameters of a stage: values, gradient accumulators and optimizer state, each tensor in blocks of its own.
+// The parameters of a stage: values, gradient accumulators and optimizer state, each tensor in blocks of its own; and the
+// stored versions of the values, by number.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,7 @@ struct Parameter {
     Buffer gradient;
     Buffer moment1; // AdamW: mean of gradients; Sgd with momentum: velocity
     Buffer moment2; // AdamW: mean of squares
+    const float* used = nullptr; // what the layers compute with: value or a stored version
 };
 
 // Normal deviates of a seed and a name: element i is a pure function of (seed, name, i), exact integer arithmetic until
@@ -36,16 +39,34 @@ public:
     void zeroGradients();
     double gradientSquareSum() const; // tensor by tensor in the order of adding
     void step(const OptimizerConfig& config, int step, float gradientScale);
+    // With the gradients of that step, which must have been finite; weights and moments come back but for rounding.
+    void undoStep(const OptimizerConfig& config, int step, float gradientScale);
     std::vector<ParameterView> views();
 
+    // Versions, numbered from 0; kept ones are tagged Weights. Keeping a number again overwrites it.
+    void keepVersion(int version);
+    void useVersion(int version); // −1: the current values
+    void dropVersion(int version);
+    // w − rate · updates · d with the learning rate and the direction d of step `step` (0: none yet, the current values):
+    //   AdamW m̂ / (√v̂ + ε), without the weight decay; Sgd its velocity; Sgd without momentum gradient and decay
+    // (PipeOptim, arXiv 2312.00839). Sgd without momentum has nothing that outlives its gradients: the first call, which
+    // must come before the first step, takes buffers (tag Optimizer) that hold d from then on.
+    void keepPredicted(int version, const OptimizerConfig& config, int step, double updates);
+
 private:
+    using Version = std::vector<Buffer>; // by parameter
     Parameter& add(std::string name, std::vector<int> shape);
+    void checkOptimizer(const OptimizerConfig& config) const;
+    Version& version(int number);
+    Version& storedVersion(int number, const char* what);
 
     std::deque<Parameter> m_parameters;
     int m_stage;
     std::uint64_t m_seed;
     OptimizerConfig m_optimizer;
     Allocator& m_allocator;
+    std::map<int, Version> m_versions;
+    int m_used = -1;
 };
 
 } // namespace stagewright::cpu

@@ -1,5 +1,6 @@
 #include "engine/cpu/stage_model.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -8,10 +9,13 @@
 
 namespace stagewright::cpu {
 
+using Awaits = KeptPart::Awaits;
+
 CpuStage::CpuStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
                    const OptimizerConfig& optimizer, Allocator& allocator)
     : m_context{model, microbatchSize, slice.stage, allocator, kernels()}, m_slice(slice),
-      m_parameters(slice.stage, seed, optimizer, allocator)
+      m_parameters(slice.stage, seed, optimizer, allocator),
+      m_recomputed{0, static_cast<std::size_t>(slice.layerCount), slice.last}
 {
     if (slice.first) m_embedding.emplace(m_context, m_parameters);
     m_blocks.reserve(static_cast<std::size_t>(slice.layerCount));
@@ -20,72 +24,247 @@ CpuStage::CpuStage(const ModelConfig& model, const StageSlice& slice, int microb
     if (slice.last) m_head.emplace(m_context, m_parameters);
 }
 
+std::string CpuStage::nameOf(const Part& part) const
+{
+    std::string name = "stage " + std::to_string(m_slice.stage) + ", microbatch " + std::to_string(part.microbatch);
+    if (part.slice >= 0) name += ", slice " + std::to_string(part.slice);
+    if (part.half != 0) name += ", half " + std::to_string(part.half);
+    return name;
+}
+
+PartShape CpuStage::shapeOf(const Part& part) const
+{
+    PartShape shape{part.microbatch, m_context.batch, m_context.model.sequence};
+    if (part.slice >= 0) {
+        if (part.slice >= sliceCount())
+            throw std::invalid_argument(nameOf(part) + ": the sequence has " + std::to_string(sliceCount()) + " slices");
+        const auto index = static_cast<std::ptrdiff_t>(part.slice);
+        shape.tokens = m_sliceLengths[static_cast<std::size_t>(index)];
+        for (auto length = m_sliceLengths.begin(); length != m_sliceLengths.begin() + index; ++length)
+            shape.past += *length;
+        shape.followed = part.slice + 1 < sliceCount();
+    }
+    if (part.half > 2) throw std::invalid_argument(nameOf(part) + ": halves are 1 and 2");
+    if (part.half != 0) {
+        if (m_context.batch % 2 != 0)
+            throw std::invalid_argument(nameOf(part) + ": a batch of " + std::to_string(m_context.batch) +
+                                        " has no halves; make it even");
+        shape.batch /= 2;
+    }
+    return shape;
+}
+
+void CpuStage::setSlices(std::span<const int> lengths)
+{
+    if (!m_kept.empty())
+        throw std::logic_error("stage " + std::to_string(m_slice.stage) + ": slices change while microbatches are kept");
+    int sum = 0;
+    for (const int length : lengths) {
+        if (length < 1)
+            throw std::invalid_argument("a slice of " + std::to_string(length) + " tokens; at least 1 is needed");
+        sum += length;
+    }
+    if (!lengths.empty() && sum != m_context.model.sequence)
+        throw std::invalid_argument("the slices' lengths sum to " + std::to_string(sum) + "; the sequence has " +
+                                    std::to_string(m_context.model.sequence) + " tokens");
+    m_sliceLengths.assign(lengths.begin(), lengths.end());
+}
+
+void CpuStage::setRecomputedLayers(int first, int last)
+{
+    const auto inside = [this](int layer) {
+        return static_cast<std::size_t>(std::clamp(layer - m_slice.firstLayer, 0, m_slice.layerCount));
+    };
+    m_recomputed = {};
+    if (first > last) return;
+    m_recomputed.first = inside(first);
+    m_recomputed.end = inside(std::min(last, m_context.model.layers - 1) + 1);
+    // The head goes with the model's last layer.
+    m_recomputed.head = m_slice.last && first < m_context.model.layers && last >= m_context.model.layers - 1;
+}
+
+void CpuStage::checkForwardOrder(const Part& part) const
+{
+    bool again = m_kept.contains(part);
+    if (part.half == 0) {
+        for (const std::uint8_t half : {std::uint8_t{1}, std::uint8_t{2}})
+            again = again || m_kept.contains({part.microbatch, part.slice, half});
+    } else {
+        again = again || m_kept.contains({part.microbatch, part.slice, 0});
+    }
+    if (again) throw std::logic_error(nameOf(part) + ": forward again before its weight gradient");
+    if (part.slice < 0) return;
+    const auto chain = m_chains.find({part.microbatch, part.half});
+    const int next = chain == m_chains.end() ? 0 : chain->second.forwarded;
+    if (part.slice != next)
+        throw std::logic_error(nameOf(part) + ": forward out of order; " +
+                               (next < sliceCount() ? "slice " + std::to_string(next) + " is next"
+                                                    : std::string("all slices have had theirs")));
+}
+
+std::vector<Pending<Block::Saved>> CpuStage::earlierSlices(const Part& part, std::size_t block)
+{
+    std::vector<Pending<Block::Saved>> earlier;
+    for (std::int16_t slice = 0; slice < part.slice; ++slice) {
+        KeptPart& there = m_kept.at({part.microbatch, slice, part.half});
+        earlier.push_back({there.shape, &there.blocks[block]});
+    }
+    return earlier;
+}
+
 Buffer CpuStage::forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
                          std::span<const std::uint8_t> targets)
 {
-    const int microbatch = part.microbatch;
+    return run(part, std::move(input), tokens, targets, {});
+}
+
+Buffer CpuStage::forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+                                     std::span<const std::uint8_t> targets)
+{
+    return run(part, std::move(input), tokens, targets, m_recomputed);
+}
+
+Buffer CpuStage::run(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+                     std::span<const std::uint8_t> targets, const DroppedLayers& dropped)
+{
     const FlushDenormals flush;
-    if (m_kept.contains(microbatch))
-        throw std::logic_error("stage " + std::to_string(m_slice.stage) + ", microbatch " + std::to_string(microbatch) +
-                               ": forward again before its weight gradient");
-    if (!m_embedding && input.size() != m_context.stream())
+    const int microbatch = part.microbatch;
+    KeptPart now;
+    now.shape = shapeOf(part);
+    checkForwardOrder(part);
+    const std::size_t size = m_context.stream(now.shape);
+    if (!m_embedding && input.size() != size)
         throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": input of " +
-                                    std::to_string(input.size()) + " floats, " + std::to_string(m_context.stream()) +
-                                    " needed");
-    Kept now;
+                                    std::to_string(input.size()) + " floats, " + std::to_string(size) + " needed");
+    now.dropped = dropped;
+    now.awaits = dropped.any() ? Awaits::Recompute : Awaits::InputGrad;
     now.blocks.resize(m_blocks.size());
     Buffer stream;
     if (m_embedding) {
-        stream = m_context.borrow(m_context.stream(), microbatch);
-        m_embedding->forward(now.embedding, microbatch, tokens, stream.data());
+        m_embedding->keepTokens(now.embedding, now.shape, tokens);
+        stream = m_context.borrow(size, microbatch);
+        m_embedding->forward(now.embedding, now.shape, stream.data());
     } else {
-        // Nothing of the input is kept: the blocks change it into the output.
+        // The blocks change it into the output.
         stream = std::move(input);
         stream.retag(m_context.tag(MemoryCategory::Workspace, microbatch));
     }
-    for (std::size_t i = 0; i < m_blocks.size(); ++i)
-        m_blocks[i].forward(now.blocks[i], microbatch, stream.data());
+    const auto keepInput = [&] {
+        now.input = m_context.keep(size, microbatch);
+        std::copy_n(stream.data(), size, now.input.data());
+    };
+    for (std::size_t i = 0; i < m_blocks.size(); ++i) {
+        const bool drop = i >= dropped.first && i < dropped.end;
+        if (drop && i == dropped.first && !(i == 0 && m_embedding)) keepInput();
+        m_blocks[i].forward(now.blocks[i], now.shape, earlierSlices(part, i), stream.data(),
+                            drop ? Forward::Drop : Forward::Keep);
+    }
     if (m_head) {
-        m_losses[microbatch] = m_head->forward(now.head, microbatch, stream.data(), targets);
+        if (dropped.head && m_blocks.empty() && !m_embedding) keepInput();
+        m_losses[part] = m_head->forward(now.head, now.shape, stream.data(), targets,
+                                         dropped.head ? Forward::Drop : Forward::Keep);
         stream.reset();
     } else {
         stream.retag(m_context.tag(MemoryCategory::Communication, microbatch));
     }
-    m_kept.emplace(microbatch, std::move(now));
+    if (part.slice >= 0) {
+        SliceChain& chain = m_chains[{microbatch, part.half}];
+        ++chain.forwarded;
+        ++chain.unfinished;
+    }
+    m_kept.emplace(part, std::move(now));
     return stream;
 }
 
-CpuStage::Kept& CpuStage::kept(int microbatch, Awaits awaits)
+void CpuStage::recompute(const Part& part)
 {
-    const auto found = m_kept.find(microbatch);
-    if (found == m_kept.end() || found->second.awaits != awaits)
-        throw std::logic_error("stage " + std::to_string(m_slice.stage) + ", microbatch " + std::to_string(microbatch) +
-                               (awaits == Awaits::InputGrad ? ": input gradient without a forward"
-                                                            : ": weight gradient without an input gradient"));
-    return found->second;
+    const FlushDenormals flush;
+    const auto found = m_kept.find(part);
+    // Layers outside the stage are recomputed elsewhere: nothing to do here.
+    if (found != m_kept.end() && found->second.awaits == Awaits::InputGrad && !m_recomputed.any()) return;
+    KeptPart& now = kept(part, Awaits::Recompute);
+    const DroppedLayers dropped = now.dropped;
+    Buffer stream = std::move(now.input);
+    if (stream) {
+        stream.retag(m_context.tag(MemoryCategory::Workspace, part.microbatch));
+    } else {
+        stream = m_context.borrow(m_context.stream(now.shape), part.microbatch);
+        m_embedding->forward(now.embedding, now.shape, stream.data());
+    }
+    for (std::size_t i = dropped.first; i < dropped.end; ++i) {
+        const bool last = i + 1 == dropped.end && !dropped.head;
+        m_blocks[i].forward(now.blocks[i], now.shape, earlierSlices(part, i), stream.data(),
+                            last ? Forward::KeepWithoutOutput : Forward::Keep);
+    }
+    if (dropped.head) {
+        const Buffer targets = std::move(now.head.targets);
+        m_head->forward(now.head, now.shape, stream.data(),
+                        {reinterpret_cast<const std::uint8_t*>(targets.data()),
+                         static_cast<std::size_t>(now.shape.rows())},
+                        Forward::Keep);
+    }
+    now.awaits = Awaits::InputGrad;
+}
+
+KeptPart& CpuStage::kept(const Part& part, Awaits awaits)
+{
+    auto found = m_kept.find(part);
+    if (found == m_kept.end() && part.half != 0 && part.slice < 0) {
+        const Part whole(part.microbatch);
+        const auto both = m_kept.find(whole);
+        if (both != m_kept.end() && both->second.awaits == awaits) {
+            shapeOf(part); // throws where there are no halves
+            KeptPart second = both->second.cutInHalf(m_context);
+            KeptPart first = std::move(both->second);
+            m_kept.erase(both);
+            m_kept.emplace(Part{part.microbatch, -1, 1}, std::move(first));
+            m_kept.emplace(Part{part.microbatch, -1, 2}, std::move(second));
+            found = m_kept.find(part);
+        }
+    }
+    if (found != m_kept.end() && found->second.awaits == awaits) return found->second;
+    const bool dropped = found != m_kept.end() && found->second.awaits == Awaits::Recompute;
+    switch (awaits) {
+    case Awaits::Recompute: throw std::logic_error(nameOf(part) + ": recomputation without a forward that dropped layers");
+    case Awaits::InputGrad:
+        throw std::logic_error(nameOf(part) + (dropped ? ": input gradient before its recomputation"
+                                                       : ": input gradient without a forward"));
+    case Awaits::WeightGrad: break;
+    }
+    throw std::logic_error(nameOf(part) + ": weight gradient without an input gradient");
 }
 
 Buffer CpuStage::inputGrad(const Part& part, Buffer outputGrad)
 {
-    const int microbatch = part.microbatch;
     const FlushDenormals flush;
-    Kept& now = kept(microbatch, Awaits::InputGrad);
-    if (!m_head && outputGrad.size() != m_context.stream())
+    const int microbatch = part.microbatch;
+    const std::size_t size = m_context.stream(shapeOf(part));
+    if (!m_head && outputGrad.size() != size)
         throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": output gradient of " +
-                                    std::to_string(outputGrad.size()) + " floats, " +
-                                    std::to_string(m_context.stream()) + " needed");
+                                    std::to_string(outputGrad.size()) + " floats, " + std::to_string(size) + " needed");
+    const auto chain = part.slice < 0 ? m_chains.end() : m_chains.find({microbatch, part.half});
+    if (chain != m_chains.end()) {
+        if (chain->second.forwarded < sliceCount())
+            throw std::logic_error(nameOf(part) + ": input gradient before the forward of slice " +
+                                   std::to_string(chain->second.forwarded));
+        if (part.slice + 1 != chain->second.unfinished)
+            throw std::logic_error(nameOf(part) + ": input gradient out of order; slice " +
+                                   std::to_string(chain->second.unfinished - 1) + " is next");
+    }
+    KeptPart& now = kept(part, Awaits::InputGrad);
     Buffer grad;
     if (m_head) {
-        grad = m_head->inputGrad(now.head, microbatch, m_lossScale);
+        grad = m_head->inputGrad(now.head, now.shape, m_lossScale);
     } else {
         grad = std::move(outputGrad);
         grad.retag(m_context.tag(MemoryCategory::Activations, microbatch));
     }
     for (std::size_t i = m_blocks.size(); i-- > 0;)
-        grad = m_blocks[i].inputGrad(now.blocks[i], microbatch, std::move(grad));
+        grad = m_blocks[i].inputGrad(now.blocks[i], now.shape, earlierSlices(part, i), std::move(grad));
     now.awaits = Awaits::WeightGrad;
+    if (chain != m_chains.end() && --chain->second.unfinished == 0) m_chains.erase(chain);
     if (m_embedding) {
-        m_embedding->inputGrad(now.embedding, std::move(grad));
+        now.embedding.outputGrad = std::move(grad);
         return {};
     }
     grad.retag(m_context.tag(MemoryCategory::Communication, microbatch));
@@ -94,14 +273,62 @@ Buffer CpuStage::inputGrad(const Part& part, Buffer outputGrad)
 
 void CpuStage::weightGrad(const Part& part)
 {
-    const int microbatch = part.microbatch;
+    weightGradOver({&part, 1});
+}
+
+std::vector<Part> CpuStage::keptParts(std::span<const Part> parts)
+{
+    if (parts.empty()) throw std::logic_error("stage " + std::to_string(m_slice.stage) + ": weight gradient over no part");
+    std::vector<Part> there;
+    for (const Part& part : parts) {
+        const Part first(part.microbatch, part.slice, 1);
+        const Part second(part.microbatch, part.slice, 2);
+        if (part.half == 0 && !m_kept.contains(part) && m_kept.contains(first) && m_kept.contains(second)) {
+            there.push_back(first);
+            there.push_back(second);
+        } else {
+            there.push_back(part);
+        }
+    }
+    for (std::size_t i = 0; i < there.size(); ++i) {
+        kept(there[i], Awaits::WeightGrad);
+        if (std::find(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(i), there[i]) !=
+            there.begin() + static_cast<std::ptrdiff_t>(i))
+            throw std::logic_error(nameOf(there[i]) + ": twice in one weight gradient");
+    }
+    return there;
+}
+
+void CpuStage::weightGradOver(std::span<const Part> parts)
+{
     const FlushDenormals flush;
-    Kept& now = kept(microbatch, Awaits::WeightGrad);
-    if (m_head) m_head->weightGrad(now.head, microbatch, m_lossScale);
-    for (std::size_t i = m_blocks.size(); i-- > 0;)
-        m_blocks[i].weightGrad(now.blocks[i], microbatch);
-    if (m_embedding) m_embedding->weightGrad(now.embedding);
-    m_kept.erase(microbatch);
+    const std::vector<Part> there = keptParts(parts);
+    std::vector<KeptPart*> now;
+    for (const Part& part : there)
+        now.push_back(&m_kept.at(part));
+    if (m_head) {
+        std::vector<Pending<Head::Saved>> pending;
+        for (KeptPart* part : now)
+            pending.push_back({part->shape, &part->head});
+        m_head->weightGrad(pending, m_lossScale);
+    }
+    std::vector<Pending<Block::Saved>> pending(now.size());
+    for (std::size_t i = m_blocks.size(); i-- > 0;) {
+        for (std::size_t k = 0; k < now.size(); ++k)
+            pending[k] = {now[k]->shape, &now[k]->blocks[i]};
+        m_blocks[i].weightGrad(pending);
+    }
+    if (m_embedding)
+        for (KeptPart* part : now)
+            m_embedding->weightGrad(part->embedding, part->shape);
+    for (const Part& part : there)
+        m_kept.erase(part);
+}
+
+void CpuStage::dropMicrobatches()
+{
+    m_kept.clear();
+    m_chains.clear();
 }
 
 double CpuStage::gradientSquareSum() const
@@ -116,42 +343,24 @@ void CpuStage::optimizerStep(const OptimizerConfig& config, int step, float grad
     m_parameters.step(config, step, gradientScale);
 }
 
+void CpuStage::undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale)
+{
+    const FlushDenormals flush;
+    m_parameters.undoStep(config, step, gradientScale);
+}
+
+void CpuStage::keepPredicted(int version, const OptimizerConfig& config, int step, double updates)
+{
+    const FlushDenormals flush;
+    m_parameters.keepPredicted(version, config, step, updates);
+}
+
 double CpuStage::loss(const Part& part) const
 {
-    const int microbatch = part.microbatch;
-    const auto found = m_losses.find(microbatch);
+    const auto found = m_losses.find(part);
     if (found == m_losses.end())
-        throw std::logic_error("stage " + std::to_string(m_slice.stage) + ", microbatch " + std::to_string(microbatch) +
-                               ": no loss without a forward on the last stage");
+        throw std::logic_error(nameOf(part) + ": no loss without a forward on the last stage");
     return found->second;
 }
-
-namespace {
-[[noreturn]] void notYet()
-{
-    throw std::logic_error("the CPU layers do not do this yet");
-}
-} // namespace
-
-Buffer CpuStage::forwardForRecompute(const Part&, Buffer, std::span<const std::uint8_t>, std::span<const std::uint8_t>)
-{
-    notYet();
-}
-void CpuStage::recompute(const Part&) { notYet(); }
-void CpuStage::weightGradOver(std::span<const Part> parts)
-{
-    for (const Part& part : parts)
-        weightGrad(part);
-}
-void CpuStage::setSlices(std::span<const int> lengths)
-{
-    if (!lengths.empty()) notYet();
-}
-void CpuStage::setRecomputedLayers(int, int) { notYet(); }
-void CpuStage::undoOptimizerStep(const OptimizerConfig&, int, float) { notYet(); }
-void CpuStage::keepVersion(int) { notYet(); }
-void CpuStage::useVersion(int) { notYet(); }
-void CpuStage::dropVersion(int) { notYet(); }
-void CpuStage::keepPredicted(int, const OptimizerConfig&, int, double) { notYet(); }
 
 } // namespace stagewright::cpu

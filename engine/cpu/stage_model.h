@@ -2,15 +2,20 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/backend.h"
+#include "engine/cpu/kept_part.h"
 #include "engine/cpu/layers.h"
 
 namespace stagewright::cpu {
 
+// Calls out of order throw std::logic_error, wrong sizes and unknown parts std::invalid_argument; both before anything is
+// changed. A backward computes with the version of the weights in use when it is called: what a forward keeps (normalised
+// rows, projections, pre-activations without their bias) was made with the version in use then, so a caller that wants the
+// exact gradient of a stored version uses it for F, I and W alike.
 class CpuStage final : public StageModel {
 public:
     // Throws std::bad_alloc where the weights do not fit.
@@ -34,22 +39,31 @@ public:
     double gradientSquareSum() const override;
     void optimizerStep(const OptimizerConfig& config, int step, float gradientScale) override;
     void undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale) override;
-    void keepVersion(int version) override;
-    void useVersion(int version) override;
-    void dropVersion(int version) override;
+    void keepVersion(int version) override { m_parameters.keepVersion(version); }
+    void useVersion(int version) override { m_parameters.useVersion(version); }
+    void dropVersion(int version) override { m_parameters.dropVersion(version); }
     void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) override;
     std::vector<ParameterView> parameters() override { return m_parameters.views(); }
-    void dropMicrobatches() override { m_kept.clear(); }
+    void dropMicrobatches() override;
 
 private:
-    enum class Awaits { InputGrad, WeightGrad };
-    struct Kept {
-        Awaits awaits = Awaits::InputGrad;
-        Embedding::Saved embedding;
-        std::vector<Block::Saved> blocks;
-        Head::Saved head;
+    // The slices of a microbatch, or of one half of it: forwards count up, input gradients down.
+    struct SliceChain {
+        int forwarded = 0;
+        int unfinished = 0; // slices whose input gradient is to come
     };
-    Kept& kept(int microbatch, Awaits awaits);
+    using ChainKey = std::pair<std::int32_t, std::uint8_t>; // microbatch, half
+
+    std::string nameOf(const Part& part) const;
+    PartShape shapeOf(const Part& part) const;
+    int sliceCount() const { return static_cast<int>(m_sliceLengths.size()); }
+    Buffer run(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+               std::span<const std::uint8_t> targets, const DroppedLayers& dropped);
+    // The block's earlier slices of the part's microbatch.
+    std::vector<Pending<Block::Saved>> earlierSlices(const Part& part, std::size_t block);
+    KeptPart& kept(const Part& part, KeptPart::Awaits awaits); // cuts a whole in halves where one is asked for
+    std::vector<Part> keptParts(std::span<const Part> parts);  // that await W; a whole may lie there as two halves
+    void checkForwardOrder(const Part& part) const;
 
     StageContext m_context;
     StageSlice m_slice;
@@ -58,8 +72,11 @@ private:
     std::vector<Block> m_blocks;
     std::optional<Head> m_head;
     float m_lossScale = 1;
-    std::map<int, Kept> m_kept; // by microbatch
-    std::map<int, double> m_losses;
+    std::vector<int> m_sliceLengths;
+    DroppedLayers m_recomputed; // what forwardForRecompute drops
+    std::map<Part, KeptPart> m_kept;
+    std::map<ChainKey, SliceChain> m_chains; // of microbatches whose first slice's input gradient is to come
+    std::map<Part, double> m_losses;
 };
 
 } // namespace stagewright::cpu

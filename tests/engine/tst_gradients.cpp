@@ -58,9 +58,12 @@ private slots:
     {
         QTest::addColumn<int>("stages");
         QTest::addColumn<int>("sequence");
-        QTest::newRow("one stage") << 1 << 9;
-        QTest::newRow("two stages") << 2 << 9;
-        QTest::newRow("several blocks of queries") << 1 << 150; // more rows than one block of attention
+        QTest::addColumn<std::vector<int>>("slices");
+        QTest::newRow("one stage") << 1 << 9 << std::vector<int>();
+        QTest::newRow("two stages") << 2 << 9 << std::vector<int>();
+        QTest::newRow("several blocks of queries") << 1 << 150 << std::vector<int>(); // more rows than one block
+        QTest::newRow("slices") << 2 << 9 << std::vector<int>{4, 1, 3, 1};
+        QTest::newRow("slices of several blocks") << 1 << 150 << std::vector<int>{70, 80};
     }
     void alongTheGradient()
     {
@@ -69,6 +72,8 @@ private slots:
         ModelConfig model = small;
         model.sequence = sequence;
         Rig rig(model, 2, stages);
+        QFETCH(std::vector<int>, slices);
+        rig.setSlices(slices);
         spread(rig);
         rig.forward(0, 0);
         rig.inputGrads(0);

@@ -2,36 +2,18 @@
 #include <QtTest>
 
 #include <cmath>
-#include <cstring>
-#include <map>
 #include <thread>
 
 #include "engine_rig.h"
 
 using namespace stagewright;
 using test::Rig;
+using test::sameBits;
+using test::Tally;
 
 namespace {
 
 const ModelConfig small{.layers = 4, .hidden = 32, .heads = 4, .sequence = 20, .vocabulary = 61};
-
-struct Tally final : MemorySink {
-    std::map<std::pair<MemoryCategory, int>, Bytes> inUse; // by category and microbatch
-    Bytes total = 0;
-    Bytes peak = 0;
-    void memoryChanged(const MemoryTag& tag, Bytes delta) override
-    {
-        inUse[{tag.category, tag.microbatch}] += delta;
-        total += delta;
-        peak = std::max(peak, total);
-    }
-    Bytes of(MemoryCategory category, int microbatch) { return inUse[{category, microbatch}]; }
-};
-
-bool sameBits(std::span<const float> a, std::span<const float> b)
-{
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
-}
 
 // Two microbatches, the weight gradients late; returns gradients and losses.
 std::pair<std::vector<float>, std::vector<double>> trainTwo(Rig& rig)
@@ -84,6 +66,36 @@ private slots:
         QVERIFY_EXCEPTION_THROWN(allocator.take(std::size_t{1} << 61, activation), std::bad_alloc);
         const Buffer again = allocator.take(100, activation);
         QCOMPARE(again.data(), where); // blocks are reused by size
+    }
+
+    void splitBuffers()
+    {
+        Tally tally;
+        Allocator allocator;
+        allocator.setSink(&tally);
+        const MemoryTag activation{MemoryCategory::Activations, 3, 5};
+        Buffer rest = allocator.take(100, activation);
+        float* where = rest.data();
+        for (int i = 0; i < 100; ++i)
+            rest.data()[i] = static_cast<float>(i);
+        Buffer front = rest.splitOff(30);
+        QCOMPARE(front.size(), std::size_t{30});
+        QCOMPARE(rest.size(), std::size_t{70});
+        QCOMPARE(front.data()[29], 29.0F);
+        QCOMPARE(rest.data()[0], 30.0F);
+        QCOMPARE(tally.total, Bytes{400});
+        Buffer middle = rest.splitOff(20);
+        front.reset();
+        QCOMPARE(tally.of(MemoryCategory::Activations, 5), Bytes{280});
+        QVERIFY(allocator.take(100, activation).data() != where); // the block is still in use
+        middle.retag({MemoryCategory::Communication, 3, 5});
+        QCOMPARE(tally.of(MemoryCategory::Communication, 5), Bytes{80});
+        rest.reset();
+        middle = Buffer();
+        QCOMPARE(tally.total, Bytes{0});
+        const Buffer again = allocator.take(100, activation);
+        const Buffer other = allocator.take(100, activation);
+        QVERIFY(again.data() == where || other.data() == where);
     }
 
     // What a stage keeps, in floats, worked out by hand from the table in engine/cpu/layers.h.

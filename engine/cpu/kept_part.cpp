@@ -1,0 +1,61 @@
+#include "engine/cpu/kept_part.h"
+
+#include <cstring>
+#include <utility>
+
+namespace stagewright::cpu {
+
+namespace {
+
+// The second half of the rows.
+Buffer cutRows(Buffer& rows)
+{
+    if (!rows) return {};
+    Buffer front = rows.splitOff(rows.size() / 2);
+    return std::exchange(rows, std::move(front));
+}
+
+// Bytes do not end at a float, so each half gets a buffer of its own.
+Buffer cutBytes(Buffer& bytes, const PartShape& half, const StageContext& context)
+{
+    if (!bytes) return {};
+    const auto size = static_cast<std::size_t>(half.rows());
+    const auto copy = [&](std::size_t from) {
+        Buffer part = context.keep((size + sizeof(float) - 1) / sizeof(float), half.microbatch);
+        std::memcpy(part.data(), reinterpret_cast<const std::uint8_t*>(bytes.data()) + from, size);
+        return part;
+    };
+    Buffer second = copy(size);
+    bytes = copy(0);
+    return second;
+}
+
+constexpr Buffer Block::Saved::*blockRowBuffers[] = {
+    &Block::Saved::normal1,    &Block::Saved::deviation1, &Block::Saved::qkv,        &Block::Saved::probabilities,
+    &Block::Saved::attention,  &Block::Saved::normal2,    &Block::Saved::deviation2, &Block::Saved::hidden,
+    &Block::Saved::outputGrad, &Block::Saved::hiddenGrad, &Block::Saved::middleGrad, &Block::Saved::qkvGrad};
+
+} // namespace
+
+KeptPart KeptPart::cutInHalf(const StageContext& context)
+{
+    shape.batch /= 2;
+    KeptPart second;
+    second.awaits = awaits;
+    second.shape = shape;
+    second.dropped = dropped;
+    second.input = cutRows(input);
+    second.embedding.tokens = cutBytes(embedding.tokens, shape, context);
+    second.embedding.outputGrad = cutRows(embedding.outputGrad);
+    second.blocks.resize(blocks.size());
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+        for (Buffer Block::Saved::*rows : blockRowBuffers)
+            second.blocks[i].*rows = cutRows(blocks[i].*rows);
+    second.head.normal = cutRows(head.normal);
+    second.head.deviation = cutRows(head.deviation);
+    second.head.logitsGrad = cutRows(head.logitsGrad);
+    second.head.targets = cutBytes(head.targets, shape, context);
+    return second;
+}
+
+} // namespace stagewright::cpu
