@@ -60,6 +60,7 @@ struct GeneratorCosts {
     double weightGrad = 1;
     double latency = 0;
     double memoryLimit = 0; // microbatch activations of a rank; 0: the schedule's own default
+    double freedAtInput = 0; // part of an activation that I frees, 0 … 1
 };
 
 // What a schedule's generator needs to know.

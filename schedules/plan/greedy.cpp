@@ -1,0 +1,260 @@
+#include "schedules/plan/greedy.h"
+
+#include <algorithm>
+
+namespace stagewright::planning {
+
+namespace {
+
+constexpr Nanos never = INT64_MAX / 4;
+
+struct RankState
+{
+    Nanos clock = 0;
+    Nanos idle = 0;
+    Bytes held = 0;
+    bool begun = false;
+    int done[letterCount] = {};
+    int warmup = 0;
+    std::vector<int> pending; // chunks whose W waits
+    std::size_t pendingHead = 0;
+};
+
+class Run
+{
+public:
+    Run(const Pipeline& pipeline, const GreedyRule& rule);
+    Found result();
+
+private:
+    struct Choice
+    {
+        Nanos start = never;
+        int letter = -1;
+    };
+    Choice choose(int r) const;
+    bool forwardAllowed(int r, int chunk) const;
+    Nanos arrival(int r, Letter letter) const;
+    void fillUntil(int r, Nanos until);
+    void perform(int r, Letter letter, Nanos start);
+    void announce(int r);
+    void limitWarmup();
+
+    bool hasPending(const RankState& rank) const { return rank.pendingHead < rank.pending.size(); }
+    int open(const RankState& rank, int chunk) const
+    {
+        return rank.done[letterOf(PassKind::Forward, chunk)] - rank.done[letterOf(PassKind::InputGrad, chunk)];
+    }
+
+    const Pipeline& m_pipeline;
+    const GreedyRule& m_rule;
+    std::vector<RankState> m_ranks;
+    std::vector<Nanos> m_end[2];
+    Words m_words;
+    std::vector<Choice> m_choices; // by rank, what it would do next
+};
+
+Run::Run(const Pipeline& pipeline, const GreedyRule& rule)
+    : m_pipeline(pipeline), m_rule(rule), m_ranks(static_cast<std::size_t>(pipeline.ranks)),
+      m_words(static_cast<std::size_t>(pipeline.ranks)), m_choices(static_cast<std::size_t>(pipeline.ranks))
+{
+    for (auto& table : m_end)
+        table.assign(static_cast<std::size_t>(pipeline.stages()) * static_cast<std::size_t>(pipeline.microbatches), -1);
+    limitWarmup();
+}
+
+void Run::limitWarmup()
+{
+    int before = m_pipeline.microbatches + 1;
+    for (int r = 0; r < m_pipeline.ranks; ++r) {
+        const Bytes each = m_pipeline.change(PassKind::Forward, r);
+        const Bytes cap = m_pipeline.cap[static_cast<std::size_t>(r)];
+        Nanos count = m_pipeline.microbatches;
+        if (m_pipeline.chunks == 1) {
+            const Nanos wait = m_pipeline.turn(r) - m_pipeline.head(r);
+            const Nanos length = std::max<Nanos>(m_pipeline.time(PassKind::Forward, r), 1);
+            count = std::min(count, m_rule.overshoot ? (wait + length - 1) / length : wait / length);
+            if (each > 0) count = std::min<Nanos>(count, cap / each);
+            if (m_rule.falling) count = std::min<Nanos>(count, before - 1);
+        }
+        m_ranks[static_cast<std::size_t>(r)].warmup = static_cast<int>(std::max<Nanos>(count, 1));
+        before = m_ranks[static_cast<std::size_t>(r)].warmup;
+    }
+}
+
+Nanos Run::arrival(int r, Letter letter) const
+{
+    const int stage = m_pipeline.stageOf(r, chunkOf(letter));
+    const int j = m_ranks[static_cast<std::size_t>(r)].done[letter];
+    if (j >= m_pipeline.microbatches) return never;
+    const auto m = static_cast<std::size_t>(m_pipeline.microbatches);
+    auto at = [&](int kind, int s) { return m_end[kind][static_cast<std::size_t>(s) * m + static_cast<std::size_t>(j)]; };
+    if (kindOf(letter) == PassKind::Forward) {
+        if (stage == 0) return 0;
+        const Nanos before = at(0, stage - 1);
+        return before < 0 ? never : before + m_pipeline.fromBelow[static_cast<std::size_t>(stage)];
+    }
+    const Nanos own = at(0, stage);
+    if (own < 0) return never;
+    if (stage + 1 == m_pipeline.stages()) return own;
+    const Nanos after = at(1, stage + 1);
+    return after < 0 ? never : std::max(own, after + m_pipeline.fromAbove[static_cast<std::size_t>(stage)]);
+}
+
+bool Run::forwardAllowed(int r, int chunk) const
+{
+    const RankState& rank = m_ranks[static_cast<std::size_t>(r)];
+    Bytes need = rank.held + m_pipeline.change(PassKind::Forward, m_pipeline.stageOf(r, chunk));
+    // The second chunk must always find room for one microbatch, or the first one's would never leave.
+    if (m_pipeline.chunks == 2 && chunk == 0 &&
+        rank.done[letterOf(PassKind::Forward, 1)] == rank.done[letterOf(PassKind::WeightGrad, 1)])
+        need += m_pipeline.change(PassKind::Forward, m_pipeline.stageOf(r, 1));
+    return need <= m_pipeline.cap[static_cast<std::size_t>(r)];
+}
+
+// The next F or I of the rank and when it would start; W's are no choice of their own but where memory asks for them.
+Run::Choice Run::choose(int r) const
+{
+    const RankState& rank = m_ranks[static_cast<std::size_t>(r)];
+    Choice best;
+    Nanos bestArrival = never;
+    int bestClass = 0;
+    Nanos nextGradient = never;
+    auto offer = [&](Letter letter, Nanos ready, int order) {
+        const Nanos start = std::max(rank.clock, ready);
+        const bool earlier = start != best.start ? start < best.start
+                             : order != bestClass ? order < bestClass
+                                                  : ready < bestArrival;
+        if (!earlier) return;
+        best = {start, letter};
+        bestArrival = ready;
+        bestClass = order;
+    };
+    for (int c = m_pipeline.chunks - 1; c >= 0; --c) {
+        const Letter letter = letterOf(PassKind::InputGrad, c);
+        if (open(rank, c) == 0) continue;
+        const Nanos ready = arrival(r, letter);
+        if (ready == never) continue;
+        nextGradient = std::min(nextGradient, ready);
+        offer(letter, ready, 0);
+    }
+    for (int c = m_pipeline.chunks - 1; c >= 0; --c) {
+        const Letter letter = letterOf(PassKind::Forward, c);
+        const Nanos ready = arrival(r, letter);
+        if (ready == never) continue;
+        if (m_pipeline.chunks == 1) {
+            const bool warm = rank.done[letterOf(PassKind::InputGrad, 0)] == 0;
+            if ((warm || m_rule.hold) && open(rank, 0) >= rank.warmup) continue;
+        }
+        if (!forwardAllowed(r, c)) {
+            if (hasPending(rank)) offer(letterOf(PassKind::WeightGrad, rank.pending[rank.pendingHead]), std::max(rank.clock, ready - m_pipeline.time(PassKind::WeightGrad, m_pipeline.stageOf(r, rank.pending[rank.pendingHead]))), 3);
+            continue;
+        }
+        const Nanos start = std::max(rank.clock, ready);
+        const double patience = m_rule.patience * static_cast<double>(m_pipeline.time(PassKind::Forward, m_pipeline.stageOf(r, c)));
+        if (nextGradient != never && nextGradient > start && static_cast<double>(nextGradient - start) <= patience) continue;
+        offer(letter, ready, m_rule.upperFirst ? 2 - c : 1);
+    }
+    return best;
+}
+
+void Run::fillUntil(int r, Nanos until)
+{
+    RankState& rank = m_ranks[static_cast<std::size_t>(r)];
+    while (hasPending(rank) && rank.clock < until) {
+        const Letter letter = letterOf(PassKind::WeightGrad, rank.pending[rank.pendingHead]);
+        const Nanos length = m_pipeline.time(PassKind::WeightGrad, m_pipeline.stageOf(r, chunkOf(letter)));
+        const Nanos wait = until - rank.clock;
+        if (length > wait) {
+            if (static_cast<double>(wait) < m_rule.fill.partial * static_cast<double>(length)) return;
+            if (m_rule.fill.balance) {
+                Nanos worst = 0;
+                for (const RankState& other : m_ranks)
+                    worst = std::max(worst, other.idle);
+                if (wait < worst - rank.idle) return;
+            }
+        }
+        perform(r, letter, rank.clock);
+    }
+}
+
+void Run::perform(int r, Letter letter, Nanos start)
+{
+    RankState& rank = m_ranks[static_cast<std::size_t>(r)];
+    const int chunk = chunkOf(letter);
+    const int stage = m_pipeline.stageOf(r, chunk);
+    const PassKind kind = kindOf(letter);
+    if (rank.begun) rank.idle += start - rank.clock;
+    rank.begun = true;
+    rank.clock = start + m_pipeline.time(kind, stage);
+    rank.held += m_pipeline.change(kind, stage);
+    const int j = rank.done[letter]++;
+    m_words[static_cast<std::size_t>(r)].push_back(letter);
+    if (kind == PassKind::WeightGrad) {
+        ++rank.pendingHead;
+        return;
+    }
+    m_end[static_cast<std::size_t>(kind)][static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) +
+                                          static_cast<std::size_t>(j)] = rank.clock;
+    if (kind == PassKind::InputGrad) {
+        rank.pending.push_back(chunk);
+        if (stage > 0) announce(m_pipeline.rankOf(stage - 1));
+    } else if (stage + 1 < m_pipeline.stages()) {
+        announce(m_pipeline.rankOf(stage + 1));
+    }
+}
+
+void Run::announce(int r)
+{
+    m_choices[static_cast<std::size_t>(r)] = choose(r);
+}
+
+Found Run::result()
+{
+    for (int r = 0; r < m_pipeline.ranks; ++r)
+        announce(r);
+    for (;;) {
+        int r = 0;
+        for (int other = 1; other < m_pipeline.ranks; ++other)
+            if (m_choices[static_cast<std::size_t>(other)].start < m_choices[static_cast<std::size_t>(r)].start) r = other;
+        const Choice choice = m_choices[static_cast<std::size_t>(r)];
+        if (choice.letter < 0) break;
+        const auto letter = static_cast<Letter>(choice.letter);
+        if (kindOf(letter) != PassKind::WeightGrad) {
+            const std::size_t before = m_words[static_cast<std::size_t>(r)].size();
+            fillUntil(r, choice.start);
+            if (m_words[static_cast<std::size_t>(r)].size() != before) { // memory and clock are others now
+                announce(r);
+                continue;
+            }
+        }
+        perform(r, letter, choice.start);
+        announce(r);
+    }
+    Found out;
+    Nanos objective = 0;
+    Nanos makespan = 0;
+    for (int r = 0; r < m_pipeline.ranks; ++r) {
+        RankState& rank = m_ranks[static_cast<std::size_t>(r)];
+        for (int c = 0; c < m_pipeline.chunks; ++c)
+            if (rank.done[letterOf(PassKind::InputGrad, c)] < m_pipeline.microbatches) return out; // stuck
+        fillUntil(r, never);
+        objective = std::max(objective, rank.clock - m_pipeline.origin[static_cast<std::size_t>(r)]);
+        makespan = std::max(makespan, rank.clock);
+    }
+    out.words = std::move(m_words);
+    out.objective = objective;
+    out.makespan = makespan;
+    return out;
+}
+
+} // namespace
+
+Found greedy(const Pipeline& pipeline, const GreedyRule& rule)
+{
+    for (int r = 0; r < pipeline.ranks; ++r)
+        if (leastMemory(pipeline, r) > pipeline.cap[static_cast<std::size_t>(r)]) return {};
+    return Run(pipeline, rule).result();
+}
+
+} // namespace stagewright::planning

@@ -1,0 +1,37 @@
+// List scheduling for one or two chunks under memory caps: the rank that can go on first decides, gradients before activations,
+// W's into waits. Internal to schedules/plan.
+#pragma once
+
+#include "schedules/plan/fill.h"
+
+namespace stagewright::planning {
+
+// An order with its times.
+struct Found
+{
+    Words words; // W's included; empty: nothing that keeps the caps
+    Nanos objective = INT64_MAX;
+    Nanos makespan = INT64_MAX;
+
+    bool feasible() const { return !words.empty(); }
+    bool betterThan(const Found& other) const
+    {
+        return objective != other.objective ? objective < other.objective : makespan < other.makespan;
+    }
+};
+
+struct GreedyRule
+{
+    FillRule fill;
+    bool overshoot = true;   // a warm-up F may end after the first gradient can be there
+    bool falling = false;    // warm-up F's of a rank stay below those of the rank before
+    bool hold = false;       // also later no more microbatches are under way on a rank than in its warm-up
+    double patience = 0;     // a gradient known to come within this part of an F is waited for
+    bool upperFirst = true;  // two chunks: F of the second chunk before F of the first; else the one that came first
+};
+
+// Times of all passes follow from the decisions. Empty where a cap is below leastMemory() or the rule gets stuck. O(letters × chunks
+// + letters × log ranks).
+Found greedy(const Pipeline& pipeline, const GreedyRule& rule);
+
+} // namespace stagewright::planning
