@@ -19,16 +19,24 @@ Legend::Legend(QWidget* parent) : QWidget(parent)
 void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels)
 {
     std::array<bool, opKindCount> occurs{};
-    bool critical = false, transfers = false;
+    bool critical = false, transfers = false, chunks = false, copies = false, pairs = false;
     for (const auto& panel : panels) {
         critical = critical || !panel->critical.empty();
         for (const Span& span : panel->timeline->spans()) occurs[static_cast<std::size_t>(span.op.kind)] = true;
         for (const PanelRank& rank : panel->ranks) transfers = transfers || !rank.communication.empty();
+        const Schedule* schedule = panel->timeline->schedule().get();
+        copies = copies || (schedule != nullptr && schedule->placement.hasCopies());
+        for (const PanelRank& rank : panel->ranks) {
+            for (const Slice& slice : rank.compute.slices()) {
+                chunks = chunks || slice.tint != 0;
+                pairs = pairs || slice.upper != 0;
+            }
+        }
     }
     const auto has = [&occurs](OpKind kind) { return occurs[static_cast<std::size_t>(kind)]; };
     m_entries.clear();
     const auto fill = [this](Paint paint, const char* text) {
-        m_entries.push_back({Entry::Look::Fill, paint, QString::fromLatin1(text)});
+        m_entries.push_back({Entry::Look::Fill, paint, QString::fromLatin1(text), 0});
     };
     if (has(OpKind::Forward) || has(OpKind::Recompute)) fill(Paint::Forward, has(OpKind::Recompute) ? "Forward, recompute (R)" : "Forward");
     if (has(OpKind::InputGrad) && has(OpKind::Backward)) {
@@ -42,8 +50,14 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     if (transfers) fill(Paint::Communication, "Communication");
     if (has(OpKind::Optimizer)) fill(Paint::Optimizer, "Optimizer");
     if (has(OpKind::Filler)) fill(Paint::Other, "Delay");
-    m_entries.push_back({Entry::Look::Hatch, Paint::Other, QStringLiteral("Bubble")});
-    if (critical) m_entries.push_back({Entry::Look::Outline, Paint::Other, QStringLiteral("Critical path")});
+    if (copies) {
+        m_entries.push_back({Entry::Look::Fill, Paint::Forward, QStringLiteral("Other tints: second chain"), 1});
+    } else if (chunks) {
+        m_entries.push_back({Entry::Look::Fill, Paint::Forward, QStringLiteral("Other tints: further stages of the rank"), 1});
+    }
+    if (pairs) m_entries.push_back({Entry::Look::Pair, Paint::Forward, QStringLiteral("Issued together"), 0});
+    m_entries.push_back({Entry::Look::Hatch, Paint::Other, QStringLiteral("Bubble"), 0});
+    if (critical) m_entries.push_back({Entry::Look::Outline, Paint::Other, QStringLiteral("Critical path"), 0});
     QStringList words;
     for (const Entry& entry : m_entries) words << entry.text;
     setAccessibleDescription(words.join(QStringLiteral(", ")));
@@ -72,8 +86,14 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
         p.setPen(Qt::NoPen);
         switch (entry.look) {
         case Entry::Look::Fill:
-            p.setBrush(theme.of(entry.paint).fill);
+            p.setBrush(theme.of(entry.paint, entry.tint).fill);
             p.drawRoundedRect(box, 2.5, 2.5);
+            break;
+        case Entry::Look::Pair:
+            p.setBrush(theme.of(Paint::Forward).fill);
+            p.drawRoundedRect(QRectF(box.left(), box.top(), 12, 5.5), 1.5, 1.5);
+            p.setBrush(theme.of(Paint::Backward).fill);
+            p.drawRoundedRect(QRectF(box.left(), box.top() + 6.5, 12, 5.5), 1.5, 1.5);
             break;
         case Entry::Look::Hatch:
             box.setWidth(18);

@@ -23,10 +23,11 @@ public:
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
 
     struct Entry {
-        enum class Look { Fill, Hatch, Outline };
+        enum class Look { Fill, Pair, Hatch, Outline };
         Look look = Look::Fill;
         Paint paint = Paint::Forward;
         QString text;
+        int tint = 0;
     };
     const std::vector<Entry>& entries() const { return m_entries; }
 

@@ -1,5 +1,7 @@
 #include "widgets/theme.h"
 
+#include <cmath>
+
 #include <QFontDatabase>
 #include <QGuiApplication>
 
@@ -28,6 +30,38 @@ Paint paintOf(OpKind kind)
     case OpKind::Filler: return Paint::Other;
     }
     return Paint::Other;
+}
+
+static QColor mixed(const QColor& a, const QColor& b, float share)
+{
+    return QColor(QColor::fromRgbF(a.redF() * (1 - share) + b.redF() * share, a.greenF() * (1 - share) + b.greenF() * share,
+                                   a.blueF() * (1 - share) + b.blueF() * share)
+                      .rgb()); // eight bits, as it is painted
+}
+
+static double luminance(const QColor& colour)
+{
+    const auto linear = [](double c) { return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
+    return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) + 0.0722 * linear(colour.blueF());
+}
+
+// Towards the canvas twice, then towards the ink; labels in whichever of the two inks is easier to read.
+static void makeTints(Theme& t)
+{
+    const QColor ink("#14171C"), white("#FFFFFF");
+    for (std::size_t p = 0; p < paintCount; ++p) {
+        const Fill& plain = t.fills[p];
+        t.tints[p].fill(plain);
+        if (p > static_cast<std::size_t>(Paint::Weight)) continue; // of work that belongs to no chunk
+        const std::pair<QColor, float> steps[] = {{t.canvas, 0.36F}, {t.canvas, 0.60F}, {t.text, 0.42F}};
+        for (std::size_t i = 0; i < 3; ++i) {
+            Fill& tint = t.tints[p][i + 1];
+            tint.fill = mixed(plain.fill, steps[i].first, steps[i].second);
+            tint.edge = i < 2 ? plain.edge : mixed(plain.edge, t.text, 0.42F);
+            const double l = luminance(tint.fill);
+            tint.label = 1.05 / (l + 0.05) > (l + 0.05) / (luminance(ink) + 0.05) ? white : ink;
+        }
+    }
 }
 
 static Theme makeLight()
@@ -59,6 +93,7 @@ static Theme makeLight()
     t.memoryLine = t.accent;
     t.memoryFill = QColor("#D5DEEB");
     t.ghost = QColor("#5A6270");
+    makeTints(t);
     return t;
 }
 
@@ -93,6 +128,7 @@ static Theme makeDark()
     t.memoryLine = t.accent;
     t.memoryFill = QColor("#253C59");
     t.ghost = QColor("#C9D0E0");
+    makeTints(t);
     return t;
 }
 

@@ -16,6 +16,8 @@ namespace stagewright {
 // What a slice is painted as. Full backward and input gradient share a colour; the letter tells them apart.
 enum class Paint : std::uint8_t { Forward, Backward, Weight, Communication, Optimizer, Other };
 inline constexpr std::size_t paintCount = 6;
+// Tints that tell the chunks of one rank, or the copies of a stage, apart: 0 is the plain colour; more chunks begin anew.
+inline constexpr int tintCount = 4;
 Paint paintOf(OpKind kind);
 
 struct Fill {
@@ -27,6 +29,7 @@ struct Fill {
 struct Theme {
     bool dark = false;
     std::array<Fill, paintCount> fills;
+    std::array<std::array<Fill, tintCount>, paintCount> tints; // [paint][0] is fills[paint]
     QColor bubbleFill, bubbleHatch;
     QColor critical; // critical path and budget
     QColor canvas, panel, window;
@@ -40,6 +43,7 @@ struct Theme {
 
     const Fill& of(OpKind kind) const { return fills[static_cast<std::size_t>(paintOf(kind))]; }
     const Fill& of(Paint paint) const { return fills[static_cast<std::size_t>(paint)]; }
+    const Fill& of(Paint paint, int tint) const { return tints[static_cast<std::size_t>(paint)][static_cast<std::size_t>(tint % tintCount)]; }
     QPalette palette() const; // for the stock widgets
 
     static const Theme& light();

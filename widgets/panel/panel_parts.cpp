@@ -25,6 +25,15 @@ const char* roleOf(PanelSection::Tone tone)
     return "value";
 }
 
+// Names of files have no place to break at: one is given behind their separators.
+QString breakable(QString text)
+{
+    if (text.size() < 20 || text.contains(QLatin1Char(' '))) return text;
+    for (const char c : {'_', ':', '-', '/', '.'})
+        text.replace(QLatin1Char(c), QString(QLatin1Char(c)) + QChar(0x200b));
+    return text;
+}
+
 } // namespace
 
 ShareBar::ShareBar(QWidget* parent) : QWidget(parent)
@@ -133,7 +142,7 @@ void PanelSection::clear()
 void PanelSection::addRow(const QString& label, const QString& value, const QString& tooltip, Tone tone)
 {
     auto* name = makeLabel(label, "secondary", m_body);
-    auto* figure = makeLabel(value, roleOf(tone), m_body, true);
+    auto* figure = makeLabel(breakable(value), roleOf(tone), m_body, true);
     figure->setAlignment(Qt::AlignRight | Qt::AlignTop);
     figure->setWordWrap(true);
     name->setAlignment(Qt::AlignLeft | Qt::AlignTop);

@@ -4,18 +4,28 @@
 
 namespace stagewright {
 
-void LaneData::append(const Span& span, SpanId id, Nanos origin)
+void LaneData::append(const Span& span, SpanId id, Nanos origin, int tint)
 {
     constexpr Nanos longest = (Nanos(1) << 44) - 1;
     Nanos begin = std::max<Nanos>(0, span.start - origin);
     const Nanos end = std::max(begin, span.end - origin);
+    bool lower = false;
     if (!m_slices.empty()) {
+        Slice& mate = m_slices.back();
+        lower = mate.lower == 0 && mate.begin() == begin && mate.end() == end && end - begin > 1;
+        if (lower) {
+            mate.upper = 1;
+            mate.length = static_cast<std::uint64_t>((end - begin) / 2) & ((1ull << 44) - 1);
+            begin = mate.end();
+        }
         begin = std::max(begin, m_slices.back().begin());
         Slice& before = m_slices.back();
         if (before.end() > begin) before.length = static_cast<std::uint64_t>(begin - before.begin()) & ((1ull << 44) - 1);
     }
     Slice slice;
-    slice.start = static_cast<std::uint64_t>(begin) & ((1ull << 56) - 1);
+    slice.start = static_cast<std::uint64_t>(begin) & ((1ull << 54) - 1);
+    slice.lower = lower ? 1 : 0;
+    slice.tint = static_cast<std::uint64_t>(tint % 4) & 3u;
     slice.length = static_cast<std::uint64_t>(std::clamp<Nanos>(end - begin, 0, longest)) & ((1ull << 44) - 1);
     slice.kind = static_cast<std::uint64_t>(span.op.kind) & 31u;
     slice.discarded = (span.flags & SpanDiscarded) != 0 ? 1 : 0;
@@ -32,6 +42,14 @@ void LaneData::append(const Span& span, SpanId id, Nanos origin)
         for (std::size_t i = 0; i < at; ++i) m_ids[i] = m_firstSpan + static_cast<SpanId>(i);
     }
     m_ids.push_back(id);
+}
+
+TimeSpan LaneData::drawn(std::size_t slice) const
+{
+    const Slice& own = m_slices[slice];
+    if (own.upper != 0 && slice + 1 < m_slices.size()) return {own.begin(), m_slices[slice + 1].end()};
+    if (own.lower != 0 && slice > 0) return {m_slices[slice - 1].begin(), own.end()};
+    return {own.begin(), own.end()};
 }
 
 void LaneData::buildPyramid()

@@ -10,13 +10,16 @@
 
 namespace stagewright {
 
-// Times are axis time (≥ 0). 56 bits of ns are 833 days; an op of more than 4.8 hours is stored as that long.
+// Times are axis time (≥ 0). 54 bits of ns are 208 days; an op of more than 4.8 hours is stored as that long.
+// An overlapped pair is two slices that halve its interval, so that lanes never overlap; it is drawn as one place over
+// the whole interval, the first op above the second.
 struct Slice {
-    std::uint64_t start : 56 = 0;
+    std::uint64_t start : 54 = 0;
     std::uint64_t kind : 5 = 0; // OpKind
     std::uint64_t discarded : 1 = 0;
-    std::uint64_t paired : 1 = 0;
-    std::uint64_t spare : 1 = 0;
+    std::uint64_t upper : 1 = 0; // first op of a pair; the next slice is its second
+    std::uint64_t lower : 1 = 0; // second op of a pair
+    std::uint64_t tint : 2 = 0;  // chunk of its rank, or copy of its stage, modulo 4
     std::uint64_t length : 44 = 0;
     std::uint64_t microbatch : 20 = noMicrobatch;
 
@@ -29,12 +32,17 @@ struct Slice {
 };
 static_assert(sizeof(Slice) == 16);
 
+struct TimeSpan {
+    Nanos begin = 0;
+    Nanos end = 0;
+};
+
 class LaneData {
 public:
     LaneData() = default;
 
     // Slices must come in order of begin; one that begins before its predecessor's end is cut at it. O(1) amortised.
-    void append(const Span& span, SpanId id, Nanos origin);
+    void append(const Span& span, SpanId id, Nanos origin, int tint = 0);
     void reserve(std::size_t slices) { m_slices.reserve(slices); }
     void buildPyramid(); // or extends it over slices appended since
 
@@ -43,6 +51,8 @@ public:
     SpanId spanOf(std::size_t slice) const;
     std::size_t sliceOf(SpanId span) const; // size() where the lane has no such span
     std::size_t size() const { return m_slices.size(); }
+    // What the slice is drawn over: its own interval, or that of its pair.
+    TimeSpan drawn(std::size_t slice) const;
     Nanos begin() const { return m_slices.empty() ? 0 : m_slices.front().begin(); }
     Nanos end() const { return m_slices.empty() ? 0 : m_slices.back().end(); }
 

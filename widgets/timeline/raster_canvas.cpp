@@ -22,23 +22,27 @@ QRgb over(QRgb source, QRgb below) // premultiplied source over an opaque pixel
 
 RasterCanvas::RasterCanvas(QImage& image, const QRect& clip, const Theme& theme, double ratio)
     : m_image(image), m_bits(image.bits()), m_stride(image.bytesPerLine()), m_clip(clip.intersected(image.rect())),
-      m_period(std::max(1, static_cast<int>(std::lround(hatchPitch * ratio)))), m_corner(static_cast<int>(std::ceil(3 * ratio)))
+      m_period(std::max(1, static_cast<int>(std::lround(hatchPitch * ratio)))), m_corner(static_cast<int>(std::ceil(3 * ratio))), m_theme(theme), m_ratio(ratio)
 {
     // The hatch of 45° depends on x + y alone, so one row serves all.
     const QImage hatchTile = hatchPattern(theme, ratio);
     m_hatch.resize(static_cast<std::size_t>(std::max(0, m_clip.width()) + m_period));
     const auto* first = reinterpret_cast<const QRgb*>(hatchTile.constScanLine(0));
     for (std::size_t x = 0; x < m_hatch.size(); ++x) m_hatch[x] = first[x % static_cast<std::size_t>(m_period)] | 0xff000000u;
+}
+
+const QImage& RasterCanvas::tileOf(Paint paint, int tint)
+{
+    QImage& tile = m_tiles[static_cast<std::size_t>(paint) * tintCount + static_cast<std::size_t>(tint)];
+    if (!tile.isNull()) return tile;
     const int side = 2 * m_corner + 2;
-    for (std::size_t i = 0; i < paintCount; ++i) {
-        QImage& tile = m_tiles[i];
-        tile = QImage(side, side, QImage::Format_ARGB32_Premultiplied);
-        tile.fill(Qt::transparent);
-        QPainter painter(&tile);
-        painter.setRenderHint(QPainter::Antialiasing);
-        painter.scale(ratio, ratio);
-        paintSliceShape(painter, QRectF(0, 0, side / ratio, side / ratio), theme.fills[i]);
-    }
+    tile = QImage(side, side, QImage::Format_ARGB32_Premultiplied);
+    tile.fill(Qt::transparent);
+    QPainter painter(&tile);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.scale(m_ratio, m_ratio);
+    paintSliceShape(painter, QRectF(0, 0, side / m_ratio, side / m_ratio), m_theme.of(paint, tint));
+    return tile;
 }
 
 void RasterCanvas::fill(const QRect& rect, QRgb colour)
@@ -56,9 +60,9 @@ void RasterCanvas::hatch(const QRect& rect, int anchor)
     }
 }
 
-void RasterCanvas::slice(const QRect& rect, Paint paint)
+void RasterCanvas::slice(const QRect& rect, Paint paint, int tint)
 {
-    const QImage& tile = m_tiles[static_cast<std::size_t>(paint)];
+    const QImage& tile = tileOf(paint, tint);
     const int side = tile.width(), corner = std::min({m_corner, rect.width() / 2, rect.height() / 2});
     const QRect cut = rect.intersected(m_clip);
     for (int y = cut.top(); y <= cut.bottom(); ++y) {

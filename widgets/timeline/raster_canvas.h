@@ -19,7 +19,7 @@ public:
 
     void fill(const QRect& rect, QRgb colour);
     void hatch(const QRect& rect, int anchor); // anchor: x + y of a point on a line
-    void slice(const QRect& rect, Paint paint); // rounded corners, darker edge; square where under 8 px high
+    void slice(const QRect& rect, Paint paint, int tint = 0); // rounded corners, darker edge; square where under 8 px high
     const QRect& clip() const { return m_clip; }
     QImage& image() { return m_image; }
 
@@ -33,7 +33,11 @@ private:
     int m_period; // of the hatch, along x
     std::vector<QRgb> m_hatch; // one row, long enough to be copied from any phase
     int m_corner;
-    std::array<QImage, paintCount> m_tiles; // a small slice each: corners, edges and middle are taken from it
+    const QImage& tileOf(Paint paint, int tint);
+
+    const Theme& m_theme;
+    double m_ratio;
+    std::array<QImage, paintCount * tintCount> m_tiles; // a small slice each, made when first used: corners, edges, middle
 };
 
 } // namespace stagewright

@@ -194,15 +194,21 @@ private:
         const double height = metricsHeight();
         for (const std::size_t i : row.compute.wide) {
             const Slice& slice = slices[i];
-            const double x0 = snap(m_scene.axis.toX(slice.begin()));
-            double x1 = snap(m_scene.axis.toX(slice.end()));
-            if (i + 1 < slices.size() && m_scene.axis.toX(slices[i + 1].begin()) - x1 < 1) x1 -= std::max(1.0, onePixel);
-            const QRectF rect(x0, row.top, std::max(onePixel, x1 - x0), height);
+            const TimeSpan drawn = lane.drawn(i);
+            const double x0 = snap(m_scene.axis.toX(drawn.begin));
+            double x1 = snap(m_scene.axis.toX(drawn.end));
+            const std::size_t next = i + (slice.upper != 0 ? 2 : 1);
+            if (next < slices.size() && m_scene.axis.toX(slices[next].begin()) - x1 < 1) x1 -= std::max(1.0, onePixel);
+            const double middle = snap(row.top + height / 2);
+            const double top = slice.lower != 0 ? middle : row.top;
+            const double bottom = slice.upper != 0 ? middle : row.top + height;
+            const QRectF rect(x0, top, std::max(onePixel, x1 - x0), bottom - top);
             const SpanId id = lane.spanOf(i);
             const bool dragged = m_scene.drag && m_scene.drag->span.span == id && isPanel(row, m_scene.drag->span.panel);
-            paintSlice(rect, paintOf(slice.opKind()), dragged ? 0.3 : slice.discarded ? 0.4 : 1);
+            paintSlice(rect, paintOf(slice.opKind()), static_cast<int>(slice.tint), dragged ? 0.3 : slice.discarded ? 0.4 : 1);
+            if (slice.opKind() == OpKind::Recompute) paintRecompute(rect, static_cast<int>(slice.tint));
             if (marksCritical && row.panel->isCritical(id)) paintCritical(rect);
-            if (height >= 11) paintLabel(row, id, slice, rect);
+            if (rect.height() >= 11) paintLabel(row, id, slice, rect);
         }
         if (marksCritical) paintNarrowCritical(row);
     }
@@ -212,14 +218,14 @@ private:
         return panel >= 0 && panel < static_cast<int>(m_scene.panels.size()) && m_scene.panels[static_cast<std::size_t>(panel)].get() == row.panel;
     }
 
-    void paintSlice(const QRectF& rect, Paint paint, double opacity)
+    void paintSlice(const QRectF& rect, Paint paint, int tint, double opacity)
     {
         if (m_canvas != nullptr && opacity == 1) {
             const QRect pixels = devicePixels(rect);
             if (rect.height() < 8) {
-                m_canvas->fill(pixels, m_colours[static_cast<std::size_t>(paint)]);
+                m_canvas->fill(pixels, m_theme.of(paint, tint).fill.rgb());
             } else {
-                m_canvas->slice(pixels, paint);
+                m_canvas->slice(pixels, paint, tint);
             }
             return;
         }
@@ -228,11 +234,24 @@ private:
         const QRectF cut(QPointF(std::max(rect.left(), low), rect.top()), QPointF(std::min(rect.right(), high), rect.bottom()));
         m_painter.setOpacity(opacity);
         if (rect.height() < 8) {
-            m_painter.fillRect(cut, m_theme.of(paint).fill);
+            m_painter.fillRect(cut, m_theme.of(paint, tint).fill);
         } else {
-            paintSliceShape(m_painter, cut, m_theme.of(paint));
+            paintSliceShape(m_painter, cut, m_theme.of(paint, tint));
         }
         m_painter.setOpacity(1);
+    }
+
+    // A forward that is made again: striped, beside its letter.
+    void paintRecompute(const QRectF& rect, int tint)
+    {
+        if (rect.height() < 8 || rect.width() < minRoundedWidth) return;
+        const double low = std::max(rect.left(), m_scene.axis.left), high = std::min(rect.right(), m_scene.axis.left + m_scene.axis.width + rightMargin);
+        if (high - low < 2) return;
+        QColor stripe = m_theme.of(Paint::Forward, tint).label;
+        stripe.setAlphaF(0.28F);
+        m_painter.setPen(QPen(stripe, 1.5));
+        const std::vector<QLineF> lines = hatchLines(QRectF(low + 1, rect.top() + 1, high - low - 2, rect.height() - 2), QPointF(rect.left(), rect.top()), 5);
+        m_painter.drawLines(lines.data(), static_cast<int>(lines.size()));
     }
 
     void paintCritical(const QRectF& rect)
@@ -270,13 +289,17 @@ private:
         const double high = std::min(rect.right(), m_scene.axis.left + m_scene.axis.width + rightMargin);
         const double width = high - low;
         if (width < 9) return;
-        const QString text = sliceLabel(row.panel->timeline->spans()[id].op, width);
-        if (text.isEmpty()) return;
-        const Labels::Label& label = m_labels(text);
-        if (label.width + 3 > width) return;
-        m_painter.setFont(m_labelFont);
-        m_painter.setPen(m_theme.of(slice.opKind()).label);
-        m_labels.draw(m_painter, QPointF((low + high - label.width) / 2, rect.center().y() + 4.5), label);
+        const Op& op = row.panel->timeline->spans()[id].op;
+        for (const bool brief : {false, true}) {
+            const QString text = brief ? briefLabel(op) : sliceLabel(op, width);
+            if (text.isEmpty()) continue;
+            const Labels::Label& label = m_labels(text);
+            if (label.width + 3 > width) continue;
+            m_painter.setFont(m_labelFont);
+            m_painter.setPen(m_theme.of(paintOf(slice.opKind()), static_cast<int>(slice.tint)).label);
+            m_labels.draw(m_painter, QPointF((low + high - label.width) / 2, rect.center().y() + 4.5), label);
+            return;
+        }
     }
 
     void paintPills(const Row& row)
@@ -374,11 +397,21 @@ void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill)
 QString sliceLabel(const Op& op, double width)
 {
     const QString letter = QString::fromLatin1(letterOf(op.kind));
-    if (op.microbatch < 0) return letter;
+    if (op.microbatch < 0) return op.kind == OpKind::Optimizer && width >= 34 ? QStringLiteral("OPT") : letter;
     QString digits = QString::number(op.microbatch);
     if (op.count > 1) digits += QChar(0x2013) + QString::number(op.microbatch + op.count - 1);
+    if (op.slice >= 0) digits += QLatin1Char('.') + QString::number(op.slice);
+    if (op.half > 0) digits += op.half == 1 ? QStringLiteral("h0") : QStringLiteral("h1");
     const bool saysKind = width >= 90 || op.kind == OpKind::Recompute;
     return saysKind ? letter + digits : digits;
+}
+
+QString briefLabel(const Op& op)
+{
+    if (op.microbatch < 0) return {};
+    // Of a slice its microbatch, where it is the first: those after it follow without a break.
+    if (op.slice == 0 && op.count == 1 && op.half == 0) return QString::number(op.microbatch);
+    return {};
 }
 
 QImage hatchPattern(const Theme& theme, double ratio)

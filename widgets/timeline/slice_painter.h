@@ -18,6 +18,7 @@ QImage hatchPattern(const Theme& theme, double ratio); // one period, opaque
 // What a slice of this width says: digit, letter and digit where there is room ("B3"), a letter for ops without a
 // microbatch; empty where nothing fits.
 QString sliceLabel(const Op& op, double width);
+QString briefLabel(const Op& op); // what it says where that does not fit; empty: nothing
 
 // Hatched background of idle time; tiled where the painter is a raster one, lines elsewhere.
 void paintHatch(QPainter& painter, const QRectF& rect, QPointF anchor, const Theme& theme);

@@ -51,8 +51,11 @@ void paintMicrobatch(QPainter& p, const TimelineScene& scene, const Theme& theme
             if (slice.microbatchOr(-1) != scene.microbatch.microbatch) continue;
             const int step = panel.timeline->spans()[lane.spanOf(i)].step - std::max(0, panel.step);
             if (scene.microbatch.step >= 0 && step != scene.microbatch.step) continue;
-            const double x0 = scene.axis.toX(slice.begin()), x1 = scene.axis.toX(slice.end());
-            const QRectF rect(x0, scene.rowTop(row), std::max(1.0, x1 - x0), scene.rows.metrics.height);
+            const TimeSpan drawn = lane.drawn(i);
+            const double x0 = scene.axis.toX(drawn.begin), x1 = scene.axis.toX(drawn.end);
+            const bool half = slice.upper != 0 || slice.lower != 0;
+            const double height = scene.rows.metrics.height / (half ? 2 : 1);
+            const QRectF rect(x0, scene.rowTop(row) + (slice.lower != 0 ? height : 0), std::max(1.0, x1 - x0), height);
             p.setPen(QPen(theme.canvas, 3.5));
             p.drawRoundedRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5), 3, 3);
             p.setPen(QPen(theme.text, 1.5));

@@ -56,6 +56,39 @@ void fillCommunication(PanelRank& row, const Timeline& timeline, const TimelineP
     }
 }
 
+// Tells the chunks of a rank apart, and the chains of a schedule with copies of its stages.
+class Tints {
+public:
+    Tints(const Timeline& timeline, int rank, const std::set<int>& stages) : m_schedule(timeline.schedule().get())
+    {
+        m_copies = m_schedule != nullptr && m_schedule->placement.hasCopies();
+        m_rank = rank;
+        for (const int stage : stages) {
+            if (m_byStage.size() <= static_cast<std::size_t>(stage)) m_byStage.resize(static_cast<std::size_t>(stage) + 1, 0);
+            m_byStage[static_cast<std::size_t>(stage)] = m_next++;
+        }
+    }
+    int operator()(const Op& op) const
+    {
+        if (!m_copies) return op.stage < m_byStage.size() ? m_byStage[op.stage] : 0;
+        if (op.stage >= m_schedule->placement.stages()) return 0;
+        const auto& copies = m_schedule->placement.copiesOf(op.stage);
+        int copy = 0;
+        for (std::size_t i = 0; i < copies.size(); ++i) {
+            const bool holds = op.microbatch >= 0 ? copies[i].firstMicrobatch <= op.microbatch : copies[i].rank == m_rank;
+            if (holds) copy = static_cast<int>(i);
+        }
+        return copy;
+    }
+
+private:
+    const Schedule* m_schedule;
+    bool m_copies = false;
+    int m_rank = 0;
+    int m_next = 0;
+    std::vector<int> m_byStage;
+};
+
 Nanos busyTime(const LaneData& lane)
 {
     Nanos busy = 0;
@@ -135,8 +168,13 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
             for (SpanId id = shown.first; id < shown.last; ++id) {
                 const Span& span = t.spans()[id];
                 if (options.step >= 0 && span.step != options.step) continue;
-                row.compute.append(span, id, panel->origin);
                 if (isCompute(span.op.kind) && (stages.empty() || *stages.rbegin() != span.op.stage)) stages.insert(span.op.stage);
+            }
+            const Tints tintOf(t, rank, stages);
+            for (SpanId id = shown.first; id < shown.last; ++id) {
+                const Span& span = t.spans()[id];
+                if (options.step >= 0 && span.step != options.step) continue;
+                row.compute.append(span, id, panel->origin, tintOf(span.op));
             }
         }
         fillCommunication(row, t, *panel);

@@ -75,9 +75,15 @@ std::optional<QRectF> TimelineScene::rectOf(SpanRef ref) const
     if (row < 0) return std::nullopt;
     const Found found = laneOf(panel.ranks[static_cast<std::size_t>(rows.rows[static_cast<std::size_t>(row)].rankIndex)], ref.span);
     if (found.lane == nullptr) return std::nullopt;
-    const Slice& slice = found.lane->slices()[found.lane->sliceOf(ref.span)];
-    const double x0 = axis.toX(slice.begin()), x1 = axis.toX(slice.end());
+    const std::size_t at = found.lane->sliceOf(ref.span);
+    const Slice& slice = found.lane->slices()[at];
+    const TimeSpan drawn = found.lane->drawn(at);
+    const double x0 = axis.toX(drawn.begin), x1 = axis.toX(drawn.end);
     double y = rowTop(row), height = rows.metrics.height;
+    if (slice.upper != 0 || slice.lower != 0) {
+        height /= 2;
+        if (slice.lower != 0) y += height;
+    }
     if (found.sublane >= 0) {
         if (rows.metrics.track <= 0) return std::nullopt;
         height = rows.metrics.track / found.sublanes;
@@ -106,7 +112,12 @@ SpanRef TimelineScene::spanAt(QPointF point) const
     const Nanos half = static_cast<Nanos>(axis.nanosPerPixel() / 2);
     const auto& slices = lane->slices();
     std::size_t at = lane->firstEndingAfter(t);
-    if (at < slices.size() && slices[at].begin() <= t) return {place.panel, lane->spanOf(at)};
+    if (at < slices.size() && slices[at].begin() <= t) {
+        const bool low = inside >= rows.metrics.height / 2; // of a pair the first op lies above the second
+        if (slices[at].upper != 0 && low && at + 1 < slices.size()) ++at;
+        else if (slices[at].lower != 0 && !low && at > 0) --at;
+        return {place.panel, lane->spanOf(at)};
+    }
     if (at > 0 && slices[at - 1].end() >= t - half) return {place.panel, lane->spanOf(at - 1)};
     if (at < slices.size() && slices[at].begin() <= t + half) return {place.panel, lane->spanOf(at)};
     return {};
