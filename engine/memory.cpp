@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backend.h"
+#include "engine/memory.h"
 
 #ifdef __linux__
 #include <sys/mman.h>

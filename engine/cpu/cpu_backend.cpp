@@ -10,6 +10,7 @@
 #include "engine/cpu/blas.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/stage_model.h"
+#include "engine/stage_memory.h"
 
 namespace stagewright {
 
@@ -27,15 +28,12 @@ std::string processorName()
 // Weights, gradients and optimizer state of stages.
 std::int64_t weightBytes(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer)
 {
-    const std::int64_t hidden = model.hidden;
-    std::int64_t floats = 0;
+    std::int64_t bytes = 0;
     for (const StageSlice& slice : slices) {
-        floats += slice.layerCount * (12 * hidden * hidden + 13 * hidden);
-        if (slice.first) floats += (model.vocabulary + model.sequence) * hidden;
-        if (slice.last) floats += (model.vocabulary + 2) * hidden;
+        const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer);
+        bytes += memory.weight + memory.gradient + memory.optimizer;
     }
-    const int states = optimizer.kind == OptimizerKind::AdamW ? 2 : optimizer.momentum != 0 ? 1 : 0;
-    return floats * static_cast<std::int64_t>(sizeof(float)) * (2 + states);
+    return bytes;
 }
 
 // 0 where the system does not tell.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <thread>
 
+#include "engine/stage_memory.h"
 #include "engine_rig.h"
 
 using namespace stagewright;
@@ -141,6 +142,50 @@ private slots:
             QCOMPARE(rig.allocators[1]->inUse(MemoryCategory::Weights), last);
             QCOMPARE(rig.allocators[1]->inUse(MemoryCategory::Gradients), last);
             QCOMPARE(rig.allocators[1]->inUse(MemoryCategory::Optimizer), c.states * last);
+        }
+    }
+
+    // The foretold memory of every kind of stage, against what its allocator counts.
+    void foretoldMemory_data()
+    {
+        QTest::addColumn<int>("sequence");
+        QTest::addColumn<int>("batch");
+        QTest::addColumn<std::vector<int>>("layers");
+        QTest::newRow("whole") << 20 << 3 << std::vector<int>{4};
+        QTest::newRow("three stages") << 20 << 3 << std::vector<int>{1, 2, 1};
+        QTest::newRow("ends alone") << 20 << 3 << std::vector<int>{0, 4, 0};
+        QTest::newRow("tokens that fill no float") << 5 << 1 << std::vector<int>{2, 2};
+        QTest::newRow("a long sequence") << 300 << 1 << std::vector<int>{2, 2};
+    }
+    void foretoldMemory()
+    {
+        QFETCH(int, sequence);
+        QFETCH(int, batch);
+        QFETCH(std::vector<int>, layers);
+        ModelConfig model = small;
+        model.sequence = sequence;
+        const int stages = static_cast<int>(layers.size());
+        const OptimizerConfig heavy{.kind = OptimizerKind::Sgd, .momentum = 0.9};
+        Rig rig(model, batch, stages, heavy, layers);
+        std::vector<StageMemory> foretold;
+        const auto slices = *sliceModel(model, stages, layers);
+        for (const StageSlice& slice : slices)
+            foretold.push_back(stageMemoryOf(model, slice, batch, heavy));
+        const auto inUse = [&](std::size_t s, MemoryCategory category) { return rig.allocators[s]->inUse(category); };
+        rig.forward(0, 0);
+        for (std::size_t s = 0; s < foretold.size(); ++s) {
+            QCOMPARE(inUse(s, MemoryCategory::Weights), foretold[s].weight);
+            QCOMPARE(inUse(s, MemoryCategory::Gradients), foretold[s].gradient);
+            QCOMPARE(inUse(s, MemoryCategory::Optimizer), foretold[s].optimizer);
+            QCOMPARE(inUse(s, MemoryCategory::Activations), foretold[s].activation);
+        }
+        rig.inputGrads(0);
+        for (std::size_t s = 0; s < foretold.size(); ++s)
+            QCOMPARE(inUse(s, MemoryCategory::Activations), foretold[s].activation - foretold[s].freedAtInput);
+        rig.weightGrads(0);
+        for (std::size_t s = 0; s < foretold.size(); ++s) {
+            QCOMPARE(rig.allocators[s]->peak(MemoryCategory::Workspace), foretold[s].workspace);
+            QCOMPARE(rig.allocators[s]->peak(MemoryCategory::Communication), foretold[s].boundary);
         }
     }
 

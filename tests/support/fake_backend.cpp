@@ -1,7 +1,9 @@
 #include "support/fake_backend.h"
 
 #include <map>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace stagewright::test {
 
@@ -29,37 +31,21 @@ public:
     Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
                    std::span<const std::uint8_t> targets) override
     {
-        const int microbatch = part.microbatch;
-        hook(OpKind::Forward, microbatch);
-        const Buffer temporary = take(MemoryCategory::Workspace, m_options.workspace, microbatch);
-        Kept& kept = m_kept[microbatch];
-        if (m_slice.first) {
-            input = take(MemoryCategory::Activations, m_width, microbatch);
-            for (std::size_t i = 0; i < m_width; ++i)
-                input.data()[i] = static_cast<float>(tokens[i % tokens.size()]) / 256.0f;
-        } else {
-            input.retag(tag(MemoryCategory::Activations, microbatch));
-        }
-        kept.stash = take(MemoryCategory::Activations, m_options.keptAtForward * layers(), microbatch);
-        kept.inputs = take(MemoryCategory::Activations, m_width * layers(), microbatch);
-        Buffer output = take(MemoryCategory::Communication, m_width, microbatch);
-        std::copy_n(input.data(), m_width, output.data());
-        for (std::size_t layer = 0; layer < layers(); ++layer) {
-            std::copy_n(output.data(), m_width, kept.inputs.data() + layer * m_width);
-            for (std::size_t i = 0; i < m_width; ++i)
-                output.data()[i] *= m_values.data()[layer * m_width + i];
-        }
-        kept.input = std::move(input);
-        if (!m_slice.last) return output;
-        double loss = 0;
-        kept.outputGrad = take(MemoryCategory::Activations, m_width, microbatch);
-        for (std::size_t i = 0; i < m_width; ++i) {
-            const float apart = output.data()[i] - static_cast<float>(targets[i % targets.size()]) / 256.0f;
-            loss += 0.5 * static_cast<double>(apart) * static_cast<double>(apart);
-            kept.outputGrad.data()[i] = apart * m_scale;
-        }
-        m_losses[microbatch] = loss / static_cast<double>(m_width);
-        return {};
+        hook(OpKind::Forward, part.microbatch);
+        return run(part, std::move(input), tokens, targets, false);
+    }
+    Buffer forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+                               std::span<const std::uint8_t> targets) override
+    {
+        hook(OpKind::Forward, part.microbatch);
+        return run(part, std::move(input), tokens, targets, true);
+    }
+    void recompute(const Part& part) override
+    {
+        hook(OpKind::Recompute, part.microbatch);
+        Kept& kept = m_kept.at(part);
+        if (kept.inputs) throw std::logic_error("recomputation without a forward that dropped layers");
+        const Buffer output = multiply(kept, part.microbatch);
     }
 
     Buffer inputGrad(const Part& part, Buffer outputGrad) override
@@ -67,7 +53,8 @@ public:
         const int microbatch = part.microbatch;
         hook(OpKind::InputGrad, microbatch);
         const Buffer temporary = take(MemoryCategory::Workspace, m_options.workspace, microbatch);
-        Kept& kept = m_kept.at(microbatch);
+        Kept& kept = m_kept.at(part);
+        if (!kept.inputs) throw std::logic_error("input gradient before its recomputation");
         if (m_slice.last) outputGrad = std::move(kept.outputGrad);
         kept.products = take(MemoryCategory::Activations, m_width * layers(), microbatch);
         kept.stash.reset();
@@ -78,7 +65,7 @@ public:
             for (std::size_t i = 0; i < m_width; ++i) {
                 kept.products.data()[layer * m_width + i] =
                     kept.inputs.data()[layer * m_width + i] * gradient.data()[i];
-                gradient.data()[i] *= m_values.data()[layer * m_width + i];
+                gradient.data()[i] *= used()[layer * m_width + i];
             }
         }
         kept.input.reset();
@@ -89,21 +76,14 @@ public:
 
     void weightGrad(const Part& part) override
     {
-        const int microbatch = part.microbatch;
-        hook(OpKind::WeightGrad, microbatch);
-        const Kept& kept = m_kept.at(microbatch);
+        hook(OpKind::WeightGrad, part.microbatch);
+        const Kept& kept = m_kept.at(part);
         const bool skip = std::exchange(skipNextWeightGrad(), false);
         for (std::size_t i = 0; i < m_gradients.size(); ++i)
             m_gradients.data()[i] += skip ? 0.0f : kept.products.data()[i];
-        m_kept.erase(microbatch);
+        m_kept.erase(part);
     }
 
-    Buffer forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
-                               std::span<const std::uint8_t> targets) override
-    {
-        return forward(part, std::move(input), tokens, targets);
-    }
-    void recompute(const Part& part) override { hook(OpKind::Recompute, part.microbatch); }
     void weightGradOver(std::span<const Part> parts) override
     {
         for (const Part& part : parts)
@@ -116,12 +96,23 @@ public:
         for (std::size_t i = 0; i < m_values.size(); ++i)
             m_values.data()[i] += static_cast<float>(config.learningRate) * gradientScale * m_gradients.data()[i];
     }
-    void keepVersion(int) override {}
-    void useVersion(int) override {}
-    void dropVersion(int) override {}
-    void keepPredicted(int, const OptimizerConfig&, int, double) override {}
+    void keepVersion(int version) override { keep(version, 0); }
+    void useVersion(int version) override
+    {
+        if (version >= 0 && !m_versions.contains(version)) throw std::logic_error("the version is not kept");
+        m_used = version;
+    }
+    void dropVersion(int version) override
+    {
+        if (version == m_used || m_versions.erase(version) == 0)
+            throw std::logic_error("the version is in use or not kept");
+    }
+    void keepPredicted(int version, const OptimizerConfig& config, int, double updates) override
+    {
+        keep(version, static_cast<float>(config.learningRate * updates));
+    }
 
-    double loss(const Part& part) const override { return m_losses.at(part.microbatch); }
+    double loss(const Part& part) const override { return m_losses.at(part); }
     void setLossScale(float scale) override { m_scale = scale; }
     void zeroGradients() override { std::fill_n(m_gradients.data(), m_gradients.size(), 0.0f); }
     double gradientSquareSum() const override
@@ -134,8 +125,10 @@ public:
     void optimizerStep(const OptimizerConfig& config, int, float gradientScale) override
     {
         hook(OpKind::Optimizer, -1);
+        m_direction.resize(m_values.size());
         for (std::size_t i = 0; i < m_values.size(); ++i) {
-            m_values.data()[i] -= static_cast<float>(config.learningRate) * gradientScale * m_gradients.data()[i];
+            m_direction[i] = gradientScale * m_gradients.data()[i];
+            m_values.data()[i] -= static_cast<float>(config.learningRate) * m_direction[i];
         }
     }
     std::vector<ParameterView> parameters() override
@@ -156,6 +149,60 @@ private:
     {
         Buffer input, inputs, stash, outputGrad, products;
     };
+
+    const float* used() const { return m_used < 0 ? m_values.data() : m_versions.at(m_used).data(); }
+    // The current weights, moved on by `reach` in the direction of the last step.
+    void keep(int version, float reach)
+    {
+        Buffer& stored = m_versions[version];
+        stored = take(MemoryCategory::Weights, m_values.size());
+        for (std::size_t i = 0; i < m_values.size(); ++i)
+            stored.data()[i] = m_values.data()[i] - (m_direction.empty() ? 0.0f : reach * m_direction[i]);
+    }
+    Buffer run(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+               std::span<const std::uint8_t> targets, bool drop)
+    {
+        const int microbatch = part.microbatch;
+        const Buffer temporary = take(MemoryCategory::Workspace, m_options.workspace, microbatch);
+        Kept& kept = m_kept[part];
+        if (m_slice.first) {
+            input = take(MemoryCategory::Activations, m_width, microbatch);
+            for (std::size_t i = 0; i < m_width; ++i)
+                input.data()[i] = static_cast<float>(tokens[i % tokens.size()]) / 256.0f;
+        } else {
+            input.retag(tag(MemoryCategory::Activations, microbatch));
+        }
+        kept.input = std::move(input);
+        Buffer output = multiply(kept, microbatch);
+        if (drop) {
+            kept.stash.reset();
+            kept.inputs.reset();
+        }
+        if (!m_slice.last) return output;
+        double loss = 0;
+        kept.outputGrad = take(MemoryCategory::Activations, m_width, microbatch);
+        for (std::size_t i = 0; i < m_width; ++i) {
+            const float apart = output.data()[i] - static_cast<float>(targets[i % targets.size()]) / 256.0f;
+            loss += 0.5 * static_cast<double>(apart) * static_cast<double>(apart);
+            kept.outputGrad.data()[i] = apart * m_scale;
+        }
+        m_losses[part] = loss / static_cast<double>(m_width);
+        return {};
+    }
+    // The layers' product; keeps their inputs and the stash.
+    Buffer multiply(Kept& kept, int microbatch)
+    {
+        kept.stash = take(MemoryCategory::Activations, m_options.keptAtForward * layers(), microbatch);
+        kept.inputs = take(MemoryCategory::Activations, m_width * layers(), microbatch);
+        Buffer output = take(MemoryCategory::Communication, m_width, microbatch);
+        std::copy_n(kept.input.data(), m_width, output.data());
+        for (std::size_t layer = 0; layer < layers(); ++layer) {
+            std::copy_n(output.data(), m_width, kept.inputs.data() + layer * m_width);
+            for (std::size_t i = 0; i < m_width; ++i)
+                output.data()[i] *= used()[layer * m_width + i];
+        }
+        return output;
+    }
 
     std::size_t layers() const { return static_cast<std::size_t>(m_slice.layerCount); }
     MemoryTag tag(MemoryCategory category, int microbatch) const
@@ -178,8 +225,11 @@ private:
     float m_scale = 1;
     Buffer m_values;
     Buffer m_gradients;
-    std::map<int, Kept> m_kept;
-    std::map<int, double> m_losses;
+    std::map<Part, Kept> m_kept;
+    std::map<Part, double> m_losses;
+    std::vector<float> m_direction; // of the last step; empty: none yet
+    std::map<int, Buffer> m_versions;
+    int m_used = -1;
 };
 
 class FakeBackend final : public Backend

@@ -1,7 +1,9 @@
 // A backend for tests: real, tiny, deterministic arithmetic, with a hook on every op and exact activation sizes.
 //
 // The model is a vector of `hidden` numbers per microbatch, multiplied by one weight vector per layer; the loss is half
-// the mean square. Splitting it over stages changes no bit. A hook may sleep, spin, throw or hang.
+// the mean square. Splitting it over stages changes no bit. Slices and halves are vectors of their own, each as wide as a
+// whole; recomputation drops all layers; plain descent only, and prediction follows its last gradients. A hook may sleep,
+// spin, throw or hang.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +16,7 @@
 
 namespace stagewright::test {
 
-// Called within every F, I, W (a B gives I, then W) and Optimizer on the rank's thread, before the arithmetic.
+// Called within every F, R, I, W (a B gives I, then W) and Optimizer on the rank's thread, before the arithmetic.
 using OpHook = std::function<void(OpKind kind, int stage, int microbatch)>;
 
 struct FakeOptions
