@@ -1,22 +1,16 @@
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "engine/gradient_rules.h"
 #include "engine/run_state.h"
 #include "profiler/clock.h"
 
 namespace stagewright {
-
-float gradientScale(std::span<const double> squareSums, double clipNorm)
-{
-    double sum = 0;
-    for (const double part : squareSums)
-        sum += part;
-    const double norm = std::sqrt(sum);
-    return clipNorm > 0 && norm > clipNorm ? static_cast<float>(clipNorm / norm) : 1.0f;
-}
 
 namespace {
 
@@ -26,13 +20,16 @@ public:
     RankLoop(RunState& state, int rank)
         : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
           m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
-          m_virtual(state.clock == ClockMode::Virtual)
+          m_virtual(state.clock == ClockMode::Virtual),
+          m_execution(m_plan, state.shapes, state.data, *m_run.allocator),
+          m_norms(state.schedule->weights == WeightRule::Synchronous && state.plan.steps
+                      ? static_cast<std::size_t>(state.schedule->stages)
+                      : 0)
     {
         std::size_t most = 0;
         for (const PlannedOp& op : m_plan.ops)
-            most = std::max<std::size_t>(most, op.inputCount + op.outputCount);
+            most = std::max<std::size_t>(most, op.inputCount);
         m_inputs.reserve(2 * most);
-        m_outputs.reserve(most);
     }
 
     void makeStages()
@@ -40,7 +37,7 @@ public:
         guarded("setting up", [this] {
             m_run.allocator->setSink(m_run.sink.get());
             for (const int stage : m_plan.stages) {
-                StageRun& run = m_state.stages[static_cast<std::size_t>(stage)];
+                StageRun& run = stageRun(stage);
                 m_run.status.set(RankPhase::Preparing, stage);
                 Result<std::unique_ptr<StageModel>> model =
                     m_state.backend->makeStage(m_state.options.model, run.slice, m_state.options.microbatchSize,
@@ -50,7 +47,12 @@ public:
                     return;
                 }
                 run.model = std::move(*model);
-                run.model->setLossScale(1.0f / static_cast<float>(m_state.schedule->microbatches));
+                run.model->setLossScale(lossScaleOf(*m_state.schedule));
+                if (!m_state.shapes.sliceTokens.empty()) run.model->setSlices(m_state.shapes.sliceTokens);
+                if (m_state.options.recomputedLayers) {
+                    const auto [first, last] = *m_state.options.recomputedLayers;
+                    run.model->setRecomputedLayers(first, last);
+                }
             }
         });
     }
@@ -63,8 +65,15 @@ public:
             m_run.allocator->resetPeaks();
             m_recorder.resetPeak();
             m_held.clear();
-            for (const int stage : m_plan.stages)
-                model(stage).zeroGradients();
+            m_normsKnown = m_normsPassed = false;
+            std::fill(m_norms.begin(), m_norms.end(), unknownNorm);
+            for (const int stage : m_plan.stages) {
+                StageRun& run = stageRun(stage);
+                run.model->zeroGradients();
+                std::fill(run.losses.begin(), run.losses.end(), 0.0);
+                run.sent = run.stepped = false;
+                run.undone = 0;
+            }
         });
         guarded("", [this, &whole] {
             if (!barrier([this] { m_state.recorder.beginStep(); })) return;
@@ -75,7 +84,9 @@ public:
     }
 
 private:
-    StageModel& model(int stage) { return *m_state.stages[static_cast<std::size_t>(stage)].model; }
+    static constexpr double unknownNorm = -1;
+
+    StageRun& stageRun(int stage) { return m_state.stageOn(stage, m_rank); }
 
     template <typename Work>
     void guarded(std::string_view what, Work&& work)
@@ -126,10 +137,8 @@ private:
             inputsThere = planned.pairedWithNext && i + 1 < m_plan.ops.size();
             if (inputsThere && !receiveInputs(m_plan.ops[i + 1], position + 1)) return false;
             freeSent();
-            const bool ran =
-                planned.op.kind == OpKind::Filler ? runFiller(planned.op, position) : runOp(planned.op, position);
-            if (!ran) return false;
-            sendOutputs(planned);
+            if (!runAny(planned, position)) return false;
+            sendOutputs();
         }
         m_where.clear();
         return true;
@@ -146,36 +155,46 @@ private:
                 if (transport.wait(m_rank, input.key) != TransportStatus::Ready) return false;
             }
             m_recorder.receiveBegin(input.key);
-            m_inputs.push_back({input.key, transport.take(m_rank, input.key, *m_run.allocator)});
+            m_inputs.push_back({input.key, transport.take(m_rank, input.key, *m_run.allocator), false});
             m_recorder.receiveEnd(input.key, static_cast<Bytes>(m_inputs.back().buffer.size() * sizeof(float)));
         }
         return true;
     }
 
-    bool runOp(const Op& op, int position)
+    bool runAny(const PlannedOp& planned, int position)
+    {
+        switch (planned.op.kind) {
+        case OpKind::Filler:
+            return runFiller(planned.op, position);
+        case OpKind::ReduceGrad:
+            return recorded(planned.op, position, RankPhase::Running, position,
+                            [this](StageRun& run) { shareGradients(run); });
+        case OpKind::Optimizer:
+            return runOptimizer(planned.op, position);
+        default:
+            return recorded(planned.op, position, RankPhase::Running, position,
+                            [&](StageRun& run) { runCompute(planned, run); });
+        }
+    }
+
+    // Runs `work` on the op's stage under a permit, between opBegin and opEnd. statusPosition: for the watchdog.
+    template <typename Work>
+    bool recorded(const Op& op, int position, RankPhase phase, int statusPosition, Work&& work)
     {
         m_run.status.set(RankPhase::Permit, position);
         const Permit permit(m_state.control);
         if (!permit) return false;
-        m_run.status.set(RankPhase::Running, position);
+        m_run.status.set(phase, statusPosition);
         const RunPerturbation& perturbation = m_state.options.perturbation;
-        if (!m_virtual && perturbation.launchOf(m_rank) > 0) m_state.control.sleepUntil(monotonicNow() + perturbation.launchOf(m_rank));
-        if (m_virtual) m_recorder.otherWork();
+        const bool disturbed = isCompute(op.kind);
+        if (disturbed && !m_virtual && perturbation.launchOf(m_rank) > 0)
+            m_state.control.sleepUntil(monotonicNow() + perturbation.launchOf(m_rank));
+        if (m_virtual || position < 0) m_recorder.otherWork();
         m_recorder.opBegin(op, position);
-        const Nanos cpuBefore = perturbation.slowFactor.empty() ? 0 : threadCpuNow();
-        executeOp(
-            op, model(op.stage), m_state.data, [this](const MessageKey& key) { return takeInput(key); },
-            [this](const MessageKey& key, Buffer buffer) {
-                m_outputs.push_back({key, std::move(buffer)});
-            });
-        if (!perturbation.slowFactor.empty()) slowDown(cpuBefore);
+        const Nanos cpuBefore = !disturbed || perturbation.slowFactor.empty() ? 0 : threadCpuNow();
+        work(stageRun(op.stage));
+        if (disturbed && !perturbation.slowFactor.empty()) slowDown(cpuBefore);
         m_recorder.opEnd(op, position);
-        StageRun& run = m_state.stages[op.stage];
-        if (op.kind == OpKind::Forward && run.slice.last) {
-            for (int j = op.microbatch; j < op.microbatch + op.count; ++j) {
-                run.losses[static_cast<std::size_t>(j)] = run.model->loss(j);
-            }
-        }
         return true;
     }
 
@@ -186,6 +205,22 @@ private:
         if (factor <= 1.0) return;
         const Nanos until = cpuBefore + std::llround(static_cast<double>(threadCpuNow() - cpuBefore) * factor);
         while (threadCpuNow() < until && !m_state.control.stopped()) {
+        }
+    }
+
+    void runCompute(const PlannedOp& planned, StageRun& run)
+    {
+        run.versions.before(planned, *run.model);
+        m_execution.run(
+            planned, *run.model, [this](const PlannedMessage& message) { return takeInput(message.key); },
+            [this](const PlannedMessage& message, Buffer buffer) {
+                m_outputs.push_back({message, std::move(buffer)});
+            });
+        run.versions.after(planned, *run.model);
+        if (planned.op.kind != OpKind::Forward || !run.slice.last) return;
+        for (const PlannedPart& part : m_plan.partsOf(planned)) {
+            run.losses[static_cast<std::size_t>(part.part.microbatch)] +=
+                m_state.shapes.shareOf(part.part) * run.model->loss(part.part);
         }
     }
 
@@ -214,71 +249,85 @@ private:
     }
 
     // Only after the op has ended: a full backward lets its input gradient go at its end.
-    void sendOutputs(const PlannedOp& planned)
+    void sendOutputs()
     {
-        for (std::size_t i = 0; i < m_outputs.size(); ++i) {
-            const PlannedMessage& output = m_plan.outputsOf(planned)[i];
-            SentMessage& made = m_outputs[i];
-            if (output.rank == m_rank) {
-                m_held.push_back(std::move(made));
+        for (auto& [message, buffer] : m_outputs) {
+            if (message.rank == m_rank) {
+                m_held.push_back({message.key, std::move(buffer), false});
                 continue;
             }
-            const Bytes bytes = static_cast<Bytes>(made.buffer.size() * sizeof(float));
-            const Nanos delay = m_virtual ? 0 : m_state.options.links.delay(m_rank, output.rank, bytes);
             const Nanos now = monotonicNow();
-            m_state.transport->send(m_rank, output.rank, made.key, std::move(made.buffer), now + delay);
-            m_recorder.sent(made.key, now + delay);
+            const Nanos availableAt = now + delayTo(message.rank, buffer);
+            m_state.transport->send(m_rank, message.rank, message.key, std::move(buffer), availableAt);
+            m_recorder.sent(message.key, availableAt);
         }
         m_outputs.clear();
+    }
+
+    Nanos delayTo(int rank, const Buffer& buffer) const
+    {
+        if (m_virtual) return 0;
+        return m_state.options.links.delay(m_rank, rank, static_cast<Bytes>(buffer.size() * sizeof(float)));
     }
 
     void freeSent()
     {
         while (std::optional<SentMessage> sent = m_state.transport->giveBack(m_rank)) {
+            if (sent->control) {
+                sent->buffer.reset();
+                continue;
+            }
             m_recorder.releaseBegin();
             sent->buffer.reset();
             m_recorder.releaseEnd(sent->key);
         }
     }
 
+    // An op beside the list.
     template <typename Work>
     bool extra(OpKind kind, RankPhase phase, int stage, Work&& work)
     {
-        const Op op = makeOp(kind, stage);
         m_where = fmt::format("{} of stage {}", kind == OpKind::Optimizer ? "optimizer" : "gradient norm", stage);
-        m_run.status.set(phase, stage);
-        const Permit permit(m_state.control);
-        if (!permit) return false;
-        m_recorder.otherWork();
-        m_recorder.opBegin(op, -1);
-        work(m_state.stages[static_cast<std::size_t>(stage)]);
-        m_recorder.opEnd(op, -1);
-        return true;
+        return recorded(makeOp(kind, stage), -1, phase, stage, std::forward<Work>(work));
     }
 
     bool finishStep()
     {
+        if (m_state.schedule->weights == WeightRule::Synchronous) {
+            const bool done = m_state.plan.steps ? validateSteps() : stepTogether();
+            if (!done) return false;
+            if (!m_state.plan.steps) return true;
+        }
+        m_where.clear();
+        if (!barrier([] {})) return false; // not recorded: the ranks come to rest
+        freeSent();
+        return true;
+    }
+
+    // One barrier before the optimizer: the norm is that of all gradients.
+    bool stepTogether()
+    {
+        if (!sumOverCopies()) return false;
         for (const int stage : m_plan.stages) {
             const bool ran = extra(OpKind::ReduceGrad, RankPhase::Norm, stage,
                                    [](StageRun& run) { run.squareSum = run.model->gradientSquareSum(); });
             if (!ran) return false;
         }
         m_where = "keeping gradients";
-        if (m_state.keepGradients) {
-            for (const int stage : m_plan.stages)
-                copyGradients(m_state.stages[static_cast<std::size_t>(stage)]);
-        }
+        for (const int stage : m_plan.stages)
+            keepGradients(stageRun(stage));
         m_where.clear();
         if (!barrier([] {})) return false;
         freeSent(); // every message has been taken by now
         std::vector<double> squareSums;
-        for (const StageRun& run : m_state.stages)
-            squareSums.push_back(run.squareSum);
+        for (int stage = 0; stage < m_state.schedule->stages; ++stage)
+            squareSums.push_back(m_state.firstCopy(stage).squareSum);
         const OptimizerConfig& optimizer = m_state.options.optimizer;
-        const float scale = gradientScale(squareSums, optimizer.clipNorm);
+        const Verdict verdict = judgeGradients(squareSums, optimizer.clipNorm);
+        if (verdict.skip) m_state.skipped = true;
         for (const int stage : m_plan.stages) {
             const bool ran = extra(OpKind::Optimizer, RankPhase::Optimizer, stage, [&](StageRun& run) {
-                run.model->optimizerStep(optimizer, m_state.step + 1, scale);
+                if (!verdict.skip) run.model->optimizerStep(optimizer, m_state.step + 1, verdict.scale);
             });
             if (!ran) return false;
         }
@@ -286,12 +335,168 @@ private:
         return true;
     }
 
-    static void copyGradients(StageRun& run)
+    // A copy's gradients go to every other copy of the stage.
+    void shareGradients(StageRun& run)
     {
-        run.gradients.clear();
-        for (const ParameterView& parameter : run.model->parameters()) {
-            run.gradients.insert(run.gradients.end(), parameter.gradient.begin(), parameter.gradient.end());
+        run.sent = true;
+        for (const StageRun* other : m_state.copiesOf(run.slice.stage)) {
+            if (other == &run) continue;
+            const auto stage = static_cast<std::uint16_t>(run.slice.stage);
+            Buffer buffer =
+                m_run.allocator->take(gradientCount(*run.model), {MemoryCategory::Communication, stage, -1});
+            copyGradients(*run.model, buffer.span());
+            const Nanos availableAt = monotonicNow() + delayTo(other->rank, buffer);
+            m_state.transport->post(other->rank, {ControlKey::Kind::WeightGradients, stage, m_rank}, std::move(buffer),
+                                    availableAt);
         }
+    }
+
+    // Every copy adds up all of them in the order of ranks, so that they stay equal bit for bit.
+    bool sumOverCopies()
+    {
+        for (const int stage : m_plan.stages) {
+            if (stageRun(stage).sent || m_state.copiesOf(stage).size() < 2) continue;
+            const bool ran =
+                extra(OpKind::ReduceGrad, RankPhase::Norm, stage, [this](StageRun& run) { shareGradients(run); });
+            if (!ran) return false;
+        }
+        for (const int stage : m_plan.stages) {
+            const std::vector<StageRun*> copies = m_state.copiesOf(stage);
+            if (copies.size() < 2) continue;
+            const auto s = static_cast<std::uint16_t>(stage);
+            StageRun& own = stageRun(stage);
+            std::vector<Buffer> buffers;
+            std::vector<std::span<const float>> parts;
+            for (const StageRun* copy : copies) {
+                m_run.status.set(RankPhase::Copies, stage);
+                const MemoryTag tag{MemoryCategory::Communication, s, -1};
+                if (copy == &own) {
+                    buffers.push_back(m_run.allocator->take(gradientCount(*own.model), tag));
+                    copyGradients(*own.model, buffers.back().span());
+                } else {
+                    buffers.push_back(m_state.transport->collect(
+                        m_rank, {ControlKey::Kind::WeightGradients, s, copy->rank}, *m_run.allocator, tag));
+                    if (!buffers.back()) return false;
+                }
+                parts.push_back(buffers.back().span());
+            }
+            const bool ran = extra(OpKind::ReduceGrad, RankPhase::Norm, stage,
+                                   [&parts](StageRun& run) { sumGradients(*run.model, parts); });
+            if (!ran) return false;
+        }
+        return true;
+    }
+
+    // An Optimizer op of the list. Synchronous: steps at once if what is known of the gradients, here and on the ranks
+    // before, gives no reason against it; validateSteps() has the last word (Qi et al. 2024, arXiv 2401.10241, section 4).
+    bool runOptimizer(const Op& op, int position)
+    {
+        const bool optimistic = !m_norms.empty();
+        const bool lastOnes = static_cast<std::size_t>(position) >= m_plan.computeEnd;
+        if (optimistic && lastOnes && !receiveNormsUp(position)) return false;
+        const bool ran = recorded(op, position, RankPhase::Running, position, [&](StageRun& run) {
+            keepGradients(run);
+            if (!optimistic) {
+                run.versions.step(*run.model);
+                return;
+            }
+            m_norms[op.stage] = run.squareSum = run.model->gradientSquareSum();
+            const OptimizerConfig& optimizer = m_state.options.optimizer;
+            const Verdict soFar = judgeGradients(knownNorms(), optimizer.clipNorm);
+            run.stepped = !soFar.skip && soFar.scale == 1.0f;
+            if (run.stepped) run.model->optimizerStep(optimizer, m_state.step + 1, 1.0f);
+        });
+        if (!ran) return false;
+        const bool own = std::all_of(m_plan.stages.begin(), m_plan.stages.end(), [this](int stage) {
+            return m_norms.empty() || m_norms[static_cast<std::size_t>(stage)] != unknownNorm;
+        });
+        if (optimistic && own && m_normsKnown) passNormsUp();
+        return true;
+    }
+
+    std::vector<double> knownNorms() const
+    {
+        std::vector<double> known;
+        for (const double norm : m_norms) {
+            if (norm != unknownNorm) known.push_back(norm);
+        }
+        return known;
+    }
+
+    // What the ranks before know, once all of them have stepped.
+    bool receiveNormsUp(int position)
+    {
+        if (m_normsKnown) return true;
+        if (m_rank > 0) {
+            m_run.status.set(RankPhase::Norms, position);
+            if (!receiveNorms({ControlKey::Kind::NormsUp, 0, m_rank - 1})) return false;
+        }
+        m_normsKnown = true;
+        return true;
+    }
+
+    bool receiveNorms(const ControlKey& key)
+    {
+        const Buffer message =
+            m_state.transport->collect(m_rank, key, *m_run.allocator, {MemoryCategory::Communication, 0, -1});
+        if (!message) return false;
+        std::vector<double> received(m_norms.size());
+        std::memcpy(received.data(), message.data(), received.size() * sizeof(double));
+        for (std::size_t stage = 0; stage < received.size(); ++stage) {
+            if (received[stage] != unknownNorm) m_norms[stage] = received[stage];
+        }
+        return true;
+    }
+
+    void postNorms(int rank, const ControlKey& key)
+    {
+        Buffer message = m_run.allocator->take(2 * m_norms.size(), {MemoryCategory::Communication, 0, -1});
+        std::memcpy(message.data(), m_norms.data(), m_norms.size() * sizeof(double));
+        const Nanos availableAt = monotonicNow() + delayTo(rank, message);
+        m_state.transport->post(rank, key, std::move(message), availableAt);
+    }
+
+    void passNormsUp()
+    {
+        if (m_normsPassed) return;
+        m_normsPassed = true;
+        if (m_rank + 1 < m_state.schedule->ranks) postNorms(m_rank + 1, {ControlKey::Kind::NormsUp, 0, m_rank});
+    }
+
+    // The norms of all stages come back from the last rank; steps they forbid are taken back, and done again if clipped.
+    bool validateSteps()
+    {
+        m_where = "validating the optimizer's steps";
+        if (!receiveNormsUp(-1)) return false;
+        passNormsUp();
+        if (m_rank + 1 < m_state.schedule->ranks) {
+            m_run.status.set(RankPhase::Norms);
+            if (!receiveNorms({ControlKey::Kind::NormsDown, 0, m_rank + 1})) return false;
+        }
+        if (m_rank > 0) postNorms(m_rank - 1, {ControlKey::Kind::NormsDown, 0, m_rank});
+        const OptimizerConfig& optimizer = m_state.options.optimizer;
+        const Verdict verdict = judgeGradients(m_norms, optimizer.clipNorm);
+        if (verdict.skip) m_state.skipped = true;
+        for (const int stage : m_plan.stages) {
+            const StageRun& now = stageRun(stage);
+            const bool undo = now.stepped && (verdict.skip || verdict.scale != 1.0f);
+            const bool step = !verdict.skip && (undo || !now.stepped);
+            if (!undo && !step) continue;
+            const bool ran = extra(OpKind::Optimizer, RankPhase::Optimizer, stage, [&](StageRun& run) {
+                if (undo) run.model->undoOptimizerStep(optimizer, m_state.step + 1, 1.0f);
+                if (step) run.model->optimizerStep(optimizer, m_state.step + 1, verdict.scale);
+                run.undone += undo ? 1 : 0;
+            });
+            if (!ran) return false;
+        }
+        return true;
+    }
+
+    void keepGradients(StageRun& run)
+    {
+        if (!m_state.keepGradients) return;
+        run.gradients.resize(gradientCount(*run.model));
+        copyGradients(*run.model, run.gradients);
     }
 
     // After a stopped step. Messages still under way are freed with the transport.
@@ -302,7 +507,7 @@ private:
         m_held.clear();
         try {
             for (const int stage : m_plan.stages) {
-                if (m_state.stages[static_cast<std::size_t>(stage)].model) model(stage).dropMicrobatches();
+                if (stageRun(stage).model) stageRun(stage).model->dropMicrobatches();
             }
         } catch (const std::exception&) { // the step has failed already, and its first cause is known
         }
@@ -314,10 +519,14 @@ private:
     RankRun& m_run;
     RankRecorder& m_recorder;
     bool m_virtual;
+    OpExecution m_execution;
     std::string m_where;                // for messages: the op that runs
     std::vector<SentMessage> m_inputs;  // received for the next op or pair
-    std::vector<SentMessage> m_outputs; // of the op that runs
+    std::vector<std::pair<PlannedMessage, Buffer>> m_outputs; // of the op that runs
     std::vector<SentMessage> m_held;    // from a stage to the next one on the same rank
+    std::vector<double> m_norms;        // square sums by stage where steps are validated afterwards; else empty
+    bool m_normsKnown = false;          // of the ranks before
+    bool m_normsPassed = false;         // to the rank behind
 };
 
 } // namespace
@@ -327,14 +536,46 @@ RunState::RunState(std::shared_ptr<const Schedule> aSchedule, ExecutionPlan aPla
     : schedule(std::move(aSchedule)), plan(std::move(aPlan)), options(someOptions), clock(aClock),
       recorder(schedule, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links,
                           .launch = someOptions.perturbation.launch, .threadCpu = true}),
-      control(schedule->ranks, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks)),
-      stages(static_cast<std::size_t>(schedule->stages))
+      control(schedule->ranks, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
 {
     for (int rank = 0; rank < schedule->ranks; ++rank) {
         RankRun& run = ranks[static_cast<std::size_t>(rank)];
         run.sink = std::make_unique<RecordingSink>(recorder.rank(rank));
         run.allocator = std::make_unique<Allocator>();
     }
+}
+
+void RunState::addStages(std::span<const StageSlice> slices)
+{
+    for (const StageSlice& slice : slices) {
+        std::vector<int> ranksOf;
+        for (const Placement::Copy& copy : schedule->placement.copiesOf(slice.stage))
+            ranksOf.push_back(copy.rank);
+        std::sort(ranksOf.begin(), ranksOf.end());
+        ranksOf.erase(std::unique(ranksOf.begin(), ranksOf.end()), ranksOf.end());
+        for (const int rank : ranksOf) {
+            stages.emplace_back(slice, rank, options, schedule->weights);
+            if (slice.last) stages.back().losses.resize(static_cast<std::size_t>(schedule->microbatches));
+        }
+    }
+}
+
+StageRun& RunState::stageOn(int stage, int rank)
+{
+    const auto found = std::lower_bound(stages.begin(), stages.end(), std::pair(stage, rank),
+                                        [](const StageRun& run, const std::pair<int, int>& wanted) {
+                                            return std::pair(run.slice.stage, run.rank) < wanted;
+                                        });
+    return *found;
+}
+
+std::vector<StageRun*> RunState::copiesOf(int stage)
+{
+    std::vector<StageRun*> copies;
+    for (StageRun& run : stages) {
+        if (run.slice.stage == stage) copies.push_back(&run);
+    }
+    return copies;
 }
 
 void runRank(const std::shared_ptr<RunState>& state, int rank)

@@ -1,8 +1,11 @@
 #include "engine/replay.h"
 
+#include <algorithm>
 #include <exception>
 
 #include <fmt/format.h>
+
+#include "engine/gradient_rules.h"
 
 namespace stagewright {
 
@@ -15,80 +18,94 @@ Replay::Replay(const Schedule& schedule, const TrainingOptions& options, std::un
 Result<std::unique_ptr<Replay>> Replay::create(const Schedule& schedule, const TrainingOptions& options,
                                                std::unique_ptr<Backend> backend)
 {
-    Result<std::vector<StageSlice>> slices = sliceModel(options.model, schedule.stages, options.stageLayers);
-    if (!slices) return tl::unexpected(std::move(slices.error()));
     std::unique_ptr<Replay> replay(new Replay(schedule, options, std::move(backend)));
-    for (const StageSlice& slice : *slices) {
-        Result<std::unique_ptr<StageModel>> stage = replay->m_backend->makeStage(
-            options.model, slice, options.microbatchSize, options.seed, options.optimizer, replay->m_allocator);
-        if (!stage) return tl::unexpected(std::move(stage.error()).with("one-rank replay"));
-        (*stage)->setLossScale(1.0f / static_cast<float>(schedule.microbatches));
-        replay->m_stages.push_back(std::move(*stage));
-    }
+    Result<ExecutionPlan> plan = planExecution(schedule);
+    if (!plan) return tl::unexpected(std::move(plan.error()));
+    replay->m_plan = std::move(*plan);
+    Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
+    if (!tokens) return tl::unexpected(std::move(tokens.error()));
+    replay->m_shapes = {options.microbatchSize, options.model.sequence, options.model.hidden, std::move(*tokens)};
+    if (Result<void> made = replay->makeStages(); !made) return tl::unexpected(std::move(made.error()));
     return replay;
 }
 
-bool Replay::hasInputs(const Op& op) const
+Result<void> Replay::makeStages()
 {
-    const bool forward = op.kind == OpKind::Forward;
-    if (!forward && op.kind != OpKind::Backward && op.kind != OpKind::InputGrad) return true;
-    if (forward ? op.stage == 0 : op.stage + 1 == m_schedule.stages) return true;
-    for (int j = op.microbatch; j < op.microbatch + op.count; ++j) {
-        if (!m_messages.contains({!forward, op.stage, j})) return false;
+    Result<std::vector<StageSlice>> slices = sliceModel(m_options.model, m_schedule.stages, m_options.stageLayers);
+    if (!slices) return tl::unexpected(std::move(slices.error()));
+    for (const StageSlice& slice : *slices) {
+        for (int rank = 0; rank < m_schedule.ranks; ++rank) {
+            const std::vector<int>& stages = m_plan.ranks[static_cast<std::size_t>(rank)].stages;
+            if (!std::binary_search(stages.begin(), stages.end(), slice.stage)) continue;
+            Result<std::unique_ptr<StageModel>> stage = m_backend->makeStage(
+                m_options.model, slice, m_options.microbatchSize, m_options.seed, m_options.optimizer, m_allocator);
+            if (!stage) return tl::unexpected(std::move(stage.error()).with("one-rank replay"));
+            (*stage)->setLossScale(lossScaleOf(m_schedule));
+            if (!m_shapes.sliceTokens.empty()) (*stage)->setSlices(m_shapes.sliceTokens);
+            if (m_options.recomputedLayers) {
+                (*stage)->setRecomputedLayers(m_options.recomputedLayers->first, m_options.recomputedLayers->second);
+            }
+            m_copies.push_back({slice.stage, rank, std::move(*stage)});
+        }
     }
-    return true;
+    return {};
+}
+
+StageModel& Replay::modelOn(int stage, int rank) const
+{
+    const auto found = std::find_if(m_copies.begin(), m_copies.end(),
+                                    [&](const Copy& copy) { return copy.stage == stage && copy.rank == rank; });
+    return *found->model;
+}
+
+bool Replay::hasInputs(const RankPlan& plan, const PlannedOp& planned) const
+{
+    const auto inputs = plan.inputsOf(planned);
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [this](const PlannedMessage& input) { return m_messages.contains(input.key); });
+}
+
+void Replay::run(int rank, const PlannedOp& planned, OpExecution& execution, std::vector<double>& losses)
+{
+    if (!isCompute(planned.op.kind)) return; // reductions and steps come at the end
+    StageModel& model = modelOn(planned.op.stage, rank);
+    execution.run(
+        planned, model,
+        [this](const PlannedMessage& message) { return std::move(m_messages.extract(message.key).mapped()); },
+        [this](const PlannedMessage& message, Buffer buffer) {
+            m_messages.insert_or_assign(message.key, std::move(buffer));
+        });
+    if (planned.op.kind != OpKind::Forward || !model.slice().last) return;
+    for (const PlannedPart& part : m_plan.ranks[static_cast<std::size_t>(rank)].partsOf(planned))
+        losses[static_cast<std::size_t>(part.part.microbatch)] += m_shapes.shareOf(part.part) * model.loss(part.part);
 }
 
 Result<double> Replay::step(std::stop_token stop)
 {
-    const auto take = [this](const MessageKey& key) {
-        return std::move(m_messages.extract({key.gradient, key.stage, key.microbatch}).mapped());
-    };
-    const auto put = [this](const MessageKey& key, Buffer buffer) {
-        m_messages.insert_or_assign({key.gradient, key.stage, key.microbatch}, std::move(buffer));
-    };
     try {
-        m_data.sample(*m_options.data, m_options.seed, m_step, m_schedule.microbatches, m_options.microbatchSize,
-                      m_options.model.sequence);
-        for (const auto& stage : m_stages)
-            stage->zeroGradients();
-        std::vector<double> losses(static_cast<std::size_t>(m_schedule.microbatches));
+        m_data.sample(*m_options.data, m_options.seed, m_step, m_schedule.microbatches, m_shapes);
+        for (const Copy& copy : m_copies)
+            copy.model->zeroGradients();
+        std::vector<OpExecution> executions;
+        for (const RankPlan& plan : m_plan.ranks)
+            executions.emplace_back(plan, m_shapes, m_data, m_allocator);
+        std::vector<double> losses(static_cast<std::size_t>(m_schedule.microbatches), 0.0);
         std::vector<std::size_t> next(m_schedule.order.size(), 0);
         std::size_t left = m_schedule.opCount();
         while (left > 0) {
             const std::size_t before = left;
             for (std::size_t rank = 0; rank < next.size(); ++rank) {
-                const std::vector<Op>& list = m_schedule.order[rank];
-                while (next[rank] < list.size() && hasInputs(list[next[rank]])) {
+                const RankPlan& plan = m_plan.ranks[rank];
+                while (next[rank] < plan.ops.size() && hasInputs(plan, plan.ops[next[rank]])) {
                     if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "one-rank replay stopped");
-                    const Op& op = list[next[rank]++];
+                    run(static_cast<int>(rank), plan.ops[next[rank]++], executions[rank], losses);
                     --left;
-                    if (op.kind == OpKind::Filler) continue;
-                    StageModel& model = *m_stages[op.stage];
-                    executeOp(op, model, m_data, take, put);
-                    if (op.kind != OpKind::Forward || !model.slice().last) continue;
-                    for (int j = op.microbatch; j < op.microbatch + op.count; ++j) {
-                        losses[static_cast<std::size_t>(j)] = model.loss(j);
-                    }
                 }
             }
             if (left == before)
                 return fail(ErrorCode::Invalid, fmt::format("one-rank replay: {} ops wait for each other", left));
         }
-
-        m_gradients.clear();
-        std::vector<double> squareSums;
-        for (const auto& stage : m_stages) {
-            std::vector<std::vector<float>>& tensors = m_gradients.emplace_back();
-            for (const ParameterView& parameter : stage->parameters()) {
-                tensors.emplace_back(parameter.gradient.begin(), parameter.gradient.end());
-            }
-            squareSums.push_back(stage->gradientSquareSum());
-        }
-        const float scale = gradientScale(squareSums, m_options.optimizer.clipNorm);
-        ++m_step;
-        for (const auto& stage : m_stages)
-            stage->optimizerStep(m_options.optimizer, m_step, scale);
+        sumAndStep();
         double sum = 0;
         for (const double loss : losses)
             sum += loss;
@@ -98,12 +115,42 @@ Result<double> Replay::step(std::stop_token stop)
     }
 }
 
+void Replay::sumAndStep()
+{
+    m_gradients.clear();
+    std::vector<double> squareSums;
+    for (std::size_t first = 0; first < m_copies.size();) {
+        std::size_t end = first;
+        std::vector<std::vector<float>> parts;
+        for (; end < m_copies.size() && m_copies[end].stage == m_copies[first].stage; ++end) {
+            parts.emplace_back(gradientCount(*m_copies[end].model));
+            copyGradients(*m_copies[end].model, parts.back());
+        }
+        const std::vector<std::span<const float>> spans(parts.begin(), parts.end());
+        for (std::size_t i = first; i < end; ++i)
+            sumGradients(*m_copies[i].model, spans);
+        std::vector<std::vector<float>>& tensors = m_gradients.emplace_back();
+        for (const ParameterView& parameter : m_copies[first].model->parameters())
+            tensors.emplace_back(parameter.gradient.begin(), parameter.gradient.end());
+        squareSums.push_back(m_copies[first].model->gradientSquareSum());
+        first = end;
+    }
+    const Verdict verdict = judgeGradients(squareSums, m_options.optimizer.clipNorm);
+    ++m_step;
+    for (const Copy& copy : m_copies) {
+        if (!verdict.skip) copy.model->optimizerStep(m_options.optimizer, m_step, verdict.scale);
+    }
+}
+
 std::vector<std::vector<std::string>> Replay::parameterNames() const
 {
     std::vector<std::vector<std::string>> names;
-    for (const auto& stage : m_stages) {
+    int last = -1;
+    for (const Copy& copy : m_copies) {
+        if (copy.stage == last) continue;
+        last = copy.stage;
         std::vector<std::string>& of = names.emplace_back();
-        for (const ParameterView& parameter : stage->parameters())
+        for (const ParameterView& parameter : copy.model->parameters())
             of.push_back(parameter.name);
     }
     return names;

@@ -1,12 +1,11 @@
-// Replay: a schedule's ops on a single thread, all stages side by side, in a global order that keeps every rank's own
-// order, one gradient accumulator per stage. No threads, no messages, no recorder: what a training must equal bit for
-// bit.
+// Replay: a synchronous schedule's ops on a single thread, all stages side by side, in a global order that keeps every
+// rank's own order. One accumulator per copy of a stage, copies summed in rank order; one optimizer step at the end. No
+// threads, no transport, no recorder: what a training must equal bit for bit.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <stop_token>
-#include <tuple>
 #include <vector>
 
 #include "engine/backend.h"
@@ -18,7 +17,7 @@ namespace stagewright {
 class Replay
 {
 public:
-    // The schedule must be one that planExecution() accepts.
+    // The schedule must be synchronous and one that planExecution() accepts.
     static Result<std::unique_ptr<Replay>> create(const Schedule& schedule, const TrainingOptions& options,
                                                   std::unique_ptr<Backend> backend);
 
@@ -28,15 +27,28 @@ public:
     std::vector<std::vector<std::string>> parameterNames() const; // likewise
 
 private:
+    struct Copy
+    {
+        int stage;
+        int rank;
+        std::unique_ptr<StageModel> model;
+    };
+
     Replay(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend);
-    bool hasInputs(const Op& op) const;
+    Result<void> makeStages();
+    StageModel& modelOn(int stage, int rank) const;
+    bool hasInputs(const RankPlan& plan, const PlannedOp& planned) const;
+    void run(int rank, const PlannedOp& planned, OpExecution& execution, std::vector<double>& losses);
+    void sumAndStep();
 
     Schedule m_schedule;
     TrainingOptions m_options;
+    ExecutionPlan m_plan;
+    PartShapes m_shapes;
     std::unique_ptr<Backend> m_backend;
-    Allocator m_allocator; // outlives the stages and messages below
-    std::vector<std::unique_ptr<StageModel>> m_stages;
-    std::map<std::tuple<bool, std::uint16_t, std::int32_t>, Buffer> m_messages; // (gradient, stage, microbatch)
+    Allocator m_allocator;      // outlives the stages and messages below
+    std::vector<Copy> m_copies; // by stage, then by rank
+    std::map<MessageKey, Buffer> m_messages;
     std::vector<std::vector<std::vector<float>>> m_gradients;
     StepData m_data;
     int m_step = 0;

@@ -2,9 +2,11 @@
 // behind without pulling the ground from under it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "engine/backend.h"
@@ -13,6 +15,7 @@
 #include "engine/run_control.h"
 #include "engine/training.h"
 #include "engine/transport/transport.h"
+#include "engine/weight_versions.h"
 #include "profiler/recorder.h"
 
 namespace stagewright {
@@ -31,14 +34,24 @@ private:
     RankRecorder& m_recorder;
 };
 
-// One stage: its layers live on its rank's thread, its results are read by others only after a barrier.
+// One copy of a stage: its layers live on its rank's thread, its results are read by others only after a barrier.
 struct StageRun
 {
+    StageRun(const StageSlice& aSlice, int aRank, const TrainingOptions& options, WeightRule rule)
+        : slice(aSlice), rank(aRank), versions(rule, options.optimizer)
+    {
+    }
+
     StageSlice slice;
+    int rank;
     std::unique_ptr<StageModel> model;
+    WeightVersions versions;
     double squareSum = 0;
     std::vector<double> losses;   // by microbatch; last stage
     std::vector<float> gradients; // before clipping, where they are kept
+    bool sent = false;            // the gradients, to the other copies
+    bool stepped = false;         // optimistically, in the list
+    int undone = 0;               // optimizer steps taken back in this step
 };
 
 enum class RankCommand { Rest, Step, Leave };
@@ -58,6 +71,13 @@ struct RunState
     RunState(std::shared_ptr<const Schedule> schedule, ExecutionPlan plan, const TrainingOptions& options,
              ClockMode clock, int permits, std::unique_ptr<Backend> backend);
 
+    // slices: of the model, by stage.
+    void addStages(std::span<const StageSlice> slices);
+    StageRun& stageOn(int stage, int rank);
+    // Of the copy that has microbatch 0.
+    StageRun& firstCopy(int stage) { return stageOn(stage, schedule->placement.rankOf(stage, -1)); }
+    std::vector<StageRun*> copiesOf(int stage); // by rank
+
     std::shared_ptr<const Schedule> schedule;
     ExecutionPlan plan;
     TrainingOptions options;
@@ -67,11 +87,13 @@ struct RunState
     std::unique_ptr<Backend> backend;
     // Destroyed in this order: transport, stages, ranks (allocators last).
     std::vector<RankRun> ranks;
-    std::vector<StageRun> stages;
+    std::vector<StageRun> stages; // by stage, then by rank
     std::unique_ptr<Transport> transport;
+    PartShapes shapes;
     StepData data;
     int step = 0; // 0-based, the one that runs
     bool keepGradients = false;
+    std::atomic<bool> skipped = false; // the step's optimizer, for a gradient that is not finite
 
     std::mutex mutex;
     std::condition_variable commanded;

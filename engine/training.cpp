@@ -103,16 +103,17 @@ public:
 
     const Schedule& schedule() const override { return *m_state->schedule; }
     ClockMode clock() const override { return m_state->clock; }
-    std::vector<ParameterView> parameters(int stage) override
+    std::vector<ParameterView> parameters(int stage, int copy) override
     {
-        return m_state->stages[static_cast<std::size_t>(stage)].model->parameters();
+        const auto& copies = m_state->schedule->placement.copiesOf(stage);
+        return m_state->stageOn(stage, copies[static_cast<std::size_t>(copy)].rank).model->parameters();
     }
     void keepGradients(bool keep) override { m_state->keepGradients = keep; }
     std::vector<std::vector<float>> lastGradients() const override
     {
         std::vector<std::vector<float>> gradients;
-        for (const StageRun& run : m_state->stages)
-            gradients.push_back(run.gradients);
+        for (int stage = 0; stage < m_state->schedule->stages; ++stage)
+            gradients.push_back(m_state->firstCopy(stage).gradients);
         return gradients;
     }
     std::vector<Bytes> peak(MemoryCategory category) const override
@@ -143,8 +144,8 @@ private:
         }
         RunState& state = *m_state;
         state.step = m_steps;
-        state.data.sample(*state.options.data, state.options.seed, m_steps, state.schedule->microbatches,
-                          state.options.microbatchSize, state.options.model.sequence);
+        state.skipped = false;
+        state.data.sample(*state.options.data, state.options.seed, m_steps, state.schedule->microbatches, state.shapes);
         const Nanos begin = monotonicNow();
         {
             const std::stop_callback onStop(stop, [this] {
@@ -170,6 +171,9 @@ private:
         outcome.stepTime = recorded->stepTime;
         outcome.wallTime = wallTime;
         outcome.contention = recorded->contention;
+        for (const StageRun& run : state.stages)
+            outcome.rollbacks += run.undone;
+        outcome.skipped = state.skipped;
         outcome.timeline = std::move(recorded->timeline);
         return outcome;
     }
@@ -226,11 +230,13 @@ private:
 
     double meanLoss() const
     {
-        const std::vector<double>& losses = m_state->stages.back().losses;
+        const Schedule& schedule = *m_state->schedule;
         double sum = 0;
-        for (const double loss : losses)
-            sum += loss;
-        return losses.empty() ? 0 : sum / static_cast<double>(losses.size());
+        for (int j = 0; j < schedule.microbatches; ++j) {
+            const int rank = schedule.placement.rankOf(schedule.stages - 1, j);
+            sum += m_state->stageOn(schedule.stages - 1, rank).losses[static_cast<std::size_t>(j)];
+        }
+        return sum / static_cast<double>(schedule.microbatches);
     }
 
     std::shared_ptr<RunState> m_state;
@@ -253,8 +259,8 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
     add("microbatches", fmt::format("{}", plan.microbatches));
     add("model", toText(options.model));
     std::string layers;
-    for (const StageRun& stage : m_state->stages) {
-        layers += fmt::format("{}{}", layers.empty() ? "" : ",", stage.slice.layerCount);
+    for (int stage = 0; stage < plan.stages; ++stage) {
+        layers += fmt::format("{}{}", layers.empty() ? "" : ",", m_state->firstCopy(stage).slice.layerCount);
     }
     add("stage_layers", layers);
     add("microbatch_size", fmt::format("{}", options.microbatchSize));
@@ -296,10 +302,24 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& schedule, const T
     if (options.microbatchSize < 1) {
         return fail(ErrorCode::Usage, fmt::format("microbatch size {} is less than 1", options.microbatchSize));
     }
+    if (plan->halves && options.microbatchSize % 2 != 0) {
+        return fail(ErrorCode::Usage,
+                    fmt::format("microbatch size {} is odd, but the schedule halves microbatches", options.microbatchSize),
+                    "use an even one");
+    }
+    Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
+    if (!tokens) return tl::unexpected(std::move(tokens.error()));
+    Result<CellSpace> cells = cellsOf(schedule);
+    if (!cells) return tl::unexpected(std::move(cells.error()));
     if (!(options.timeoutSeconds > 0)) {
         return fail(ErrorCode::Usage, fmt::format("a time-out of {} s is not positive", options.timeoutSeconds));
     }
-    if (Result<void> room = backend->checkRoom(options.model, *slices, options.optimizer); !room) {
+    std::vector<StageSlice> held; // every copy
+    for (int rank = 0; rank < schedule.ranks; ++rank) {
+        for (const int stage : plan->ranks[static_cast<std::size_t>(rank)].stages)
+            held.push_back((*slices)[static_cast<std::size_t>(stage)]);
+    }
+    if (Result<void> room = backend->checkRoom(options.model, held, options.optimizer); !room) {
         return tl::unexpected(std::move(room.error()));
     }
     ClockMode clock = options.clock;
@@ -310,11 +330,9 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& schedule, const T
 
     auto state = std::make_shared<RunState>(std::make_shared<const Schedule>(schedule), std::move(*plan), whole, clock,
                                             permits, std::move(backend));
-    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, schedule.microbatches);
-    for (std::size_t i = 0; i < slices->size(); ++i) {
-        state->stages[i].slice = (*slices)[i];
-        if ((*slices)[i].last) state->stages[i].losses.resize(static_cast<std::size_t>(schedule.microbatches));
-    }
+    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, *cells);
+    state->shapes = {options.microbatchSize, options.model.sequence, options.model.hidden, std::move(*tokens)};
+    state->addStages(*slices);
     auto training = std::make_unique<ThreadTraining>(std::move(state));
     if (Result<void> started = training->start(); !started) return tl::unexpected(std::move(started.error()));
     return training;

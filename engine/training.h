@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -40,6 +41,8 @@ struct TrainingOptions {
     Links links; // emulated links: a message is held back latency + bytes / bandwidth
     std::shared_ptr<const Corpus> data;
     std::string backend = "cpu";
+    // Which layers an R makes anew (first, last; global numbers), where the schedule has R ops. None: all.
+    std::optional<std::pair<int, int>> recomputedLayers;
     double timeoutSeconds = 120; // watchdog: a step that makes no progress this long fails, naming who waits for what
 };
 
@@ -49,6 +52,9 @@ struct StepOutcome {
     Nanos stepTime = 0; // on the run's clock: first to last span of the step
     Nanos wallTime = 0; // what the clock on the wall said
     double contention = 0; // 1 − CPU time / wall time over busy ops
+    // Optimizer ops in the lists step before the global norm is known: how many stages had to take theirs back.
+    int rollbacks = 0;
+    bool skipped = false; // no stage stepped: a gradient is not finite
     std::shared_ptr<const Timeline> timeline; // this step alone, after all earlier ones on the run's clock
 };
 
@@ -63,8 +69,10 @@ public:
 
     virtual const Schedule& schedule() const = 0;
     virtual ClockMode clock() const = 0; // Wall or Virtual
-    virtual std::vector<ParameterView> parameters(int stage) = 0; // between steps
-    // Gradients of the last step as they were before clipping and the optimizer: by stage, by parameter, concatenated.
+    // Between steps. Copies of a stage are numbered by their first microbatch.
+    virtual std::vector<ParameterView> parameters(int stage, int copy = 0) = 0;
+    // Gradients of the last step (asynchronous schedules: of the last update) as they were before clipping and the
+    // optimizer, summed over copies: by stage, by parameter, concatenated.
     virtual void keepGradients(bool keep) = 0;
     virtual std::vector<std::vector<float>> lastGradients() const = 0;
     // By rank, last step: the exact maximum; of activations the maximum over op ends, as the simulator counts.

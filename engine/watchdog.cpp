@@ -25,7 +25,7 @@ std::string whatRankDoes(const RunState& state, std::size_t rank)
     case RankPhase::Waiting: {
         if (!inList) return "waits for a message";
         const PlannedOp& planned = plan.ops[static_cast<std::size_t>(position)];
-        const PlannedMessage& input = plan.messages[planned.firstInput];
+        const PlannedMessage& input = plan.inputs[planned.firstInput];
         return fmt::format("waits before {} for the {} of microbatch {} from rank {}", op,
                            input.key.gradient ? "gradient" : "activations", input.key.microbatch, input.rank);
     }
@@ -41,6 +41,10 @@ std::string whatRankDoes(const RunState& state, std::size_t rank)
         return fmt::format("computes the gradient norm of stage {}", position);
     case RankPhase::Optimizer:
         return fmt::format("runs the optimizer of stage {}", position);
+    case RankPhase::Norms:
+        return "waits for the gradient norms of other ranks";
+    case RankPhase::Copies:
+        return fmt::format("waits for the gradients of the copies of stage {}", position);
     }
     return {};
 }

@@ -18,19 +18,11 @@
 #include <vector>
 
 #include "profiler/clock.h"
+#include "profiler/message_key.h"
 #include "schedules/op.h"
 #include "schedules/timeline/timeline.h"
 
 namespace stagewright {
-
-// A message between neighbouring stages, named by the stage that consumes it.
-struct MessageKey
-{
-    std::int32_t microbatch = 0;
-    std::uint16_t stage = 0;
-    bool gradient = false; // false: activations for F of stage; true: gradient for I or B of stage
-    bool operator==(const MessageKey&) const = default;
-};
 
 enum class EventKind : std::uint8_t {
     OpBegin,         // value: CPU clock or −1
@@ -55,6 +47,8 @@ struct RecordedEvent
     std::uint16_t stage;
     OpKind op; // ops: the kind; messages: SendF or SendB by direction
     EventKind kind;
+    std::int16_t slice; // messages: as MessageKey
+    std::uint8_t half;  // likewise
 };
 static_assert(sizeof(RecordedEvent) == 32);
 
@@ -127,8 +121,7 @@ public:
     void releaseEnd(const MessageKey& key)
     {
         m_releasing = false;
-        write(EventKind::Released, key.gradient ? OpKind::SendB : OpKind::SendF, key.stage, key.microbatch, 0, 0,
-              m_released);
+        message(EventKind::Released, key, m_released, 0);
     }
 
     // Largest sum of activations seen at an op's end since resetPeak().
@@ -153,11 +146,14 @@ private:
                Nanos time, std::int64_t value)
     {
         if (m_next == m_chunkEnd) nextChunk();
-        *m_next++ = RecordedEvent{time, value, position, microbatch, stage, op, kind};
+        *m_next++ = RecordedEvent{time, value, position, microbatch, stage, op, kind, -1, 0};
     }
-    void message(EventKind kind, const MessageKey& key, std::int64_t value)
+    void message(EventKind kind, const MessageKey& key, std::int64_t value) { message(kind, key, value, monotonicNow()); }
+    void message(EventKind kind, const MessageKey& key, std::int64_t value, Nanos time)
     {
-        write(kind, key.gradient ? OpKind::SendB : OpKind::SendF, key.stage, key.microbatch, 0, monotonicNow(), value);
+        if (m_next == m_chunkEnd) nextChunk();
+        *m_next++ = RecordedEvent{time,      value, 0,         key.microbatch, key.stage, key.gradient ? OpKind::SendB : OpKind::SendF,
+                                  kind,      key.slice, key.half};
     }
     void flushMemory(EventKind kind)
     {

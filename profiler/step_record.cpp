@@ -11,8 +11,10 @@ namespace {
 
 std::string nameOf(const MessageKey& key)
 {
-    return fmt::format("{} for {}{}{}", key.gradient ? "gradient" : "activations", key.stage, key.gradient ? "B" : "F",
-                       key.microbatch);
+    Op op = makeOp(key.gradient ? OpKind::Backward : OpKind::Forward, key.stage, key.microbatch);
+    op.slice = key.slice;
+    op.half = key.half;
+    return fmt::format("{} for {}", key.gradient ? "gradient" : "activations", toText(op));
 }
 
 // Messages by key, found in O(1).
@@ -20,59 +22,48 @@ class Messages
 {
 public:
     Messages(const Schedule& schedule, const OpIndex& index)
-        : m_microbatches(static_cast<std::size_t>(schedule.microbatches)),
-          m_stages(static_cast<std::size_t>(schedule.stages)), m_at(2 * m_stages * m_microbatches, -1)
+        : m_space(index.cells()), m_at(static_cast<std::size_t>(schedule.stages) * m_space.perStage(), -1)
     {
         for (int rank = 0; rank < schedule.ranks; ++rank) {
             const std::vector<Op>& list = schedule.order[static_cast<std::size_t>(rank)];
             for (std::size_t i = 0; i < list.size(); ++i)
-                addInputs(index, list[i], rank, i);
+                addInputs(schedule, index, list[i], rank, i);
         }
     }
 
     RecordedMessage* find(const RecordedEvent& event)
     {
-        const MessageKey key{event.microbatch, event.stage, event.op == OpKind::SendB};
-        if (event.stage >= m_stages || event.microbatch < 0 ||
-            static_cast<std::size_t>(event.microbatch) >= m_microbatches) {
-            return nullptr;
-        }
+        const MessageKey key = keyOf(event);
+        if (!m_space.contains(key)) return nullptr;
         const std::int64_t i = m_at[at(key)];
         return i < 0 ? nullptr : &all[static_cast<std::size_t>(i)];
+    }
+    static MessageKey keyOf(const RecordedEvent& event)
+    {
+        return {event.microbatch, event.stage, event.op == OpKind::SendB, event.half, event.slice};
     }
 
     std::vector<RecordedMessage> all;
 
 private:
-    void addInputs(const OpIndex& index, const Op& op, int rank, std::size_t position)
+    void addInputs(const Schedule& schedule, const OpIndex& index, const Op& op, int rank, std::size_t position)
     {
-        const KindRule& rule = ruleOf(op.kind);
-        for (std::size_t n = 0; n < rule.needCount; ++n) {
-            const Need& need = rule.needs[n];
-            const int stage = op.stage + need.stageOffset;
-            if (need.stageOffset == 0 || stage < 0 || static_cast<std::size_t>(stage) >= m_stages) continue;
-            for (int j = op.microbatch; j < op.microbatch + op.count; ++j) {
-                const std::uint32_t producer = index.producer(productOf(need.kind), index.cells().cell(stage, j));
-                if (producer == noOp) continue;
-                const OpPlace from = index.placeOf(producer);
-                if (from.rank == rank) continue;
-                RecordedMessage message;
-                message.key = {j, op.stage, need.stageOffset > 0};
-                message.fromRank = from.rank;
-                message.toRank = rank;
-                message.fromOp = from.position;
-                message.toOp = position;
-                m_at[at(message.key)] = static_cast<std::int64_t>(all.size());
-                all.push_back(message);
-            }
-        }
+        eachMessage(schedule, index, op, [&](const MessageKey& key, std::uint32_t producer) {
+            const OpPlace from = index.placeOf(producer);
+            if (from.rank == rank) return;
+            RecordedMessage message;
+            message.key = key;
+            message.fromRank = from.rank;
+            message.toRank = rank;
+            message.fromOp = from.position;
+            message.toOp = position;
+            m_at[at(key)] = static_cast<std::int64_t>(all.size());
+            all.push_back(message);
+        });
     }
-    std::size_t at(const MessageKey& key) const
-    {
-        return ((key.gradient ? m_stages : 0) + key.stage) * m_microbatches + static_cast<std::size_t>(key.microbatch);
-    }
-    std::size_t m_microbatches;
-    std::size_t m_stages;
+    std::size_t at(const MessageKey& key) const { return key.stage * m_space.perStage() + m_space.within(key); }
+
+    MessageSpace m_space;
     std::vector<std::int64_t> m_at; // index into all, −1: none
 };
 
@@ -166,7 +157,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
                     return fail(ErrorCode::Failed,
                                 fmt::format("step {}, rank {}: recorded a message that the schedule does not have ({})",
                                             step, rank,
-                                            nameOf({event.microbatch, event.stage, event.op == OpKind::SendB})));
+                                            nameOf(Messages::keyOf(event))));
                 }
                 if (event.kind == EventKind::WaitBegin) message->waitBegin = time;
                 if (event.kind == EventKind::ReceiveBegin) message->takeBegin = time;

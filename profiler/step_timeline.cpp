@@ -57,12 +57,22 @@ private:
         return m_builder.addSpan(m_builder.addTrack(rank, lane), span, cpu);
     }
 
+    // Ops beside the list: where it has such ops itself, the optimizer must not pass for one of them.
+    std::uint32_t labelOf(const RecordedOp& op)
+    {
+        if (op.position >= 0) return 0;
+        if (op.op.kind == OpKind::ReduceGrad) return m_builder.intern("gradient norm");
+        return m_listed ? m_builder.intern("optimizer") : 0;
+    }
+
     void addOps()
     {
+        for (const std::vector<Op>& list : m_record.schedule->order)
+            m_listed = m_listed || std::any_of(list.begin(), list.end(), [](const Op& op) { return isStageOp(op.kind); });
         m_ids.resize(m_record.ops.size());
         for (std::size_t rank = 0; rank < m_record.ops.size(); ++rank) {
             for (const RecordedOp& op : m_record.ops[rank]) {
-                const std::uint32_t label = op.op.kind == OpKind::ReduceGrad ? m_builder.intern("gradient norm") : 0;
+                const std::uint32_t label = labelOf(op);
                 m_ids[rank].push_back(
                     add(static_cast<int>(rank), Lane::Compute, op.op, op.begin, op.end, op.cpu, label));
             }
@@ -102,10 +112,14 @@ private:
     void addMessages()
     {
         for (const RecordedMessage& message : m_record.messages) {
-            const Op send = makeOp(message.key.gradient ? OpKind::SendB : OpKind::SendF, producerStage(message.key),
-                                   message.key.microbatch);
-            const Op receive =
-                makeOp(message.key.gradient ? OpKind::RecvB : OpKind::RecvF, message.key.stage, message.key.microbatch);
+            const auto opOf = [&message](OpKind kind, int stage) {
+                Op op = makeOp(kind, stage, message.key.microbatch);
+                op.slice = message.key.slice;
+                op.half = message.key.half;
+                return op;
+            };
+            const Op send = opOf(message.key.gradient ? OpKind::SendB : OpKind::SendF, producerStage(message.key));
+            const Op receive = opOf(message.key.gradient ? OpKind::RecvB : OpKind::RecvF, message.key.stage);
             const Nanos produced = m_record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
             const Nanos available = std::max(message.sent, message.available);
             if (available > produced) add(message.fromRank, Lane::Send, send, produced, available);
@@ -150,6 +164,7 @@ private:
     const StepRecord& m_record;
     TimelineBuilder m_builder;
     std::vector<std::vector<SpanId>> m_ids; // provisional, by rank and op
+    bool m_listed = false;                  // the schedule has optimizer or reduction ops
 };
 
 } // namespace

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 
 #include "profiler/clock.h"
@@ -30,16 +31,17 @@ std::chrono::steady_clock::time_point timePoint(Nanos time)
 class ThreadsTransport final : public Transport
 {
 public:
-    ThreadsTransport(int ranks, const Placement& placement, int microbatches)
-        : m_microbatches(static_cast<std::size_t>(microbatches)), m_chunk(static_cast<std::size_t>(placement.stages())),
-          m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks))
+    ThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells)
+        : m_space(cells), m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks))
     {
         for (int rank = 0; rank < ranks; ++rank) {
             const std::vector<int> stages = placement.stagesOf(rank);
-            const std::size_t messages = 2 * stages.size() * m_microbatches;
+            const std::size_t messages = stages.size() * m_space.perStage();
+            Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
+            box.chunk.resize(static_cast<std::size_t>(placement.stages()));
             for (std::size_t i = 0; i < stages.size(); ++i)
-                m_chunk[static_cast<std::size_t>(stages[i])] = i;
-            m_boxes[static_cast<std::size_t>(rank)].slots.resize(messages);
+                box.chunk[static_cast<std::size_t>(stages[i])] = i;
+            box.slots.resize(messages);
             m_outboxes[static_cast<std::size_t>(rank)].returned.reserve(messages);
         }
     }
@@ -51,7 +53,7 @@ public:
         Mailbox& box = m_boxes[static_cast<std::size_t>(toRank)];
         {
             const std::lock_guard lock(box.mutex);
-            Slot& slot = box.slots[at(key)];
+            Slot& slot = box.slots[at(box, key)];
             assert(!slot.full);
             slot.buffer = std::move(message);
             slot.fromRank = fromRank;
@@ -65,7 +67,7 @@ public:
     {
         const Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
         const std::lock_guard lock(box.mutex);
-        const Slot& slot = box.slots[at(key)];
+        const Slot& slot = box.slots[at(box, key)];
         return !box.interrupted && slot.full && slot.availableAt <= monotonicNow();
     }
 
@@ -73,17 +75,7 @@ public:
     {
         Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
         std::unique_lock lock(box.mutex);
-        const Slot& slot = box.slots[at(key)];
-        for (;;) {
-            if (box.interrupted) return TransportStatus::Interrupted;
-            if (!slot.full) {
-                box.changed.wait(lock);
-            } else if (slot.availableAt > monotonicNow()) {
-                box.changed.wait_until(lock, timePoint(slot.availableAt));
-            } else {
-                return TransportStatus::Ready;
-            }
-        }
+        return await(box, box.slots[at(box, key)], lock);
     }
 
     Buffer take(int rank, const MessageKey& key, Allocator& allocator) override
@@ -93,26 +85,42 @@ public:
         {
             Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
             const std::lock_guard lock(box.mutex);
-            Slot& slot = box.slots[at(key)];
+            Slot& slot = box.slots[at(box, key)];
             assert(slot.full);
             slot.full = false;
             fromRank = slot.fromRank;
             original.buffer = std::move(slot.buffer);
         }
-        Outbox& outbox = m_outboxes[static_cast<std::size_t>(fromRank)];
-        Buffer copy;
-        try {
-            const std::span<const float> source = original.buffer.span();
-            copy = allocator.take(source.size(), {MemoryCategory::Communication, key.stage, key.microbatch});
-            std::copy(source.begin(), source.end(), copy.data());
-        } catch (...) { // the buffer is the sender's to free, whatever happens here
-            const std::lock_guard lock(outbox.mutex);
-            outbox.returned.push_back(std::move(original));
-            throw;
+        return copyOf(std::move(original), fromRank, allocator, {MemoryCategory::Communication, key.stage, key.microbatch});
+    }
+
+    void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) override
+    {
+        Mailbox& box = m_boxes[static_cast<std::size_t>(toRank)];
+        {
+            const std::lock_guard lock(box.mutex);
+            Slot& slot = box.control[key];
+            assert(!slot.full);
+            slot.buffer = std::move(message);
+            slot.fromRank = key.fromRank;
+            slot.availableAt = availableAt;
+            slot.full = true;
         }
-        const std::lock_guard lock(outbox.mutex);
-        outbox.returned.push_back(std::move(original));
-        return copy;
+        box.changed.notify_one();
+    }
+
+    Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) override
+    {
+        Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
+        SentMessage original{{}, Buffer(), true};
+        {
+            std::unique_lock lock(box.mutex);
+            Slot& slot = box.control[key];
+            if (await(box, slot, lock) != TransportStatus::Ready) return {};
+            slot.full = false;
+            original.buffer = std::move(slot.buffer);
+        }
+        return copyOf(std::move(original), key.fromRank, allocator, tag);
     }
 
     std::optional<SentMessage> giveBack(int rank) override
@@ -142,6 +150,8 @@ private:
         mutable std::mutex mutex;
         std::condition_variable changed;
         std::vector<Slot> slots;
+        std::vector<std::size_t> chunk; // of each stage on this rank
+        std::map<ControlKey, Slot> control;
         bool interrupted = false;
     };
     struct Outbox
@@ -150,23 +160,54 @@ private:
         std::vector<SentMessage> returned;
     };
 
-    std::size_t at(const MessageKey& key) const
+    std::size_t at(const Mailbox& box, const MessageKey& key) const
     {
-        return (2 * m_chunk[key.stage] + (key.gradient ? 1 : 0)) * m_microbatches +
-               static_cast<std::size_t>(key.microbatch);
+        return box.chunk[key.stage] * m_space.perStage() + m_space.within(key);
     }
 
-    std::size_t m_microbatches;
-    std::vector<std::size_t> m_chunk; // of each stage on its rank
+    static TransportStatus await(Mailbox& box, const Slot& slot, std::unique_lock<std::mutex>& lock)
+    {
+        for (;;) {
+            if (box.interrupted) return TransportStatus::Interrupted;
+            if (!slot.full) {
+                box.changed.wait(lock);
+            } else if (slot.availableAt > monotonicNow()) {
+                box.changed.wait_until(lock, timePoint(slot.availableAt));
+            } else {
+                return TransportStatus::Ready;
+            }
+        }
+    }
+
+    // Under the receiver's allocator; the original goes back to its sender.
+    Buffer copyOf(SentMessage original, int fromRank, Allocator& allocator, const MemoryTag& tag)
+    {
+        Outbox& outbox = m_outboxes[static_cast<std::size_t>(fromRank)];
+        Buffer copy;
+        try {
+            const std::span<const float> source = original.buffer.span();
+            copy = allocator.take(source.size(), tag);
+            std::copy(source.begin(), source.end(), copy.data());
+        } catch (...) { // the buffer is the sender's to free, whatever happens here
+            const std::lock_guard lock(outbox.mutex);
+            outbox.returned.push_back(std::move(original));
+            throw;
+        }
+        const std::lock_guard lock(outbox.mutex);
+        outbox.returned.push_back(std::move(original));
+        return copy;
+    }
+
+    MessageSpace m_space;
     std::vector<Mailbox> m_boxes;
     std::vector<Outbox> m_outboxes;
 };
 
 } // namespace
 
-std::unique_ptr<Transport> makeThreadsTransport(int ranks, const Placement& placement, int microbatches)
+std::unique_ptr<Transport> makeThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells)
 {
-    return std::make_unique<ThreadsTransport>(ranks, placement, microbatches);
+    return std::make_unique<ThreadsTransport>(ranks, placement, cells);
 }
 
 } // namespace stagewright

@@ -1,4 +1,4 @@
-// Messages between threads of one process. One mailbox per rank, with a slot per (stage, direction, microbatch): no
+// Messages between threads of one process. One mailbox per rank, with a slot per message of the schedule: no
 // allocation while a step runs. Waits are condition variables; nothing spins.
 #pragma once
 
@@ -7,6 +7,6 @@
 
 namespace stagewright {
 
-std::unique_ptr<Transport> makeThreadsTransport(int ranks, const Placement& placement, int microbatches);
+std::unique_ptr<Transport> makeThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells);
 
 } // namespace stagewright

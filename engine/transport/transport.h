@@ -21,6 +21,18 @@ struct SentMessage
 {
     MessageKey key;
     Buffer buffer;
+    bool control = false; // sent by post(): the key says nothing
+};
+
+// What ranks tell each other beside the schedule's messages: gradients of the copies of a stage, and square sums for the
+// global norm, up the ranks and down again. Never part of a rendezvous.
+struct ControlKey
+{
+    enum class Kind : std::uint8_t { WeightGradients, NormsUp, NormsDown };
+    Kind kind = Kind::NormsUp;
+    std::uint16_t stage = 0; // WeightGradients
+    int fromRank = 0;
+    auto operator<=>(const ControlKey&) const = default;
 };
 
 class Transport
@@ -38,6 +50,9 @@ public:
     virtual TransportStatus wait(int rank, const MessageKey& key) = 0;
     // Copies a message that is ready into a buffer of the receiver's allocator, tagged Communication.
     virtual Buffer take(int rank, const MessageKey& key, Allocator& allocator) = 0;
+    // As send() and wait() with take() for control messages. collect() gives an empty buffer after interrupt().
+    virtual void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) = 0;
+    virtual Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) = 0;
     // A buffer this rank sent and its receiver has copied; the caller frees it. None: nothing to give back now.
     virtual std::optional<SentMessage> giveBack(int rank) = 0;
 
