@@ -96,6 +96,10 @@ struct CheckResult {
     bool lossesEqual = false;
     bool repeatEqual = false;    // the same bits from run to run
     bool orderEqual = false;     // scheduleOf(run(S)) == S
+    bool copiesEqual = false;    // copies of a stage hold the same bits
+    int rollbacks = 0;           // optimizer steps taken back: then equality is up to their rounding (1e-4)
+    WeightRule weights = WeightRule::Synchronous;
+    double deviation = 0;        // asynchronous schedules: of their weights from those of synchronous training
     double referenceLoss = 0;
     double loss = 0;
     std::string note;
