@@ -1,9 +1,7 @@
 #include "engine/execution_plan.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -34,7 +32,6 @@ public:
         if (Result<void> kinds = checkKinds(); !kinds) return tl::unexpected(std::move(kinds.error()));
         collectOutputs();
         for (int rank = 0; rank < m_schedule.ranks; ++rank) {
-            if (Result<void> order = checkSliceOrder(rank); !order) return tl::unexpected(std::move(order.error()));
             Result<RankPlan> ranked = planRank(rank);
             if (!ranked) return tl::unexpected(std::move(ranked.error()));
             m_plan.ranks.push_back(std::move(*ranked));
@@ -75,29 +72,6 @@ private:
         if (m_plan.slices && m_plan.halves) {
             return fail(ErrorCode::Usage, "ops by sequence slice and ops by half of a batch can't be trained together",
                         "cut the sequence or the batch");
-        }
-        return {};
-    }
-
-    // Keys and values pass from earlier slices to later ones, their gradients back.
-    Result<void> checkSliceOrder(int rank) const
-    {
-        std::map<std::tuple<int, int, bool>, int> last; // (stage, microbatch, backward) → slice
-        const std::vector<Op>& list = m_schedule.order[static_cast<std::size_t>(rank)];
-        for (std::size_t i = 0; m_plan.slices && i < list.size(); ++i) {
-            const Op& op = list[i];
-            if (op.slice < 0 || !movesData(op.kind)) continue;
-            const bool forward = op.kind == OpKind::Forward;
-            for (int j = op.microbatch; j < op.microbatch + op.count; ++j) {
-                const auto [entry, first] = last.try_emplace({op.stage, j, !forward}, op.slice);
-                if (!first && (op.slice > entry->second) != forward)
-                    return refusal(rank, i,
-                                   fmt::format("{} of slice {} after that of slice {}",
-                                               forward ? "forward" : "input gradient", op.slice, entry->second),
-                                   forward ? "run forwards from the first slice to the last"
-                                           : "run input gradients from the last slice to the first");
-                entry->second = op.slice;
-            }
         }
         return {};
     }

@@ -147,7 +147,7 @@ private slots:
         QTest::newRow("slices of halves") << "0F0.0,0F0.1,0B0.1,0B0.0\n1F0,1B0h0,1B0h1\n" << "can't be trained together";
         QTest::newRow("copies and optimizer") << "0F0,1F1,1B1,0B0,0OPT,1OPT\n1F0,0F1,1B0,0B1,0OPT,1OPT\n" << "one barrier a step";
         QTest::newRow("a stage without optimizer") << "0F0,0B0\n1F0,1B0,1OPT\n" << "stage 0: no optimizer op";
-        QTest::newRow("slices backwards in rising order") << "0F0.0,0F0.1,0B0.0,0B0.1\n" << "input gradient of slice 1 after that of slice 0";
+        QTest::newRow("slices backwards in rising order") << "0F0.0,0F0.1,0B0.0,0B0.1\n" << "gradient of a slice before";
     }
 
     void refuses()
