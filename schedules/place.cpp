@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "schedules/kinds.h"
+#include "schedules/message_execution.h"
 #include "schedules/op_index.h"
 #include "schedules/simulate.h"
 #include "schedules/wait_graph.h"
@@ -60,7 +61,6 @@ struct Execution
     void run();
     void wake(Nanos cell);
     bool finished() const;
-    void summarise();
 };
 
 void Execution::prepare()
@@ -112,7 +112,7 @@ void Execution::prepare()
 // Only where delays are not uniform: the message of one op, from the rank that made it.
 Nanos Execution::delayOf(const Op& op, int stage, int offset, int rank) const
 {
-    return messageDelay(schedule, links, boundary, op, stage, offset, rank);
+    return messageDelay(schedule, links, boundary, op, stage, offset, rank, cells.slices);
 }
 
 template <bool Plain>
@@ -236,9 +236,9 @@ bool Execution::finished() const
     return true;
 }
 
-void Execution::summarise()
+void summarise(const Schedule& schedule, std::span<const Nanos> clock, SimResult& out)
 {
-    for (std::size_t r = 0; r < head.size(); ++r) {
+    for (std::size_t r = 0; r < clock.size(); ++r) {
         const auto& ops = schedule.order[r];
         out.makespan = std::max(out.makespan, clock[r]);
         std::size_t first = 0;
@@ -255,7 +255,7 @@ void Execution::summarise()
 } // namespace
 
 Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> durations, const Links& links,
-                        std::span<const Bytes> boundary)
+                        std::span<const Bytes> boundary, const Channels& channels)
 {
     auto cells = cellsOf(schedule);
     if (!cells) return tl::unexpected(cells.error());
@@ -263,6 +263,17 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
         return fail(ErrorCode::Usage, fmt::format("{} durations for {} ops", durations.size(), schedule.opCount()));
     if (std::any_of(durations.begin(), durations.end(), [](Nanos duration) { return duration < 0; }))
         return fail(ErrorCode::Usage, "a duration is negative");
+    if (needsMessageExecution(schedule)) {
+        const OpIndex index(schedule, *cells);
+        MessageExecution execution(schedule, index, channels, durations, links, boundary);
+        if (!execution.run()) return tl::unexpected(blockedError(schedule, *cells, channels));
+        SimResult out = execution.result();
+        std::vector<Nanos> clock;
+        for (int r = 0; r < schedule.ranks; ++r)
+            clock.push_back(execution.clockOf(r));
+        summarise(schedule, clock, out);
+        return out;
+    }
     Execution execution{schedule, durations, links, boundary, *cells, {}, {}, {}, {}, true, {}, {}, {}, {}};
     execution.prepare();
     // Ops without a microbatch (fillers, optimizer) have no needs and make nothing, so they are plain as well.
@@ -271,7 +282,7 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
     else
         execution.run<false>();
     if (!execution.finished()) return tl::unexpected(blockedError(schedule, *cells));
-    execution.summarise();
+    summarise(schedule, execution.clock, execution.out);
     return std::move(execution.out);
 }
 

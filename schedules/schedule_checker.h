@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "schedules/messages.h"
 #include "schedules/op_index.h"
 #include "schedules/schedule.h"
 #include "schedules/validate.h"
@@ -20,7 +21,11 @@ struct ScheduleChecker
     bool checkOps(); // false: the tables can't be made
     void checkPlaces(const OpIndex& index);
     void checkCounts(const OpIndex& index);
-    void checkDeadlock(const OpIndex& index);
+    void checkDeadlock(const OpIndex& index, const Channels& channels);
+    // schedule_checker_messages.cpp
+    void checkMessages(const OpIndex& index); // of a lowered schedule
+    void checkMessage(const OpIndex& index, const MessageIndex& pairs, int rank, std::size_t position);
+    void checkReceived(const OpIndex& index, const MessageIndex& pairs, int rank, std::size_t position);
     // schedule_checker_stages.cpp
     void checkStageOps();                     // OPT, REDUCE_GRAD
     void checkRecompute(const OpIndex& index); // R stands between F and B

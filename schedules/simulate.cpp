@@ -49,14 +49,14 @@ std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& co
     return peaks;
 }
 
-Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs)
+Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels)
 {
     std::vector<Bytes> boundary;
     for (const StageMemory& memory : costs.memory)
         boundary.push_back(memory.boundary);
     std::vector<Nanos> durations = durationsOf(schedule, costs);
     addLaunch(schedule, costs.launch, durations);
-    auto result = place(schedule, durations, costs.links, boundary);
+    auto result = place(schedule, durations, costs.links, boundary, channels);
     if (result) takeLaunch(schedule, costs.launch, *result);
     if (result) result->peakActivation = activationPeaks(schedule, costs);
     return result;

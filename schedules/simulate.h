@@ -2,15 +2,29 @@
 // list in order, each op starts as early as its rank, its inputs and the links allow (specs: "list execution").
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "schedules/base/result.h"
 #include "schedules/base/units.h"
+#include "schedules/channels.h"
 #include "schedules/cost_model.h"
 #include "schedules/schedule.h"
 
 namespace stagewright {
+
+// A message of a lowered schedule, in time: send posted, receive posted, on the wire, there. Between what both sides posted and
+// the begin it waits for a free channel (head of line); produced but not yet posted, it stands behind other messages in the
+// sender's list. −1: that side is missing.
+struct MessageTimes {
+    std::uint32_t send = 0;    // ops, numbered as start and end below
+    std::uint32_t receive = 0;
+    Nanos sendPosted = -1;
+    Nanos receivePosted = -1;
+    Nanos begin = -1;
+    Nanos arrival = -1;
+};
 
 // Rank-major: the ops of rank 0 in order, then rank 1 … ; offsets[r] is the first of rank r, offsets[ranks] the total.
 struct SimResult {
@@ -20,19 +34,21 @@ struct SimResult {
     Nanos makespan = 0;               // last end − 0
     Nanos span = 0;                   // longest first-start-to-last-end of any one rank
     std::vector<Bytes> peakActivation; // by rank; depends on the order only; empty after place()
+    std::vector<MessageTimes> messages; // of a lowered schedule. Its sends and receives last while their rank stands at them
 
     std::size_t indexOf(int rank, std::size_t position) const { return offsets[static_cast<std::size_t>(rank)] + position; }
 };
 
 // durations: rank-major, one per op. boundary: message bytes by stage (may be empty: 0). O(ops).
 // Fails with ErrorCode::Invalid and the wait cycle in the message where the order deadlocks.
-// A paired op (Schedule::paired) is one interval of the sum of both, inputs of both needed at its start. A recomputation
-// paired with its backward needs the inputs of both at its start as well, and the backward follows it.
+// A paired op (Schedule::paired) is one interval of the sum of both, inputs of both needed at its start.
+// channels (schedules/channels.h) concern lowered schedules; a compute-only one is taken to send at each op's end and to
+// receive whenever a message comes. REDUCE_GRAD of a stage with copies begins on all their ranks when the last has come to it.
 Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> durations, const Links& links,
-                        std::span<const Bytes> boundary = {});
+                        std::span<const Bytes> boundary = {}, const Channels& channels = {});
 
 // Durations from the cost model, then place(), then activation peaks (B frees at its end, I its part, W the rest).
-Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs);
+Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels = {});
 
 std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs); // rank-major
 std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& costs); // by rank

@@ -58,10 +58,6 @@ bool ScheduleChecker::checkOps()
             if (std::string fault = opFault(schedule, ops[i]); !fault.empty()) {
                 add(FaultKind::BadOp, r, i, ops[i], fault);
                 indexable = false;
-            } else if (isMessage(ops[i].kind)) {
-                add(FaultKind::BadOp, r, i, ops[i],
-                    fmt::format("{} has no place in a compute-only schedule; it is inserted when the schedule runs",
-                                ruleOf(ops[i].kind).title));
             }
         }
     }
@@ -177,9 +173,9 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
     }
 }
 
-void ScheduleChecker::checkDeadlock(const OpIndex& index)
+void ScheduleChecker::checkDeadlock(const OpIndex& index, const Channels& channels)
 {
-    out.cycle = findDeadlock(schedule, index);
+    out.cycle = findDeadlock(schedule, index, channels);
     if (out.cycle.empty()) return;
     const Wait& wait = out.cycle.front();
     Fault fault;
@@ -201,7 +197,7 @@ Result<void> Validation::toResult() const
                 faults.size() > 1 ? fmt::format("{} more faults follow", faults.size() - 1) : std::string());
 }
 
-Validation validate(const Schedule& schedule)
+Validation validate(const Schedule& schedule, const Channels& channels)
 {
     ScheduleChecker checker{schedule, {}};
     if (std::string fault = shapeFault(schedule); !fault.empty()) {
@@ -217,13 +213,14 @@ Validation validate(const Schedule& schedule)
     const OpIndex index(schedule, *cells);
     checker.checkPlaces(index);
     checker.checkCounts(index);
+    if (isLowered(schedule)) checker.checkMessages(index);
     checker.checkStageOps();
     checker.checkRecompute(index);
     checker.checkSlices(index);
     std::stable_sort(checker.out.faults.begin(), checker.out.faults.end(), [](const Fault& a, const Fault& b) {
         return std::pair(a.rank, a.position) < std::pair(b.rank, b.position);
     });
-    checker.checkDeadlock(index);
+    checker.checkDeadlock(index, channels);
     return std::move(checker.out);
 }
 

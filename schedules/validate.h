@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "schedules/base/result.h"
+#include "schedules/channels.h"
 #include "schedules/schedule.h"
 
 namespace stagewright {
@@ -41,12 +42,15 @@ struct Validation {
 };
 
 // Checks shape (ranks, placement, slice lengths), counts (m F per stage; #I = #W; #B + #I = m), duplicates, ops on the wrong
-// rank, order within a rank, and cross-rank deadlock under buffered sends. O(ops).
+// rank, order within a rank, and deadlock: of a compute-only schedule as it waits across ranks, of a lowered one as its sends and
+// receives wait under these channels. O(ops).
+//   SEND, RECV   in a lowered schedule every input from another rank is sent once, behind the op that makes it, and received
+//                once, before the op that needs it.
 //   R            between its F and its B or I.
 //   slices       of a microbatch: forwards in rising, gradients in falling order.
 //   REDUCE_GRAD, OPT   on a rank that holds the stage. Synchronous weights: at most one each per stage and rank, after the
 //                stage's last B or W there, the reduction before the optimizer, and an OPT for every stage or none. Other
 //                weight rules: anywhere, at least one OPT per stage and rank.
-Validation validate(const Schedule& schedule);
+Validation validate(const Schedule& schedule, const Channels& channels = {});
 
 } // namespace stagewright

@@ -1,8 +1,11 @@
 #include "schedules/wait_graph.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
+
+#include "schedules/message_execution.h"
 
 namespace stagewright {
 
@@ -45,8 +48,62 @@ struct ListRun
 
 } // namespace
 
-std::vector<Wait> findDeadlock(const Schedule& schedule, const OpIndex& index)
+std::vector<Wait> shortestCycle(int ranks, const std::vector<Wait>& waits)
 {
+    std::vector<std::vector<const Wait*>> from(static_cast<std::size_t>(ranks));
+    for (const Wait& wait : waits)
+        from[static_cast<std::size_t>(wait.rank)].push_back(&wait);
+    std::vector<Wait> best;
+    std::vector<const Wait*> reachedBy; // breadth first from each rank
+    for (int start = 0; start < ranks && best.size() != 2; ++start) {
+        reachedBy.assign(static_cast<std::size_t>(ranks), nullptr);
+        std::vector<int> queue{start};
+        const Wait* closing = nullptr;
+        for (std::size_t i = 0; i < queue.size() && !closing; ++i)
+            for (const Wait* wait : from[static_cast<std::size_t>(queue[i])]) {
+                if (wait->onRank == start) {
+                    closing = wait;
+                    break;
+                }
+                if (wait->onRank < start || reachedBy[static_cast<std::size_t>(wait->onRank)]) continue;
+                reachedBy[static_cast<std::size_t>(wait->onRank)] = wait;
+                queue.push_back(wait->onRank);
+            }
+        if (!closing) continue;
+        std::vector<Wait> cycle{*closing};
+        while (cycle.back().rank != start)
+            cycle.push_back(*reachedBy[static_cast<std::size_t>(cycle.back().rank)]);
+        std::reverse(cycle.begin(), cycle.end());
+        if (best.empty() || cycle.size() < best.size()) best = std::move(cycle);
+    }
+    return best;
+}
+
+namespace {
+
+std::vector<Wait> waitsOf(const MessageExecution& execution, const Schedule& schedule, const OpIndex& index)
+{
+    std::vector<Wait> waits;
+    for (int r = 0; r < schedule.ranks; ++r)
+        for (const auto& obstacle : execution.obstacles(r)) {
+            if (obstacle.awaited == noOp) continue;
+            const OpPlace at = index.placeOf(obstacle.op);
+            const OpPlace on = index.placeOf(obstacle.awaited);
+            waits.push_back({r, static_cast<int>(at.position), schedule.order[static_cast<std::size_t>(r)][at.position], on.rank,
+                             static_cast<int>(on.position), schedule.order[static_cast<std::size_t>(on.rank)][on.position]});
+        }
+    return waits;
+}
+
+} // namespace
+
+std::vector<Wait> findDeadlock(const Schedule& schedule, const OpIndex& index, const Channels& channels)
+{
+    if (needsMessageExecution(schedule)) {
+        MessageExecution execution(schedule, index, channels);
+        if (execution.run()) return {};
+        return shortestCycle(schedule.ranks, waitsOf(execution, schedule, index));
+    }
     ListRun run{schedule, index};
     const std::size_t ranks = schedule.order.size();
     // Ranks that wait for rank r; the woken ones look again.
@@ -112,10 +169,10 @@ std::string describeCycle(const std::vector<Wait>& cycle)
     return out;
 }
 
-Error blockedError(const Schedule& schedule, const CellSpace& cells)
+Error blockedError(const Schedule& schedule, const CellSpace& cells, const Channels& channels)
 {
     const OpIndex index(schedule, cells);
-    if (const auto cycle = findDeadlock(schedule, index); !cycle.empty())
+    if (const auto cycle = findDeadlock(schedule, index, channels); !cycle.empty())
         return {ErrorCode::Invalid, describeCycle(cycle), "move one of these ops before the op it waits behind"};
     for (std::size_t r = 0; r < schedule.order.size(); ++r)
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
@@ -142,11 +199,22 @@ Error blockedError(const Schedule& schedule, const CellSpace& cells)
 }
 
 Nanos messageDelay(const Schedule& schedule, const Links& links, std::span<const Bytes> boundary, const Op& op,
-                   int stage, int offset, int rank)
+                   int stage, int offset, int rank, int slices)
 {
     if (offset == 0) return 0;
     const auto lower = static_cast<std::size_t>(std::min<int>(op.stage, stage));
     Bytes bytes = lower < boundary.size() ? boundary[lower] * op.count : 0;
+    if (op.slice >= 0 && bytes > 0) { // its part, so that the parts sum to the whole
+        const auto& lengths = schedule.sliceLengths;
+        const auto slice = static_cast<std::size_t>(op.slice);
+        if (slice < lengths.size()) {
+            const auto before = std::accumulate(lengths.begin(), lengths.begin() + op.slice, Bytes{0});
+            const auto whole = std::accumulate(lengths.begin(), lengths.end(), Bytes{0});
+            bytes = bytes * (before + lengths[slice]) / whole - bytes * before / whole;
+        } else if (op.slice < slices) {
+            bytes = bytes * (op.slice + 1) / slices - bytes * op.slice / slices;
+        }
+    }
     if (op.half > 0) bytes = op.half == 1 ? bytes / 2 : bytes - bytes / 2;
     return links.delay(schedule.placement.rankOf(stage, op.microbatch), rank, bytes);
 }

@@ -95,7 +95,8 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
             index.eachInput(list[i], [&](std::uint32_t from, const Need& need, std::size_t) {
                 if (from == noOp) return;
                 const Nanos delay = messageDelay(schedule, costs.links, boundary, list[i],
-                                                 list[i].stage + need.stageOffset, need.stageOffset, r);
+                                                 list[i].stage + need.stageOffset, need.stageOffset, r,
+                                                 cells->slices);
                 const Nanos end = result.end[from];
                 builder.addEdge(from, to, EdgeKind::Data, end + delay);
                 if (delay <= 0) return;

@@ -6,6 +6,8 @@
 #include "schedules/lower.h"
 #include "schedules/messages.h"
 #include "schedules/registry.h"
+#include "schedules/simulate.h"
+#include "schedules/validate.h"
 
 using namespace stagewright;
 
@@ -27,6 +29,24 @@ Schedule fromCsv(const char* text)
     auto schedule = readScheduleCsv(text);
     if (!schedule) qFatal("%s", schedule.error().message.c_str());
     return *schedule;
+}
+
+// 1F1B with 2 (p − r) − 1 forwards ahead.
+Schedule eager(int p, int m)
+{
+    Schedule s = *makeSchedule("1f1b", {p, m, 0});
+    for (int r = 0; r < p; ++r) {
+        auto& row = s.order[static_cast<std::size_t>(r)];
+        row.clear();
+        const int ahead = std::min(m, 2 * (p - r) - 1);
+        for (int j = 0; j < ahead; ++j)
+            row.push_back(makeOp(OpKind::Forward, r, j));
+        for (int j = 0; j < m; ++j) {
+            row.push_back(makeOp(OpKind::Backward, r, j));
+            if (ahead + j < m) row.push_back(makeOp(OpKind::Forward, r, ahead + j));
+        }
+    }
+    return s;
 }
 
 const std::array<const char*, 7> everyRule{"just-in-time", "pytorch",     "eager-post", "eager-post:1",
@@ -93,6 +113,8 @@ private slots:
                 const auto lowered = lower(s, *parseLowering(rule));
                 QVERIFY2(lowered.has_value(), lowered ? "" : lowered.error().message.c_str());
                 QCOMPARE(withoutCommunication(*lowered), s);
+                const Validation validation = validate(*lowered);
+                QVERIFY2(validation.valid(), validation.valid() ? "" : validation.faults[0].message.c_str());
                 const auto cells = cellsOf(*lowered);
                 QVERIFY(cells);
                 const OpIndex index(*lowered, *cells);
@@ -125,6 +147,38 @@ private slots:
         QCOMPARE(QString::fromStdString(toText(*lower(s, {}))),
                  QString("0F0 0SEND_F0 1RECV_F1 1F1 1B1 1SEND_B1 0RECV_B0 0B0\n"
                          "0F1 0SEND_F1 1RECV_F0 1F0 1B0 1SEND_B0 0RECV_B1 0B1\n"));
+    }
+    // Under strict rendezvous: which rules let which orders end (sends and receives both block).
+    void rendezvous_data()
+    {
+        QTest::addColumn<QString>("schedule");
+        QTest::addColumn<QString>("rule");
+        QTest::addColumn<bool>("ends");
+        QTest::newRow("a") << "gpipe" << "just-in-time" << true;
+        QTest::newRow("b") << "1f1b" << "just-in-time" << false;
+        QTest::newRow("c") << "eager" << "just-in-time" << false;
+        QTest::newRow("d") << "gpipe" << "rank-parity" << false;
+        QTest::newRow("e") << "1f1b" << "rank-parity" << true;
+        QTest::newRow("f") << "eager" << "rank-parity" << false;
+        QTest::newRow("g") << "gpipe" << "grouped" << true;
+        QTest::newRow("h") << "1f1b" << "grouped" << true;
+        QTest::newRow("i") << "eager" << "grouped" << true;
+    }
+    void rendezvous()
+    {
+        QFETCH(QString, schedule);
+        QFETCH(QString, rule);
+        QFETCH(bool, ends);
+        for (const auto& [p, m] : {std::pair{4, 4}, {4, 8}}) {
+            const Schedule s = schedule == "eager" ? eager(p, m) : *makeSchedule(schedule.toStdString(), {p, m, 0});
+            const auto lowered = lower(s, *parseLowering(rule.toStdString()));
+            QVERIFY(lowered);
+            QVERIFY(validate(*lowered).valid()); // with buffers all end
+            Channels strict;
+            strict.sends = SendMode::Rendezvous;
+            QCOMPARE(validate(*lowered, strict).valid(), ends);
+            QCOMPARE(simulate(*lowered, CostModel::uniform(*lowered), strict).has_value(), ends);
+        }
     }
     void impossibleOnes()
     {
