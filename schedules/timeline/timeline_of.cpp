@@ -7,6 +7,8 @@
 
 #include "schedules/activation.h"
 #include "schedules/kinds.h"
+#include "schedules/lower.h"
+#include "schedules/messages.h"
 #include "schedules/op_index.h"
 #include "schedules/placement_of.h"
 #include "schedules/wait_graph.h"
@@ -42,6 +44,87 @@ void addStaticMemory(TimelineBuilder& builder, const Schedule& schedule, const C
     }
 }
 
+// Messages of a lowered schedule: spans on communication lanes and the edges that tie them (message_view.h).
+struct LoweredMessages
+{
+    const Schedule& schedule;
+    const SimResult& result;
+    const OpIndex& index;
+    const std::vector<SpanId>& spans; // by op
+    TimelineBuilder& builder;
+
+    SpanId add(std::uint32_t op, Lane lane, Nanos start, Nanos end) const
+    {
+        const OpPlace place = index.placeOf(op);
+        Span span;
+        span.start = start;
+        span.end = end;
+        span.op = schedule.order[static_cast<std::size_t>(place.rank)][place.position];
+        return builder.addSpan(builder.addTrack(place.rank, lane), span);
+    }
+    void run() const
+    {
+        const MessageIndex pairs(schedule, index);
+        std::vector<SpanId> receives(result.messages.size(), noSpan);
+        for (std::size_t i = 0; i < result.messages.size(); ++i) {
+            const MessageTimes& times = result.messages[i];
+            if (times.arrival < 0) continue;
+            const SpanId send = add(times.send, Lane::Send, times.begin, times.arrival);
+            receives[i] = add(times.receive, Lane::Receive, times.receivePosted, std::max(times.arrival, times.receivePosted));
+            builder.addEdge(send, receives[i], EdgeKind::Transfer, times.arrival);
+            for (const std::uint32_t op : {times.send, times.receive})
+                if (result.end[op] > result.start[op]) add(op, Lane::Wait, result.start[op], result.end[op]);
+            const OpPlace place = index.placeOf(times.send);
+            index.eachInput(schedule.order[static_cast<std::size_t>(place.rank)][place.position],
+                            [&](std::uint32_t producer, const Need&, std::size_t) {
+                                if (producer != noOp) builder.addEdge(spans[producer], send, EdgeKind::Order, times.sendPosted);
+                            });
+        }
+        for (int r = 0; r < schedule.ranks; ++r)
+            for (std::size_t i = 0; i < schedule.order[static_cast<std::size_t>(r)].size(); ++i)
+                addInputs(pairs, receives, r, i);
+    }
+    // Data edges with the arrival of the last message from each producer, Transfer edges from each receive.
+    void addInputs(const MessageIndex& pairs, const std::vector<SpanId>& receives, int rank, std::size_t position) const
+    {
+        const Op& op = schedule.order[static_cast<std::size_t>(rank)][position];
+        if (!isCompute(op.kind)) return;
+        const CellSpace& cells = index.cells();
+        const SpanId to = spans[index.idOf(rank, position)];
+        const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
+        std::vector<std::pair<std::uint32_t, Nanos>> producers;
+        std::vector<std::uint32_t> messages;
+        const KindRule& rule = ruleOf(op.kind);
+        for (std::size_t n = 0; n < rule.needCount; ++n) {
+            const int stage = op.stage + rule.needs[n].stageOffset;
+            if (stage < 0 || stage >= cells.stages) continue;
+            const Product product = productOf(rule.needs[n].kind);
+            cells.each(op, stage, [&](std::size_t cell) {
+                const std::uint32_t producer = index.producer(product, cell);
+                if (producer == noOp) return true;
+                Nanos arrival = result.end[producer];
+                if (index.placeOf(producer).rank != rank) {
+                    const std::size_t own = cell - static_cast<std::size_t>(stage) * perStage + op.stage * perStage;
+                    const std::uint32_t message = pairs.bringing(product == Product::Gradient, own);
+                    if (message == noOp) return true;
+                    arrival = result.messages[message].arrival;
+                    if (std::find(messages.begin(), messages.end(), message) == messages.end()) messages.push_back(message);
+                }
+                auto known = std::find_if(producers.begin(), producers.end(), [&](const auto& p) { return p.first == producer; });
+                if (known == producers.end())
+                    producers.emplace_back(producer, arrival);
+                else
+                    known->second = std::max(known->second, arrival);
+                return true;
+            });
+        }
+        for (const auto& [producer, arrival] : producers)
+            builder.addEdge(spans[producer], to, EdgeKind::Data, arrival);
+        for (const std::uint32_t message : messages)
+            builder.addEdge(receives[message], to, EdgeKind::Transfer, result.messages[message].arrival);
+    }
+};
+
 } // namespace
 
 Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result,
@@ -66,7 +149,9 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
     builder.reserve(ops);
     addStaticMemory(builder, schedule, costs);
 
-    // Compute spans first: span ids are then op numbers.
+    // Compute spans first: of a compute-only schedule span ids are then op numbers.
+    const bool lowered = isLowered(schedule);
+    std::vector<SpanId> spans(lowered ? ops : 0, noSpan);
     for (int r = 0; r < schedule.ranks; ++r) {
         const int track = builder.addTrack(r, Lane::Compute);
         const auto& list = schedule.order[static_cast<std::size_t>(r)];
@@ -76,7 +161,9 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
             span.start = result.start[id];
             span.end = result.end[id];
             span.op = list[i];
-            builder.addSpan(track, span);
+            if (isMessage(list[i].kind)) continue;
+            const SpanId added = builder.addSpan(track, span);
+            if (lowered) spans[id] = added;
             for (int k = 0; k < list[i].count; ++k) {
                 MemoryEvent event;
                 event.time = span.end;
@@ -87,6 +174,11 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
                 if (event.delta != 0) builder.addMemory(event);
             }
         }
+    }
+    if (lowered) {
+        if (result.messages.empty()) return fail(ErrorCode::Usage, "the result has no messages for a lowered schedule");
+        LoweredMessages{schedule, result, index, spans, builder}.run();
+        return builder.build();
     }
     for (int r = 0; r < schedule.ranks; ++r) {
         const auto& list = schedule.order[static_cast<std::size_t>(r)];
@@ -113,9 +205,10 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
     return builder.build();
 }
 
-Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedule, const CostModel& costs)
+Result<std::shared_ptr<const Timeline>> simulatedTimeline(const Schedule& schedule, const CostModel& costs,
+                                                          const Channels& channels)
 {
-    auto result = simulate(schedule, costs);
+    auto result = simulate(schedule, costs, channels);
     if (!result) return tl::unexpected(result.error());
     return timelineOf(schedule, *result, costs);
 }
@@ -173,7 +266,13 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
         out.weights = realised->weights;
         out.sliceLengths = realised->sliceLengths;
         // A pair may be executed one after the other: how it was issued is known from the schedule.
-        if (realised->order == out.order) out.paired = realised->paired;
+        if (isLowered(*realised)) {
+            const Schedule plain = withoutCommunication(*realised);
+            out = withoutCommunication(out);
+            if (plain.order == out.order) out.paired = plain.paired;
+        } else if (realised->order == out.order) {
+            out.paired = realised->paired;
+        }
     }
     return out;
 }

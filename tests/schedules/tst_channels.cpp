@@ -1,0 +1,186 @@
+// Times of lowered schedules under buffered and rendezvous sends, limited channels, and what the timeline tells of messages.
+#include <QtTest>
+
+#include "random_schedules.h"
+#include "schedules/csv.h"
+#include "schedules/lower.h"
+#include "schedules/messages.h"
+#include "schedules/registry.h"
+#include "schedules/simulate.h"
+#include "schedules/timeline/message_view.h"
+#include "schedules/timeline/timeline_of.h"
+
+using namespace stagewright;
+
+namespace {
+
+constexpr Nanos unit = rankShare;
+
+Schedule fromCsv(const char* text)
+{
+    auto schedule = readScheduleCsv(text);
+    if (!schedule) qFatal("%s", schedule.error().message.c_str());
+    return *schedule;
+}
+
+CostModel costs(const Schedule& schedule, double latency)
+{
+    CostModel::UnitCosts unitCosts;
+    unitCosts.latency = latency;
+    return CostModel::uniform(schedule, unitCosts);
+}
+
+Channels strict()
+{
+    Channels channels;
+    channels.sends = SendMode::Rendezvous;
+    return channels;
+}
+
+SpanId spanOf(const Timeline& timeline, Lane lane, const char* text)
+{
+    const Op op = *parseOp(text);
+    for (const Track& track : timeline.tracks())
+        for (SpanId id = track.begin; track.lane == lane && id < track.end; ++id)
+            if (timeline.spans()[id].op == op) return id;
+    return noSpan;
+}
+
+// Two forwards of stage 0 whose messages leave back to back, and one rank that takes them.
+const char* twoMessages = "0F0,0F1,0SEND_F0,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+                          "1RECV_F0,1F0,1RECV_F1,1F1,1B0,1SEND_B0,1B1,1SEND_B1\n";
+
+} // namespace
+
+class TestChannels : public QObject
+{
+    Q_OBJECT
+private slots:
+    // Buffered sends without limits change no time: whatever the rule, ops run when they do in the compute-only form.
+    void bufferedIsComputeOnly()
+    {
+        for (unsigned seed = 0; seed < 150; ++seed) {
+            const Schedule s = test::randomSchedule(seed);
+            const CostModel model = costs(s, seed % 3 * 0.37);
+            const auto plain = simulate(s, model);
+            QVERIFY(plain);
+            for (const char* rule : {"just-in-time", "pytorch", "eager-post", "rank-parity", "grouped"}) {
+                const Schedule lowered = *lower(s, *parseLowering(rule));
+                const auto timed = simulate(lowered, model);
+                QVERIFY2(timed.has_value(), timed ? "" : timed.error().message.c_str());
+                QCOMPARE(timed->makespan, plain->makespan);
+                QCOMPARE(timed->span, plain->span);
+                QCOMPARE(timed->peakActivation, plain->peakActivation);
+                std::vector<Nanos> starts;
+                for (std::size_t r = 0; r < lowered.order.size(); ++r)
+                    for (std::size_t i = 0; i < lowered.order[r].size(); ++i)
+                        if (!isMessage(lowered.order[r][i].kind)) starts.push_back(timed->start[timed->indexOf(int(r), i)]);
+                QCOMPARE(starts, plain->start);
+                const auto timeline = timelineOf(lowered, *timed, model);
+                QVERIFY2(timeline.has_value(), timeline ? "" : timeline.error().message.c_str());
+                QCOMPARE(*scheduleOf(**timeline, 0), s);
+            }
+        }
+    }
+    // A strict send takes the sender's time: never faster than buffers, and what ends keeps its order.
+    void rendezvousIsNeverFaster()
+    {
+        int ended = 0;
+        for (unsigned seed = 0; seed < 150; ++seed) {
+            const Schedule s = test::randomSchedule(seed);
+            const CostModel model = costs(s, seed % 2);
+            const auto plain = simulate(s, model);
+            for (const char* rule : {"just-in-time", "grouped"}) {
+                const Schedule lowered = *lower(s, *parseLowering(rule));
+                const auto timed = simulate(lowered, model, strict());
+                if (!timed) {
+                    QVERIFY(timed.error().message.starts_with("deadlock of"));
+                    continue;
+                }
+                ++ended;
+                QVERIFY(timed->makespan >= plain->makespan);
+                for (const MessageTimes& message : timed->messages) {
+                    QVERIFY(message.begin >= message.sendPosted && message.begin >= message.receivePosted);
+                    QCOMPARE(timed->end[message.send] >= message.arrival, true);
+                }
+                const auto timeline = simulatedTimeline(lowered, model, strict());
+                QVERIFY(timeline);
+                QCOMPARE(*scheduleOf(**timeline, 0), s);
+            }
+        }
+        QVERIFY(ended > 50);
+    }
+    // Two messages, one channel: the second waits until the first is there.
+    void oneChannel()
+    {
+        const Schedule s = fromCsv(twoMessages);
+        Channels one;
+        one.perDirection = 1;
+        const auto timed = simulate(s, costs(s, 3), one);
+        QVERIFY(timed);
+        const auto free = simulate(s, costs(s, 3));
+        auto of = [&](const SimResult& result, const char* send) {
+            for (const MessageTimes& message : result.messages)
+                if (s.order[0][message.send - result.offsets[0]] == *parseOp(send)) return message;
+            return MessageTimes();
+        };
+        QCOMPARE(of(*free, "0SEND_F1").begin, 2 * unit);
+        QCOMPARE(of(*free, "0SEND_F1").arrival, 5 * unit);
+        QCOMPARE(of(*timed, "0SEND_F0").arrival, 5 * unit);
+        QCOMPARE(of(*timed, "0SEND_F1").sendPosted, 2 * unit);
+        QCOMPARE(of(*timed, "0SEND_F1").begin, 5 * unit);
+        QCOMPARE(of(*timed, "0SEND_F1").arrival, 8 * unit);
+        Channels two;
+        two.perDirection = 2;
+        QCOMPARE(simulate(s, costs(s, 3), two)->makespan, free->makespan);
+        QVERIFY(timed->makespan > free->makespan);
+    }
+    // What a gap is made of, read from the timeline.
+    void viewOfAMessage()
+    {
+        const Schedule s = fromCsv(twoMessages);
+        Channels one;
+        one.perDirection = 1;
+        const auto timeline = *simulatedTimeline(s, costs(s, 3), one);
+        const auto first = messagesInto(*timeline, spanOf(*timeline, Lane::Compute, "1F0"));
+        QCOMPARE(first.size(), std::size_t{1});
+        QCOMPARE(first[0].produced, 1 * unit);
+        QCOMPARE(first[0].sendPosted, 2 * unit); // 0F1 stands before the send
+        QCOMPARE(first[0].receivePosted, Nanos{0});
+        QCOMPARE(first[0].begin, 2 * unit);
+        QCOMPARE(first[0].arrival, 5 * unit);
+        const auto second = messagesInto(*timeline, spanOf(*timeline, Lane::Compute, "1F1"));
+        QCOMPARE(second[0].begin, 5 * unit);
+        QCOMPARE(second[0].arrival, 8 * unit);
+        QCOMPARE(second[0].send, spanOf(*timeline, Lane::Send, "0SEND_F1"));
+        QCOMPARE(messageOfSend(*timeline, second[0].send)->consumer, second[0].consumer);
+        QCOMPARE(timeline->trackOf(0, Lane::Wait), nullptr); // nobody stands at a buffered send
+
+        const auto blocked = *simulatedTimeline(s, costs(s, 3), strict());
+        const SpanId wait = spanOf(*blocked, Lane::Wait, "0SEND_F1");
+        QVERIFY(wait != noSpan);
+        const auto message = messageOfWait(*blocked, wait);
+        QVERIFY(message);
+        // Rank 1 posts its receive behind 1F0, which runs from 5 to 6; until then rank 0 stands at the send.
+        QCOMPARE(blocked->spans()[wait].start, 5 * unit);
+        QCOMPARE(message->receivePosted, 6 * unit);
+        QCOMPARE(message->begin, 6 * unit);
+        QCOMPARE(blocked->spans()[wait].end, 9 * unit);
+    }
+    // Copies of a stage reduce their gradients together; each rank waits for the other.
+    void reductionOfCopies()
+    {
+        const Schedule s = fromCsv("0F0,1F1,1B1,1REDUCE_GRAD,0B0,0REDUCE_GRAD\n0F1,1F0,1B0,1REDUCE_GRAD,0B1,0FILLER10080000,0REDUCE_GRAD\n");
+        const auto timed = simulate(s, CostModel::uniform(s));
+        QVERIFY2(timed.has_value(), timed ? "" : timed.error().message.c_str());
+        QCOMPARE(timed->start[timed->indexOf(0, 5)], timed->start[timed->indexOf(1, 6)]);
+        QCOMPARE(timed->makespan, timed->end[timed->indexOf(1, 5)]);
+        const Schedule crossed = fromCsv("0F0,1F1,1B1,0B0,0REDUCE_GRAD,1REDUCE_GRAD\n0F1,1F0,1B0,0B1,1REDUCE_GRAD,0REDUCE_GRAD\n");
+        QCOMPARE(QString::fromStdString(simulate(crossed, CostModel::uniform(crossed)).error().message),
+                 QString("deadlock of 2 ranks: rank 0 stands at op 4 (0REDUCE_GRAD) and waits for 0REDUCE_GRAD, op 5 of rank 1; "
+                         "rank 1 stands at op 4 (1REDUCE_GRAD) and waits for 1REDUCE_GRAD, op 5 of rank 0"));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestChannels)
+#include "tst_channels.moc"
