@@ -23,7 +23,7 @@ struct RankState
 class Run
 {
 public:
-    Run(const Pipeline& pipeline, const GreedyRule& rule);
+    Run(const Pipeline& pipeline, const GreedyRule& rule, const Words* base = nullptr);
     Found result();
 
 private:
@@ -32,7 +32,11 @@ private:
         Nanos start = never;
         int letter = -1;
     };
-    Choice choose(int r) const;
+    Choice choose(int r) const { return m_base ? chooseFrom(r) : chooseFreely(r); }
+    Choice chooseFreely(int r) const;
+    Choice chooseFrom(int r) const;
+    Choice firstInLine(int r) const;
+    void takeFromLine(int r, Letter letter);
     bool forwardAllowed(int r, int chunk) const;
     Nanos arrival(int r, Letter letter) const;
     void fillUntil(int r, Nanos until);
@@ -48,19 +52,24 @@ private:
 
     const Pipeline& m_pipeline;
     const GreedyRule& m_rule;
+    const Words* m_base;          // null: free choice
+    Words m_line;                 // what is left of the base, from m_lineHead on
+    std::vector<std::size_t> m_lineHead;
     std::vector<RankState> m_ranks;
     std::vector<Nanos> m_end[2];
     Words m_words;
     std::vector<Choice> m_choices; // by rank, what it would do next
 };
 
-Run::Run(const Pipeline& pipeline, const GreedyRule& rule)
-    : m_pipeline(pipeline), m_rule(rule), m_ranks(static_cast<std::size_t>(pipeline.ranks)),
+Run::Run(const Pipeline& pipeline, const GreedyRule& rule, const Words* base)
+    : m_pipeline(pipeline), m_rule(rule), m_base(base), m_ranks(static_cast<std::size_t>(pipeline.ranks)),
       m_words(static_cast<std::size_t>(pipeline.ranks)), m_choices(static_cast<std::size_t>(pipeline.ranks))
 {
     for (auto& table : m_end)
         table.assign(static_cast<std::size_t>(pipeline.stages()) * static_cast<std::size_t>(pipeline.microbatches), -1);
     limitWarmup();
+    if (base) m_line = *base;
+    m_lineHead.assign(static_cast<std::size_t>(pipeline.ranks), 0);
 }
 
 void Run::limitWarmup()
@@ -113,7 +122,7 @@ bool Run::forwardAllowed(int r, int chunk) const
 }
 
 // The next F or I of the rank and when it would start; W's are no choice of their own but where memory asks for them.
-Run::Choice Run::choose(int r) const
+Run::Choice Run::chooseFreely(int r) const
 {
     const RankState& rank = m_ranks[static_cast<std::size_t>(r)];
     Choice best;
@@ -156,6 +165,70 @@ Run::Choice Run::choose(int r) const
         offer(letter, ready, m_rule.upperFirst ? 2 - c : 1);
     }
     return best;
+}
+
+// The line's first letter; a W instead of an F that finds no room.
+Run::Choice Run::firstInLine(int r) const
+{
+    const auto index = static_cast<std::size_t>(r);
+    const RankState& rank = m_ranks[index];
+    if (m_lineHead[index] >= m_line[index].size()) return {};
+    const Letter letter = m_line[index][m_lineHead[index]];
+    const Nanos ready = arrival(r, letter);
+    const int stage = m_pipeline.stageOf(r, chunkOf(letter));
+    if (rank.held + m_pipeline.change(kindOf(letter), stage) > m_pipeline.cap[index]) {
+        if (!hasPending(rank)) return {};
+        const Letter filler = letterOf(PassKind::WeightGrad, rank.pending[rank.pendingHead]);
+        const Nanos length = m_pipeline.time(PassKind::WeightGrad, m_pipeline.stageOf(r, chunkOf(filler)));
+        return {ready == never ? never : std::max(rank.clock, ready - length), filler};
+    }
+    return {ready == never ? never : std::max(rank.clock, ready), letter};
+}
+
+Run::Choice Run::chooseFrom(int r) const
+{
+    const auto index = static_cast<std::size_t>(r);
+    const RankState& rank = m_ranks[index];
+    const Word& line = m_line[index];
+    const Choice first = firstInLine(r);
+    if (first.start <= rank.clock || m_lineHead[index] >= line.size()) return first;
+    Choice best = first;
+    bool seen[letterCount] = {};
+    Bytes open = 0; // of microbatches under way, their W's taken as done
+    for (int c = 0; c < m_pipeline.chunks; ++c)
+        open += this->open(rank, c) * m_pipeline.change(PassKind::Forward, m_pipeline.stageOf(r, c));
+    Bytes most = open;
+    int kinds = 0;
+    for (std::size_t at = m_lineHead[index]; at < line.size() && kinds < 2 * m_pipeline.chunks; ++at) {
+        const Letter letter = line[at];
+        const int stage = m_pipeline.stageOf(r, chunkOf(letter));
+        const Bytes each = m_pipeline.change(PassKind::Forward, stage);
+        const bool forward = kindOf(letter) == PassKind::Forward;
+        if (!seen[letter] && at > m_lineHead[index]) {
+            const Nanos ready = arrival(r, letter);
+            const Nanos start = std::max(rank.clock, ready);
+            const bool room = !forward || (most + each <= m_pipeline.cap[index] && rank.held + each <= m_pipeline.cap[index]);
+            if (ready != never && room && start < best.start && start + m_pipeline.time(kindOf(letter), stage) <= first.start)
+                best = {start, letter};
+        }
+        if (!seen[letter]) ++kinds;
+        seen[letter] = true;
+        open += forward ? each : -each;
+        most = std::max(most, open);
+    }
+    if (best.letter >= 0 && best.start == never) best.letter = -1;
+    return best;
+}
+
+void Run::takeFromLine(int r, Letter letter)
+{
+    const auto index = static_cast<std::size_t>(r);
+    Word& line = m_line[index];
+    const auto from = line.begin() + static_cast<std::ptrdiff_t>(m_lineHead[index]);
+    const auto found = std::find(from, line.end(), letter);
+    if (found == line.end()) return; // a W
+    std::rotate(from, found, found + 1);
+    ++m_lineHead[index];
 }
 
 void Run::fillUntil(int r, Nanos until)
@@ -229,7 +302,13 @@ Found Run::result()
             }
         }
         perform(r, letter, choice.start);
-        announce(r);
+        if (m_base) {
+            takeFromLine(r, letter);
+            for (int other = 0; other < m_pipeline.ranks; ++other)
+                if (other == r || other == r - 1 || other == r + 1) announce(other);
+        } else {
+            announce(r);
+        }
     }
     Found out;
     Nanos objective = 0;
@@ -255,6 +334,13 @@ Found greedy(const Pipeline& pipeline, const GreedyRule& rule)
     for (int r = 0; r < pipeline.ranks; ++r)
         if (leastMemory(pipeline, r) > pipeline.cap[static_cast<std::size_t>(r)]) return {};
     return Run(pipeline, rule).result();
+}
+
+Found greedyFrom(const Pipeline& pipeline, const Words& words, const FillRule& rule)
+{
+    GreedyRule own;
+    own.fill = rule;
+    return Run(pipeline, own, &words).result();
 }
 
 } // namespace stagewright::planning

@@ -151,7 +151,7 @@ private slots:
         QVERIFY(!near);
         QCOMPARE(near.error().code, ErrorCode::Usage);
         QCOMPARE(QString::fromStdString(near.error().message),
-                 QString("unknown schedule 'zb-h11'; there are gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-auto"));
+                 QString("unknown schedule 'zb-h11'; there are gpipe, 1f1b, interleaved-1f1b, zb-h1, zb-auto, v-min, v-half, v-zb"));
         QCOMPARE(QString::fromStdString(near.error().remedy), QString("did you mean zb-h1?"));
         QVERIFY(findSchedule("something-else-altogether").error().remedy.empty());
         QVERIFY(!findSchedule(""));

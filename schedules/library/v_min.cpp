@@ -1,0 +1,65 @@
+// V-Min (a third of the activations). Drawing: unit costs, four ranks and four microbatches; a rank's two stages share its row.
+//
+//   rank 0 |F0 F1 ...............F0 I0 W0 F2 ......F1 I1 I0 W1 W0 F3 F2 I2 I1 W2 W1 ...F3 I3 I2 W3 W2 .........I3 W3 |
+//   rank 1 |...F0 ............F0 F1 ...I0 W0 ...F1 F2 I0 I1 W0 W1 F2 F3 I1 I2 W1 W2 F3 ...I2 I3 W2 W3 ......I3 W3 ...|
+//   rank 2 |......F0 ......F0 ......F1 ...I0 F1 W0 I0 F2 W0 I1 F2 W1 I1 F3 W1 I2 F3 W2 I2 W2 ...I3 W3 ...I3 W3 ......|
+//   rank 3 |.........F0 F0 ............F1 F1 I0 I0 W0 W0 F2 F2 I1 I1 W1 W1 F3 F3 I2 I2 W2 W2 ......I3 I3 W3 W3 ......|
+#include <algorithm>
+
+#include "schedules/plan/building_block.h"
+#include "schedules/registry.h"
+
+namespace stagewright::library {
+
+namespace {
+
+constexpr ScheduleParameter parameters[] = {
+    {"reorder", "yes", "yes|no", "move passes at both ends into idle time without raising the peak; no: the repeated block as it is"},
+};
+
+Result<Schedule> make(const Shape& shape)
+{
+    BlockOptions options;
+    options.reorder = shape.parameter("reorder") != "no";
+    options.costs = shape.costs;
+    auto made = scheduleOf(vMinBlock(shape.ranks), shape.microbatches, options);
+    if (made) made->name = "v-min";
+    return made;
+}
+
+ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    ClosedForm form;
+    const int p = shape.ranks;
+    if (shape.microbatches < p) return form;
+    if ((p % 3 == 1 || p == 2) && forward == inputGrad && inputGrad == weightGrad && shape.costs.forward == shape.costs.inputGrad &&
+        shape.costs.inputGrad == shape.costs.weightGrad && shape.costs.latency == 0)
+        form.makespan = (3.0 * shape.microbatches + std::max(searchedBubble(p, 2 * ((p + 4) / 3)), p - 1) / 2.0) * forward;
+    return form;
+}
+
+} // namespace
+
+extern const ScheduleInfo v_min;
+constinit const ScheduleInfo v_min{
+    .name = "v-min",
+    .title = "V-Min (a third of the activations)",
+    .summary = "building block of the least memory: a third of 1F1B, for a bubble of two thirds of it that grows where F, I and W differ",
+    .paper = "Qi et al. 2024, arXiv 2405.15362, section 3, appendix B",
+    .constraints = "any ranks, any microbatches; two stages per rank in V placement",
+    .formulas = "makespan  3m + (4p - 5)/2 + e, reordered 3m + b/2 where p = 3n + 1: b = 3p-1-3k + max(3p, p-1+2(1+floor((k+1)/2)))\n"
+                "          (e = 1 where 3 divides p, else 0; k = twice the peak)\n"
+                "peak      floor((p+4)/3) at F = I = W, any rank at most",
+    .drawing = "rank 0 |F0 F1 ...............F0 I0 W0 F2 ......F1 I1 I0 W1 W0 F3 F2 I2 I1 W2 W1 ...F3 I3 I2 W3 W2 .........I3 W3 |\n"
+               "rank 1 |...F0 ............F0 F1 ...I0 W0 ...F1 F2 I0 I1 W0 W1 F2 F3 I1 I2 W1 W2 F3 ...I2 I3 W2 W3 ......I3 W3 ...|\n"
+               "rank 2 |......F0 ......F0 ......F1 ...I0 F1 W0 I0 F2 W0 I1 F2 W1 I1 F3 W1 I2 F3 W2 I2 W2 ...I3 W3 ...I3 W3 ......|\n"
+               "rank 3 |.........F0 F0 ............F1 F1 I0 I0 W0 W0 F2 F2 I1 I1 W1 W1 F3 F3 I2 I2 W2 W2 ......I3 I3 W3 W3 ......|\n",
+    .aliases = "vmin",
+    .fixedChunks = 2,
+    .defaultChunks = 2,
+    .make = make,
+    .closedForm = closedForm,
+    .parameters = parameters,
+};
+
+} // namespace stagewright::library

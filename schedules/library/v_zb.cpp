@@ -1,0 +1,64 @@
+// V-ZB (zero bubble from a building block). Drawing: unit costs, four ranks and four microbatches; a rank's two stages share its row.
+//
+//   rank 0 |F0 F1 F2 F3 .........F0 I0 F1 I1 F2 I2 F3 I3 I0 W0 I1 W1 I2 W2 I3 W3 W0 W1 W2 W3 |
+//   rank 1 |...F0 F1 F2 ......F0 F3 F1 I0 F2 I1 F3 I2 I0 I3 I1 W0 I2 W1 I3 W2 W0 W3 W1 W2 W3 |
+//   rank 2 |......F0 F1 ...F0 F2 F1 F3 F2 I0 F3 I1 I0 I2 I1 I3 I2 W0 I3 W1 W0 W2 W1 W3 W2 W3 |
+//   rank 3 |.........F0 F0 F1 F1 F2 F2 F3 F3 I0 I0 I1 I1 I2 I2 I3 I3 W0 W0 W1 W1 W2 W2 W3 W3 |
+#include <algorithm>
+
+#include "schedules/plan/building_block.h"
+#include "schedules/registry.h"
+
+namespace stagewright::library {
+
+namespace {
+
+constexpr ScheduleParameter parameters[] = {
+    {"reorder", "yes", "yes|no", "move passes at both ends into idle time without raising the peak; no: the repeated block as it is"},
+};
+
+Result<Schedule> make(const Shape& shape)
+{
+    BlockOptions options;
+    options.reorder = shape.parameter("reorder") != "no";
+    options.costs = shape.costs;
+    auto made = scheduleOf(vZbBlock(shape.ranks), shape.microbatches, options);
+    if (made) made->name = "v-zb";
+    return made;
+}
+
+ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    ClosedForm form;
+    const int p = shape.ranks;
+    if (shape.microbatches < p) return form;
+    if (forward == inputGrad && inputGrad == weightGrad && shape.costs.forward == shape.costs.inputGrad &&
+        shape.costs.inputGrad == shape.costs.weightGrad && shape.costs.latency == 0)
+        form.makespan = (3.0 * shape.microbatches + (p - 1) / 2.0) * forward;
+    return form;
+}
+
+} // namespace
+
+extern const ScheduleInfo v_zb;
+constinit const ScheduleInfo v_zb{
+    .name = "v-zb",
+    .title = "V-ZB (zero bubble from a building block)",
+    .summary = "building block without a bubble in the middle, at the memory of 1F1B, the same on every rank",
+    .paper = "Qi et al. 2024, arXiv 2405.15362, section 3, figure 3",
+    .constraints = "any ranks, any microbatches; two stages per rank in V placement",
+    .formulas = "makespan  3m + (p-1)/2 at F = I = W and m >= p; the repeated block as it is 3m + p - 1.5\n"
+                "peak      p on every rank for m >= 2p",
+    .drawing = "rank 0 |F0 F1 F2 F3 .........F0 I0 F1 I1 F2 I2 F3 I3 I0 W0 I1 W1 I2 W2 I3 W3 W0 W1 W2 W3 |\n"
+               "rank 1 |...F0 F1 F2 ......F0 F3 F1 I0 F2 I1 F3 I2 I0 I3 I1 W0 I2 W1 I3 W2 W0 W3 W1 W2 W3 |\n"
+               "rank 2 |......F0 F1 ...F0 F2 F1 F3 F2 I0 F3 I1 I0 I2 I1 I3 I2 W0 I3 W1 W0 W2 W1 W3 W2 W3 |\n"
+               "rank 3 |.........F0 F0 F1 F1 F2 F2 F3 F3 I0 I0 I1 I1 I2 I2 I3 I3 W0 W0 W1 W1 W2 W2 W3 W3 |\n",
+    .aliases = "vzb",
+    .fixedChunks = 2,
+    .defaultChunks = 2,
+    .make = make,
+    .closedForm = closedForm,
+    .parameters = parameters,
+};
+
+} // namespace stagewright::library

@@ -1,0 +1,25 @@
+// Local search: letters of F and I change places, W's are put in anew each time (WordRunner::fill). Internal to schedules/plan.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "schedules/plan/greedy.h"
+
+namespace stagewright::planning {
+
+struct ImproveLimits
+{
+    std::int64_t tries = 10'000;
+    Nanos enough = 0;            // stops at this objective: a lower bound
+    std::uint64_t seed = 1;
+    std::function<bool()> stop;  // asked every 64 tries; may be empty
+};
+
+// The best order met, never worse than start (which must be feasible). Accepts worse ones at a falling rate (annealing). The same
+// input and the same number of tries give the same result. O(tries × letters).
+Found improve(const Pipeline& pipeline, const Found& start, const ImproveLimits& limits);
+
+Words withoutWeightGrads(const Words& words);
+
+} // namespace stagewright::planning
