@@ -86,4 +86,63 @@ inline Schedule randomSchedule(unsigned seed, bool fillers = true, bool pairs = 
     return out;
 }
 
+// What a random schedule is varied by: each turns some (or all) of its ops into another form of the same work.
+enum class Variation { Recomputed, Halved, Concatenated, Sliced, Stepped };
+
+// The same work, with some ops recomputed (an R before the backward), backwards in halves, weight gradients over several
+// microbatches, everything in sequence slices, or an Optimizer op for each stage at the end. Pairs are dropped.
+inline Schedule varied(Schedule schedule, Variation variation, unsigned seed)
+{
+    std::mt19937 random(seed);
+    const int slices = pick(random, 2, 3);
+    schedule.paired.assign(schedule.order.size(), {});
+    const auto chosen = [seed](const Op& op) { return (op.stage * 7u + static_cast<unsigned>(op.microbatch) * 3u + seed) % 3 != 0; };
+    for (auto& row : schedule.order) {
+        std::vector<Op> out;
+        for (const Op& op : row) {
+            const bool input = op.kind == OpKind::Backward || op.kind == OpKind::InputGrad;
+            const bool backward = input || op.kind == OpKind::WeightGrad;
+            if (variation == Variation::Recomputed && input && chosen(op))
+                out.push_back(makeOp(OpKind::Recompute, op.stage, op.microbatch));
+            if (variation == Variation::Halved && backward && chosen(op)) {
+                for (std::uint8_t half : {std::uint8_t{1}, std::uint8_t{2}}) {
+                    out.push_back(op);
+                    out.back().half = half;
+                }
+            } else if (variation == Variation::Sliced && op.kind != OpKind::Filler) {
+                for (int i = 0; i < slices; ++i) {
+                    out.push_back(op);
+                    out.back().slice = static_cast<std::int16_t>(backward ? slices - 1 - i : i);
+                }
+            } else {
+                out.push_back(op);
+            }
+        }
+        if (variation == Variation::Concatenated) {
+            // The weight gradients of neighbouring microbatches, taken together where the last of them stands.
+            for (std::size_t i = 0; i < out.size(); ++i) {
+                if (out[i].kind != OpKind::WeightGrad || out[i].count > 1) continue;
+                for (std::size_t j = i + 1; j < out.size(); ++j)
+                    if (out[j].kind == OpKind::WeightGrad && out[j].stage == out[i].stage && out[j].count == 1 &&
+                        out[j].microbatch == out[i].microbatch + 1) {
+                        out[j].microbatch = out[i].microbatch;
+                        out[j].count = 2;
+                        out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+                        --i;
+                        break;
+                    }
+            }
+        }
+        row = std::move(out);
+    }
+    if (variation == Variation::Sliced)
+        for (int i = 0; i < slices; ++i)
+            schedule.sliceLengths.push_back(static_cast<std::uint32_t>(slices - i));
+    if (variation == Variation::Stepped)
+        for (int r = 0; r < schedule.ranks; ++r)
+            for (int stage : schedule.placement.stagesOf(r))
+                schedule.order[static_cast<std::size_t>(r)].push_back(makeOp(OpKind::Optimizer, stage));
+    return schedule;
+}
+
 } // namespace stagewright::test
