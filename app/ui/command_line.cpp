@@ -13,6 +13,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
   --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
   --compare A B           show two runs of the first file, A above B
   --show edit|record|new  open that part of the window as well
+  --schedule NAME         the one of the library that --show new shows
   --theme light|dark      default: as the system, or as chosen last
   --no-runs-list          without the list at the left
 
@@ -85,6 +86,8 @@ CommandLine parseCommandLine(const QStringList& arguments)
             const QString first = value();
             has = false;
             line.compare = {first, value()};
+        } else if (word == QLatin1String("--schedule")) {
+            line.schedule = value();
         } else if (word == QLatin1String("--show")) {
             line.show = value();
             if (!QStringList{"edit", "record", "new"}.contains(line.show)) wrong(QStringLiteral("--show %1: use edit, record or new").arg(line.show));

@@ -14,6 +14,7 @@
 #include "app/ui/main_window.h"
 #include "app/ui/version.h"
 #include "traces/store/run_file.h"
+#include "widgets/library/schedule_browser.h"
 #include "widgets/record/record_dialog.h"
 
 using namespace stagewright;
@@ -98,8 +99,10 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     QDialog* dialog = nullptr;
     if (line.show == QLatin1String("record")) dialog = window.openRecordDialog();
     if (line.show == QLatin1String("new")) {
-        window.actions()[ActionId::NewSchedule]->trigger();
-        dialog = window.findChild<QDialog*>(QStringLiteral("newSchedule"));
+        ScheduleBrowser* browser = window.openScheduleBrowser();
+        if (!line.schedule.isEmpty()) browser->choose(line.schedule);
+        if (!waitUntil([&] { return browser->settled(); }, 60000)) return complain(5, QStringLiteral("the preview took too long"));
+        dialog = browser;
     }
     if (dialog != nullptr) {
         settle(200);

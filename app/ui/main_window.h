@@ -1,6 +1,6 @@
 // MainWindow: the window of Stagewright. It introduces runs, views, panels, the editor and the recording to one another;
 // each of them knows nothing of the others. Sources: main_window.cpp (layout, theme), window_actions.cpp, window_keys.cpp, window_budget.cpp,
-// window_runs.cpp (show, compare, steps, find), window_files.cpp (open, save, export), window_edit.cpp, window_record.cpp.
+// window_library.cpp, window_runs.cpp (show, compare, steps, find), window_files.cpp (open, save, export), window_edit.cpp, window_record.cpp.
 #pragma once
 
 #include <initializer_list>
@@ -15,6 +15,7 @@
 
 #include "app/ui/actions.h"
 #include "app/ui/run_library.h"
+#include "schedules/registry.h"
 #include "traces/compare/compare.h"
 #include "widgets/compare/compare_panel.h"
 #include "widgets/edit/edit_panel.h"
@@ -38,6 +39,7 @@ namespace stagewright {
 class Banner;
 class RecordDialog;
 class RecordStrip;
+class ScheduleBrowser;
 class WelcomePage;
 
 enum class ThemeChoice { System, Light, Dark };
@@ -55,7 +57,8 @@ public:
     void showCompare(const RunRef& a, const RunRef& b);
     void enterEdit();
     void leaveEdit();
-    void newFromLibrary(const QString& name, int ranks, int microbatches, int chunks);
+    void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {});
+    ScheduleBrowser* openScheduleBrowser(); // window modal; deleted when closed
     void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew);
     void runEdited(); // trains the edited order as the source was, lands in compare
     void find(const QString& query, bool backward = false);
@@ -146,7 +149,6 @@ private:
     void paintPicture(QPainter& painter, const QRectF& rect, bool captioned) const;
     // window_edit.cpp
     void connectEditor();
-    void newScheduleAsked();
     void editorChanged();
     void opDragged(SpanRef ref, int rank, int from, int toRank, int to);
     OpPosition selectedPosition() const;

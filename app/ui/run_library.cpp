@@ -6,7 +6,7 @@
 #include <QFile>
 #include <QFileInfo>
 
-#include "app/ui/background.h"
+#include "widgets/background.h"
 #include "traces/store/run_file.h"
 
 namespace stagewright {

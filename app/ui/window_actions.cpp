@@ -42,7 +42,7 @@ void MainWindow::connectAll()
     on(I::Undo, [this] { m_editor->undoStack()->undo(); });
     on(I::Redo, [this] { m_editor->undoStack()->redo(); });
     on(I::EditMode, [this](bool wanted) { wanted ? enterEdit() : leaveEdit(); });
-    on(I::NewSchedule, [this] { newScheduleAsked(); });
+    on(I::NewSchedule, [this] { openScheduleBrowser(); });
     on(I::InsertDelay, [this] { insertDelayAtSelection(); });
     on(I::RunEdited, [this] { runEdited(); });
     on(I::Record, [this] { openRecordDialog(); });
@@ -131,7 +131,7 @@ void MainWindow::connectAll()
     });
     connect(m_welcome, &WelcomePage::recordAsked, this, [this] { openRecordDialog(); });
     connect(m_welcome, &WelcomePage::openAsked, this, &MainWindow::openAsked);
-    connect(m_welcome, &WelcomePage::newAsked, this, &MainWindow::newScheduleAsked);
+    connect(m_welcome, &WelcomePage::newAsked, this, &MainWindow::openScheduleBrowser);
     connect(m_welcome, &WelcomePage::fileChosen, this, [this](const QString& path) { openFiles({path}); });
     connect(m_process, &RecordProcess::finished, this, &MainWindow::recordingEnded);
     connect(m_process, &RecordProcess::progressed, this, &MainWindow::refreshActions);

@@ -1,20 +1,11 @@
-// Edit mode: the schedule of the run shown, or one of the library, dragged about and timed as it changes.
-#include <QComboBox>
-#include <QDialog>
-#include <QDialogButtonBox>
+// Edit mode: the schedule of the run shown, dragged about and timed as it changes.
 #include <QDir>
 #include <QFile>
-#include <QGridLayout>
-#include <QLabel>
-#include <QPushButton>
-#include <QSpinBox>
 #include <QStatusBar>
 
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "schedules/csv.h"
-#include "schedules/registry.h"
-#include "widgets/panel/style.h"
 
 namespace stagewright {
 
@@ -192,80 +183,6 @@ void MainWindow::insertDelayAtSelection()
     m_selectAfterEdit = at;
     m_editor->insertDelay(at.rank, at.position, std::max<Nanos>(1, length));
     m_selectAfterEdit.reset();
-}
-
-void MainWindow::newFromLibrary(const QString& name, int ranks, int microbatches, int chunks)
-{
-    auto schedule = makeSchedule(name.toStdString(), Shape{ranks, microbatches, chunks});
-    if (!schedule) {
-        m_banner->showError(QString(), schedule.error());
-        return;
-    }
-    auto run = simulatedRun(*schedule, CostModel::uniform(*schedule));
-    if (!run) {
-        m_banner->showError(QString(), run.error());
-        return;
-    }
-    run->info.name = tr("%1 %2 × %3").arg(scheduleTitle(name.toStdString())).arg(ranks).arg(microbatches).toStdString();
-    showRun(m_library->addSimulated(std::move(*run)));
-}
-
-void MainWindow::newScheduleAsked()
-{
-    auto* dialog = new QDialog(this);
-    dialog->setObjectName(QStringLiteral("newSchedule"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(tr("New schedule from the library"));
-    auto* layout = new QGridLayout(dialog);
-    layout->setContentsMargins(20, 18, 20, 16);
-    layout->setSpacing(9);
-    layout->setColumnStretch(1, 1);
-    auto* name = new QComboBox(dialog);
-    for (const ScheduleInfo& info : allSchedules())
-        name->addItem(QString::fromUtf8(info.title.data(), static_cast<qsizetype>(info.title.size())),
-                      QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size())));
-    name->setMinimumWidth(340);
-    auto spin = [&](int low, int high, int value) {
-        auto* box = new QSpinBox(dialog);
-        box->setRange(low, high);
-        box->setValue(value);
-        return box;
-    };
-    auto* ranks = spin(1, 64, 4);
-    auto* microbatches = spin(1, 4096, 8);
-    auto* chunks = spin(0, 16, 0);
-    chunks->setSpecialValueText(tr("schedule's own"));
-    const std::pair<QString, QWidget*> fields[] = {{tr("Schedule"), name}, {tr("Ranks"), ranks}, {tr("Microbatches"), microbatches}, {tr("Stages per rank"), chunks}};
-    int row = 0;
-    for (const auto& [title, field] : fields) {
-        layout->addWidget(makeLabel(title, "secondary", dialog), row, 0);
-        layout->addWidget(field, row++, 1);
-    }
-    auto* fault = makeLabel({}, "worse", dialog);
-    fault->setWordWrap(true);
-    layout->addWidget(fault, row++, 0, 1, 2);
-    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
-    QPushButton* make = buttons->button(QDialogButtonBox::Ok);
-    make->setText(tr("Create"));
-    make->setObjectName(QStringLiteral("primary"));
-    layout->addWidget(buttons, row, 0, 1, 2);
-    auto check = [=] {
-        auto made = makeSchedule(name->currentData().toString().toStdString(), Shape{ranks->value(), microbatches->value(), chunks->value()});
-        make->setEnabled(made.has_value());
-        QString text = made ? QString() : QString::fromStdString(made.error().message);
-        if (!made && !made.error().remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(made.error().remedy);
-        fault->setText(text);
-    };
-    connect(name, &QComboBox::currentIndexChanged, dialog, check);
-    for (QSpinBox* box : {ranks, microbatches, chunks})
-        connect(box, &QSpinBox::valueChanged, dialog, check);
-    connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
-    connect(buttons, &QDialogButtonBox::accepted, dialog, [=, this] {
-        newFromLibrary(name->currentData().toString(), ranks->value(), microbatches->value(), chunks->value());
-        dialog->accept();
-    });
-    check();
-    dialog->open();
 }
 
 void MainWindow::runEdited()

@@ -13,7 +13,7 @@
 #include <QStatusBar>
 #include <QSvgGenerator>
 
-#include "app/ui/background.h"
+#include "widgets/background.h"
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "app/ui/welcome_page.h"

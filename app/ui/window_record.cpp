@@ -7,7 +7,7 @@
 #include <QStandardPaths>
 #include <QStatusBar>
 
-#include "app/ui/background.h"
+#include "widgets/background.h"
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "traces/store/run_file.h"

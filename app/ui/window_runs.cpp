@@ -17,7 +17,7 @@
 #include <QStatusBar>
 #include <QVBoxLayout>
 
-#include "app/ui/background.h"
+#include "widgets/background.h"
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "widgets/panel/op_query.h"

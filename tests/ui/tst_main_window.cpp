@@ -259,10 +259,11 @@ private slots:
         window.openFiles({path});
         QVERIFY(WindowFixture::settle(window));
         QCOMPARE(window.mode(), MainWindow::Mode::Run);
-        window.newFromLibrary(QStringLiteral("1f1b"), 4, 8, 0);
+        window.newFromLibrary(QStringLiteral("1f1b"), Shape{4, 8, 0});
         QVERIFY(WindowFixture::settle(window));
         QVERIFY(window.windowTitle().contains(QStringLiteral("1F1B")));
-        window.newFromLibrary(QStringLiteral("no-such-schedule"), 4, 8, 0);
+        window.newFromLibrary(QStringLiteral("no-such-schedule"), Shape{4, 8, 0});
+        QVERIFY(WindowFixture::settle(window));
         QVERIFY(!window.bannerText().isEmpty());
     }
 

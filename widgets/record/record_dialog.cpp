@@ -1,5 +1,7 @@
 #include "widgets/record/record_dialog.h"
 
+#include <algorithm>
+
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QFileDialog>
@@ -15,12 +17,16 @@
 #include <QVBoxLayout>
 
 #include "schedules/registry.h"
+#include "widgets/background.h"
+#include "widgets/library/schedule_groups.h"
 #include "widgets/panel/style.h"
 
 namespace stagewright {
 namespace {
 
-QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+constexpr int parametersRole = Qt::UserRole + 1; // "f=2:join=doubling"
+constexpr int titleRole = Qt::UserRole + 2;
+constexpr int whyNotRole = Qt::UserRole + 3;
 
 // A group of labelled fields under a heading, two fields a row.
 class FieldGrid {
@@ -84,14 +90,15 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     m_schedules->setObjectName(QStringLiteral("boxed"));
     m_schedules->setAccessibleName(tr("Schedules"));
     m_schedules->setMinimumWidth(280);
-    for (const ScheduleInfo& info : allSchedules()) {
-        auto* item = new QListWidgetItem(words(info.title), m_schedules);
-        item->setData(Qt::UserRole, words(info.name));
-        item->setToolTip(words(info.summary) + QLatin1Char('\n') + words(info.constraints));
-        item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
-        item->setCheckState(Qt::Unchecked);
-    }
+    fillSchedules();
     left->addWidget(m_schedules, 1);
+    m_parameters = line("parameters", tr("its parameters"), {});
+    m_parameters->setAccessibleName(tr("Parameters of the schedule"));
+    connect(m_parameters, &QLineEdit::textEdited, this, [this](const QString& text) {
+        if (QListWidgetItem* item = m_schedules->currentItem()) item->setData(parametersRole, text.trimmed());
+        check();
+    });
+    left->addWidget(m_parameters);
     left->addWidget(makeLabel(tr("Or a schedule of your own"), "secondary", this));
     auto* fileRow = new QHBoxLayout;
     m_scheduleFile = line("scheduleFile", tr("schedule.csv"), tr("A schedule CSV: one line per rank, one cell per op. Empty: the schedules ticked above."));
@@ -178,10 +185,77 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     layout->addLayout(bottom);
 
     connect(m_schedules, &QListWidget::itemChanged, this, &RecordDialog::check);
+    connect(m_schedules, &QListWidget::currentItemChanged, this, &RecordDialog::showParameters);
+    for (QSpinBox* box : {m_ranks, m_microbatches, m_chunks})
+        connect(box, &QSpinBox::valueChanged, this, &RecordDialog::markPossible);
     connect(m_clock, &QComboBox::currentIndexChanged, this, &RecordDialog::check);
     connect(m_target, &QComboBox::currentIndexChanged, this, &RecordDialog::check);
     setSettings({});
+    markPossible();
     resize(820, 600);
+}
+
+void RecordDialog::fillSchedules()
+{
+    for (const ScheduleInfo& info : allSchedules()) {
+        auto* item = new QListWidgetItem(words(info.title), m_schedules);
+        item->setData(Qt::UserRole, words(info.name));
+        item->setData(titleRole, words(info.title));
+        item->setToolTip(words(info.summary) + QLatin1Char('\n') + words(info.constraints));
+        item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
+        item->setCheckState(Qt::Unchecked);
+    }
+}
+
+void RecordDialog::showParameters()
+{
+    const QListWidgetItem* item = m_schedules->currentItem();
+    const auto info = item != nullptr ? findSchedule(item->data(Qt::UserRole).toString().toStdString()) : Result<const ScheduleInfo*>(nullptr);
+    const bool any = item != nullptr && info && !(*info)->parameters.empty();
+    m_parameters->setEnabled(any);
+    m_parameters->setText(any ? item->data(parametersRole).toString() : QString());
+    QStringList defaults, meanings;
+    if (any) {
+        for (const ScheduleParameter& parameter : (*info)->parameters) {
+            defaults << words(parameter.name) + QLatin1Char('=') + words(parameter.fallback);
+            meanings << tr("%1 (%2): %3").arg(words(parameter.name), words(parameter.values), words(parameter.meaning));
+        }
+    }
+    m_parameters->setPlaceholderText(item == nullptr ? tr("its parameters") : any ? defaults.join(QLatin1Char(':')) : tr("it has no parameters"));
+    m_parameters->setToolTip(any ? tr("Parameters of %1, separated by colons; empty: the defaults.\n%2").arg(item->data(titleRole).toString(), meanings.join(QLatin1Char('\n'))) : QString());
+}
+
+// Made off the GUI thread: searched schedules take their time. A late answer is dropped.
+void RecordDialog::markPossible()
+{
+    const Shape shape{m_ranks->value(), m_microbatches->value(), m_chunks->value()};
+    const quint64 generation = ++m_generation;
+    constexpr int mostTried = 4096; // ranks × microbatches; larger shapes are tried when they are chosen
+    if (shape.ranks * shape.microbatches > mostTried) return;
+    inBackground(
+        this,
+        [shape] {
+            QStringList faults;
+            for (const ScheduleInfo& info : allSchedules()) {
+                const auto made = makeSchedule(info.name, shape);
+                faults << (made ? QString() : QString::fromStdString(made.error().message + (made.error().remedy.empty() ? "" : "; " + made.error().remedy)));
+            }
+            return faults;
+        },
+        [this, generation](const QStringList& faults) {
+            if (generation != m_generation) return;
+            const QSignalBlocker quiet(m_schedules);
+            for (int i = 0; i < std::min<int>(m_schedules->count(), static_cast<int>(faults.size())); ++i) {
+                QListWidgetItem* item = m_schedules->item(i);
+                const bool possible = faults[i].isEmpty();
+                item->setData(whyNotRole, faults[i]);
+                // One that is ticked stays usable, so that the tick can be taken off.
+                const bool usable = possible || item->checkState() == Qt::Checked;
+                item->setFlags(usable ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable : Qt::ItemIsSelectable);
+                const auto info = findSchedule(item->data(Qt::UserRole).toString().toStdString());
+                if (info) item->setToolTip(possible ? words((*info)->summary) + QLatin1Char('\n') + words((*info)->constraints) : tr("Not at this shape: %1").arg(faults[i]));
+            }
+        });
 }
 
 QSpinBox* RecordDialog::number(const char* name, int low, int high, const QString& tooltip)
@@ -208,8 +282,16 @@ void RecordDialog::setSettings(const RecordSettings& s)
 {
     for (int i = 0; i < m_schedules->count(); ++i) {
         QListWidgetItem* item = m_schedules->item(i);
-        item->setCheckState(s.schedules.contains(item->data(Qt::UserRole).toString()) ? Qt::Checked : Qt::Unchecked);
+        const QString name = item->data(Qt::UserRole).toString();
+        const auto given = std::find_if(s.schedules.begin(), s.schedules.end(), [&](const QString& one) { return one.section(QLatin1Char(':'), 0, 0) == name; });
+        item->setCheckState(given != s.schedules.end() ? Qt::Checked : Qt::Unchecked);
+        item->setData(parametersRole, given != s.schedules.end() ? given->section(QLatin1Char(':'), 1) : QString());
+        if (given == s.schedules.begin() && given != s.schedules.end()) {
+            m_schedules->setCurrentItem(item);
+            m_schedules->scrollToItem(item);
+        }
     }
+    showParameters();
     m_scheduleFile->setText(s.scheduleFile);
     m_ranks->setValue(s.ranks);
     m_microbatches->setValue(s.microbatches);
@@ -234,7 +316,12 @@ RecordSettings RecordDialog::settings() const
     RecordSettings s;
     s.schedules.clear();
     for (int i = 0; i < m_schedules->count(); ++i)
-        if (m_schedules->item(i)->checkState() == Qt::Checked) s.schedules << m_schedules->item(i)->data(Qt::UserRole).toString();
+    {
+        const QListWidgetItem* item = m_schedules->item(i);
+        if (item->checkState() != Qt::Checked) continue;
+        const QString parameters = item->data(parametersRole).toString();
+        s.schedules << item->data(Qt::UserRole).toString() + (parameters.isEmpty() ? QString() : QLatin1Char(':') + parameters);
+    }
     s.scheduleFile = m_scheduleFile->text().trimmed();
     s.ranks = m_ranks->value();
     s.microbatches = m_microbatches->value();
@@ -288,6 +375,12 @@ void RecordDialog::check()
 {
     if (m_start == nullptr) return; // still being built
     const RecordSettings s = settings();
+    const QSignalBlocker quiet(m_schedules);
+    for (int i = 0; i < m_schedules->count(); ++i) {
+        QListWidgetItem* item = m_schedules->item(i);
+        const QString parameters = item->data(parametersRole).toString();
+        item->setText(item->data(titleRole).toString() + (parameters.isEmpty() ? QString() : QStringLiteral("  ") + parameters));
+    }
     const bool own = !s.scheduleFile.isEmpty();
     m_schedules->setEnabled(!own);
     for (QWidget* field : {static_cast<QWidget*>(m_ranks), static_cast<QWidget*>(m_microbatches), static_cast<QWidget*>(m_chunks)})

@@ -32,6 +32,9 @@ public:
 
 private:
     void check();
+    void fillSchedules();
+    void markPossible(); // those that the shape allows; the others are grey and say why
+    void showParameters();
     QSpinBox* number(const char* name, int low, int high, const QString& tooltip);
     QLineEdit* line(const char* name, const QString& placeholder, const QString& tooltip);
 
@@ -43,6 +46,8 @@ private:
     QSpinBox *m_layers, *m_hidden, *m_heads, *m_sequence, *m_microbatchSize;
     QSpinBox *m_steps, *m_warmup;
     QComboBox *m_clock = nullptr, *m_target = nullptr;
+    QLineEdit* m_parameters = nullptr; // of the schedule that is current in the list
+    quint64 m_generation = 0;          // of the question which schedules are possible
     QLineEdit *m_link, *m_seed, *m_dataFile;
     QString m_optimizer;
     QLabel *m_words = nullptr, *m_command = nullptr, *m_fault = nullptr;

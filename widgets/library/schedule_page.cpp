@@ -1,0 +1,262 @@
+// The page of the schedule chosen: its fields, its figures, and the preview that is made off the GUI thread.
+#include <algorithm>
+
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QGridLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QSpinBox>
+
+#include "widgets/background.h"
+#include "widgets/legend.h"
+#include "widgets/library/schedule_browser.h"
+#include "widgets/library/schedule_groups.h"
+#include "widgets/panel/panel_parts.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/panel/style.h"
+#include "widgets/timeline/timeline_view.h"
+
+namespace stagewright {
+
+QString ScheduleBrowser::Field::value() const
+{
+    if (const auto* box = qobject_cast<const QComboBox*>(editor)) return box->currentText().trimmed();
+    if (const auto* box = qobject_cast<const QSpinBox*>(editor)) return QString::number(box->value());
+    if (const auto* line = qobject_cast<const QLineEdit*>(editor)) return line->text().trimmed();
+    return {};
+}
+
+void ScheduleBrowser::showPage()
+{
+    const QListWidgetItem* item = m_list->currentItem();
+    const auto info = item != nullptr ? findSchedule(item->data(Qt::UserRole).toString().toStdString()) : Result<const ScheduleInfo*>(nullptr);
+    m_info = info && item != nullptr ? *info : nullptr;
+    if (m_info == nullptr) return;
+    m_title->setText(words(m_info->title));
+    m_summary->setText(words(m_info->summary));
+    m_paper->setText(words(m_info->paper));
+    m_constraints->setText(words(m_info->constraints));
+    m_formulas->setText(words(m_info->formulas));
+    m_formulas->setVisible(!m_info->formulas.empty());
+    m_aliases->setText(m_info->aliases.empty() ? tr("none") : words(m_info->aliases));
+    m_chunks->setEnabled(m_info->fixedChunks <= 0);
+    m_chunks->setSpecialValueText(m_info->fixedChunks > 0 ? tr("always %1").arg(m_info->fixedChunks) : tr("its own: %1").arg(m_info->defaultChunks));
+    if (m_info->fixedChunks > 0) m_chunks->setValue(0);
+    m_block->setVisible(m_info->name == "v-min" || m_info->name == "v-half" || m_info->name == "v-zb");
+    fillParameters();
+    m_page->verticalScrollBar()->setValue(0);
+    m_pending = true;
+    ask();
+}
+
+void ScheduleBrowser::fillParameters()
+{
+    m_fields.clear();
+    while (QLayoutItem* item = m_parameters->takeAt(0)) {
+        delete item->widget();
+        delete item;
+    }
+    m_parameterBox->setVisible(!m_info->parameters.empty());
+    if (m_info->parameters.empty()) return;
+    m_parameters->addWidget(makeLabel(tr("Parameters"), "title", m_parameterBox), 0, 0, 1, 3);
+    const auto changed = [this] {
+        m_pending = true;
+        m_wait.start();
+    };
+    int row = 1;
+    for (const ScheduleParameter& parameter : m_info->parameters) {
+        const QString title = words(parameter.name), meaning = words(parameter.meaning), fallback = words(parameter.fallback);
+        const QStringList values = words(parameter.values).split(QLatin1Char('|'));
+        const bool number = values.contains(QLatin1String("whole")) || values.contains(QLatin1String("real"));
+        QWidget* editor = nullptr;
+        if (values == QStringList{QStringLiteral("whole")}) {
+            auto* box = new QSpinBox(m_parameterBox);
+            box->setRange(1, 1'000'000);
+            box->setValue(fallback.toInt());
+            connect(box, &QSpinBox::valueChanged, this, changed);
+            editor = box;
+        } else if (values == QStringList{QStringLiteral("real")}) {
+            auto* line = new QLineEdit(fallback, m_parameterBox);
+            connect(line, &QLineEdit::textChanged, this, changed);
+            editor = line;
+        } else { // alternatives, perhaps with a number as one of them
+            auto* box = new QComboBox(m_parameterBox);
+            for (const QString& value : values)
+                if (value != QLatin1String("whole") && value != QLatin1String("real")) box->addItem(value);
+            box->setEditable(number);
+            if (number) box->setInsertPolicy(QComboBox::NoInsert);
+            box->setCurrentText(fallback);
+            connect(box, &QComboBox::currentTextChanged, this, changed);
+            editor = box;
+        }
+        editor->setObjectName(QStringLiteral("parameter-") + title);
+        editor->setAccessibleName(title);
+        editor->setToolTip(tr("%1\nDefault: %2").arg(meaning, fallback));
+        editor->setMinimumWidth(96);
+        auto* label = makeLabel(title, "secondary", m_parameterBox);
+        label->setBuddy(editor);
+        auto* words = makeLabel(meaning, "faint", m_parameterBox);
+        words->setWordWrap(true);
+        m_parameters->addWidget(label, row, 0, Qt::AlignTop);
+        m_parameters->addWidget(editor, row, 1, Qt::AlignTop);
+        m_parameters->addWidget(words, row++, 2);
+        m_fields.push_back({&parameter, editor});
+    }
+    // The keyboard walks from the costs through the parameters to the buttons.
+    QWidget* before = m_latency;
+    for (const Field& field : m_fields) {
+        setTabOrder(before, field.editor);
+        before = field.editor;
+    }
+}
+
+QString ScheduleBrowser::name() const
+{
+    if (m_info == nullptr) return {};
+    QString text = words(m_info->name);
+    for (const Field& field : m_fields) {
+        const QString value = field.value();
+        if (value != words(field.parameter->fallback)) text += QStringLiteral(":%1=%2").arg(words(field.parameter->name), value);
+    }
+    return text;
+}
+
+Shape ScheduleBrowser::shape() const { return withCosts(Shape{m_ranks->value(), m_microbatches->value(), m_chunks->value()}, costs()); }
+
+void ScheduleBrowser::setShape(const Shape& shape)
+{
+    m_ranks->setValue(shape.ranks);
+    m_microbatches->setValue(shape.microbatches);
+    m_chunks->setValue(shape.chunks);
+}
+
+CostModel::UnitCosts ScheduleBrowser::costs() const
+{
+    CostModel::UnitCosts out;
+    out.forward = m_forward->value();
+    out.inputGrad = m_input->value();
+    out.weightGrad = m_weight->value();
+    out.latency = m_latency->value();
+    return out;
+}
+
+void ScheduleBrowser::ask()
+{
+    m_wait.stop();
+    if (m_info == nullptr) return;
+    m_stop.request_stop();
+    m_stop = std::stop_source();
+    const quint64 generation = ++m_generation;
+    m_pending = true;
+    m_drawn->setText(tr("Simulating…"));
+    m_create->setEnabled(false);
+    m_train->setEnabled(false);
+    const PreviewRequest request{name().toStdString(), shape(), costs()};
+    Progress progress;
+    progress.stop = m_stop.get_token();
+    inBackground(
+        this, [request, progress] { return std::make_shared<SchedulePreview>(previewOf(request, progress)); },
+        [this, generation](const std::shared_ptr<SchedulePreview>& preview) {
+            if (generation == m_generation) present(std::move(*preview));
+        });
+}
+
+void ScheduleBrowser::present(SchedulePreview preview)
+{
+    m_pending = false;
+    m_preview = std::move(preview);
+    const bool made = !m_preview.fault;
+    QString text = made ? QString() : QString::fromStdString(m_preview.fault->message);
+    if (!made && !m_preview.fault->remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(m_preview.fault->remedy);
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    m_fault->setText(text);
+    m_nearest->setVisible(m_preview.nearest.has_value());
+    if (const auto& nearest = m_preview.nearest) {
+        QString shape = tr("%1 × %2").arg(nearest->ranks).arg(nearest->microbatches);
+        if (nearest->chunks != m_chunks->value()) shape += nearest->chunks == 0 ? tr(", its own stages") : tr(", %1 stages a rank").arg(nearest->chunks);
+        m_nearest->setText(tr("Use %1").arg(shape));
+    }
+    m_create->setEnabled(made);
+    m_train->setEnabled(made);
+    m_view->setVisible(m_preview.panel != nullptr);
+    m_legend->setVisible(m_preview.panel != nullptr);
+    if (m_preview.panel) {
+        const int ranks = static_cast<int>(m_preview.panel->ranks.size());
+        const double height = ranks <= 4 ? 30 : ranks <= 8 ? 20 : ranks <= 16 ? 11 : 4;
+        m_state->setShowsCommunication(m_latency->value() > 0 && ranks <= 8);
+        m_view->setRowHeight(height);
+        m_view->setPanels({m_preview.panel});
+        m_view->setFixedHeight(std::min(320, m_view->sizeHint().height()));
+        m_state->fitAll();
+        m_legend->setPanels({m_preview.panel});
+        m_drawn->setText(tr("%L1 ops, simulated with the costs below; 1 u is the time of one F at cost 1. Keys and mouse as in the window.").arg(m_preview.ops));
+    } else {
+        m_view->setPanels({});
+        m_drawn->setText(made ? tr("%L1 ops are too many for a preview; Create draws them.").arg(m_preview.ops) : QString());
+    }
+    m_drawn->setVisible(!m_drawn->text().isEmpty());
+    fillFigures();
+}
+
+void ScheduleBrowser::fillFigures()
+{
+    m_figures->clear();
+    m_figures->setVisible(!m_preview.fault);
+    if (m_preview.fault) return;
+    const Units units{rankShare, activationShare};
+    const auto inUnits = [](double value) { return fixed(value, value < 10 ? 2 : 1) + QStringLiteral(" u"); };
+    m_figures->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(m_preview.stages).arg(m_microbatches->value()));
+    m_figures->addRow(tr("Time of a step"), durationText(m_preview.makespan, units), definition::makespan());
+    if (m_preview.closed.makespan >= 0) {
+        const double off = static_cast<double>(m_preview.makespan) / rankShare - m_preview.closed.makespan;
+        m_figures->addRow(tr("by the formula"), inUnits(m_preview.closed.makespan),
+                          tr("Closed form at these costs; the simulation differs by %1 u.").arg(signedFixed(off, 2)),
+                          std::abs(off) < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
+    }
+    m_figures->addRow(tr("Span of a rank"), durationText(m_preview.span, units), tr("Longest time from the first start to the last end on any one rank."));
+    m_figures->addRow(tr("Bubble ratio"), percentText(m_preview.bubbleFraction), definition::bubbleRatio());
+    m_figures->addRow(tr("Bubble rate by span"), percentText(m_preview.bubbleRateSpan), tr("1 − ideal ÷ span, as papers on zero bubble count it: ideal is the busy time of the rank with the longest span."));
+    const auto peaks = [&](const auto& list, auto text) {
+        QStringList parts;
+        if (list.size() <= 8) {
+            for (const auto& peak : list) parts << text(peak);
+            return parts.join(QLatin1String("  "));
+        }
+        const auto [low, high] = std::minmax_element(list.begin(), list.end());
+        return tr("%1 … %2").arg(text(*low), text(*high));
+    };
+    const auto share = [](double value) {
+        QString text = fixed(value, 2);
+        while (text.endsWith(QLatin1Char('0'))) text.chop(1);
+        if (text.endsWith(QLatin1Char('.'))) text.chop(1);
+        return text;
+    };
+    m_figures->addRow(tr("Peak by rank, activations"), peaks(m_preview.peaks, [&](Bytes b) { return share(static_cast<double>(b) / activationShare); }),
+                      definition::peakActivation());
+    if (!m_preview.closed.peakActivation.empty()) {
+        double off = 0;
+        for (std::size_t r = 0; r < std::min(m_preview.peaks.size(), m_preview.closed.peakActivation.size()); ++r)
+            off = std::max(off, std::abs(static_cast<double>(m_preview.peaks[r]) / activationShare - m_preview.closed.peakActivation[r]));
+        m_figures->addRow(tr("by the formula"), peaks(m_preview.closed.peakActivation, share), tr("Closed form; the simulation differs by %1 at most.").arg(fixed(off, 2)),
+                          off < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
+    }
+    if (m_preview.weights != WeightRule::Synchronous)
+        m_figures->addText(tr("Changes the mathematics: weights are %1. Recording measures the deviation from synchronous training.").arg(words(toText(m_preview.weights)).replace(QLatin1Char('_'), QLatin1Char(' '))));
+}
+
+QString ScheduleBrowser::pageText() const
+{
+    QStringList lines;
+    for (const QLabel* label : {m_title, m_summary, m_constraints, m_formulas, m_paper, m_aliases, m_fault, m_drawn})
+        if (!label->text().isEmpty()) lines << label->text();
+    lines << m_figures->plainText();
+    for (const Field& field : m_fields) lines << words(field.parameter->name) + QLatin1Char('=') + field.value();
+    return lines.join(QLatin1Char('\n'));
+}
+
+} // namespace stagewright
