@@ -41,7 +41,7 @@ public:
     Shape shape() const;
     CostModel::UnitCosts costs() const;
     const SchedulePreview& preview() const { return m_preview; }
-    bool settled() const { return !m_pending; }
+    bool settled() const { return !m_pending && !m_wait.isActive(); }
     QStringList listed() const; // names that match the search, in the order of the list
     QString pageText() const;   // everything the page says
 
