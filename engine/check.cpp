@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "engine/check.h"
 #include "engine/execution_plan.h"
 #include "engine/replay.h"
 #include "engine/training_with_backend.h"
@@ -20,57 +20,6 @@ namespace {
 constexpr double orderTolerance = 1e-5;
 // An optimizer step taken back leaves the weights a rounding away: what gradients may differ by afterwards.
 constexpr double rollbackTolerance = 1e-4;
-
-struct Difference
-{
-    double error = 0;  // largest ‖a−b‖∞ / ‖b‖∞ over tensors
-    bool equal = true; // bit for bit
-
-    void add(std::span<const float> a, std::span<const float> b)
-    {
-        if (a.size() != b.size()) {
-            equal = false;
-            error = std::numeric_limits<double>::infinity();
-            return;
-        }
-        if (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0) return;
-        equal = false;
-        double distance = 0;
-        double size = 0;
-        for (std::size_t i = 0; i < a.size(); ++i) {
-            const double apart = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
-            distance = apart <= distance ? distance : apart; // NaN stays
-            size = std::max(size, std::abs(static_cast<double>(b[i])));
-        }
-        const double relative = distance == 0 ? 0
-                                : size > 0    ? distance / size
-                                              : std::numeric_limits<double>::infinity();
-        error = std::isnan(relative) ? std::numeric_limits<double>::infinity() : std::max(error, relative);
-    }
-};
-
-bool sameBits(double a, double b)
-{
-    return std::memcmp(&a, &b, sizeof a) == 0;
-}
-
-// The training's gradients (concatenated by stage) against the replay's tensors.
-Difference compare(const std::vector<std::vector<float>>& training,
-                   const std::vector<std::vector<std::vector<float>>>& replay)
-{
-    Difference difference;
-    for (std::size_t stage = 0; stage < replay.size(); ++stage) {
-        std::size_t at = 0;
-        for (const std::vector<float>& tensor : replay[stage]) {
-            const std::span<const float> all(training[stage]);
-            difference.add(at + tensor.size() <= all.size() ? all.subspan(at, tensor.size()) : std::span<const float>(),
-                           tensor);
-            at += tensor.size();
-        }
-        if (at != training[stage].size()) difference.equal = false;
-    }
-    return difference;
-}
 
 // The undivided model on one rank: F and B of one microbatch after the other.
 Schedule undivided(int microbatches)
@@ -189,8 +138,7 @@ Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOption
     if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps: a check needs at least 1", steps));
     const Result<ExecutionPlan> plan = planExecution(schedule);
     if (!plan) return tl::unexpected(plan.error());
-    if (schedule.weights != WeightRule::Synchronous)
-        return fail(ErrorCode::Usage, fmt::format("{} weights have no one-rank replay", toText(schedule.weights)));
+    if (schedule.weights != WeightRule::Synchronous) return checkStale(schedule, options, steps, stop, makeBackend);
     std::vector<std::unique_ptr<Training>> trainings;
     for (int i = 0; i < 2; ++i) {
         Result<std::unique_ptr<Backend>> backend = makeBackend();
@@ -205,12 +153,7 @@ Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOption
     Result<std::unique_ptr<Replay>> replay = Replay::create(schedule, options, std::move(*backend));
     if (!replay) return tl::unexpected(std::move(replay.error()));
 
-    CheckResult result;
-    result.schedule = schedule.name;
-    result.backend = options.backend;
-    result.shape =
-        fmt::format("p={} m={} v={}", schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks);
-    result.gradientsEqual = result.lossesEqual = result.repeatEqual = result.orderEqual = result.copiesEqual = true;
+    CheckResult result = checkResultOf(schedule, options);
     bool lossesNear = true;
     Difference whole;
     for (int step = 0; step < steps; ++step) {
@@ -225,7 +168,7 @@ Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOption
             outcomes.push_back(std::move(*outcome));
         }
         const std::vector<std::vector<float>> gradients = trainings[0]->lastGradients();
-        const Difference difference = compare(gradients, (*replay)->gradients());
+        const Difference difference = compareGradients(gradients, (*replay)->gradients());
         result.gradientError = std::max(result.gradientError, difference.error);
         result.gradientsEqual = result.gradientsEqual && difference.equal;
         Difference repeat;

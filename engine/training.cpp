@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "engine/machine.h"
 #include "engine/run_state.h"
@@ -275,7 +276,14 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
                                      optimizer.momentum, optimizer.weightDecay));
     }
     add("warmup_of_learning_rate", fmt::format("{}", optimizer.warmupSteps));
-    add("clip_norm", optimizer.clipNorm > 0 ? fmt::format("{}", optimizer.clipNorm) : "none");
+    const bool synchronous = plan.weights == WeightRule::Synchronous;
+    if (!synchronous) add("weights", std::string(toText(plan.weights)));
+    add("clip_norm", optimizer.clipNorm > 0 && synchronous ? fmt::format("{}", optimizer.clipNorm) : "none");
+    if (synchronous && m_state->plan.steps) add("optimizer_steps", "by rank, validated afterwards");
+    if (!m_state->shapes.sliceTokens.empty())
+        add("slice_tokens", fmt::format("{}", fmt::join(m_state->shapes.sliceTokens, ",")));
+    if (options.recomputedLayers && m_state->plan.recomputes)
+        add("recomputed_layers", fmt::format("{}-{}", options.recomputedLayers->first, options.recomputedLayers->second));
     add("backend", options.backend);
     add("transport", std::string(m_state->transport->name()));
     add("clock", std::string(toText(m_state->clock)));

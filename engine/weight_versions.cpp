@@ -89,10 +89,9 @@ void WeightVersions::step(StageModel& model)
     }
     if (m_rule == WeightRule::TwoVersions) {
         select(model, newest);
-        const int before = m_delayed;
+        drop(model, m_delayed); // first, so that there are never three
         keep(model, m_updates);
         m_delayed = m_updates;
-        drop(model, before);
     }
     ++m_updates;
     model.optimizerStep(m_optimizer, m_updates, 1.0f);

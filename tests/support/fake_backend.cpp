@@ -1,5 +1,6 @@
 #include "support/fake_backend.h"
 
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -79,6 +80,8 @@ public:
         hook(OpKind::WeightGrad, part.microbatch);
         const Kept& kept = m_kept.at(part);
         const bool skip = std::exchange(skipNextWeightGrad(), false);
+        if (std::exchange(poisonNextWeightGrad(), false))
+            kept.products.data()[0] = std::numeric_limits<float>::quiet_NaN();
         for (std::size_t i = 0; i < m_gradients.size(); ++i)
             m_gradients.data()[i] += skip ? 0.0f : kept.products.data()[i];
         m_kept.erase(part);
@@ -255,6 +258,12 @@ private:
 };
 
 } // namespace
+
+bool& poisonNextWeightGrad()
+{
+    thread_local bool poison = false;
+    return poison;
+}
 
 bool& skipNextWeightGrad()
 {

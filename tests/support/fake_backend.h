@@ -31,6 +31,8 @@ std::unique_ptr<Backend> makeFakeBackend(const FakeOptions& options);
 
 // Set by a hook in W: this W of the calling thread adds nothing.
 bool& skipNextWeightGrad();
+// Likewise: this W adds a NaN.
+bool& poisonNextWeightGrad();
 
 // Uses this much CPU time of the calling thread.
 inline void burn(Nanos cpu)

@@ -1,0 +1,213 @@
+// Optimizer ops in the lists: each rank steps before the global gradient norm is known, and takes its step back where the
+// norm or a gradient that is not finite forbids it. Against the same schedule with a barrier before the optimizer.
+#include <QTest>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "training_rig.h"
+
+using namespace stagewright;
+using namespace stagewright::test;
+
+namespace {
+
+Schedule withSteps(Schedule schedule)
+{
+    for (int rank = 0; rank < schedule.ranks; ++rank) {
+        for (const int stage : schedule.placement.stagesOf(rank))
+            schedule.order[static_cast<std::size_t>(rank)].push_back(makeOp(OpKind::Optimizer, stage));
+    }
+    return schedule;
+}
+
+struct Trained
+{
+    std::vector<float> weights;
+    std::vector<double> losses;
+    int rollbacks = 0;
+    int skipped = 0;
+    int again = 0; // optimizer spans beside the list
+};
+
+Trained train(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend, int steps)
+{
+    auto training = createTraining(schedule, options, std::move(backend));
+    if (!training) qFatal("%s", training.error().message.c_str());
+    Trained result;
+    for (int step = 0; step < steps; ++step) {
+        const auto outcome = (*training)->step({});
+        if (!outcome) qFatal("%s", outcome.error().message.c_str());
+        result.losses.push_back(outcome->loss);
+        result.rollbacks += outcome->rollbacks;
+        result.skipped += outcome->skipped ? 1 : 0;
+        for (const Span& span : outcome->timeline->spans())
+            result.again += span.op.kind == OpKind::Optimizer && span.label != 0 ? 1 : 0;
+    }
+    for (int stage = 0; stage < schedule.stages; ++stage) {
+        for (const ParameterView& parameter : (*training)->parameters(stage))
+            result.weights.insert(result.weights.end(), parameter.value.begin(), parameter.value.end());
+    }
+    return result;
+}
+
+double apart(const std::vector<float>& a, const std::vector<float>& b)
+{
+    double difference = 0;
+    double size = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double distance = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+        if (!(distance <= difference)) difference = distance; // NaN stays
+        size = std::max(size, std::abs(static_cast<double>(b[i])));
+    }
+    return difference / size;
+}
+
+TrainingOptions unclipped(ClockMode clock)
+{
+    TrainingOptions options = fakeOptions(clock);
+    options.optimizer.clipNorm = 0;
+    return options;
+}
+
+TrainingOptions cpuOptions(OptimizerKind optimizer, double momentum, ClockMode clock)
+{
+    TrainingOptions options;
+    options.model = {4, 8, 2, 6, 256};
+    options.microbatchSize = 2;
+    options.clock = clock;
+    options.optimizer.kind = optimizer;
+    options.optimizer.momentum = momentum;
+    return options;
+}
+
+} // namespace
+
+class TestTrainingSteps : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void equalsTheBarrier_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<int>("optimizer");
+        QTest::addColumn<double>("clip");
+        for (const QString name : {"zb-h1", "interleaved-1f1b"}) {
+            for (int optimizer = 0; optimizer < 3; ++optimizer) {
+                for (const double clip : {0.0, 1e6, 1e-2})
+                    QTest::newRow(qPrintable(QString("%1 %2 clip %3").arg(name).arg(optimizer).arg(clip)))
+                        << name << optimizer << clip;
+            }
+        }
+    }
+
+    // Exactly where nothing is taken back; else within what undoing rounds.
+    void equalsTheBarrier()
+    {
+        QFETCH(QString, name);
+        QFETCH(int, optimizer);
+        QFETCH(double, clip);
+        const Schedule barrier = librarySchedule(name.toStdString(), 2, 4);
+        for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
+            TrainingOptions options = cpuOptions(optimizer == 2 ? OptimizerKind::AdamW : OptimizerKind::Sgd,
+                                                 optimizer == 1 ? 0.9 : 0.0, clock);
+            options.optimizer.clipNorm = clip;
+            const Trained expected = train(barrier, options, std::move(*makeBackend("cpu")), 4);
+            const Trained got = train(withSteps(barrier), options, std::move(*makeBackend("cpu")), 4);
+            QCOMPARE(expected.rollbacks, 0);
+            QCOMPARE(got.skipped, 0);
+            if (clip != 1e-2) {
+                QCOMPARE(got.rollbacks, 0);
+                QCOMPARE(got.again, 0);
+                QVERIFY(got.weights == expected.weights);
+                QVERIFY(got.losses == expected.losses);
+            } else { // every norm is clipped, on the first ranks' partial one already
+                QVERIFY(got.again > 0);
+                QVERIFY2(apart(got.weights, expected.weights) < 1e-5, qPrintable(QString::number(apart(got.weights, expected.weights))));
+            }
+        }
+    }
+
+    // A limit between the norm of the first stages and that of all: the first ranks have stepped and must step anew.
+    void clippingTakesStepsBack()
+    {
+        const Schedule barrier = librarySchedule("1f1b", 4, 4);
+        TrainingOptions options = cpuOptions(OptimizerKind::AdamW, 0, ClockMode::Virtual);
+        double all = 0;
+        double first = 0;
+        {
+            options.optimizer.clipNorm = 0;
+            auto training = Training::create(barrier, options);
+            (*training)->keepGradients(true);
+            QVERIFY((*training)->step({}));
+            const auto gradients = (*training)->lastGradients();
+            for (std::size_t stage = 0; stage < gradients.size(); ++stage) {
+                for (const float g : gradients[stage]) {
+                    all += static_cast<double>(g) * static_cast<double>(g);
+                    first += stage == 0 ? static_cast<double>(g) * static_cast<double>(g) : 0;
+                }
+            }
+        }
+        options.optimizer.clipNorm = std::sqrt((all + first) / 2);
+        for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
+            options.clock = clock;
+            const Trained expected = train(barrier, options, std::move(*makeBackend("cpu")), 3);
+            const Trained got = train(withSteps(barrier), options, std::move(*makeBackend("cpu")), 3);
+            QVERIFY(got.rollbacks > 0);
+            QVERIFY(got.again >= got.rollbacks);
+            QVERIFY2(apart(got.weights, expected.weights) < 1e-5, qPrintable(QString::number(apart(got.weights, expected.weights))));
+        }
+        // The check says so and holds to the rounding.
+        options.clock = ClockMode::Virtual;
+        const auto result = checkSchedule(withSteps(barrier), options, 3, {});
+        QVERIFY2(result, result ? "" : result.error().message.c_str());
+        QVERIFY2(result->passed, result->note.c_str());
+        QVERIFY(result->rollbacks > 0);
+        QVERIFY2(result->note.find("taken back") != std::string::npos, result->note.c_str());
+    }
+
+    // A NaN on the last rank: the others have stepped already; the step is left out everywhere, and training goes on.
+    void nanTakesStepsBack()
+    {
+        const Schedule barrier = librarySchedule("1f1b", 3, 4);
+        for (const int stage : {0, 2}) {
+            const auto backend = [stage] {
+                FakeOptions fake;
+                fake.hook = [stage, calls = std::make_shared<std::atomic<int>>(0)](OpKind kind, int at, int microbatch) {
+                    if (kind != OpKind::WeightGrad || at != stage || microbatch != 2) return;
+                    if ((*calls)++ == 1) poisonNextWeightGrad() = true; // in the second step
+                };
+                return makeFakeBackend(fake);
+            };
+            for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
+                const Trained expected = train(barrier, unclipped(clock), backend(), 3);
+                const Trained got = train(withSteps(barrier), unclipped(clock), backend(), 3);
+                QCOMPARE(expected.skipped, 1);
+                QCOMPARE(got.skipped, 1);
+                QCOMPARE(got.rollbacks, stage == 0 ? 0 : 2);
+                QVERIFY2(apart(got.weights, expected.weights) < 1e-6, qPrintable(QString::number(apart(got.weights, expected.weights))));
+                for (std::size_t step = 0; step < 3; ++step)
+                    QVERIFY(std::abs(got.losses[step] - expected.losses[step]) < 1e-6);
+            }
+        }
+    }
+
+    // A rank that is done steps while others still compute.
+    void stepsWhileOthersCompute()
+    {
+        const Schedule schedule = withSteps(librarySchedule("zb-h1", 2, 4));
+        Door door;
+        FakeOptions fake;
+        fake.hook = [&door](OpKind kind, int stage, int microbatch) {
+            if (kind == OpKind::Optimizer && stage == 0) door.open();
+            if (kind == OpKind::WeightGrad && stage == 1 && microbatch == 3) door.pass(); // only after rank 0 has stepped
+        };
+        const Trained got = train(schedule, unclipped(ClockMode::Wall), makeFakeBackend(fake), 1);
+        QCOMPARE(got.rollbacks, 0);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestTrainingSteps)
+#include "tst_training_steps.moc"
