@@ -122,11 +122,96 @@ void BM_Optimizer(benchmark::State& state)
         rank.stage->optimizerStep(rank.optimizer, ++rank.step, 1.0F);
 }
 
+// Recomputation of all layers, to hold against BM_Forward.
+void BM_Recompute(benchmark::State& state)
+{
+    OneRank rank(shape(static_cast<int>(state.range(0))), 4);
+    for (auto _ : state) {
+        state.PauseTiming();
+        rank.stage->forwardForRecompute(0, {}, rank.tokens, rank.targets);
+        state.ResumeTiming();
+        rank.stage->recompute(0);
+        state.PauseTiming();
+        rank.stage->dropMicrobatches();
+        state.ResumeTiming();
+    }
+    reportSpeed(state, rank.model, rank.batch, 1);
+}
+
+// The weight gradients of eight microbatches of one sample: one by one (0), or stacked in one op (1).
+void BM_WeightGradOver(benchmark::State& state)
+{
+    OneRank rank(shape(256), 1);
+    std::vector<Part> parts;
+    for (int j = 0; j < 8; ++j)
+        parts.emplace_back(j);
+    for (auto _ : state) {
+        state.PauseTiming();
+        for (const Part& part : parts) {
+            rank.stage->forward(part, {}, rank.tokens, rank.targets);
+            rank.stage->inputGrad(part, {});
+        }
+        state.ResumeTiming();
+        if (state.range(0) == 1) {
+            rank.stage->weightGradOver(parts);
+        } else {
+            for (const Part& part : parts)
+                rank.stage->weightGrad(part);
+        }
+    }
+    reportSpeed(state, rank.model, rank.batch, 8);
+}
+
+// F, I and W of a sequence of 512 in so many slices; of one sample, so that a slice's bytes lie together.
+void BM_Slices(benchmark::State& state)
+{
+    ModelConfig model = shape(256);
+    model.sequence = 512;
+    OneRank rank(model, 1);
+    const auto count = static_cast<int>(state.range(0));
+    const std::vector<int> lengths(static_cast<std::size_t>(count), model.sequence / count);
+    rank.stage->setSlices(lengths);
+    const auto length = static_cast<std::size_t>(lengths.front());
+    for (auto _ : state) {
+        for (int i = 0; i < count; ++i) {
+            const std::size_t from = static_cast<std::size_t>(i) * length;
+            rank.stage->forward({0, static_cast<std::int16_t>(i), 0}, {}, std::span(rank.tokens).subspan(from, length),
+                                std::span(rank.targets).subspan(from, length));
+        }
+        for (int i = count; i-- > 0;) {
+            const Part part(0, static_cast<std::int16_t>(i), 0);
+            rank.stage->inputGrad(part, {});
+            rank.stage->weightGrad(part);
+        }
+    }
+    reportSpeed(state, rank.model, rank.batch, 3);
+}
+
+void BM_KeepVersion(benchmark::State& state)
+{
+    OneRank rank(shape(static_cast<int>(state.range(0))), 4);
+    for (auto _ : state)
+        rank.stage->keepVersion(0);
+}
+
+void BM_KeepPredicted(benchmark::State& state)
+{
+    OneRank rank(shape(static_cast<int>(state.range(0))), 4);
+    rank.wholeStep();
+    for (auto _ : state)
+        rank.stage->keepPredicted(0, rank.optimizer, 1, 3.0);
+}
+
 BENCHMARK(BM_Step)->Arg(128)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_Forward)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_InputGrad)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_WeightGrad)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
 BENCHMARK(BM_Optimizer)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_Recompute)->Arg(256)->Arg(512)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_WeightGradOver)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_Slices)->Arg(1)->Arg(2)->Arg(4)->Arg(8)->Arg(32)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_KeepVersion)->Arg(256)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_KeepPredicted)->Arg(256)->Unit(benchmark::kMillisecond);
 
 int serve(char** argument)
 {

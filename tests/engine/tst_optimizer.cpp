@@ -196,6 +196,59 @@ private slots:
         }
     }
 
+    // A step taken back, and the weights it predicts, in each instruction set.
+    void stepsBackAndAhead_data() { kernels_data(); }
+    void stepsBackAndAhead()
+    {
+        QFETCH(QString, set);
+        const cpu::Kernels* k = set == "baseline" ? cpu::baselineKernels()
+                                : set == "avx2"   ? cpu::avx2Kernels()
+                                                  : cpu::avx512Kernels();
+        if (!k) QSKIP("not built for this processor family");
+        const std::string_view best = cpu::kernels().name;
+        if (best != "avx512" && set == "avx512") QSKIP("this processor has no AVX-512");
+        if (best == "baseline" && set == "avx2") QSKIP("this processor has no AVX2");
+        const std::size_t count = 1003;
+        const std::vector<float> value = noisy(count, 0.3F), gradient = noisy(count + 1, 2.0F);
+        const std::vector<float> mean = noisy(count + 2, 0.1F);
+        std::vector<float> square = noisy(count + 3, 0.1F);
+        for (float& v : square)
+            v = v * v;
+        square[7] = 0; // where rounding may end below zero
+
+        cpu::AdamWStep step{.learningRate = 3e-3F, .beta1 = 0.9F, .beta2 = 0.95F, .correction1 = 1.9F,
+                            .correction2 = 2.9F, .epsilon = 1e-8F, .weightDecay = 0.1F, .gradientScale = 0.25F};
+        std::vector<float> w = value, m = mean, v = square, out(count);
+        k->adamW(count, w.data(), gradient.data(), m.data(), v.data(), step);
+        k->predict(count, w.data(), m.data(), v.data(), 0.01F, step, out.data());
+        for (std::size_t i = 0; i < count; ++i) {
+            const double direction = static_cast<double>(m[i]) * 1.9F / (std::sqrt(static_cast<double>(v[i]) * 2.9F) + 1e-8);
+            QVERIFY(std::abs(out[i] - (w[i] - static_cast<double>(0.01F) * direction)) < 1e-6);
+        }
+        k->undoAdamW(count, w.data(), gradient.data(), m.data(), v.data(), step);
+        for (std::size_t i = 0; i < count; ++i) {
+            QVERIFY(std::abs(w[i] - value[i]) < 1e-6);
+            QVERIFY(std::abs(m[i] - mean[i]) < 1e-6);
+            QVERIFY(v[i] >= 0 && std::abs(v[i] - square[i]) < 1e-6);
+        }
+
+        w = value;
+        m = mean;
+        k->sgd(count, w.data(), gradient.data(), m.data(), 0.1F, 0.9F, 0.1F, 0.25F);
+        k->predict(count, w.data(), m.data(), nullptr, 0.2F, step, out.data());
+        for (std::size_t i = 0; i < count; ++i)
+            QVERIFY(std::abs(out[i] - (w[i] - static_cast<double>(0.2F) * m[i])) < 1e-6);
+        k->undoSgd(count, w.data(), gradient.data(), m.data(), 0.1F, 0.9F, 0.1F, 0.25F);
+        for (std::size_t i = 0; i < count; ++i) {
+            QVERIFY(std::abs(w[i] - value[i]) < 1e-6);
+            QVERIFY(std::abs(m[i] - mean[i]) < 1e-6);
+        }
+        k->sgd(count, w.data(), gradient.data(), nullptr, 0.1F, 0.0F, 0.1F, 0.25F);
+        k->undoSgd(count, w.data(), gradient.data(), nullptr, 0.1F, 0.0F, 0.1F, 0.25F);
+        for (std::size_t i = 0; i < count; ++i)
+            QVERIFY(std::abs(w[i] - value[i]) < 1e-6);
+    }
+
     void nanPassesTheKernels()
     {
         const cpu::Kernels& k = cpu::kernels();
