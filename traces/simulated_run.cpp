@@ -16,9 +16,9 @@ Run runOfSchedule(const Schedule& schedule)
     return run;
 }
 
-Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs)
+Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const Channels& channels)
 {
-    auto timeline = simulatedTimeline(schedule, costs);
+    auto timeline = simulatedTimeline(schedule, costs, channels);
     if (!timeline) return tl::unexpected(std::move(timeline.error()));
     Run run = runOfSchedule(schedule);
     run.info.state = RunState::Complete;
@@ -31,6 +31,8 @@ Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs)
                          {"stages", std::to_string(schedule.stages)},
                          {"microbatches", std::to_string(schedule.microbatches)},
                          {"costs", costs.origin}};
+    if (channels.sends == SendMode::Rendezvous) run.configuration.emplace_back("sends", "rendezvous");
+    if (channels.perDirection > 0) run.configuration.emplace_back("channels", std::to_string(channels.perDirection));
     run.costs = costs;
     run.timeline = std::move(*timeline);
     return run;

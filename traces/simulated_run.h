@@ -2,6 +2,7 @@
 #pragma once
 
 #include "schedules/base/result.h"
+#include "schedules/channels.h"
 #include "traces/run.h"
 
 namespace stagewright {
@@ -11,6 +12,6 @@ Run runOfSchedule(const Schedule& schedule);
 
 // Complete, with schedule, costs and a timeline of one step. Its creation time is 0: set it where the run is stored. Fails where
 // the schedule can't be simulated.
-Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs);
+Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const Channels& channels = {});
 
 } // namespace stagewright

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/channel_options.h"
 #include "app/cli/command.h"
 #include "app/cli/csv_text.h"
 #include "app/cli/figures.h"
@@ -33,6 +34,7 @@ struct Options {
     std::string run;
     std::string format;
     std::string output;
+    std::string lower;
     bool verbose = false;
 };
 
@@ -58,6 +60,12 @@ Result<Json> exportSchedule(const StoredRun& stored, const Options& options, Ses
         auto realised = scheduleOf(*stored.run.timeline, std::max(0, stored.run.representativeStep()));
         if (!realised) return tl::unexpected(std::move(realised.error()));
         schedule = std::move(*realised);
+    }
+    if (!options.lower.empty()) {
+        const auto rule = parseLowering(options.lower);
+        auto lowered = lower(schedule, *rule);
+        if (!lowered) return tl::unexpected(std::move(lowered.error()));
+        schedule = std::move(*lowered);
     }
     auto text = writeScheduleCsv(schedule);
     if (!text) return tl::unexpected(std::move(text.error()));
@@ -158,6 +166,7 @@ Command command_export()
                                "chrome: trace events for Perfetto and chrome://tracing; csv: the schedule, for PyTorch; spans: a table of\n"
                                "every span; png, svg, pdf: the timeline as a picture")
                     ->type_name("FORMAT")->required()->check(oneOf({"chrome", "csv", "spans", "png", "svg", "pdf"}));
+                addLowerOption(app, options->lower);
                 app.add_option("-o,--output", options->output, "The file to write")->type_name("OUT")->required();
                 app.add_flag("-v,--verbose", options->verbose, "Say how many spans, flows and counter samples were written");
                 app.footer("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "app/cli/channel_options.h"
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "app/cli/run_access.h"
@@ -17,6 +18,7 @@ struct Options {
     ScheduleOptions schedule;
     CostOptions costs;
     RecomputeOptions recompute;
+    ChannelOptions channels;
     std::string memoryLimit;
     std::string output;
 };
@@ -45,13 +47,21 @@ Result<std::optional<Bytes>> memoryLimit(const std::string& text, const CostMode
 }
 
 // A schedule that can't end is an answer too: the cycle, with exit code 1.
-Result<int> hung(const Schedule& schedule, const Validation& validation, Session& session)
+Result<int> hung(const LoweredChoice& chosen, const Validation& validation, Session& session)
 {
-    if (session.json) session.answer(hungJson(schedule, validation));
+    auto deadlock = explainDeadlock(chosen.schedule, chosen.channels);
+    if (!deadlock || validation.cycle.empty()) deadlock = Deadlock{};
+    if (session.json) {
+        Json object = hungJson(chosen.schedule, validation);
+        addDeadlockJson(object, *deadlock);
+        addChannelsJson(object, chosen);
+        session.answer(object);
+    }
     auto valid = validation.toResult();
     Error error = valid.error();
-    error.message = schedule.name + ": " + error.message;
-    if (!validation.cycle.empty()) session.out("ranks that wait for each other:\n" + cycleText(validation));
+    error.message = chosen.schedule.name + ": " + error.message;
+    if (deadlock->hung())
+        session.out("ranks that wait for each other:\n" + deadlockText(chosen.schedule, *deadlock, session.columns()));
     return tl::unexpected(std::move(error));
 }
 
@@ -65,12 +75,15 @@ Result<int> run(const Options& options, Session& session)
     auto schedule = readSchedule(name, options.schedule.shape, session);
     if (schedule) schedule = recomputed(*schedule, options.recompute);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
-    if (const Validation validation = validate(*schedule); !validation.valid()) return hung(*schedule, validation, session);
+    auto chosen = chooseLowering(*schedule, options.channels, session);
+    if (!chosen) return tl::unexpected(std::move(chosen.error()));
+    schedule = chosen->schedule;
+    if (const Validation validation = validate(*schedule, chosen->channels); !validation.valid()) return hung(*chosen, validation, session);
     auto costs = chooseCosts(*schedule, options.costs);
     if (!costs) return tl::unexpected(std::move(costs.error()));
     auto limit = memoryLimit(options.memoryLimit, *costs);
     if (!limit) return tl::unexpected(std::move(limit.error()));
-    auto simulated = simulatedRun(*schedule, *costs);
+    auto simulated = simulatedRun(*schedule, *costs, chosen->channels);
     if (!simulated) return tl::unexpected(std::move(simulated.error()));
     simulated->info.createdUnixMs = unixMilliseconds();
     auto figures = analyseRun(*simulated, 0, *limit);
@@ -84,7 +97,11 @@ Result<int> run(const Options& options, Session& session)
         simulated->info.id = *id;
     }
     const bool colour = session.colourOut();
-    if (session.json) session.answer(runJson(*simulated, *figures));
+    if (session.json) {
+        Json object = runJson(*simulated, *figures);
+        addChannelsJson(object, *chosen);
+        session.answer(object);
+    }
     session.out(headlineText(*simulated, *figures, colour) + "\n");
     session.out(drawTimeline(*simulated->timeline, 0, session.columns(), colour) + "\n");
     session.out(idleText(*figures, colour));
@@ -111,6 +128,7 @@ Command command_simulate()
         addScheduleOptions(app, options->schedule, "A schedule, by name or from a CSV [1f1b]");
         addCostOptions(app, options->costs);
         addRecomputeOptions(app, options->recompute);
+        addChannelOptions(app, options->channels);
         app.add_option("--memory-limit", options->memoryLimit,
                        "Activations a rank may hold; more is exit code 1, and waits for memory are told apart")
             ->type_name("X|SIZE");

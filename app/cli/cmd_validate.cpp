@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "app/cli/channel_options.h"
 #include "app/cli/command.h"
 #include "app/cli/figures.h"
 #include "app/cli/files.h"
@@ -9,6 +10,7 @@
 #include "app/cli/session.h"
 #include "app/cli/usage.h"
 #include "schedules/csv.h"
+#include "schedules/diff.h"
 #include "schedules/registry.h"
 #include "schedules/validate.h"
 
@@ -21,7 +23,17 @@ struct Options {
     std::string dialect = "auto";
     bool all = false;
     bool pytorch = false;
+    ChannelOptions channels;
 };
+
+// "the nearest is 1f1b, 2 of 16 ops off; first difference: rank 1, op 3: 1F1 here, 1B0 there"
+std::string nearestText(const NearestSchedule& nearest, const Schedule& schedule)
+{
+    std::string text = fmt::format("the nearest of the library is {}, {} of {} ops off", nearest.name, nearest.diff.distance(),
+                                   withoutCommunication(schedule).opCount());
+    if (!nearest.diff.first.empty()) text += "; first difference: " + describeFirst(nearest.diff.first.front());
+    return text;
+}
 
 Result<int> run(const Options& options, Session& session)
 {
@@ -33,11 +45,26 @@ Result<int> run(const Options& options, Session& session)
     auto schedule = readScheduleCsv(*text, csv, options.file.substr(options.file.rfind('/') + 1));
     if (!schedule) return tl::unexpected(std::move(schedule.error()).with(options.file));
 
-    const Validation validation = validate(*schedule);
-    const std::string known = recognise(*schedule);
+    auto chosen = chooseLowering(*schedule, options.channels, session);
+    if (!chosen) return tl::unexpected(std::move(chosen.error()));
+    const Validation validation = validate(chosen->schedule, chosen->channels);
+    Deadlock deadlock;
+    if (!validation.cycle.empty()) {
+        auto explained = explainDeadlock(chosen->schedule, chosen->channels);
+        if (!explained) return tl::unexpected(std::move(explained.error()));
+        deadlock = std::move(*explained);
+    }
+    const std::string known = recognise(withoutCommunication(*schedule));
+    const auto nearest = known.empty() ? nearestSchedule(*schedule) : std::nullopt;
     if (session.json) {
         Json object = scheduleFaultsJson(*schedule, validation);
+        addDeadlockJson(object, deadlock);
+        addChannelsJson(object, *chosen);
         object["recognised_as"] = known.empty() ? Json(nullptr) : Json(known);
+        object["nearest"] = nearest ? Json{{"name", nearest->name},
+                                           {"distance", nearest->diff.distance()},
+                                           {"first_difference", nearest->diff.first.empty() ? Json(nullptr) : Json(describeFirst(nearest->diff.first.front()))}}
+                                    : Json(nullptr);
         session.answer(object);
     }
     const std::string shape = fmt::format("{}, {}, {}, {}", plural(schedule->ranks, "rank"), plural(schedule->stages, "stage"),
@@ -45,6 +72,7 @@ Result<int> run(const Options& options, Session& session)
                                           plural(static_cast<long long>(schedule->opCount()), "op"));
     if (validation.valid()) {
         session.out(fmt::format("{}: valid; {}{}\n", options.file, shape, known.empty() ? "" : "; this is " + known));
+        if (nearest) session.out("  " + nearestText(*nearest, *schedule) + "\n");
         return ExitDone;
     }
     session.out(fmt::format("{}: not valid; {}\n", options.file, shape));
@@ -52,7 +80,8 @@ Result<int> run(const Options& options, Session& session)
     for (std::size_t i = 0; i < shown; ++i) session.out(fmt::format("  {}\n", validation.faults[i].message));
     if (shown < validation.faults.size())
         session.out(fmt::format("  {} more: --all shows them\n", validation.faults.size() - shown));
-    if (!validation.cycle.empty()) session.out("ranks that wait for each other:\n" + cycleText(validation));
+    if (nearest) session.out("  " + nearestText(*nearest, *schedule) + "\n");
+    if (deadlock.hung()) session.out("ranks that wait for each other:\n" + deadlockText(chosen->schedule, deadlock, session.columns()));
     return ExitDoesNotHold;
 }
 
@@ -60,14 +89,16 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_validate()
 {
-    return {"validate", "Check a schedule CSV; explain the first fault, with the cycle of a deadlock", [](CLI::App& app) -> Runner {
+    return {"validate", "Check a schedule CSV; explain the first fault, a deadlock with its way out", [](CLI::App& app) -> Runner {
         auto options = std::make_shared<Options>();
         app.add_option("FILE", options->file, "A schedule CSV")->required();
         app.add_flag("--all", options->all, "Every fault, not only the first");
         app.add_option("--dialect", options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]")
             ->type_name("D")->check(oneOf({"auto", "new", "old"}));
         app.add_flag("--pytorch", options->pytorch, "Refuse what PyTorch's pipelining can't hold");
-        app.footer("Exit code 0: valid; 1: not valid; 3: the file can't be read as a schedule.");
+        addChannelOptions(app, options->channels);
+        app.footer("With --sends rendezvous or --channels, a compute-only file is checked as --lower inserts its messages.\n"
+                   "Exit code 0: valid; 1: not valid; 3: the file can't be read as a schedule.");
         return [options](Session& session) { return run(*options, session); };
     }};
 }

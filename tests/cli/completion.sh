@@ -20,10 +20,10 @@ offers rep
 expect_same "$out" report
 offers simulate --mic
 expect_same "$out" --microbatches
-offers simulate --schedule zb
-expect_same "$out" zb-h1
-offers simulate --schedule gpipe,zb
-expect_same "$out" gpipe,zb-h1
+offers simulate --schedule gpi
+expect_same "$out" gpipe
+offers simulate --schedule zb-h1,gpi
+expect_same "$out" zb-h1,gpipe
 offers simulate --schedule a
 expect_out '^a.csv$'
 offers validate ''

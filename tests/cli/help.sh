@@ -15,7 +15,7 @@ for verb in $verbs; do
     expect_out '--log-level'
     [ "$verb" = ui ] || expect_out '--json'
 done
-for verb in diff sweep import plan lesson; do
+for verb in sweep import plan lesson; do
     run stagewright --help
     expect_no_out "^  $verb "
 done

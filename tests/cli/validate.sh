@@ -56,3 +56,51 @@ run stagewright validate empty.csv
 expect_that "an empty file is refused" [ "$rc" = 1 -o "$rc" = 3 ]
 run stagewright validate .
 expect_code 3
+
+# sends and receives: what a rule makes ends with buffers, and maybe not without
+stagewright schedules 1f1b -p 4 -m 8 --csv >a.csv
+run stagewright validate a.csv --sends buffered --lower just-in-time
+expect_code 0
+run stagewright validate a.csv --sends rendezvous
+expect_code 1
+expect_out 'so rank 2 waits for itself'
+expect_out 'ranks 0, 1 wait for the circle'
+expect_out 'it works where sends are buffered'
+expect_out 'a way out, checked'
+expect_out 'rank 2 ─► rank 3 ─► rank 2'
+run stagewright validate a.csv --sends rendezvous --json
+expect_code 1
+expect_json ON hung
+expect_json 2 cycle 0 rank
+expect_json 2SEND_F1 cycle 0 op
+expect_json 3 cycle 1 rank
+expect_json 0 victims 0
+expect_json 1 victims 1
+expect_json ON works_if_buffered
+expect_json ON grouping_works
+expect_json just-in-time lowering
+for rule in rank-parity grouped pytorch; do
+    run stagewright validate a.csv --sends rendezvous --lower $rule
+    expect_code 0
+done
+run stagewright validate a.csv --lower late
+expect_code 2
+expect_err 'rank-parity'
+run stagewright simulate -s 1f1b -p 2 -m 4 --sends rendezvous --json
+expect_code 1
+expect_json ON hung
+expect_json 0 cycle 0 rank
+expect_json 1 cycle 1 rank
+run stagewright simulate -s 1f1b -p 2 -m 4 --sends rendezvous --lower grouped --comm 0.5 --json
+expect_code 0
+expect_json OFF hung
+expect_json rendezvous sends
+
+# a lowered file is exported, read again and checked as it stands
+stagewright simulate -s 1f1b -p 2 -m 2 -o runs.stagewright
+run stagewright export runs.stagewright --format csv --lower pytorch -o low.csv
+expect_code 0
+expect_same "$(head -n 1 low.csv)" 0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1
+run stagewright validate low.csv --pytorch
+expect_code 0
+expect_out 'this is 1f1b'

@@ -68,6 +68,9 @@ _stagewright() {
     --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;
     --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;
     --log-level) _stagewright_words "$current" 'error warning info debug'; return ;;
+    --sends) _stagewright_words "$current" 'buffered rendezvous'; return ;;
+    --receives) _stagewright_words "$current" 'blocking posted'; return ;;
+    --lower) _stagewright_words "$current" 'just-in-time pytorch eager-post rank-parity grouped'; return ;;
     --dialect) _stagewright_words "$current" 'auto new old'; return ;;
     --costs-from | --merge) _stagewright_files "$current" stagewright; return ;;
     --costs) _stagewright_files "$current" json; return ;;
@@ -80,6 +83,10 @@ _stagewright() {
     case $verb in
     schedules) _stagewright_words "$current" "$(_stagewright_schedules "$program")" ;;
     validate) _stagewright_files "$current" csv ;;
+    diff)
+        _stagewright_files "$current" csv
+        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "$(_stagewright_schedules "$program")" -- "$current")
+        ;;
     runs | report | compare | export | sql | ui)
         local names
         names=$(_stagewright_runs "$program" "${COMP_WORDS[@]:2:COMP_CWORD-2}")
