@@ -20,6 +20,7 @@ const std::vector<ActionEntry>& actionTable()
         {I::Redo, "redo", "&Redo", "", "Ctrl+Shift+Z|Ctrl+Y", "Makes it again", false},
         {I::EditMode, "editMode", "&Edit the schedule", "Edit", "E", "Drag ops along their rank; the order is checked and timed as you drag", true},
         {I::NewSchedule, "newSchedule", "&New from library…", "", "Ctrl+N", "Start from a schedule of the library, timed with unit costs", false},
+        {I::BuildingBlock, "buildingBlock", "&Building block…", "", "Ctrl+Shift+B", "The passes of one microbatch that V-Min, V-Half and V-ZB repeat: shown, changed, made into a schedule", false},
         {I::InsertDelay, "insertDelay", "Insert &delay before the op", "", "", "A wanted wait, as long as the op", false},
         {I::RunEdited, "runEdited", "R&un the edited schedule", "", "Ctrl+Return", "Train it for real and compare with the original", false},
         {I::Record, "record", "&Record…", "Record…", "Ctrl+R", "Train for real under one or several schedules and record what happens", false},

@@ -13,7 +13,7 @@ namespace stagewright {
 
 enum class ActionId {
     Open, OpenRecent, SaveCopy, CloseFile, ExportPicture, ExportChrome, ExportCsv, Quit,
-    Undo, Redo, EditMode, NewSchedule, InsertDelay, RunEdited,
+    Undo, Redo, EditMode, NewSchedule, BuildingBlock, InsertDelay, RunEdited,
     Record, CancelRecording,
     CriticalPath, MemoryBudget, CommTracks, Memory, RunsList, Details, SidePanel,
     Fit, FitSelection, Back, Forward, Compare, SwapCompare, PreviousStep, NextStep, Play,

@@ -14,6 +14,7 @@
 #include "app/ui/main_window.h"
 #include "app/ui/version.h"
 #include "traces/store/run_file.h"
+#include "widgets/library/block_editor.h"
 #include "widgets/library/schedule_browser.h"
 #include "widgets/record/record_dialog.h"
 
@@ -104,6 +105,11 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
         if (!waitUntil([&] { return browser->settled(); }, 60000)) return complain(5, QStringLiteral("the preview took too long"));
         dialog = browser;
     }
+    if (line.show == QLatin1String("block")) {
+        BlockEditor* editor = window.openBlockEditor(line.schedule);
+        if (!waitUntil([&] { return editor->settled(); }, 60000)) return complain(5, QStringLiteral("the schedule of the block took too long"));
+        dialog = editor;
+    }
     if (dialog != nullptr) {
         settle(200);
         const QPixmap over = dialog->grab();
@@ -162,6 +168,7 @@ int main(int argc, char** argv)
         if (!line.select.isEmpty() && waitUntil([&] { return window.settled(); }, 60000)) window.find(line.select);
         if (line.show == QLatin1String("record")) window.openRecordDialog();
         if (line.show == QLatin1String("edit") && waitUntil([&] { return window.settled(); }, 60000)) window.enterEdit();
+        if (line.show == QLatin1String("block")) window.openBlockEditor(line.schedule);
         if (line.show == QLatin1String("new")) window.actions()[ActionId::NewSchedule]->trigger();
     });
     return QApplication::exec();

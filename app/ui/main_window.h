@@ -37,6 +37,7 @@ class QStackedWidget;
 namespace stagewright {
 
 class Banner;
+class BlockEditor;
 class RecordDialog;
 class RecordStrip;
 class ScheduleBrowser;
@@ -58,6 +59,7 @@ public:
     void enterEdit();
     void leaveEdit();
     void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {});
+    BlockEditor* openBlockEditor(const QString& preset = {}, const Shape& shape = {}); // likewise
     ScheduleBrowser* openScheduleBrowser(); // window modal; deleted when closed
     void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew);
     void runEdited(); // trains the edited order as the source was, lands in compare

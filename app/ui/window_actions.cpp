@@ -43,6 +43,7 @@ void MainWindow::connectAll()
     on(I::Redo, [this] { m_editor->undoStack()->redo(); });
     on(I::EditMode, [this](bool wanted) { wanted ? enterEdit() : leaveEdit(); });
     on(I::NewSchedule, [this] { openScheduleBrowser(); });
+    on(I::BuildingBlock, [this] { openBlockEditor(); });
     on(I::InsertDelay, [this] { insertDelayAtSelection(); });
     on(I::RunEdited, [this] { runEdited(); });
     on(I::Record, [this] { openRecordDialog(); });

@@ -2,6 +2,7 @@
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "widgets/background.h"
+#include "widgets/library/block_editor.h"
 #include "widgets/library/schedule_browser.h"
 #include "widgets/record/record_dialog.h"
 
@@ -60,8 +61,31 @@ ScheduleBrowser* MainWindow::openScheduleBrowser()
         if (auto made = makeSchedule(name.toStdString(), shape)) settings.layers = std::max(settings.layers, made->stages);
         dialog->setSettings(settings);
     });
+    connect(browser, &ScheduleBrowser::blockAsked, this, [this](const QString& name, const Shape& shape) { openBlockEditor(name, shape); });
     browser->open();
     return browser;
+}
+
+BlockEditor* MainWindow::openBlockEditor(const QString& preset, const Shape& shape)
+{
+    if (auto* open = findChild<BlockEditor*>()) {
+        open->raise();
+        return open;
+    }
+    auto* editor = new BlockEditor(*m_theme, this);
+    editor->setAttribute(Qt::WA_DeleteOnClose);
+    if (!preset.isEmpty()) editor->choose(preset, shape.ranks, shape.microbatches);
+    connect(editor, &BlockEditor::createAsked, this, [this](const std::shared_ptr<const Schedule>& schedule) {
+        auto run = simulatedRun(*schedule, CostModel::uniform(*schedule));
+        if (!run) {
+            m_banner->showError(QString(), run.error());
+            return;
+        }
+        run->info.name = tr("block %1, %2 × %3").arg(QString::fromStdString(schedule->name)).arg(schedule->ranks).arg(schedule->microbatches).toStdString();
+        showRun(m_library->addSimulated(std::move(*run)));
+    });
+    editor->open();
+    return editor;
 }
 
 } // namespace stagewright

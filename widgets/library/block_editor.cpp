@@ -1,0 +1,288 @@
+#include "widgets/library/block_editor.h"
+
+#include <algorithm>
+
+#include <QComboBox>
+#include <QGridLayout>
+#include <QLabel>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSpinBox>
+#include <QVBoxLayout>
+
+#include "schedules/timeline/timeline_of.h"
+#include "widgets/background.h"
+#include "widgets/panel/panel_parts.h"
+#include "widgets/panel/side_panel.h"
+#include "widgets/panel/style.h"
+#include "widgets/timeline/timeline_view.h"
+
+namespace stagewright {
+namespace {
+
+Block presetBlock(const QString& name, int devices)
+{
+    if (name == QLatin1String("v-min")) return vMinBlock(devices);
+    if (name == QLatin1String("v-zb")) return vZbBlock(devices);
+    if (name == QLatin1String("1f1b")) return oneForwardOneBackwardBlock(devices);
+    if (name == QLatin1String("v-half:turn=paper")) return vHalfBlock(devices, SpareSlot::FirstTurn);
+    return vHalfBlock(devices);
+}
+
+struct Made {
+    std::shared_ptr<const Schedule> schedule;
+    std::shared_ptr<const TimelinePanel> panel;
+    QString fault;
+};
+
+Made madeOf(const Block& block, int microbatches)
+{
+    Made out;
+    auto schedule = scheduleOf(block, microbatches);
+    if (!schedule) {
+        out.fault = QString::fromStdString(schedule.error().message);
+        return out;
+    }
+    auto timeline = simulatedTimeline(*schedule, CostModel::uniform(*schedule));
+    if (!timeline) {
+        out.fault = QString::fromStdString(timeline.error().message);
+        return out;
+    }
+    out.schedule = std::make_shared<const Schedule>(std::move(*schedule));
+    out.panel = makePanel(*timeline);
+    return out;
+}
+
+} // namespace
+
+BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent), m_theme(theme)
+{
+    setObjectName(QStringLiteral("blockEditor"));
+    setWindowTitle(tr("Building block"));
+    auto* outer = new QVBoxLayout(this);
+    outer->setContentsMargins(20, 18, 20, 16);
+    outer->setSpacing(10);
+    auto* head = new QHBoxLayout;
+    head->setSpacing(8);
+    const auto field = [&](const QString& title, QWidget* widget, const QString& tooltip) {
+        auto* label = makeLabel(title, "secondary", this);
+        label->setBuddy(widget);
+        widget->setAccessibleName(title);
+        widget->setToolTip(tooltip);
+        head->addWidget(label);
+        head->addWidget(widget);
+        head->addSpacing(8);
+    };
+    const auto spin = [&](const char* name, int low, int high, int value) {
+        auto* box = new QSpinBox(this);
+        box->setObjectName(QString::fromLatin1(name));
+        box->setRange(low, high);
+        box->setValue(value);
+        return box;
+    };
+    m_preset = new QComboBox(this);
+    m_preset->setObjectName(QStringLiteral("preset"));
+    for (const auto& [title, key] : {std::pair{tr("V-Min"), "v-min"}, {tr("V-Half"), "v-half"}, {tr("V-Half, as its paper"), "v-half:turn=paper"},
+                                     {tr("V-ZB"), "v-zb"}, {tr("1F1B"), "1f1b"}})
+        m_preset->addItem(title, QString::fromLatin1(key));
+    m_devices = spin("devices", 1, 32, 4);
+    m_interval = spin("interval", 1, 96, 6);
+    m_microbatches = spin("microbatches", 1, 1024, 8);
+    field(tr("Start from"), m_preset, tr("A block of the papers; choosing one drops the changes."));
+    field(tr("Devices"), m_devices, tr("Ranks; another number starts from the paper's block again."));
+    field(tr("Interval"), m_interval, tr("Slots from one microbatch to the next; 3 for each chunk of a device keeps it busy all the time."));
+    field(tr("Microbatches"), m_microbatches, tr("How often the block is repeated."));
+    head->addStretch(1);
+    outer->addLayout(head);
+
+    auto* scroll = new QScrollArea(this);
+    scroll->setWidgetResizable(true);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    m_view = new BlockView(scroll);
+    m_view->setTheme(theme);
+    scroll->setWidget(m_view);
+    scroll->setMinimumHeight(200);
+    outer->addWidget(scroll, 3);
+    m_fault = makeLabel({}, "worse", this);
+    m_fault->setWordWrap(true);
+    outer->addWidget(m_fault);
+
+    m_state = new ViewState(this);
+    m_state->setShowsCommunication(false);
+    m_timeline = new TimelineView(m_state, this);
+    m_timeline->setObjectName(QStringLiteral("blockTimeline"));
+    m_timeline->setTitle(tr("Schedule"));
+    m_timeline->setTheme(theme);
+    outer->addWidget(m_timeline, 3);
+
+    auto* lower = new QHBoxLayout;
+    lower->setSpacing(24);
+    m_figures = new PanelSection(tr("What the block comes to"), this);
+    m_figures->setRuled(false);
+    lower->addWidget(m_figures, 3);
+    auto* texts = new QVBoxLayout;
+    texts->addWidget(makeLabel(tr("As text"), "title", this));
+    m_text = new QPlainTextEdit(this);
+    m_text->setObjectName(QStringLiteral("blockText"));
+    m_text->setAccessibleName(tr("The block as text"));
+    m_text->setTabChangesFocus(true);
+    m_text->setLineWrapMode(QPlainTextEdit::NoWrap);
+    QFont mono(QStringLiteral("DejaVu Sans Mono"));
+    mono.setPixelSize(11);
+    m_text->setFont(mono);
+    m_text->setFixedHeight(120);
+    m_text->setToolTip(tr("Device, then each pass with its slot; can be changed here too."));
+    texts->addWidget(m_text);
+    texts->addStretch(1);
+    lower->addLayout(texts, 4);
+    outer->addLayout(lower);
+
+    auto* bottom = new QHBoxLayout;
+    bottom->addStretch(1);
+    auto* cancel = new QPushButton(tr("Cancel"), this);
+    cancel->setAutoDefault(false);
+    m_create = new QPushButton(tr("Make the schedule"), this);
+    m_create->setObjectName(QStringLiteral("primary"));
+    m_create->setDefault(true);
+    bottom->addWidget(cancel);
+    bottom->addWidget(m_create);
+    outer->addLayout(bottom);
+
+    m_wait.setSingleShot(true);
+    m_wait.setInterval(60);
+    connect(&m_wait, &QTimer::timeout, this, &BlockEditor::make);
+    connect(m_preset, &QComboBox::currentIndexChanged, this, &BlockEditor::presetChosen);
+    connect(m_devices, &QSpinBox::valueChanged, this, &BlockEditor::presetChosen);
+    connect(m_interval, &QSpinBox::valueChanged, this, [this](int interval) {
+        if (m_filling) return;
+        m_block.interval = interval;
+        m_block.name = "edited";
+        changed(false);
+    });
+    connect(m_microbatches, &QSpinBox::valueChanged, this, [this] {
+        if (!m_filling) changed(false);
+    });
+    connect(m_view, &BlockView::edited, this, [this](const Block& block) {
+        m_block = block;
+        m_block.name = "edited";
+        changed(false);
+    });
+    connect(m_text, &QPlainTextEdit::textChanged, this, [this] {
+        if (m_filling) return;
+        auto block = parseBlock(m_text->toPlainText().toStdString());
+        if (!block) {
+            m_valid = false;
+            m_create->setEnabled(false);
+            m_fault->setText(QString::fromStdString(block.error().message));
+            return;
+        }
+        m_block = *block;
+        changed(true);
+    });
+    connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
+    connect(m_create, &QPushButton::clicked, this, [this] {
+        if (!m_schedule) return;
+        emit createAsked(m_schedule);
+        accept();
+    });
+    choose(QStringLiteral("v-half"), 4, 8);
+    resize(1120, 860);
+    m_view->setFocus();
+}
+
+void BlockEditor::choose(const QString& preset, int devices, int microbatches)
+{
+    m_filling = true;
+    m_preset->setCurrentIndex(std::max(0, m_preset->findData(preset)));
+    m_devices->setValue(devices);
+    m_microbatches->setValue(microbatches);
+    m_filling = false;
+    presetChosen();
+}
+
+void BlockEditor::presetChosen()
+{
+    if (!m_filling) setBlock(presetBlock(m_preset->currentData().toString(), m_devices->value()));
+}
+
+void BlockEditor::setBlock(const Block& block)
+{
+    m_block = block;
+    changed(false);
+}
+
+void BlockEditor::changed(bool fromText)
+{
+    m_filling = true;
+    m_interval->setValue(m_block.interval);
+    if (fromText) m_devices->setValue(static_cast<int>(m_block.devices.size()));
+    if (!fromText) m_text->setPlainText(QString::fromStdString(toText(m_block)));
+    m_filling = false;
+    m_view->setBlock(m_block);
+    const auto check = checkBlock(m_block);
+    m_valid = check.has_value();
+    QString text = m_valid ? QString() : QString::fromStdString(check.error().message + (check.error().remedy.empty() ? "" : "; " + check.error().remedy));
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    m_fault->setText(text);
+    m_view->setFault(!m_valid);
+    m_create->setEnabled(m_valid && m_schedule);
+    ++m_generation;
+    m_pending = m_valid;
+    if (m_valid) m_wait.start();
+    fillFigures();
+}
+
+void BlockEditor::make()
+{
+    const quint64 generation = m_generation;
+    const int microbatches = m_microbatches->value();
+    inBackground(
+        this, [block = m_block, microbatches] { return madeOf(block, microbatches); },
+        [this, generation](const Made& made) {
+            if (generation != m_generation) return;
+            m_pending = false;
+            m_schedule = made.schedule;
+            m_panel = made.panel;
+            if (!made.fault.isEmpty()) m_fault->setText(made.fault);
+            m_create->setEnabled(m_valid && m_schedule);
+            if (m_panel) {
+                const int ranks = static_cast<int>(m_panel->ranks.size());
+                m_timeline->setRowHeight(ranks <= 4 ? 30 : ranks <= 8 ? 18 : 9);
+                m_timeline->setPanels({m_panel});
+                m_state->fitAll();
+            }
+            fillFigures();
+        });
+}
+
+void BlockEditor::fillFigures()
+{
+    m_figures->clear();
+    m_figures->addRow(tr("Valid"), m_valid ? tr("yes") : tr("no"), tr("Every pass has a slot of its own modulo the interval and comes after what it needs."),
+                      m_valid ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
+    if (!m_valid) return;
+    const BlockFigures figures = figuresOf(m_block);
+    const auto list = [](const auto& values, auto text) {
+        QStringList parts;
+        for (const auto& value : values) parts << text(value);
+        return parts.join(QLatin1String("  "));
+    };
+    const int chunks = m_block.chunks;
+    m_figures->addRow(tr("Lifespans by device, slots"), list(figures.lifespan, [chunks](const auto& span) {
+                          return chunks == 1 ? QString::number(span[0]) : QStringLiteral("%1+%2").arg(span[0]).arg(span[1]);
+                      }),
+                      tr("From F's start to W's end, by chunk: how long an activation is held."));
+    m_figures->addRow(tr("Peak bound by device, chunks"), list(figures.peakBound, [](int peak) { return QString::number(peak); }),
+                      tr("Sum over chunks of lifespan ÷ interval, rounded up: the activations held at once while the block repeats."));
+    if (!m_panel || m_pending) return;
+    m_figures->addRow(tr("Time of a step"), durationText(m_panel->duration, m_panel->units), definition::makespan());
+    m_figures->addRow(tr("Bubble ratio"), percentText(m_panel->bubbleFraction), definition::bubbleRatio());
+    m_figures->addRow(tr("Peak of the schedule"), bytesText(m_panel->peak, m_panel->units), definition::peakActivation());
+}
+
+QString BlockEditor::faultText() const { return m_fault->text(); }
+QString BlockEditor::figuresText() const { return m_figures->plainText(); }
+
+} // namespace stagewright
