@@ -86,7 +86,8 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     window.show();
     if (const int code = showAsked(window, line)) return code;
     if (!waitUntil([&] { return window.settled() || !window.bannerText().isEmpty(); }, 120000)) return complain(3, QStringLiteral("reading took too long"));
-    if (!line.files.isEmpty() && window.mode() == MainWindow::Mode::Empty) return complain(3, window.bannerText().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.bannerText());
+    auto* stuck = window.findChild<QDialog*>(QStringLiteral("deadlock"));
+    if (!line.files.isEmpty() && window.mode() == MainWindow::Mode::Empty && stuck == nullptr) return complain(3, window.bannerText().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.bannerText());
     if (!line.select.isEmpty()) window.find(line.select);
     if (line.show == QLatin1String("edit")) window.enterEdit();
     settle(400); // exact frames come from a worker
@@ -97,7 +98,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
         return done ? 0 : complain(5, QString::fromStdString(done.error().message), QString::fromStdString(done.error().remedy));
     }
     QImage image = window.grab().toImage();
-    QDialog* dialog = nullptr;
+    QDialog* dialog = stuck; // an order that never ends is told in a dialog of its own
     if (line.show == QLatin1String("record")) dialog = window.openRecordDialog();
     if (line.show == QLatin1String("new")) {
         ScheduleBrowser* browser = window.openScheduleBrowser();

@@ -3,6 +3,7 @@
 // window_library.cpp, window_runs.cpp (show, compare, steps, find), window_files.cpp (open, save, export), window_edit.cpp, window_record.cpp.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -143,6 +144,7 @@ private:
     void exportChromeAsked();
     void exportCsvAsked();
     void openSchedule(const QString& path);
+    void openOrder(const Schedule& schedule, const QString& path); // simulated, or why it never ends
     void remember(const QString& path);
     QStringList recentFiles() const;
     void refreshRecent();
@@ -155,6 +157,7 @@ private:
     void opDragged(SpanRef ref, int rank, int from, int toRank, int to);
     OpPosition selectedPosition() const;
     void insertDelayAtSelection();
+    void showDeadlock(std::shared_ptr<const Schedule> schedule, const Channels& channels, std::function<void(const Schedule&)> apply);
     // window_record.cpp
     void pollRecording();
     void followRecording(const std::vector<RunRef>& refs);

@@ -6,6 +6,7 @@
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "schedules/csv.h"
+#include "widgets/deadlock/deadlock_dialog.h"
 
 namespace stagewright {
 
@@ -36,6 +37,11 @@ void MainWindow::connectEditor()
     });
     connect(m_editPanel, &EditPanel::runAsked, this, &MainWindow::runEdited);
     connect(m_editPanel, &EditPanel::doneAsked, this, &MainWindow::leaveEdit);
+    connect(m_editPanel, &EditPanel::deadlockAsked, this, [this] {
+        showDeadlock(std::make_shared<const Schedule>(m_editor->schedule()), {}, [this](const Schedule& fixed) {
+            if (m_mode == Mode::Edit) m_editor->replace(tr("removed the deadlock"), fixed);
+        });
+    });
     connect(m_editPanel, &EditPanel::delayAsked, this, &MainWindow::insertDelayAtSelection);
 }
 
@@ -172,6 +178,14 @@ OpPosition MainWindow::selectedPosition() const
     if (m_mode != Mode::Edit || !m_editor->active()) return {};
     const SpanRef selected = m_state->selected();
     return selected.valid() && selected.panel == 0 ? m_editor->positionOf(selected.span) : OpPosition{};
+}
+
+void MainWindow::showDeadlock(std::shared_ptr<const Schedule> schedule, const Channels& channels, std::function<void(const Schedule&)> apply)
+{
+    auto* dialog = new DeadlockDialog(*m_theme, std::move(schedule), channels, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &DeadlockDialog::fixAsked, this, [apply = std::move(apply)](const Schedule& fixed) { apply(fixed); });
+    dialog->open();
 }
 
 void MainWindow::insertDelayAtSelection()

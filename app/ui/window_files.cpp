@@ -18,6 +18,7 @@
 #include "app/ui/main_window.h"
 #include "app/ui/welcome_page.h"
 #include "schedules/csv.h"
+#include "schedules/deadlock.h"
 #include "schedules/registry.h"
 #include "traces/formats/atomic_file.h"
 #include "traces/formats/chrome_json.h"
@@ -92,13 +93,22 @@ void MainWindow::openSchedule(const QString& path)
         m_banner->showError(tr("file %1").arg(QFileInfo(path).fileName()), schedule.error());
         return;
     }
-    const CostModel costs = CostModel::uniform(*schedule);
-    auto run = simulatedRun(*schedule, costs);
+    openOrder(*schedule, path);
+}
+
+void MainWindow::openOrder(const Schedule& schedule, const QString& path)
+{
+    auto run = simulatedRun(schedule, CostModel::uniform(schedule));
     if (!run) {
+        if (const auto stuck = explainDeadlock(schedule); stuck && stuck->hung()) {
+            showDeadlock(std::make_shared<const Schedule>(schedule), {}, [this, path](const Schedule& fixed) { openOrder(fixed, path); });
+            m_banner->showError(tr("file %1: this order never ends").arg(QFileInfo(path).fileName()), tr("apply the change on offer, or mend the file"));
+            return;
+        }
         m_banner->showError(tr("file %1").arg(QFileInfo(path).fileName()), run.error());
         return;
     }
-    if (const std::string known = recognise(*schedule); !known.empty()) run->info.scheduleName = known;
+    if (const std::string known = recognise(schedule); !known.empty()) run->info.scheduleName = known;
     remember(path);
     showRun(m_library->addSimulated(std::move(*run)));
 }

@@ -43,8 +43,10 @@ EditPanel::EditPanel(ScheduleEditor* editor, QWidget* parent) : SectionColumn(pa
     m_delay = button(tr("Insert delay"), tr("A wanted wait before this op, as long as the op itself."), this);
     m_removeDelay = button(tr("Remove delay"), tr("Takes this delay out again."), this);
 
+    m_deadlock = button(tr("Show the circle…"), tr("The waits drawn on the lists, and a change that removes them."), this);
     addWidget(row({m_run, m_done}));
     m_state = addSection(tr("Edited order"));
+    addWidget(m_deadlock);
     m_figures = addSection(tr("Against the original"));
     addWidget(row({m_undo, m_redo, m_revert}));
     m_op = addSection(tr("Selected op"));
@@ -61,6 +63,7 @@ EditPanel::EditPanel(ScheduleEditor* editor, QWidget* parent) : SectionColumn(pa
     connect(m_run, &QPushButton::clicked, this, &EditPanel::runAsked);
     connect(m_done, &QPushButton::clicked, this, &EditPanel::doneAsked);
     connect(m_delay, &QPushButton::clicked, this, &EditPanel::delayAsked);
+    connect(m_deadlock, &QPushButton::clicked, this, &EditPanel::deadlockAsked);
     connect(m_left, &QPushButton::clicked, this, [this] { m_editor->nudge(m_selected, -1); });
     connect(m_right, &QPushButton::clicked, this, [this] { m_editor->nudge(m_selected, 1); });
     connect(m_removeDelay, &QPushButton::clicked, this, [this] { m_editor->removeDelay(m_selected); });
@@ -149,6 +152,7 @@ void EditPanel::refresh()
             cells << QString::fromStdString(toText(op));
         m_text->addText(cells.join(QLatin1Char(' ')), "code");
     }
+    m_deadlock->setVisible(!m_editor->validation().cycle.empty());
     m_undo->setEnabled(m_editor->undoStack()->canUndo());
     m_redo->setEnabled(m_editor->undoStack()->canRedo());
     m_revert->setEnabled(m_editor->changed());

@@ -21,6 +21,7 @@ signals:
     void runAsked();
     void doneAsked();
     void delayAsked(); // before the selected op
+    void deadlockAsked(); // why the order never ends
 
 private:
     void refresh();
@@ -31,7 +32,7 @@ private:
     QString m_whyNot;
     QString m_source, m_costs;
     PanelSection *m_state, *m_figures, *m_op, *m_text;
-    QPushButton *m_run, *m_undo, *m_redo, *m_revert, *m_done, *m_left, *m_right, *m_delay, *m_removeDelay;
+    QPushButton *m_run, *m_undo, *m_redo, *m_revert, *m_done, *m_left, *m_right, *m_delay, *m_removeDelay, *m_deadlock;
 };
 
 } // namespace stagewright

@@ -153,6 +153,11 @@ void ScheduleEditor::cancelPreview()
     adopt(m_schedule);
 }
 
+void ScheduleEditor::replace(const QString& text, Schedule next)
+{
+    if (m_active && !(next == m_schedule)) push(text, std::move(next));
+}
+
 void ScheduleEditor::push(const QString& text, Schedule next, int mergeId)
 {
     m_preview.reset();

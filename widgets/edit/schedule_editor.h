@@ -63,6 +63,7 @@ public:
     bool nudge(OpPosition from, int by);
     bool insertDelay(int rank, int at, Nanos delay);
     bool removeDelay(OpPosition at); // false unless a filler stands there
+    void replace(const QString& text, Schedule next); // another order, as one undoable change named so
     void revert();                   // back to the original, as one undoable change
 
     void preview(OpPosition from, int to);

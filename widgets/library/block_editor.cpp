@@ -129,9 +129,7 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
     m_text->setAccessibleName(tr("The block as text"));
     m_text->setTabChangesFocus(true);
     m_text->setLineWrapMode(QPlainTextEdit::NoWrap);
-    QFont mono(QStringLiteral("DejaVu Sans Mono"));
-    mono.setPixelSize(11);
-    m_text->setFont(mono);
+    m_text->setStyleSheet(QStringLiteral("font-family: \"DejaVu Sans Mono\", monospace; font-size: 11px;"));
     m_text->setFixedHeight(120);
     m_text->setToolTip(tr("Device, then each pass with its slot; can be changed here too."));
     texts->addWidget(m_text);

@@ -13,7 +13,7 @@
 namespace stagewright {
 namespace {
 
-constexpr double left = 78, top = 24, rowHeight = 34, rowGap = 8;
+constexpr double left = 84, top = 24, rowHeight = 34, rowGap = 8;
 constexpr OpKind kinds[] = {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad};
 
 int& slotIn(BlockDevice& device, const BlockPass& pass)
@@ -146,7 +146,7 @@ void BlockView::paintEvent(QPaintEvent*)
     for (int d = 0; d < static_cast<int>(m_full.devices.size()); ++d) {
         p.setFont(fontOf(FontRole::Rank));
         p.setPen(t.text);
-        p.drawText(QRectF(0, rowTop(d), left - 10, rowHeight), Qt::AlignVCenter | Qt::AlignLeft, tr("Device %1").arg(d));
+        p.drawText(QRectF(10, rowTop(d), left - 12, rowHeight), Qt::AlignVCenter | Qt::AlignLeft, tr("Device %1").arg(d));
         const std::vector<BlockPass> passes = passesOf(m_full, d);
         // Microbatches after this one, and those before it: the same passes, whole intervals away.
         p.setOpacity(t.dark ? 0.24 : 0.2);

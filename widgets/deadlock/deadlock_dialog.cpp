@@ -1,0 +1,111 @@
+#include "widgets/deadlock/deadlock_dialog.h"
+
+#include <QComboBox>
+#include <QLabel>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+#include "widgets/deadlock/deadlock_view.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+namespace {
+
+bool isLowered(const Schedule& schedule)
+{
+    for (const auto& list : schedule.order)
+        for (const Op& op : list)
+            if (op.kind == OpKind::SendF || op.kind == OpKind::RecvF || op.kind == OpKind::SendB || op.kind == OpKind::RecvB) return true;
+    return false;
+}
+
+} // namespace
+
+DeadlockDialog::DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedule> schedule, const Channels& channels, QWidget* parent)
+    : QDialog(parent), m_schedule(std::move(schedule)), m_channels(channels)
+{
+    setObjectName(QStringLiteral("deadlock"));
+    setWindowTitle(tr("This order never ends"));
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(20, 18, 20, 16);
+    layout->setSpacing(10);
+    layout->addWidget(makeLabel(tr("This order never ends"), "bigtitle", this));
+    m_sentence = makeLabel({}, "value", this, true);
+    m_sentence->setObjectName(QStringLiteral("sentence"));
+    m_sentence->setWordWrap(true);
+    layout->addWidget(m_sentence);
+    auto* scroll = new QScrollArea(this);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    m_view = new DeadlockView(scroll);
+    m_view->setTheme(theme);
+    scroll->setWidget(m_view);
+    layout->addWidget(scroll, 1);
+    auto* key = makeLabel(tr("Solid: where a rank stands. Dashed: what it waits for. Red: the circle. Grey: ranks that only wait for it. Ops to the left have run."), "faint", this);
+    key->setWordWrap(true);
+    layout->addWidget(key);
+
+    auto* bottom = new QHBoxLayout;
+    m_sends = new QComboBox(this);
+    m_sends->setObjectName(QStringLiteral("sends"));
+    m_sends->setAccessibleName(tr("Sends"));
+    m_sends->addItem(tr("Buffered sends"));
+    m_sends->addItem(tr("Rendezvous: no buffers"));
+    m_sends->setCurrentIndex(channels.sends == SendMode::Rendezvous ? 1 : 0);
+    m_sends->setToolTip(tr("How a send and its receive meet"));
+    m_sends->setVisible(isLowered(*m_schedule));
+    connect(m_sends, &QComboBox::currentIndexChanged, this, [this](int index) {
+        m_channels.sends = index == 1 ? SendMode::Rendezvous : SendMode::Buffered;
+        explain();
+    });
+    bottom->addWidget(m_sends);
+    bottom->addStretch(1);
+    auto* close = new QPushButton(tr("Close"), this);
+    close->setAutoDefault(false);
+    m_fix = new QPushButton(this);
+    m_fix->setObjectName(QStringLiteral("primary"));
+    m_fix->setDefault(true);
+    connect(close, &QPushButton::clicked, this, &QDialog::reject);
+    connect(m_fix, &QPushButton::clicked, this, [this] {
+        if (!m_deadlock.fixed) return;
+        emit fixAsked(*m_deadlock.fixed);
+        accept();
+    });
+    bottom->addWidget(close);
+    bottom->addWidget(m_fix);
+    layout->addLayout(bottom);
+    explain();
+    const QSize wanted = m_view->sizeHint();
+    resize(std::clamp(wanted.width() + 60, 620, 1300), std::clamp(wanted.height() + 270, 420, 900));
+}
+
+void DeadlockDialog::explain()
+{
+    auto found = explainDeadlock(*m_schedule, m_channels);
+    m_deadlock = found ? std::move(*found) : Deadlock{};
+    QString text;
+    if (!found)
+        text = QString::fromStdString(found.error().message);
+    else if (!m_deadlock.hung())
+        text = tr("Nothing hangs this way: the order ends.");
+    else
+        text = QString::fromStdString(describeDeadlock(m_deadlock));
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    m_sentence->setText(text);
+    m_view->setDeadlock(m_schedule, m_deadlock);
+    m_fix->setVisible(m_deadlock.fixed.has_value());
+    if (!m_deadlock.fixed) return;
+    if (m_deadlock.fix.size() == 1) {
+        const OrderChange& change = m_deadlock.fix.front();
+        m_fix->setText(tr("Apply: %1 of rank %2 to place %3").arg(QString::fromStdString(toText(change.op))).arg(change.rank).arg(change.to));
+    } else {
+        m_fix->setText(tr("Apply %1 moves").arg(m_deadlock.fix.size()));
+    }
+}
+
+QString DeadlockDialog::sentence() const { return m_sentence->text(); }
+QString DeadlockDialog::fixText() const { return m_deadlock.fixed ? m_fix->text() : QString(); }
+
+} // namespace stagewright
