@@ -35,10 +35,7 @@ Result<int> run(const Options& options, Session& session)
     if (session.json) {
         Json object = runJson(run, *figures);
         object["file"] = stored->file;
-        Json gaps = Json::array();
-        for (const Gap& gap : figures->bubbles.gaps)
-            gaps.push_back({{"rank", gap.rank}, {"start_ns", gap.start}, {"end_ns", gap.end}, {"cause", std::string(toText(gap.cause))}});
-        object["gaps"] = std::move(gaps);
+        object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
         session.answer(object);
         return ExitDone;
     }

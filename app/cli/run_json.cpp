@@ -1,8 +1,11 @@
 #include "app/cli/run_json.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "schedules/kinds.h"
+#include "traces/analysis/gap_explainer.h"
 
 namespace stagewright {
 
@@ -140,7 +143,8 @@ Json runJson(const Run& run, const RunFigures& figures)
     object["hung"] = false;
     object["cycle"] = Json::array();
     object["victims"] = Json::array();
-    object["straggler_rank"] = nullptr;
+    const std::optional<int> straggler = stragglerRank(bubbles);
+    object["straggler_rank"] = straggler ? Json(*straggler) : Json(nullptr);
     object["gradient_error"] = nullptr;
     object["deviation"] = nullptr;
     return object;
@@ -185,6 +189,47 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     object["gradient_error"] = nullptr;
     object["deviation"] = nullptr;
     return object;
+}
+
+Json gapsJson(const Run& run, const RunFigures& figures, std::size_t explained)
+{
+    const Timeline& timeline = *run.timeline;
+    const auto& gaps = figures.bubbles.gaps;
+    std::vector<std::size_t> longest(gaps.size());
+    std::iota(longest.begin(), longest.end(), std::size_t{0});
+    std::stable_sort(longest.begin(), longest.end(),
+                     [&](std::size_t a, std::size_t b) { return gaps[a].end - gaps[a].start > gaps[b].end - gaps[b].start; });
+    longest.resize(std::min(longest.size(), explained));
+    const GapExplainer explainer(timeline, figures.step);
+    const auto name = [&](SpanId span) { return span == noSpan ? Json(nullptr) : Json(timeline.nameOf(timeline.spans()[span])); };
+    Json out = Json::array();
+    for (std::size_t i = 0; i < gaps.size(); ++i) {
+        const Gap& gap = gaps[i];
+        Json object = {{"rank", gap.rank},
+                       {"start_ns", gap.start},
+                       {"end_ns", gap.end},
+                       {"cause", std::string(toText(gap.cause))},
+                       {"before", name(gap.next)},
+                       {"blamed", name(gap.blamed)},
+                       {"ready_op", gap.hasReadyOp ? Json(toText(gap.readyOp)) : Json(nullptr)},
+                       {"sentence", nullptr},
+                       {"chain", nullptr},
+                       {"experiment", nullptr}};
+        if (std::find(longest.begin(), longest.end(), i) != longest.end()) {
+            const GapExplanation explanation = explainer.explain(gap);
+            object["sentence"] = explanation.sentence;
+            Json chain = Json::array();
+            for (const GapLink& link : explanation.chain)
+                chain.push_back({{"op", name(link.span)}, {"rank", timeline.trackOf(link.span).rank}, {"why", link.why}});
+            object["chain"] = std::move(chain);
+            if (explanation.experiment)
+                object["experiment"] = {{"change", explanation.experiment->change},
+                                        {"makespan_before_ns", explanation.experiment->before},
+                                        {"makespan_after_ns", explanation.experiment->after}};
+        }
+        out.push_back(std::move(object));
+    }
+    return out;
 }
 
 Json runInfoJson(const RunInfo& info, bool read)

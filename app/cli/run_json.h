@@ -14,6 +14,8 @@ using Json = nlohmann::ordered_json;
 Json runJson(const Run& run, const RunFigures& figures);
 // The same object of a schedule that never ends: hung, the cycle, everything measured is null.
 Json hungJson(const Schedule& schedule, const Validation& validation);
+// Every gap; sentence, chain and experiment of the `explained` longest, null in the others.
+Json gapsJson(const Run& run, const RunFigures& figures, std::size_t explained);
 Json runInfoJson(const RunInfo& info, bool read); // not read: its damage is unknown
 Json comparisonJson(const Run& a, const Run& b, const Comparison& comparison);
 Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation);

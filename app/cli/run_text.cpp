@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/table.h"
+#include "traces/analysis/gap_explainer.h"
 
 namespace stagewright {
 
@@ -183,8 +184,10 @@ std::string largestGapsText(const Run& run, const RunFigures& figures, std::size
     std::vector<Gap> gaps = figures.bubbles.gaps;
     const std::size_t shown = std::min(count, gaps.size());
     std::stable_sort(gaps.begin(), gaps.end(), [](const Gap& a, const Gap& b) { return a.end - a.start > b.end - b.start; });
+    if (shown == 0) return {};
+    const GapExplainer explainer(*run.timeline, figures.step);
     std::string text;
-    for (std::size_t i = 0; i < shown; ++i) text += "  " + explainGap(*run.timeline, gaps[i]) + "\n";
+    for (std::size_t i = 0; i < shown; ++i) text += "  " + explainer.explain(gaps[i]).sentence + "\n";
     return text;
 }
 

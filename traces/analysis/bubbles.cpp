@@ -6,6 +6,7 @@
 
 #include "schedules/kinds.h"
 #include "traces/analysis/memory.h"
+#include "traces/analysis/step_graph.h"
 #include "traces/analysis/step_ops.h"
 #include "traces/analysis/analysis_registry.h"
 
@@ -63,10 +64,89 @@ private:
     std::map<int, Bytes> m_bytesOfStage;
 };
 
+// The step run again with median durations and with the mean over stages: what of a wait is left then.
+class Replays {
+public:
+    Replays(const Timeline& timeline, const StepOps& ops) : m_timeline(timeline), m_graph(timeline, ops)
+    {
+        StepScenario scenario = m_graph.asItWas();
+        m_median = m_graph.medianDurations();
+        m_mean = m_graph.meanDurations();
+        const bool stragglers = m_median != scenario.duration;
+        if (!stragglers && m_mean == m_median) return;
+        scenario.duration = m_median;
+        m_atMedian = m_graph.run(scenario);
+        scenario.duration = m_mean;
+        m_atMean = m_graph.run(scenario);
+        m_differ = m_atMedian.has_value() && m_atMean.has_value();
+    }
+
+    bool differ() const { return m_differ; } // else every op takes the same time on every stage
+
+    struct Split {
+        Nanos straggler = 0;
+        Nanos imbalance = 0;
+    };
+    // Of a wait of `length` for the producers of `next`'s inputs.
+    Split splitOf(SpanId next, Nanos length) const
+    {
+        Split split;
+        const SlotId slot = m_graph.slotOf(next);
+        if (!m_differ || slot == noSlot || m_graph.before(slot) == noSlot) return split;
+        const Nanos median = waitAt(slot, m_atMedian->end);
+        split.straggler = std::clamp<Nanos>(waitAsItWas(slot) - median, 0, length);
+        split.imbalance = std::clamp<Nanos>(median - waitAt(slot, m_atMean->end), 0, length - split.straggler);
+        return split;
+    }
+
+    // Upstream of the span along what released each op: the op that takes longest beyond its median (straggler) or whose
+    // median is most above the mean (imbalance). The span itself where none does.
+    SpanId culprit(SpanId producer, bool straggler) const
+    {
+        SpanId worst = producer;
+        Nanos most = 0;
+        SlotId at = m_graph.slotOf(producer);
+        for (int steps = 0; at != noSlot && steps < 4096; ++steps) {
+            const Nanos excess = straggler ? m_graph.asItWas().duration[at] - m_median[at] : m_median[at] - m_mean[at];
+            if (m_graph.slot(at).busy && excess > most) {
+                most = excess;
+                worst = m_graph.slot(at).first;
+            }
+            at = m_graph.releasedBy(at);
+        }
+        return worst;
+    }
+
+private:
+    Nanos endOf(SlotId slot) const { return m_timeline.spans()[m_graph.slot(slot).first].end; }
+    Nanos waitAsItWas(SlotId slot) const
+    {
+        Nanos produced = std::numeric_limits<Nanos>::min();
+        const auto [first, last] = m_graph.inputsOf(slot);
+        for (std::size_t i = first; i < last; ++i) produced = std::max(produced, endOf(m_graph.inputs()[i].from));
+        return first == last ? 0 : std::max<Nanos>(0, produced - endOf(m_graph.before(slot)));
+    }
+    Nanos waitAt(SlotId slot, const std::vector<Nanos>& end) const
+    {
+        Nanos produced = std::numeric_limits<Nanos>::min();
+        const auto [first, last] = m_graph.inputsOf(slot);
+        for (std::size_t i = first; i < last; ++i) produced = std::max(produced, end[m_graph.inputs()[i].from]);
+        return first == last ? 0 : std::max<Nanos>(0, produced - end[m_graph.before(slot)]);
+    }
+
+    const Timeline& m_timeline;
+    StepGraph m_graph;
+    std::vector<Nanos> m_median;
+    std::vector<Nanos> m_mean;
+    std::optional<StepReplay> m_atMedian;
+    std::optional<StepReplay> m_atMean;
+    bool m_differ = false;
+};
+
 class RankAnalysis {
 public:
-    RankAnalysis(const Timeline& timeline, const StepOps& ops, int rank, const BubbleOptions& options, int step)
-        : m_timeline(timeline), m_spans(timeline.spans()), m_ops(ops), m_rank(rank),
+    RankAnalysis(const Timeline& timeline, const StepOps& ops, const Replays& replays, int rank, const BubbleOptions& options, int step)
+        : m_timeline(timeline), m_spans(timeline.spans()), m_ops(ops), m_replays(replays), m_rank(rank),
           m_room(timeline, rank, step, options.memoryCap)
     {
     }
@@ -147,12 +227,35 @@ private:
             m_holding[i] = m_holding[i + 1];
             m_inputs[i] = m_ops.inputs(busy[i]);
             const Span& span = m_spans[busy[i]];
-            if ((span.flags & SpanDiscarded) != 0) continue;
+            if ((span.flags & SpanDiscarded) != 0 || m_ops.heldFor(busy[i]) != noSpan) continue; // it belongs to its backward
             Nanos ready = always;
             for (const Input& input : m_inputs[i]) ready = std::max(ready, input.arrival);
             Candidate& best = ruleOf(span.op.kind).holdsActivation ? m_holding[i] : m_freeing[i];
             if (ready <= best.ready) best = {ready, busy[i]};
         }
+    }
+
+    // The input whose producer ended last, the one that arrived last, and what of the arrival was a reload.
+    struct Arrival {
+        Input produced{noSpan, always, always};
+        Input arrived{noSpan, always, always};
+        Nanos withoutReload = always; // when all but reloaded activations were there
+        SpanId reload = noSpan;       // the reload, where it arrived last
+    };
+    Arrival arrivalOf(const std::vector<Input>& inputs) const
+    {
+        Arrival out;
+        for (const Input& input : inputs) {
+            if (m_spans[input.from].op.kind == OpKind::Reload) {
+                if (out.reload == noSpan || input.arrival > m_spans[out.reload].end) out.reload = input.from;
+            } else {
+                if (input.ready > out.produced.ready) out.produced = input;
+                out.withoutReload = std::max(out.withoutReload, input.arrival);
+            }
+            if (input.arrival > out.arrived.arrival) out.arrived = input;
+        }
+        if (out.arrived.from != out.reload) out.reload = noSpan;
+        return out;
     }
 
     void explain(const Idle& idle, std::vector<Gap>& gaps)
@@ -164,25 +267,44 @@ private:
         if (m_next == 0) return add(gaps, idle.start, idle.end, IdleCause::Warmup, next);
         if (idle.filler) return add(gaps, idle.start, idle.end, IdleCause::Order, next);
 
-        Input produced{noSpan, always, always}; // the input whose producer ended last
-        Input arrived{noSpan, always, always};  // the input that arrived last
-        for (const Input& input : m_inputs[m_next]) {
-            if (input.ready > produced.ready) produced = input;
-            if (input.arrival > arrived.arrival) arrived = input;
+        const Arrival input = arrivalOf(m_inputs[m_next]);
+        Nanos recompute = 0; // of a recomputation that waits for its backward's gradient: what could run in the wait
+        if (m_ops.heldFor(next) != noSpan) {
+            Nanos own = always;
+            for (const Input& each : m_inputs[m_next])
+                if (m_spans[each.from].op.kind == OpKind::Forward) own = std::max(own, each.arrival);
+            if (input.arrived.arrival > own) recompute = m_spans[next].duration();
         }
         std::size_t later = m_next + 1;
         while (later < busy.size() && m_spans[busy[later]].start == m_spans[next].start) ++later;
         const Candidate& freeing = m_freeing[later];
         const Candidate& holding = m_holding[later];
 
-        // Cuts of the interval: while X's inputs are missing, another op being ready comes first.
-        const Nanos launch = std::clamp(arrived.arrival, idle.start, idle.end);
-        const Nanos order = std::clamp(std::min(freeing.ready, holding.ready), idle.start, launch);
-        const Nanos produce = std::clamp(produced.ready, idle.start, order);
-        add(gaps, idle.start, produce, IdleCause::Dependency, next, produced.from);
-        add(gaps, produce, order, IdleCause::Transfer, next, arrived.from);
-        addReady(gaps, order, launch, next, freeing, holding);
+        // Cuts of the interval, from its end: launch; what the rank could have recomputed; a reload alone; another op being
+        // ready; on the way; not yet produced.
+        const Nanos launch = std::clamp(input.arrived.arrival, idle.start, idle.end);
+        const Nanos hoist = std::max(idle.start, launch - recompute);
+        const Nanos reload = input.reload == noSpan ? hoist : std::clamp(input.withoutReload, idle.start, hoist);
+        const Nanos order = std::clamp(std::min(freeing.ready, holding.ready), idle.start, reload);
+        const Nanos produce = std::clamp(input.produced.ready, idle.start, order);
+        addDependency(gaps, idle.start, produce, next, input.produced.from);
+        add(gaps, produce, order, IdleCause::Transfer, next, input.arrived.from);
+        addReady(gaps, order, reload, next, freeing, holding);
+        add(gaps, reload, hoist, IdleCause::ReloadWait, next, input.reload);
+        add(gaps, hoist, launch, IdleCause::RecomputeWait, next, input.arrived.from);
         add(gaps, launch, idle.end, IdleCause::Launch, next);
+    }
+
+    void addDependency(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, SpanId producer)
+    {
+        if (start >= end) return;
+        const Replays::Split split = m_replays.splitOf(next, end - start);
+        const Nanos straggler = end - split.straggler;
+        const Nanos imbalance = straggler - split.imbalance;
+        add(gaps, start, imbalance, IdleCause::Dependency, next, producer);
+        if (split.imbalance > 0)
+            add(gaps, imbalance, straggler, IdleCause::Imbalance, next, m_replays.culprit(producer, false));
+        if (split.straggler > 0) add(gaps, straggler, end, IdleCause::Straggler, next, m_replays.culprit(producer, true));
     }
 
     void addReady(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, const Candidate& freeing,
@@ -226,6 +348,7 @@ private:
     const Timeline& m_timeline;
     std::span<const Span> m_spans;
     const StepOps& m_ops;
+    const Replays& m_replays;
     int m_rank;
     MemoryRoom m_room;
     RankBubbles m_result;
@@ -247,10 +370,11 @@ Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const Bu
     if (ops.empty()) return report;
     report.windowBegin = ops.windowBegin();
     report.windowEnd = ops.windowEnd();
+    const Replays replays(timeline, ops);
     Nanos ideal = 0;
     for (int rank = 0; rank < ops.ranks(); ++rank) {
         RankBubbles& bubbles = report.ranks[static_cast<std::size_t>(rank)];
-        bubbles = RankAnalysis(timeline, ops, rank, options, step).run(report.gaps);
+        bubbles = RankAnalysis(timeline, ops, replays, rank, options, step).run(report.gaps);
         report.busy += bubbles.busy;
         report.idle += bubbles.idle;
         for (std::size_t cause = 0; cause < idleCauseCount; ++cause) report.byCause[cause] += bubbles.byCause[cause];
@@ -268,6 +392,20 @@ Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const Bu
     if (area > 0) report.bubbleFraction = static_cast<double>(report.idle) / area;
     if (report.span > 0) report.bubbleRateSpan = 1 - static_cast<double>(ideal) / static_cast<double>(report.span);
     return report;
+}
+
+std::optional<int> stragglerRank(const BubbleReport& report)
+{
+    if (report.ranks.size() < 2) return std::nullopt;
+    std::vector<Nanos> busy;
+    for (const RankBubbles& rank : report.ranks) busy.push_back(rank.busy);
+    const auto most = std::max_element(busy.begin(), busy.end());
+    const int rank = static_cast<int>(most - busy.begin());
+    const Nanos longest = *most;
+    const auto middle = busy.begin() + static_cast<std::ptrdiff_t>((busy.size() - 1) / 2);
+    std::nth_element(busy.begin(), middle, busy.end());
+    if (longest * 20 <= *middle * 21) return std::nullopt;
+    return rank;
 }
 
 namespace analyses {

@@ -23,10 +23,10 @@ enum class IdleCause : std::uint8_t {
     HeadOfLine, // another message went first on the link
     Memory,     // another op was ready, but would have exceeded the memory cap
     Order,      // another op was ready, but the schedule's order puts it later; also fillers
-    Imbalance,
-    Straggler,
-    RecomputeWait,
-    ReloadWait,
+    Imbalance,  // the producer came late because a stage costs more than the mean over stages
+    Straggler,  // … because an op took longer than the median of its own kind, stage and rank
+    RecomputeWait, // a recomputation was held back until the gradient came, although its input was there
+    ReloadWait,    // offloaded activations were on their way back
     Launch, // everything was ready and the op still had not begun: runtime overhead
 };
 inline constexpr std::size_t idleCauseCount = 13;
@@ -43,7 +43,9 @@ struct Gap {
     Nanos end = 0;
     IdleCause cause = IdleCause::Dependency;
     SpanId next = noSpan;   // the span that ends the wait; noSpan in the drain
-    SpanId blamed = noSpan; // Dependency, Transfer: the producer waited for; Order, Memory: see readyOp
+    // Dependency, Transfer, RecomputeWait: the producer waited for; Imbalance, Straggler: the op that takes too long;
+    // ReloadWait: the reload; Order, Memory: see readyOp
+    SpanId blamed = noSpan;
     Op readyOp;             // Order, Memory: the op that could have run
     bool hasReadyOp = false;
 };
@@ -79,6 +81,9 @@ struct BubbleOptions {
 
 // Empty timeline or step: an empty report. O(spans of the step + edges).
 Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const BubbleOptions& options = {});
+
+// The rank that is busy longest, where that is more than 5 % above the median over ranks; none: no rank stands out.
+std::optional<int> stragglerRank(const BubbleReport& report);
 
 // "rank 2 waits 3.1 ms before 2B4: 3B4 on rank 3 ends at 12.4 ms and its gradient arrives 0.2 ms later." One sentence.
 std::string explainGap(const Timeline& timeline, const Gap& gap);

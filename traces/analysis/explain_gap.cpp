@@ -41,9 +41,24 @@ public:
                                toText(m_gap.readyOp));
         case IdleCause::Launch:
             return fmt::format("{} takes {} to begin {} although everything it needs is there", who, length, next);
+        case IdleCause::Imbalance:
+            if (m_gap.blamed == noSpan) break;
+            return fmt::format("{} waits {} before {} because stage {} costs more than the mean over stages, as in {} on rank {}", who,
+                               length, next, m_timeline.spans()[m_gap.blamed].op.stage, name(m_gap.blamed), rankOf(m_gap.blamed));
+        case IdleCause::Straggler:
+            if (m_gap.blamed == noSpan) break;
+            return fmt::format("{} waits {} before {} because {} on rank {} took {}, longer than the median of its kind", who, length,
+                               next, name(m_gap.blamed), rankOf(m_gap.blamed), span(m_timeline.spans()[m_gap.blamed].duration()));
+        case IdleCause::RecomputeWait:
+            return fmt::format("{} holds {} back for {} until its gradient arrives, although the input it needs is there", who, next,
+                               length);
+        case IdleCause::ReloadWait:
+            if (m_gap.blamed == noSpan) break;
+            return fmt::format("{} waits {} before {} until {} has brought its activations back", who, length, next, name(m_gap.blamed));
         default:
-            return fmt::format("{} waits {} before {}: {}", who, length, next, meaningOf(m_gap.cause));
+            break;
         }
+        return fmt::format("{} waits {} before {}: {}", who, length, next, meaningOf(m_gap.cause));
     }
 
 private:

@@ -22,9 +22,9 @@ constexpr std::array<Words, idleCauseCount> words{{
     {"head_of_line", "Behind a message", "another message went first on the link"},
     {"memory", "Memory cap", "another op was ready, but would have exceeded the memory cap"},
     {"order", "Order", "another op was ready, but the schedule's order puts it later, or a delay was wanted"},
-    {"imbalance", "Imbalance", "a stage costs more than the mean over stages"},
-    {"straggler", "Straggler", "an op took longer than the median of its own kind, stage and rank"},
-    {"recompute_wait", "Waiting for recompute", "activations were being computed again"},
+    {"imbalance", "Imbalance", "an input came late because a stage costs more than the mean over stages"},
+    {"straggler", "Straggler", "an input came late because an op took longer than the median of its own kind, stage and rank"},
+    {"recompute_wait", "Held back recompute", "a recomputation waited for the gradient although its input was there"},
     {"reload_wait", "Waiting for reload", "offloaded activations were on their way back"},
     {"launch", "Launch", "everything was ready and the op had not begun: runtime overhead"},
 }};

@@ -38,6 +38,14 @@ StepOps::StepOps(const Timeline& timeline, int step) : m_timeline(timeline), m_s
         if (++lanes[static_cast<std::size_t>(track.rank)] > 1) std::stable_sort(busy.begin(), busy.end(), byTime);
     }
     if (m_empty) return;
+    for (const auto& busy : m_busy)
+        for (std::size_t i = 0; i + 1 < busy.size(); ++i) {
+            Op backward = spans[busy[i + 1]].op;
+            if (spans[busy[i]].op.kind != OpKind::Recompute) continue;
+            if (backward.kind != OpKind::Backward && backward.kind != OpKind::InputGrad) continue;
+            backward.kind = OpKind::Recompute;
+            if (backward == spans[busy[i]].op) m_heldFor[busy[i]] = busy[i + 1];
+        }
     if (timeline.schedule()) m_stages = std::max(m_stages, timeline.schedule()->stages);
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Compute) continue;
@@ -69,7 +77,23 @@ SpanId StepOps::find(const Op& op) const
     return found == m_byOp.end() ? noSpan : found->second;
 }
 
+SpanId StepOps::heldFor(SpanId recompute) const
+{
+    const auto found = m_heldFor.find(recompute);
+    return found == m_heldFor.end() ? noSpan : found->second;
+}
+
 std::vector<Input> StepOps::inputs(SpanId id) const
+{
+    std::vector<Input> inputs = ownInputs(id);
+    const SpanId backward = heldFor(id);
+    if (backward == noSpan) return inputs;
+    for (const Input& input : ownInputs(backward))
+        if (input.from != id && input.arrival <= m_timeline.spans()[id].start) inputs.push_back(input);
+    return inputs;
+}
+
+std::vector<Input> StepOps::ownInputs(SpanId id) const
 {
     const auto spans = m_timeline.spans();
     std::vector<Input> inputs;

@@ -34,10 +34,15 @@ public:
     int rankOf(SpanId id) const;
     SpanId find(const Op& op) const; // the span of the step that executed it (not a discarded one), noSpan if none
 
+    // The backward that directly follows a recomputation on its rank: it is issued with it. noSpan: none.
+    SpanId heldFor(SpanId recompute) const;
+
     // Data edges into the span, and what its kind needs where no edge tells: the producer's end. One entry per producer.
+    // A recomputation that began after the inputs of the backward it is issued with has those, too.
     std::vector<Input> inputs(SpanId id) const;
 
 private:
+    std::vector<Input> ownInputs(SpanId id) const;
     void addNeeded(const Op& op, std::vector<Input>& inputs) const;
 
     const Timeline& m_timeline;
@@ -50,6 +55,7 @@ private:
     std::vector<std::vector<SpanId>> m_busy;
     std::vector<std::vector<SpanId>> m_all;
     std::unordered_map<Op, SpanId> m_byOp;
+    std::unordered_map<SpanId, SpanId> m_heldFor;
 };
 
 // An op that names a microbatch of a busy kind; foreign work with a label alone is not one.

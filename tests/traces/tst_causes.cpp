@@ -1,0 +1,345 @@
+// Every cause of idle time, provoked and found again; sums, chains, experiments and slack on simulated steps of all schedules.
+#include <QtTest/QtTest>
+
+#include <random>
+
+#include "sample_runs.h"
+#include "schedules/edit.h"
+#include "schedules/perturb.h"
+#include "schedules/recompute.h"
+#include "traces/analysis/critical_path.h"
+#include "traces/analysis/gap_explainer.h"
+#include "traces/analysis/slack.h"
+
+using namespace stagewright;
+
+namespace {
+
+constexpr Nanos unit = rankShare;
+
+Nanos of(const BubbleReport& report, IdleCause cause)
+{
+    return report.byCause[static_cast<std::size_t>(cause)];
+}
+
+struct Timed {
+    Schedule schedule;
+    CostModel costs;
+    std::shared_ptr<const Timeline> timeline;
+    BubbleReport report;
+};
+
+Timed timed(const Schedule& schedule, const CostModel& costs, std::optional<Bytes> cap = {})
+{
+    Timed out{schedule, costs, simulatedTimeline(schedule, costs).value(), {}};
+    out.report = analyseBubbles(*out.timeline, 0, {cap}).value();
+    return out;
+}
+
+Timed disturbed(const char* name, const char* text, double latency = 0)
+{
+    const Schedule schedule = samples::schedule(name, 4, 8);
+    return timed(schedule, perturbed(schedule, samples::unitCosts(schedule, latency), parsePerturbation(text, 4).value(), unit));
+}
+
+const Gap& largest(const BubbleReport& report, IdleCause cause)
+{
+    const Gap* found = nullptr;
+    for (const Gap& gap : report.gaps)
+        if (gap.cause == cause && (!found || gap.end - gap.start > found->end - found->start)) found = &gap;
+    if (!found) qFatal("no gap of cause %s", std::string(toText(cause)).c_str());
+    return *found;
+}
+
+std::string nameOf(const Timeline& timeline, SpanId id)
+{
+    return timeline.nameOf(timeline.spans()[id]);
+}
+
+// Sums, tiling, and that the step run again with nothing changed is the step.
+void checkStep(const Timeline& timeline, const BubbleReport& report, bool explain)
+{
+    Nanos idle = 0;
+    for (const Nanos part : report.byCause) {
+        QVERIFY(part >= 0);
+        idle += part;
+    }
+    QCOMPARE(idle, report.idle);
+    for (const RankBubbles& rank : report.ranks) QCOMPARE(rank.busy + rank.apart + rank.idle, report.makespan());
+    for (std::size_t i = 0; i < report.gaps.size(); ++i) {
+        QVERIFY(report.gaps[i].start < report.gaps[i].end);
+        if (i > 0 && report.gaps[i].rank == report.gaps[i - 1].rank) QVERIFY(report.gaps[i - 1].end <= report.gaps[i].start);
+    }
+    const StepOps ops(timeline, report.step);
+    const StepGraph graph(timeline, ops);
+    const auto replay = graph.run(graph.asItWas());
+    QVERIFY(replay.has_value());
+    QCOMPARE(replay->makespan, report.makespan());
+    for (SlotId id = 0; id < graph.size(); ++id) QCOMPARE(replay->start[id], timeline.spans()[graph.slot(id).first].start);
+    for (const OpSlack& op : slackOf(timeline, report.step)) QVERIFY2(op.slack >= 0, nameOf(timeline, op.span).c_str());
+    for (const CriticalLink& link : criticalPath(timeline, report.step)) QCOMPARE(graph.slack()[graph.slotOf(link.span)], Nanos{0});
+    if (!explain) return;
+    const GapExplainer explainer(timeline, report.step);
+    for (const Gap& gap : report.gaps) {
+        const GapExplanation explanation = explainer.explain(gap);
+        QVERIFY(!explanation.sentence.empty());
+        if (explanation.experiment) QCOMPARE(explanation.experiment->before, report.makespan());
+        for (const GapLink& link : explanation.chain) QVERIFY(link.span != noSpan && !link.why.empty());
+    }
+}
+
+CostModel randomCosts(const Schedule& schedule, std::mt19937& random)
+{
+    const auto pick = [&](int most) { return static_cast<Nanos>(random() % static_cast<unsigned>(most)); };
+    CostModel costs = CostModel::uniform(schedule);
+    for (int stage = 0; stage < schedule.stages; ++stage)
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute})
+            costs.setDuration(kind, stage, 1 + pick(1000));
+    costs.links.all.latency = pick(300);
+    if (random() % 2 == 0) {
+        costs.links.overrides[{0, 1}] = {pick(900), 0};
+        costs.links.overrides[{1, 0}] = {pick(900), 0};
+    }
+    if (random() % 3 == 0)
+        for (int rank = 0; rank < schedule.ranks; ++rank) costs.launch.push_back(pick(50));
+    return costs;
+}
+
+} // namespace
+
+class TestCauses : public QObject {
+    Q_OBJECT
+
+private slots:
+    void knownNumbers_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<int>("dependency");
+        QTest::addColumn<int>("drain");
+        QTest::addColumn<int>("order");
+        QTest::newRow("gpipe") << "gpipe" << 18 << 12 << 0;
+        QTest::newRow("1f1b") << "1f1b" << 6 << 12 << 12;
+        QTest::newRow("zb-h1") << "zb-h1" << 0 << 0 << 6;
+        if (findSchedule("zb-h2")) QTest::newRow("zb-h2") << "zb-h2" << 0 << 6 << 0;
+    }
+    void knownNumbers()
+    {
+        QFETCH(QString, name);
+        QFETCH(int, dependency);
+        QFETCH(int, drain);
+        QFETCH(int, order);
+        const auto report = analyseBubbles(*samples::simulated(name.toStdString(), 4, 8), 0).value();
+        QCOMPARE(of(report, IdleCause::Warmup), 6 * unit);
+        QCOMPARE(of(report, IdleCause::Dependency), dependency * unit);
+        QCOMPARE(of(report, IdleCause::Drain), drain * unit);
+        QCOMPARE(of(report, IdleCause::Order), order * unit);
+        QCOMPARE(report.idle, (6 + dependency + drain + order) * unit);
+    }
+
+    void withACapOrderBecomesMemory()
+    {
+        const Schedule schedule = samples::schedule("1f1b", 4, 8);
+        const Timed run = timed(schedule, samples::unitCosts(schedule), 4 * activationShare);
+        QCOMPARE(run.report.ranks[0].byCause[static_cast<std::size_t>(IdleCause::Order)], Nanos{0});
+        QCOMPARE(run.report.ranks[0].byCause[static_cast<std::size_t>(IdleCause::Memory)], 6 * unit);
+        QCOMPARE(run.report.ranks[1].byCause[static_cast<std::size_t>(IdleCause::Memory)], Nanos{0}); // holds 3 of 4
+        QCOMPARE(of(run.report, IdleCause::Order) + of(run.report, IdleCause::Memory), 12 * unit);
+    }
+
+    void sumsOverAllSchedules()
+    {
+        std::mt19937 random(11);
+        int steps = 0;
+        for (const ScheduleInfo& info : allSchedules())
+            for (const auto& [ranks, microbatches] : {std::pair(1, 3), std::pair(2, 4), std::pair(4, 8)}) {
+                const auto schedule = makeSchedule(info.name, {ranks, microbatches});
+                if (!schedule) continue;
+                for (int round = 0; round < 4; ++round) {
+                    Schedule tried = *schedule;
+                    if (round == 3) tried = withRecompute(tried, std::vector<bool>(static_cast<std::size_t>(tried.stages), true), random() % 2 == 0);
+                    CostModel costs = randomCosts(tried, random);
+                    if (round == 1) costs = perturbed(tried, costs, parsePerturbation("rank=0:1.5,launch=0:0.1", ranks).value(), 500);
+                    const auto timeline = simulatedTimeline(tried, costs);
+                    if (!timeline) continue; // some recomputations do not fit some orders
+                    const auto report = analyseBubbles(**timeline, 0, {round == 2 ? std::optional<Bytes>(2 * activationShare) : std::nullopt});
+                    checkStep(**timeline, report.value(), round == 0);
+                    if (QTest::currentTestFailed()) QFAIL(std::string(info.name).c_str());
+                    ++steps;
+                }
+            }
+        QVERIFY(steps >= 40);
+    }
+
+    void sumsOverAnyTimeline()
+    {
+        for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+            const auto timeline = samples::randomTimeline(seed, 3, 2, 40);
+            for (int step = 0; step < timeline->steps(); ++step) {
+                const auto report = analyseBubbles(*timeline, step).value();
+                Nanos idle = 0;
+                for (const Nanos part : report.byCause) idle += part;
+                QCOMPARE(idle, report.idle);
+                const GapExplainer explainer(*timeline, step);
+                for (const Gap& gap : report.gaps) QVERIFY(!explainer.explain(gap).sentence.empty());
+            }
+        }
+    }
+
+    void aSlowRankIsImbalance()
+    {
+        for (const char* name : {"gpipe", "1f1b", "zb-h1"}) {
+            const Timed even = disturbed(name, "");
+            QCOMPARE(of(even.report, IdleCause::Imbalance), Nanos{0});
+            const Timed run = disturbed(name, "rank=2:1.5");
+            QVERIFY(of(run.report, IdleCause::Imbalance) > 0);
+            QCOMPARE(of(run.report, IdleCause::Straggler), Nanos{0});
+            const Gap& gap = largest(run.report, IdleCause::Imbalance);
+            QCOMPARE(run.timeline->trackOf(gap.blamed).rank, 2);
+        }
+        const Schedule schedule = samples::schedule("gpipe", 4, 8);
+        const std::vector<int> layers{2, 2, 2, 6};
+        const Timed run = timed(schedule, withStageLayers(schedule, samples::unitCosts(schedule), layers).value());
+        const Gap& gap = largest(run.report, IdleCause::Imbalance);
+        QCOMPARE(run.timeline->spans()[gap.blamed].op.stage, std::uint16_t{3});
+        const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(gap);
+        QVERIFY2(QString::fromStdString(explanation.sentence).contains("stage 3 costs more than the mean"), explanation.sentence.c_str());
+        QVERIFY(explanation.experiment->after < explanation.experiment->before);
+    }
+
+    void oneSlowOpIsAStraggler()
+    {
+        const Schedule schedule = samples::schedule("gpipe", 4, 8);
+        const CostModel costs = samples::unitCosts(schedule);
+        std::vector<Nanos> durations = durationsOf(schedule, costs);
+        const SimResult even = place(schedule, durations, costs.links).value();
+        const std::size_t slow = even.indexOf(3, 3); // 3F3
+        durations[slow] *= 4;
+        const auto timeline = timelineOf(schedule, place(schedule, durations, costs.links).value(), costs).value();
+        const auto report = analyseBubbles(*timeline, 0).value();
+        // Ranks 0 to 2 wait three units longer each for their first gradient: no more than that is the slow op's.
+        QCOMPARE(of(report, IdleCause::Straggler), 9 * unit);
+        QCOMPARE(of(report, IdleCause::Imbalance), Nanos{0});
+        QCOMPARE(of(report, IdleCause::Dependency), 18 * unit);
+        const Gap& gap = largest(report, IdleCause::Straggler);
+        QCOMPARE(nameOf(*timeline, gap.blamed), std::string("3F3"));
+        const GapExplanation explanation = GapExplainer(*timeline, 0).explain(gap);
+        QCOMPARE(explanation.experiment->after, 33 * unit);
+        QCOMPARE(explanation.experiment->before, 36 * unit);
+        QCOMPARE(nameOf(*timeline, explanation.chain.back().span), std::string("3F3"));
+    }
+
+    void aSlowLinkIsTransfer()
+    {
+        const Timed run = disturbed("gpipe", "link=1-2:1.0");
+        QCOMPARE(of(run.report, IdleCause::Transfer), of(run.report, IdleCause::Transfer));
+        const Gap& gap = largest(run.report, IdleCause::Transfer);
+        QCOMPARE(run.timeline->trackOf(gap.blamed).rank, 2); // a gradient on its way to rank 1
+        QCOMPARE(gap.rank, 1);
+        const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(gap);
+        QCOMPARE(explanation.experiment->before, 35 * unit);
+        QCOMPARE(explanation.experiment->after, 34 * unit); // the way there still takes one
+    }
+
+    void lateLaunchesAreLaunch()
+    {
+        const Timed run = disturbed("gpipe", "launch=3:0.25");
+        QVERIFY(of(run.report, IdleCause::Launch) > 0);
+        for (const Gap& gap : run.report.gaps)
+            if (gap.cause == IdleCause::Launch) QCOMPARE(gap.rank, 3);
+        const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(largest(run.report, IdleCause::Launch));
+        QCOMPARE(explanation.experiment->after, 33 * unit);
+    }
+
+    void heldBackRecomputations()
+    {
+        const Schedule plain = samples::schedule("1f1b", 4, 8);
+        const Schedule schedule = withRecompute(plain, {true, true, true, false});
+        const Timed run = timed(schedule, samples::unitCosts(schedule));
+        QVERIFY(of(run.report, IdleCause::RecomputeWait) > 0);
+        QCOMPARE(of(run.report, IdleCause::Launch), Nanos{0});
+        const Gap& gap = largest(run.report, IdleCause::RecomputeWait);
+        QCOMPARE(run.timeline->spans()[gap.next].op.kind, OpKind::Recompute);
+        QVERIFY(gap.end - gap.start <= unit);
+        const Schedule hoisted = withRecompute(plain, {true, true, true, false}, true);
+        QCOMPARE(of(timed(hoisted, samples::unitCosts(hoisted)).report, IdleCause::RecomputeWait), Nanos{0});
+        checkStep(*run.timeline, run.report, true);
+    }
+
+    void lateReloads()
+    {
+        TimelineBuilder builder(Provenance::Measured, "wall", 1);
+        const int compute = builder.addTrack(0, Lane::Compute);
+        const int copy = builder.addTrack(0, Lane::Copy);
+        const auto add = [&](int track, const char* text, Nanos start, Nanos end) {
+            Span span;
+            span.op = parseOp(text).value();
+            span.start = start;
+            span.end = end;
+            return builder.addSpan(track, span);
+        };
+        const SpanId forward = add(compute, "0F0", 0, 10);
+        const SpanId reload = add(copy, "0RELOAD0", 12, 30);
+        const SpanId backward = add(compute, "0B0", 30, 50);
+        builder.addEdge(forward, backward, EdgeKind::Data, 10);
+        builder.addEdge(reload, backward, EdgeKind::Data, 30);
+        const auto timeline = builder.build().value();
+        const auto report = analyseBubbles(*timeline, 0).value();
+        QCOMPARE(of(report, IdleCause::ReloadWait), Nanos{20});
+        QCOMPARE(report.idle, Nanos{20});
+    }
+
+    void experimentsAreSimulations()
+    {
+        // Moving a forward into the order gap: the same as the editor's move, simulated.
+        const Schedule schedule = samples::schedule("1f1b", 4, 8);
+        const Timed run = timed(schedule, samples::unitCosts(schedule, 0.5));
+        const Gap& gap = largest(run.report, IdleCause::Order);
+        const GapExplanation explanation = GapExplainer(*run.timeline, 0).explain(gap);
+        const auto& row = schedule.order[static_cast<std::size_t>(gap.rank)];
+        const auto to = std::find(row.begin(), row.end(), run.timeline->spans()[gap.next].op) - row.begin();
+        const auto from = std::find(row.begin(), row.end(), gap.readyOp) - row.begin();
+        const Schedule moved = moveOp(schedule, gap.rank, static_cast<std::size_t>(from), static_cast<std::size_t>(to)).value().schedule;
+        QCOMPARE(explanation.experiment->after, simulate(moved, run.costs).value().makespan);
+        QVERIFY2(QString::fromStdString(explanation.sentence).contains("with 0F4 here"), explanation.sentence.c_str());
+    }
+
+    void chainsEndAtTheirRoot()
+    {
+        const auto timeline = samples::simulated("gpipe", 4, 8);
+        const auto report = analyseBubbles(*timeline, 0).value();
+        const Gap& gap = largest(report, IdleCause::Dependency);
+        QCOMPARE(gap.rank, 0);
+        const GapChain chain = GapExplainer(*timeline, 0).chainOf(gap);
+        QStringList names;
+        for (const GapLink& link : chain) names << QString::fromStdString(nameOf(*timeline, link.span));
+        QCOMPARE(names.mid(0, 4).join(' '), QString("1B0 2B0 3B0 3F7"));
+        QCOMPARE(names.back(), QString("0F0"));
+        QVERIFY(QString::fromStdString(chain.back().why).contains("round trip"));
+    }
+
+    // An op begun later by its slack leaves the makespan; by a nanosecond more it does not.
+    void slackIsExact()
+    {
+        const Schedule schedule = samples::schedule("zb-h1", 4, 6);
+        std::mt19937 random(5);
+        const auto timeline = simulatedTimeline(schedule, randomCosts(schedule, random)).value();
+        const StepOps ops(*timeline, 0);
+        const StepGraph graph(*timeline, ops);
+        const std::vector<Nanos> slack = graph.slack();
+        int free = 0;
+        for (SlotId id = 0; id < graph.size(); ++id) {
+            StepScenario scenario = graph.asItWas();
+            scenario.delay[id] += slack[id];
+            QCOMPARE(graph.run(scenario)->makespan, graph.makespan());
+            scenario.delay[id] += 1;
+            // The first op of all moves the window's begin with it.
+            const bool first = timeline->spans()[graph.slot(id).first].start == ops.windowBegin();
+            if (!first) QCOMPARE(graph.run(scenario)->makespan, graph.makespan() + 1);
+            free += slack[id] > 0;
+        }
+        QVERIFY(free > 0);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestCauses)
+#include "tst_causes.moc"

@@ -1,0 +1,222 @@
+#include "traces/analysis/gap_explainer.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "schedules/kinds.h"
+#include "traces/analysis/quantity.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t longestChain = 256;
+constexpr Nanos longAgo = std::numeric_limits<Nanos>::min() / 4; // a transfer that never holds anybody up
+
+bool sendsGradient(const Op& op)
+{
+    return op.kind == OpKind::Backward || op.kind == OpKind::InputGrad;
+}
+
+} // namespace
+
+GapExplainer::GapExplainer(const Timeline& timeline, int step)
+    : m_timeline(timeline), m_ops(timeline, step), m_graph(timeline, m_ops), m_median(m_graph.medianDurations()),
+      m_mean(m_graph.meanDurations())
+{
+}
+
+std::string GapExplainer::nameOf(SpanId span) const
+{
+    return fmt::format("{} on rank {}", m_timeline.nameOf(m_timeline.spans()[span]), m_timeline.trackOf(span).rank);
+}
+
+// The slot whose result the rank waited for: of a drain the one that ends last of all.
+SlotId GapExplainer::waitedFor(const Gap& gap) const
+{
+    const auto spans = m_timeline.spans();
+    SlotId found = noSlot;
+    if (gap.next == noSpan) {
+        for (SlotId id = 0; id < m_graph.size(); ++id)
+            if (m_graph.slot(id).busy && (found == noSlot || spans[m_graph.slot(id).first].end > spans[m_graph.slot(found).first].end))
+                found = id;
+        return found;
+    }
+    const SlotId slot = m_graph.slotOf(gap.next);
+    if (slot == noSlot) return noSlot;
+    Nanos latest = std::numeric_limits<Nanos>::min();
+    const auto [first, last] = m_graph.inputsOf(slot);
+    for (std::size_t i = first; i < last; ++i) {
+        const SlotId from = m_graph.inputs()[i].from;
+        const Nanos arrival = spans[m_graph.slot(from).first].end + m_graph.asItWas().transfer[i];
+        if (arrival <= latest) continue;
+        latest = arrival;
+        found = from;
+    }
+    return found;
+}
+
+GapChain GapExplainer::chainOf(const Gap& gap) const
+{
+    GapChain chain;
+    const auto spans = m_timeline.spans();
+    SlotId at = waitedFor(gap);
+    if (at == noSlot) return chain;
+    const auto messageOf = [&](SlotId slot) { return sendsGradient(spans[m_graph.slot(slot).first].op) ? "gradient" : "output"; };
+    chain.push_back({m_graph.slot(at).first, gap.next == noSpan
+                                                 ? std::string("ends the step")
+                                                 : fmt::format("its {} is what {} waits for", messageOf(at), nameOf(gap.next))});
+    while (chain.size() < longestChain) {
+        const Slot& slot = m_graph.slot(at);
+        if (gap.next == noSpan ? spans[slot.first].start <= gap.start : slot.rank == gap.rank && chain.size() > 1) {
+            chain.back().why += gap.next == noSpan ? fmt::format("; it runs already when rank {} is done", gap.rank)
+                                                   : std::string("; the waiting rank itself ran it: a round trip");
+            break;
+        }
+        const bool culprit = slot.first == gap.blamed || slot.second == gap.blamed;
+        if (culprit && gap.cause == IdleCause::Straggler) {
+            chain.back().why += "; it takes longer than the median of its kind";
+            break;
+        }
+        if (culprit && gap.cause == IdleCause::Imbalance) {
+            chain.back().why += "; its stage costs more than the mean over stages";
+            break;
+        }
+        const SlotId from = m_graph.releasedBy(at);
+        if (from == noSlot) {
+            chain.back().why += "; the step begins with it";
+            break;
+        }
+        const bool sameRank = m_graph.before(at) == from;
+        chain.push_back({m_graph.slot(from).first,
+                         sameRank ? fmt::format("keeps rank {} busy until {} begins", slot.rank, m_timeline.nameOf(spans[slot.first]))
+                                  : fmt::format("its {} is what {} waits for", messageOf(from), nameOf(slot.first))});
+        at = from;
+    }
+    return chain;
+}
+
+std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const GapChain& chain) const
+{
+    const auto spans = m_timeline.spans();
+    const auto time = [&](Nanos nanos) { return formatDuration(nanos, m_timeline.timeUnit()); };
+    StepScenario scenario = m_graph.asItWas();
+    const SlotId next = gap.next == noSpan ? noSlot : m_graph.slotOf(gap.next);
+    std::string change;
+    switch (gap.cause) {
+    case IdleCause::Warmup:
+    case IdleCause::Drain: {
+        std::size_t halved = 0;
+        for (const GapLink& link : chain) {
+            if (gap.next == noSpan && spans[link.span].start < gap.start) continue;
+            const SlotId slot = m_graph.slotOf(link.span);
+            scenario.duration[slot] /= 2;
+            ++halved;
+        }
+        if (halved == 0) return std::nullopt;
+        change = fmt::format("if the {} op{} it waits for took half as long, as with twice the chunks,", halved, halved == 1 ? "" : "s");
+        break;
+    }
+    case IdleCause::Dependency: {
+        const SlotId producer = gap.blamed == noSpan ? noSlot : m_graph.slotOf(gap.blamed);
+        if (producer == noSlot) return std::nullopt;
+        const Nanos earlier = std::min(scenario.duration[producer], gap.end - gap.start);
+        scenario.duration[producer] -= earlier;
+        change = fmt::format("if {} ended {} earlier", nameOf(gap.blamed), time(earlier));
+        break;
+    }
+    case IdleCause::Straggler:
+    case IdleCause::Imbalance: {
+        const SlotId culprit = gap.blamed == noSpan ? noSlot : m_graph.slotOf(gap.blamed);
+        if (culprit == noSlot) return std::nullopt;
+        if (gap.cause == IdleCause::Straggler) {
+            scenario.duration[culprit] = m_median[culprit];
+            change = fmt::format("if {} took the {} that is the median of its kind", nameOf(gap.blamed), time(m_median[culprit]));
+            break;
+        }
+        const int stage = spans[gap.blamed].op.stage;
+        for (SlotId id = 0; id < m_graph.size(); ++id)
+            if (m_graph.slot(id).busy && spans[m_graph.slot(id).first].op.stage == stage) scenario.duration[id] = m_mean[id];
+        change = fmt::format("if stage {} cost the mean over stages", stage);
+        break;
+    }
+    case IdleCause::Transfer:
+    case IdleCause::PeerWait:
+    case IdleCause::HeadOfLine: {
+        if (gap.blamed == noSpan) return std::nullopt;
+        const int from = m_timeline.trackOf(gap.blamed).rank;
+        for (std::size_t i = 0; i < m_graph.inputs().size(); ++i) {
+            const SlotInput& input = m_graph.inputs()[i];
+            if (m_graph.slot(input.from).rank == from && m_graph.slot(input.to).rank == gap.rank) scenario.transfer[i] = 0;
+        }
+        change = fmt::format("with a free wire from rank {} to rank {}", from, gap.rank);
+        break;
+    }
+    case IdleCause::Memory:
+    case IdleCause::Order: {
+        if (next == noSlot) return std::nullopt;
+        auto& row = scenario.order[static_cast<std::size_t>(gap.rank)];
+        const auto place = std::find(row.begin(), row.end(), next);
+        if (!gap.hasReadyOp) { // a delay that the schedule asks for
+            if (place == row.begin()) return std::nullopt;
+            for (const SlotId id : row) {
+                const Span& span = spans[m_graph.slot(id).first];
+                if (span.op.kind == OpKind::Filler && span.end > gap.start && span.start < gap.end) scenario.duration[id] = 0;
+            }
+            change = "without the delay";
+            break;
+        }
+        const SlotId ready = m_graph.slotOf(m_ops.find(gap.readyOp));
+        const auto from = std::find(row.begin(), row.end(), ready);
+        if (ready == noSlot || from == row.end() || place == row.end() || from < place) return std::nullopt;
+        std::rotate(place, from, from + 1);
+        change = gap.cause == IdleCause::Memory ? fmt::format("with room for {} here", toText(gap.readyOp))
+                                                : fmt::format("with {} here", toText(gap.readyOp));
+        break;
+    }
+    case IdleCause::RecomputeWait: {
+        if (next == noSlot) return std::nullopt;
+        const auto [first, last] = m_graph.inputsOf(next);
+        for (std::size_t i = first; i < last; ++i)
+            if (m_graph.slot(m_graph.inputs()[i].from).rank != gap.rank) scenario.transfer[i] = longAgo;
+        change = fmt::format("with {} begun before its gradient is there", m_timeline.nameOf(spans[gap.next]));
+        break;
+    }
+    case IdleCause::ReloadWait: {
+        if (next == noSlot) return std::nullopt;
+        const auto [first, last] = m_graph.inputsOf(next);
+        for (std::size_t i = first; i < last; ++i)
+            if (m_graph.slot(m_graph.inputs()[i].from).first == gap.blamed) scenario.transfer[i] = longAgo;
+        change = fmt::format("with {} issued in time", m_timeline.nameOf(spans[gap.blamed]));
+        break;
+    }
+    case IdleCause::Launch:
+        for (SlotId id = 0; id < m_graph.size(); ++id)
+            if (m_graph.slot(id).rank == gap.rank) scenario.delay[id] = std::min<Nanos>(scenario.delay[id], 0);
+        change = fmt::format("if rank {} began every op at once", gap.rank);
+        break;
+    }
+    const auto replay = m_graph.run(scenario);
+    if (!replay) return std::nullopt;
+    return GapExperiment{std::move(change), m_graph.makespan(), replay->makespan};
+}
+
+GapExplanation GapExplainer::explain(const Gap& gap) const
+{
+    GapExplanation out;
+    out.chain = chainOf(gap);
+    out.experiment = experimentOf(gap, out.chain);
+    out.sentence = explainGap(m_timeline, gap);
+    if (!out.experiment) return out;
+    const auto time = [&](Nanos nanos) { return formatDuration(nanos, m_timeline.timeUnit()); };
+    const GapExperiment& tried = *out.experiment;
+    if (tried.after == tried.before)
+        out.sentence += fmt::format("; {} the step would still take {}", tried.change, time(tried.before));
+    else
+        out.sentence += fmt::format("; {} the step would take {} instead of {}", tried.change, time(tried.after), time(tried.before));
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,52 @@
+// A gap explained: one sentence that names its cause and what would remove it, the chain of ops back to the root, and an
+// experiment: the step run again, from its own durations, with that one change.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "traces/analysis/bubbles.h"
+#include "traces/analysis/step_graph.h"
+
+namespace stagewright {
+
+struct GapLink {
+    SpanId span = noSpan;
+    std::string why; // "its gradient is what 0B0 waits for"; the last one says why the chain ends
+};
+using GapChain = std::vector<GapLink>; // from what the rank waited for, back to the root
+
+struct GapExperiment {
+    std::string change; // "if 1B0 on rank 1 ended 2.0 units earlier"
+    Nanos before = 0;   // makespan as it was
+    Nanos after = 0;    // makespan of the step run again; the same where the gap has slack
+};
+
+struct GapExplanation {
+    std::string sentence;
+    GapChain chain;
+    std::optional<GapExperiment> experiment; // nothing: no change of one thing would tell more
+};
+
+// Over one step of a timeline, which must outlive it. Made in O(spans log spans); each explanation takes one replay.
+class GapExplainer {
+public:
+    GapExplainer(const Timeline& timeline, int step);
+
+    GapExplanation explain(const Gap& gap) const; // a gap of analyseBubbles(timeline, step)
+    GapChain chainOf(const Gap& gap) const;
+
+private:
+    std::optional<GapExperiment> experimentOf(const Gap& gap, const GapChain& chain) const;
+    SlotId waitedFor(const Gap& gap) const;
+    std::string nameOf(SpanId span) const;
+
+    const Timeline& m_timeline;
+    StepOps m_ops;
+    StepGraph m_graph;
+    std::vector<Nanos> m_median;
+    std::vector<Nanos> m_mean;
+};
+
+} // namespace stagewright

@@ -1,0 +1,90 @@
+// StepGraph: a step as a graph that can be run again with other durations, transfers or orders. What the analyses compute
+// "what would have been" with, from durations as they were: causes, slack, experiments on gaps.
+//
+// A slot is what occupied a rank for one interval: an op, an overlapped pair, a delay, work apart. A slot begins at the
+// latest of the end of the slot before it on its rank and the arrivals of its inputs, plus its own delay; the delay is what
+// the step showed beyond that (launch; negative where clocks disagree). Run with nothing changed it repeats the step to the
+// nanosecond.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "traces/analysis/step_ops.h"
+
+namespace stagewright {
+
+using SlotId = std::uint32_t;
+inline constexpr SlotId noSlot = 0xffffffffu;
+
+struct Slot {
+    SpanId first = noSpan;
+    SpanId second = noSpan; // of an overlapped pair
+    int rank = 0;
+    bool busy = false; // counts for the window
+};
+
+struct SlotInput {
+    SlotId from = noSlot;
+    SlotId to = noSlot;
+};
+
+// What may be changed before a run; made by StepGraph::asItWas().
+struct StepScenario {
+    std::vector<Nanos> duration; // by slot
+    std::vector<Nanos> delay;    // by slot
+    std::vector<Nanos> transfer; // by input
+    std::vector<std::vector<SlotId>> order; // by rank
+};
+
+struct StepReplay {
+    std::vector<Nanos> start; // by slot
+    std::vector<Nanos> end;
+    Nanos makespan = 0; // from the first begin to the last end of busy slots
+};
+
+class StepGraph {
+public:
+    // Both must outlive it. O((spans + edges) log spans).
+    StepGraph(const Timeline& timeline, const StepOps& ops);
+
+    std::size_t size() const { return m_slots.size(); }
+    const Slot& slot(SlotId id) const { return m_slots[id]; }
+    SlotId slotOf(SpanId span) const; // noSlot: not of this step's window
+    const std::vector<SlotInput>& inputs() const { return m_inputs; } // by consumer: inputsOf() is a range of it
+    std::pair<std::size_t, std::size_t> inputsOf(SlotId id) const { return {m_firstInput[id], m_firstInput[id + 1]}; }
+    SlotId before(SlotId id) const { return m_before[id]; } // on its rank; noSlot: the first
+    // What let it begin: the input that arrived last, or the slot before it on its rank if that ended later or at the same
+    // time; noSlot: the begin of the window.
+    SlotId releasedBy(SlotId id) const;
+    const StepScenario& asItWas() const { return m_scenario; }
+    Nanos makespan() const { return m_makespan; }
+
+    // Nothing where the order closes a circle. O(slots + inputs).
+    std::optional<StepReplay> run(const StepScenario& scenario) const;
+
+    // Median durations: of slots of the same ops on the same stages and rank. Mean: of those medians over stages and ranks.
+    // Slots that are not busy keep theirs.
+    std::vector<Nanos> medianDurations() const;
+    std::vector<Nanos> meanDurations() const;
+
+    // By slot: how much later it could begin without the step taking longer, all else as it was. ≥ 0.
+    std::vector<Nanos> slack() const;
+
+private:
+    std::vector<SlotId> topologicalOrder(const std::vector<std::vector<SlotId>>& order) const; // empty: a circle
+
+    const Timeline& m_timeline;
+    std::vector<Slot> m_slots;
+    std::vector<std::pair<SpanId, SlotId>> m_slotOfSpan; // sorted
+    std::vector<SlotInput> m_inputs;
+    std::vector<std::size_t> m_firstInput;
+    std::vector<SlotId> m_before;
+    StepScenario m_scenario;
+    std::vector<SlotId> m_order; // topological, as it was
+    Nanos m_begin = 0;
+    Nanos m_makespan = 0;
+};
+
+} // namespace stagewright
