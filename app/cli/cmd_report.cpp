@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
+#include "app/cli/predictions.h"
+#include "app/cli/requirement.h"
 #include "app/cli/run_access.h"
 #include "app/cli/run_json.h"
 #include "app/cli/run_text.h"
@@ -9,6 +11,7 @@
 #include "app/cli/table.h"
 #include "app/cli/usage.h"
 #include "schedules/draw_text.h"
+#include "traces/fit/fit_costs.h"
 
 namespace stagewright {
 
@@ -19,7 +22,36 @@ struct Options {
     std::string run;
     int step = -1;
     int gaps = 5;
+    bool residuals = false;
+    std::vector<std::string> whatIf;
+    std::vector<std::string> require;
 };
+
+// The run's own fitted costs, else fitted now.
+Result<CostModel> costsOf(const Run& run)
+{
+    if (run.costs) return *run.costs;
+    return fitCosts(*run.timeline, run.info.warmupSteps);
+}
+
+// Every requirement's sentence on stderr. False: one does not hold.
+Result<bool> checkRequirements(const std::vector<Requirement>& requirements, Json& object, Session& session)
+{
+    bool all = true;
+    Json list = Json::array();
+    for (const Requirement& requirement : requirements) {
+        auto checked = checkRequirement(requirement, object);
+        if (!checked) return tl::unexpected(std::move(checked.error()).with("--require"));
+        list.push_back({{"requirement", requirement.text}, {"holds", checked->holds}, {"sentence", checked->sentence}});
+        all = all && checked->holds;
+        if (checked->holds)
+            session.note("holds: " + checked->sentence);
+        else
+            session.warn("does not hold: " + checked->sentence);
+    }
+    object["requirements"] = requirements.empty() ? Json(nullptr) : std::move(list);
+    return all;
+}
 
 Result<int> run(const Options& options, Session& session)
 {
@@ -29,15 +61,42 @@ Result<int> run(const Options& options, Session& session)
     if (!stored) return tl::unexpected(std::move(stored.error()));
     warnOfDamage(*stored, session);
     const Run& run = stored->run;
+    std::vector<Requirement> requirements;
+    for (const std::string& text : options.require) {
+        auto requirement = parseRequirement(text);
+        if (!requirement) return tl::unexpected(std::move(requirement.error()).with("--require"));
+        requirements.push_back(std::move(*requirement));
+    }
     auto figures = analyseRun(run, options.step);
     if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
+    std::optional<Residuals> residuals;
+    std::vector<WhatIfRow> answers;
+    if (options.residuals || !options.whatIf.empty()) {
+        auto costs = costsOf(run);
+        if (!costs) return tl::unexpected(std::move(costs.error()).with(describe(*stored)));
+        if (options.residuals) {
+            auto found = residualsOf(run, *costs);
+            if (!found) return tl::unexpected(std::move(found.error()).with("--residuals"));
+            residuals = std::move(*found);
+        }
+        if (!options.whatIf.empty()) {
+            if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("--what-if: {} has no schedule to simulate", describe(*stored)));
+            auto answered = answerWhatIfs(*run.schedule, *costs, options.whatIf);
+            if (!answered) return tl::unexpected(std::move(answered.error()).with("--what-if"));
+            answers = std::move(*answered);
+        }
+    }
 
     if (session.json) {
         Json object = runJson(run, *figures);
         object["file"] = stored->file;
         object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
+        object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
+        object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
+        auto kept = checkRequirements(requirements, object, session);
+        if (!kept) return tl::unexpected(std::move(kept.error()));
         session.answer(object);
-        return ExitDone;
+        return *kept ? ExitDone : ExitDoesNotHold;
     }
     const bool colour = session.colourOut();
     const auto heading = [&](const char* text) { session.out("\n" + tinted(text, Tint::Bold, colour) + "\n"); };
@@ -60,7 +119,20 @@ Result<int> run(const Options& options, Session& session)
     }
     session.out("\n" + overlapText(*figures));
     session.out("\n" + criticalPathText(run, *figures));
-    return ExitDone;
+    if (residuals) {
+        heading("predicted against measured");
+        session.out(residualsText(run, *residuals, figures->units, colour));
+    }
+    if (!answers.empty()) {
+        heading("what if");
+        session.out(whatIfText(answers, figures->units, colour));
+    }
+    if (requirements.empty()) return ExitDone;
+    Json object = runJson(run, *figures);
+    object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
+    auto kept = checkRequirements(requirements, object, session);
+    if (!kept) return tl::unexpected(std::move(kept.error()));
+    return *kept ? ExitDone : ExitDoesNotHold;
 }
 
 } // namespace
@@ -75,6 +147,12 @@ Command command_report()
             ->type_name("N")->check(wholeNumber(0, 1'000'000'000));
         app.add_option("--gaps", options->gaps, "How many of the largest gaps are explained [5]")
             ->type_name("N")->check(wholeNumber(0, 10'000));
+        app.add_flag("--residuals", options->residuals, "What the fitted costs predict against what was measured, per op and for the step");
+        addWhatIfOption(app, options->whatIf);
+        app.add_option("--require", options->require, "Exit code 1 where it does not hold: a key of --json against a number; several times")
+            ->type_name("KEY<=X")->allow_extra_args(false);
+        app.footer("Examples: stagewright report demo.stagewright zb-h1 --residuals --what-if 'B*0.5' --what-if m=16\n"
+                   "          stagewright report demo.stagewright --require 'bubble_fraction<=0.12' --require 'loss[-1]<3.6'");
         return [options](Session& session) { return run(*options, session); };
     }};
 }

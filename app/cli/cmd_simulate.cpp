@@ -4,6 +4,7 @@
 #include "app/cli/channel_options.h"
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "app/cli/predictions.h"
 #include "app/cli/run_access.h"
 #include "app/cli/run_json.h"
 #include "app/cli/run_text.h"
@@ -20,6 +21,7 @@ struct Options {
     RecomputeOptions recompute;
     ChannelOptions channels;
     std::string memoryLimit;
+    std::vector<std::string> whatIf;
     std::string output;
 };
 
@@ -89,6 +91,12 @@ Result<int> run(const Options& options, Session& session)
     auto figures = analyseRun(*simulated, 0, *limit);
     if (!figures) return tl::unexpected(std::move(figures.error()));
 
+    std::vector<WhatIfRow> answers;
+    if (!options.whatIf.empty()) {
+        auto answered = answerWhatIfs(*schedule, *costs, options.whatIf);
+        if (!answered) return tl::unexpected(std::move(answered.error()).with("--what-if"));
+        answers = std::move(*answered);
+    }
     if (!options.output.empty()) {
         auto file = openRunFile(options.output, OpenMode::Create);
         if (!file) return tl::unexpected(std::move(file.error()));
@@ -100,12 +108,14 @@ Result<int> run(const Options& options, Session& session)
     if (session.json) {
         Json object = runJson(*simulated, *figures);
         addChannelsJson(object, *chosen);
+        object["what_if"] = answers.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
         session.answer(object);
     }
     session.out(headlineText(*simulated, *figures, colour) + "\n");
     session.out(drawTimeline(*simulated->timeline, 0, session.columns(), colour) + "\n");
     session.out(idleText(*figures, colour));
     if (simulated->costs->links != Links{}) session.out("\n" + overlapText(*figures));
+    if (!answers.empty()) session.out("\nwhat if\n" + whatIfText(answers, figures->units, colour));
     if (!options.output.empty()) session.note(fmt::format("stored as {}#{}", options.output, simulated->info.id));
     if (*limit) {
         for (int rank = 0; rank < simulated->info.ranks; ++rank) {
@@ -132,6 +142,7 @@ Command command_simulate()
         app.add_option("--memory-limit", options->memoryLimit,
                        "Activations a rank may hold; more is exit code 1, and waits for memory are told apart")
             ->type_name("X|SIZE");
+        addWhatIfOption(app, options->whatIf);
         app.add_option("-o,--output", options->output, "Store it as a run of this file")->type_name("FILE");
         app.footer("Examples: stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=1,I=1,W=0.5 --comm 0.1\n"
                    "          stagewright simulate -s mine.csv --costs-from demo.stagewright#3");

@@ -10,6 +10,8 @@
 #include "app/cli/files.h"
 #include "app/cli/run_access.h"
 #include "app/cli/usage.h"
+#include "schedules/analytic_costs.h"
+#include "schedules/kinds.h"
 #include "traces/fit/fit_costs.h"
 
 namespace stagewright {
@@ -78,9 +80,11 @@ Result<CostModel::UnitCosts> parseUnitCosts(const std::string& text)
     return costs;
 }
 
-// Measured costs know the kinds their own schedule had. A full backward is I then W; the other way round can't be known.
-Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std::string& origin)
+// Measured costs know the kinds their own schedule had. A full backward is I then W; where only B is known, it is split by
+// the given share, and the origin says so. A recomputation costs its forward.
+Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std::string& origin, double inputShare)
 {
+    bool split = false;
     if (costs.stages() != schedule.stages)
         return fail(ErrorCode::Usage,
                     fmt::format("the costs of {} are of {} stages, {} has {}", origin, costs.stages(), schedule.name, schedule.stages),
@@ -95,12 +99,26 @@ Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std
                 costs.setDuration(OpKind::Backward, op.stage, r, input + weight);
                 continue;
             }
-            if (op.kind == OpKind::Optimizer) continue;
+            const Nanos whole = costs.duration(OpKind::Backward, op.stage, r);
+            if ((op.kind == OpKind::InputGrad || op.kind == OpKind::WeightGrad) && input == 0 && weight == 0 && whole > 0) {
+                const Nanos first = std::llround(static_cast<double>(whole) * inputShare);
+                costs.setDuration(OpKind::InputGrad, op.stage, r, first);
+                costs.setDuration(OpKind::WeightGrad, op.stage, r, whole - first);
+                split = true;
+                continue;
+            }
+            const Nanos forward = costs.duration(OpKind::Forward, op.stage, r);
+            if (op.kind == OpKind::Recompute && forward > 0) {
+                costs.setDuration(OpKind::Recompute, op.stage, r, forward);
+                continue;
+            }
+            if (!isCompute(op.kind)) continue;
             return fail(ErrorCode::Usage, fmt::format("the costs of {} have no time for {} on rank {}", origin, toText(op), r),
                         op.kind == OpKind::Backward ? "take costs from a run that has B, or I and W"
-                                                    : "take costs from a run of a schedule that splits the backward, such as zb-h1");
+                                                    : "take costs from a run that has it, such as one of zb-h1");
         }
     }
+    if (split) costs.origin += fmt::format(", B split: {} % of it I", std::round(inputShare * 1000) / 10);
     return {};
 }
 
@@ -128,7 +146,7 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
         costs = std::move(*read);
         origin = options.costs;
     }
-    if (auto complete = completeKinds(schedule, costs, origin); !complete) return tl::unexpected(std::move(complete.error()));
+    if (auto complete = completeKinds(schedule, costs, origin, options.inputShare); !complete) return tl::unexpected(std::move(complete.error()));
     return costs;
 }
 
@@ -179,7 +197,9 @@ namespace {
 
 Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& options)
 {
-    const bool measured = !options.costsFrom.empty() || options.costs.ends_with(".json");
+    constexpr std::string_view analytic = "analytic:";
+    const bool derived = options.costs.starts_with(analytic);
+    const bool measured = derived || !options.costsFrom.empty() || options.costs.ends_with(".json");
     if (!measured) {
         CostModel::UnitCosts units;
         if (!options.costs.empty()) {
@@ -194,8 +214,17 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
         units.freedAtInput = options.freedAtInput;
         return CostModel::uniform(schedule, units);
     }
-    auto costs = measuredCosts(schedule, options);
-    if (!costs) return costs;
+    Result<CostModel> costs;
+    if (derived) {
+        auto read = parseAnalyticCosts(std::string_view(options.costs).substr(analytic.size()));
+        if (!read) return tl::unexpected(std::move(read.error()).with("--costs"));
+        read->layers = options.stageLayers;
+        costs = analyticCosts(schedule, *read);
+        if (!costs) return tl::unexpected(std::move(costs.error()).with("--costs"));
+    } else {
+        costs = measuredCosts(schedule, options);
+        if (!costs) return costs;
+    }
     if (!options.link.empty()) {
         auto link = parseLink(options.link);
         if (!link) return tl::unexpected(std::move(link.error()));
@@ -216,7 +245,7 @@ Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& optio
     auto costs = undisturbedCosts(schedule, options);
     if (!costs) return costs;
     const Nanos unit = forwardUnit(schedule, *costs);
-    if (!options.stageLayers.empty()) {
+    if (!options.stageLayers.empty() && costs->source != CostSource::Analytic) {
         costs = withStageLayers(schedule, *costs, options.stageLayers);
         if (!costs) return tl::unexpected(std::move(costs.error()).with("--stage-layers"));
     }

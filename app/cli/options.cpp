@@ -78,11 +78,14 @@ Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& op
 void addCostOptions(CLI::App& app, CostOptions& options)
 {
     auto* costs = app.add_option("--costs", options.costs,
-                                 "Units of one full rank share, B defaults to I+W [F=1,I=1,W=1]; or a file of costs")
-                      ->type_name("F=1,I=1,W=1|FILE.json")->expected(1);
+                                 "Units of one full rank share, B defaults to I+W [F=1,I=1,W=1]; or a file of costs; or from a "
+                                 "model and a device (analytic:gpt-6.2b@a100:b=1:efficiency=0.5; 'stagewright devices --presets' lists both)")
+                      ->type_name("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")->expected(1);
     app.add_option("--costs-from", options.costsFrom, "Costs fitted from a recorded run")->type_name("FILE#RUN")->excludes(costs);
     addCommOptions(app, options.comm, options.link);
     app.add_option("--free-at-input", options.freedAtInput, "Share of an activation that I frees; W frees the rest [0]")
+        ->type_name("A")->check(realNumber(0, 1));
+    app.add_option("--input-share", options.inputShare, "Share of a measured full backward that is I, where only B was measured [0.5]")
         ->type_name("A")->check(realNumber(0, 1));
     app.add_option("--stage-layers", options.stageLayers, "Layers of each stage, such as 4,4,3,1: costs in proportion to them")
         ->type_name("N,N…")->delimiter(',')->allow_extra_args(false)->check(wholeNumber(0, 65'536));

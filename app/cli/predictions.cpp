@@ -1,0 +1,129 @@
+#include "app/cli/predictions.h"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/table.h"
+#include "schedules/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+using Align = Table::Align;
+
+std::string signedTime(Nanos nanos, const Units& units)
+{
+    return (nanos > 0 ? "+" : "") + units.timeText(nanos);
+}
+
+Bytes largest(const std::vector<Bytes>& peaks)
+{
+    return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
+}
+
+} // namespace
+
+std::string residualsText(const Run& run, const Residuals& residuals, const Units& units, bool colour)
+{
+    const Timeline& timeline = *run.timeline;
+    Table table({{"op"}, {"stage", Align::Right}, {"rank", Align::Right}, {"count", Align::Right}, {"predicted", Align::Right},
+                 {"median", Align::Right}, {"95 % within", Align::Right}, {"worst", Align::Right}, {""}});
+    for (const OpResiduals& of : residuals.ops) {
+        const Span* worst = of.worst == noSpan ? nullptr : &timeline.spans()[of.worst];
+        table.add({std::string(ruleOf(of.kind).text), std::to_string(of.stage), std::to_string(of.rank), std::to_string(of.count),
+                   units.timeText(of.predicted), units.timeText(of.measured), "±" + units.timeText(of.percentile95),
+                   signedTime(of.worstResidual, units), worst ? fmt::format("{} of step {}", timeline.nameOf(*worst), worst->step) : ""});
+    }
+    return table.text(colour) + fmt::format("the step: predicted {}, measured {} (median of {}), {}\n", units.timeText(residuals.predictedStep),
+                                            units.timeText(residuals.measuredStep), plural(residuals.steps, "step"),
+                                            signedPercentText(residuals.error));
+}
+
+Json residualsJson(const Run& run, const Residuals& residuals)
+{
+    const Timeline& timeline = *run.timeline;
+    Json ops = Json::array();
+    for (const OpResiduals& of : residuals.ops) {
+        const Span* worst = of.worst == noSpan ? nullptr : &timeline.spans()[of.worst];
+        ops.push_back({{"kind", std::string(ruleOf(of.kind).text)},
+                       {"stage", of.stage},
+                       {"rank", of.rank},
+                       {"count", of.count},
+                       {"predicted_ns", of.predicted},
+                       {"measured_ns", of.measured},
+                       {"residual_ns", of.residual},
+                       {"residual_p95_ns", of.percentile95},
+                       {"worst_op", worst ? Json(timeline.nameOf(*worst)) : Json(nullptr)},
+                       {"worst_step", worst ? Json(worst->step) : Json(nullptr)},
+                       {"worst_residual_ns", of.worstResidual}});
+    }
+    return {{"ops", std::move(ops)},
+            {"predicted_step_ns", residuals.predictedStep},
+            {"measured_step_ns", residuals.measuredStep},
+            {"steps", residuals.steps},
+            {"step_error", residuals.error}};
+}
+
+void addWhatIfOption(CLI::App& app, std::vector<std::string>& questions)
+{
+    app.add_option("--what-if", questions,
+                   "Simulate it with a change: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, m=16, m+8; several times for several")
+        ->type_name("CHANGE,…")->allow_extra_args(false);
+}
+
+Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs, const std::vector<std::string>& questions)
+{
+    auto base = WhatIf::create(schedule, costs);
+    if (!base) return tl::unexpected(std::move(base.error()));
+    std::vector<WhatIfRow> rows;
+    for (const std::string& question : questions) {
+        auto changes = parseWhatIf(question);
+        if (!changes) return tl::unexpected(std::move(changes.error()));
+        auto answer = base->answer(*changes);
+        if (!answer) return tl::unexpected(std::move(answer.error()));
+        rows.push_back({question, std::move(*answer)});
+    }
+    return rows;
+}
+
+std::string whatIfText(const std::vector<WhatIfRow>& rows, const Units& units, bool colour)
+{
+    Table table({{"change"}, {"time", Align::Right}, {"now", Align::Right}, {"", Align::Right}, {"bubble", Align::Right},
+                 {"now", Align::Right}, {"peak", Align::Right}, {"now", Align::Right}});
+    for (const WhatIfRow& row : rows) {
+        const WhatIfAnswer& answer = row.answer;
+        const double change =
+            answer.makespanBefore > 0 ? static_cast<double>(answer.makespanAfter) / static_cast<double>(answer.makespanBefore) - 1 : 0;
+        table.add({row.question, units.timeText(answer.makespanAfter), units.timeText(answer.makespanBefore), signedPercentText(change),
+                   formatPercent(answer.bubbleAfter), formatPercent(answer.bubbleBefore), units.memoryText(largest(answer.peakAfter)),
+                   units.memoryText(largest(answer.peakBefore))});
+    }
+    return table.text(colour);
+}
+
+Json whatIfJson(const std::vector<WhatIfRow>& rows, const Units& units)
+{
+    const auto time = [&](Nanos nanos) { return units.shares() ? Json(units.timeValue(nanos)) : Json(nanos); };
+    const auto memory = [&](const std::vector<Bytes>& peaks) {
+        Json out = Json::array();
+        for (const Bytes peak : peaks) out.push_back(units.memory != 1 ? Json(units.memoryValue(peak)) : Json(peak));
+        return out;
+    };
+    Json out = Json::array();
+    for (const WhatIfRow& row : rows)
+        out.push_back({{"change", row.question},
+                       {"makespan_before", time(row.answer.makespanBefore)},
+                       {"makespan_after", time(row.answer.makespanAfter)},
+                       {"bubble_fraction_before", row.answer.bubbleBefore},
+                       {"bubble_fraction_after", row.answer.bubbleAfter},
+                       {"peak_activation_before", memory(row.answer.peakBefore)},
+                       {"peak_activation_after", memory(row.answer.peakAfter)},
+                       {"microbatches_before", row.answer.microbatchesBefore},
+                       {"microbatches_after", row.answer.microbatchesAfter}});
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,30 @@
+// Predictions of report and simulate: residuals of fitted costs, and answers to --what-if.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/cli/run_json.h"
+#include "schedules/what_if.h"
+#include "traces/fit/residuals.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stagewright {
+
+std::string residualsText(const Run& run, const Residuals& residuals, const Units& units, bool colour);
+Json residualsJson(const Run& run, const Residuals& residuals);
+
+struct WhatIfRow {
+    std::string question; // as it was asked
+    WhatIfAnswer answer;
+};
+void addWhatIfOption(CLI::App& app, std::vector<std::string>& questions);
+// Each question by itself, against the schedule as it is.
+Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs, const std::vector<std::string>& questions);
+std::string whatIfText(const std::vector<WhatIfRow>& rows, const Units& units, bool colour);
+Json whatIfJson(const std::vector<WhatIfRow>& rows, const Units& units);
+
+} // namespace stagewright

@@ -1,0 +1,115 @@
+#include "app/cli/requirement.h"
+
+#include <charconv>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "app/cli/figures.h"
+#include "app/cli/usage.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr const char* form = "write KEY<=NUMBER, such as bubble_fraction<=0.12, idle_by_cause.order<1000000 or loss[-1]<3.2";
+
+bool readPath(std::string text, std::vector<std::string>& path)
+{
+    while (!text.empty()) {
+        const std::size_t end = text.find_first_of(".[", 1);
+        std::string part = text.substr(0, end);
+        if (part.front() == '.') part.erase(0, 1);
+        int position = 0;
+        if (part.empty()) return false;
+        if (part.front() == '[') {
+            const char* last = part.data() + part.size() - 1;
+            const auto [stop, code] = std::from_chars(part.data() + 1, last, position);
+            if (part.back() != ']' || code != std::errc() || stop != last) return false;
+        }
+        path.push_back(part);
+        if (end == std::string::npos) return true;
+        text.erase(0, end);
+    }
+    return !path.empty();
+}
+
+std::string keysOf(const Json& object)
+{
+    std::string keys;
+    for (const auto& [key, value] : object.items())
+        if (!value.is_string() && !value.is_boolean()) keys += (keys.empty() ? "" : ", ") + key;
+    return keys;
+}
+
+} // namespace
+
+Result<Requirement> parseRequirement(const std::string& text)
+{
+    Requirement out;
+    out.text = text;
+    const std::size_t at = text.find_first_of("<>=");
+    if (at != std::string::npos && at > 0) {
+        std::size_t after = at + 1;
+        if (after < text.size() && text[after] == '=') ++after;
+        out.comparison = text.substr(at, after - at);
+        std::string key = text.substr(0, at);
+        while (!key.empty() && key.back() == ' ') key.pop_back();
+        while (after < text.size() && text[after] == ' ') ++after;
+        const auto [end, code] = std::from_chars(text.data() + after, text.data() + text.size(), out.bound);
+        if (out.comparison != "=" && code == std::errc() && end == text.data() + text.size() && std::isfinite(out.bound) &&
+            readPath(key, out.path))
+            return out;
+    }
+    return fail(ErrorCode::Usage, fmt::format("requirement '{}': it is no comparison of a figure with a number", text), form);
+}
+
+Result<RequirementCheck> checkRequirement(const Requirement& requirement, const Json& figures)
+{
+    const Json* at = &figures;
+    std::string key;
+    for (const std::string& part : requirement.path) {
+        const auto wrong = [&](const std::string& what, const std::string& remedy) {
+            return fail(ErrorCode::Usage, fmt::format("requirement '{}': {}", requirement.text, what), remedy);
+        };
+        if (at->is_null()) break; // says so below
+        if (part.front() == '[') {
+            int position = 0;
+            std::from_chars(part.data() + 1, part.data() + part.size() - 1, position);
+            if (!at->is_array()) return wrong(fmt::format("{} is no list", key), form);
+            const int size = static_cast<int>(at->size());
+            const int index = position < 0 ? size + position : position;
+            if (index < 0 || index >= size) return wrong(fmt::format("there is no {}{}; it has {}", key, part, plural(size, "value")), form);
+            at = &(*at)[static_cast<std::size_t>(index)];
+        } else {
+            if (!at->is_object()) return wrong(fmt::format("{} has no keys", key), form);
+            const auto found = at->find(part);
+            if (found == at->end()) {
+                std::vector<std::string> names;
+                for (const auto& item : at->items()) names.push_back(item.key());
+                const std::string near = nearestName(part, names);
+                return wrong(fmt::format("there is no key '{}'", part),
+                             (near.empty() ? std::string() : fmt::format("did you mean {}? ", near)) + "keys are " + keysOf(*at));
+            }
+            at = &*found;
+        }
+        key += (key.empty() || part.front() == '[' ? "" : ".") + part;
+    }
+    RequirementCheck out;
+    if (at->is_null()) {
+        out.sentence = fmt::format("{} is not known of this run, required is {} {}", key, requirement.comparison, requirement.bound);
+        return out;
+    }
+    if (!at->is_number()) {
+        return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is no number", requirement.text, key),
+                    at->is_object() ? "its keys are " + keysOf(*at) : at->is_array() ? fmt::format("name one of its values: {}[0]", key) : form);
+    }
+    const double value = at->get<double>();
+    const double bound = requirement.bound;
+    const std::string& is = requirement.comparison;
+    out.holds = is == "<=" ? value <= bound : is == ">=" ? value >= bound : is == "<" ? value < bound : is == ">" ? value > bound : value == bound;
+    out.sentence = fmt::format("{} is {:.6g}, required is {} {:.6g}", key, value, is, bound);
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,221 @@
+#include "schedules/what_if.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "schedules/kinds.h"
+#include "schedules/registry.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr const char* forms = "write F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, m=16 or m+8";
+
+template <typename Number>
+bool readNumber(std::string_view text, Number& value)
+{
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return !text.empty() && code == std::errc() && end == text.data() + text.size();
+}
+
+// "stage2" or "rank1"
+bool readPlace(std::string_view text, WhatIfChange& change)
+{
+    if (text.starts_with("stage")) return readNumber(text.substr(5), change.stage) && change.stage >= 0;
+    if (text.starts_with("rank")) return readNumber(text.substr(4), change.rank) && change.rank >= 0;
+    return false;
+}
+
+int kindOf(std::string_view text)
+{
+    for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute})
+        if (ruleOf(kind).text == text) return static_cast<int>(kind);
+    return -1;
+}
+
+bool readSubject(std::string_view text, WhatIfChange& change)
+{
+    if (text == "launch") {
+        change.what = WhatIfChange::What::Launch;
+        return true;
+    }
+    if (text.starts_with("link")) {
+        change.what = WhatIfChange::What::Links;
+        text.remove_prefix(4);
+        if (text.empty()) return true;
+        const std::size_t dash = text.find('-');
+        return dash != std::string_view::npos && readNumber(text.substr(0, dash), change.rank) &&
+               readNumber(text.substr(dash + 1), change.toRank) && change.rank >= 0 && change.toRank >= 0;
+    }
+    if (readPlace(text, change)) return true;
+    const std::size_t at = text.find('@');
+    change.kind = kindOf(text.substr(0, at));
+    return change.kind >= 0 && (at == std::string_view::npos || readPlace(text.substr(at + 1), change));
+}
+
+Result<WhatIfChange> readChange(std::string_view text)
+{
+    WhatIfChange change;
+    if (text.starts_with("m=") || text.starts_with("m+")) {
+        change.what = WhatIfChange::What::Microbatches;
+        change.more = text[1] == '+';
+        if (readNumber(text.substr(2), change.microbatches) && change.microbatches > 0 && change.microbatches <= 1'000'000)
+            return change;
+    } else {
+        const std::size_t times = text.find('*');
+        const bool number = times != std::string_view::npos && readNumber(text.substr(times + 1), change.factor) &&
+                            std::isfinite(change.factor) && change.factor >= 0 && change.factor <= 1e6;
+        if (number && readSubject(text.substr(0, times), change)) return change;
+    }
+    return fail(ErrorCode::Usage, fmt::format("what if '{}': it is no change", text), forms);
+}
+
+Nanos scaled(Nanos value, double factor)
+{
+    return std::llround(static_cast<double>(value) * factor);
+}
+
+Result<void> checkPlaces(const Schedule& schedule, const WhatIfChange& change)
+{
+    const auto outside = [&](const char* what, int number, int count) {
+        return fail(ErrorCode::Usage, fmt::format("what if '{}': there is no {} {}", toText(change), what, number),
+                    fmt::format("{}s are 0 to {}", what, count - 1));
+    };
+    if (change.stage >= schedule.stages) return outside("stage", change.stage, schedule.stages);
+    for (const int rank : {change.rank, change.toRank})
+        if (rank >= schedule.ranks) return outside("rank", rank, schedule.ranks);
+    return {};
+}
+
+void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& costs)
+{
+    const double factor = change.factor;
+    const auto slow = [&](Link& link) {
+        link.latency = scaled(link.latency, factor);
+        link.bytesPerSecond = factor > 0 ? link.bytesPerSecond / factor : 0; // 0: infinite
+    };
+    switch (change.what) {
+    case WhatIfChange::What::Launch:
+        for (Nanos& launch : costs.launch) launch = scaled(launch, factor);
+        break;
+    case WhatIfChange::What::Links:
+        if (change.rank < 0) {
+            slow(costs.links.all);
+            for (auto& [ends, link] : costs.links.overrides) slow(link);
+            break;
+        }
+        for (const auto& ends : {std::pair(change.rank, change.toRank), std::pair(change.toRank, change.rank)})
+            slow(costs.links.overrides.try_emplace(ends, costs.links.all).first->second);
+        break;
+    case WhatIfChange::What::Ops:
+        for (int stage = 0; stage < schedule.stages; ++stage) {
+            if (change.stage >= 0 && stage != change.stage) continue;
+            for (std::size_t k = 0; k < opKindCount; ++k) {
+                const auto kind = static_cast<OpKind>(k);
+                if (!isCompute(kind) || (change.kind >= 0 && change.kind != static_cast<int>(k))) continue;
+                const Nanos common = costs.duration(kind, stage, -1);
+                if (costs.hasRankDurations() || change.rank >= 0)
+                    for (const auto& copy : schedule.placement.copiesOf(stage)) {
+                        if (change.rank >= 0 && copy.rank != change.rank) continue;
+                        const Nanos own = costs.duration(kind, stage, copy.rank);
+                        if (own != common || change.rank >= 0) costs.setDuration(kind, stage, copy.rank, scaled(own, factor));
+                    }
+                if (change.rank < 0 && common > 0) costs.setDuration(kind, stage, scaled(common, factor));
+            }
+        }
+        break;
+    case WhatIfChange::What::Microbatches:
+        break;
+    }
+}
+
+} // namespace
+
+Result<std::vector<WhatIfChange>> parseWhatIf(std::string_view text)
+{
+    std::vector<WhatIfChange> out;
+    for (;;) {
+        const std::size_t comma = text.find(',');
+        auto change = readChange(text.substr(0, comma));
+        if (!change) return tl::unexpected(std::move(change.error()));
+        out.push_back(*change);
+        if (comma == std::string_view::npos) return out;
+        text.remove_prefix(comma + 1);
+    }
+}
+
+std::string toText(const WhatIfChange& change)
+{
+    if (change.what == WhatIfChange::What::Microbatches) return fmt::format("m{}{}", change.more ? '+' : '=', change.microbatches);
+    std::string subject;
+    if (change.what == WhatIfChange::What::Launch) subject = "launch";
+    if (change.what == WhatIfChange::What::Links)
+        subject = change.rank < 0 ? std::string("link") : fmt::format("link{}-{}", change.rank, change.toRank);
+    if (change.what == WhatIfChange::What::Ops) {
+        if (change.kind >= 0) subject = std::string(ruleOf(static_cast<OpKind>(change.kind)).text);
+        const char* at = subject.empty() ? "" : "@";
+        if (change.stage >= 0) subject += fmt::format("{}stage{}", at, change.stage);
+        if (change.rank >= 0) subject += fmt::format("{}rank{}", at, change.rank);
+    }
+    return fmt::format("{}*{}", subject, change.factor);
+}
+
+Result<WhatIf> WhatIf::create(Schedule schedule, CostModel costs)
+{
+    WhatIf out;
+    auto result = simulate(schedule, costs);
+    if (!result) return tl::unexpected(std::move(result.error()));
+    out.m_result = std::move(*result);
+    out.m_figures = figuresOf(schedule, out.m_result);
+    out.m_schedule = std::move(schedule);
+    out.m_costs = std::move(costs);
+    return out;
+}
+
+Result<Schedule> WhatIf::repeated(int microbatches) const
+{
+    const Shape shape{m_schedule.ranks, microbatches, m_schedule.ranks > 0 ? m_schedule.stages / m_schedule.ranks : 1};
+    Shape now = shape;
+    now.microbatches = m_schedule.microbatches;
+    std::string name = m_schedule.name; // its own name is tried first: recognising takes every schedule's turn
+    const auto made = makeSchedule(name, now);
+    if (!made || !(*made == m_schedule)) name = recognise(m_schedule);
+    if (name.empty() || name.find(',') != std::string::npos)
+        return fail(ErrorCode::Usage, fmt::format("{} is no schedule of the library, so its microbatches can't be changed", m_schedule.name),
+                    "change costs, or take a schedule by name");
+    return makeSchedule(name, shape);
+}
+
+Result<WhatIfAnswer> WhatIf::answer(const std::vector<WhatIfChange>& changes) const
+{
+    CostModel costs = m_costs;
+    Schedule changed;
+    const Schedule* schedule = &m_schedule;
+    for (const WhatIfChange& change : changes) {
+        if (auto there = checkPlaces(m_schedule, change); !there) return tl::unexpected(std::move(there.error()));
+        apply(change, m_schedule, costs);
+        if (change.what != WhatIfChange::What::Microbatches) continue;
+        auto other = repeated(change.more ? schedule->microbatches + change.microbatches : change.microbatches);
+        if (!other) return tl::unexpected(std::move(other.error()).with(fmt::format("what if '{}'", toText(change))));
+        changed = std::move(*other);
+        schedule = &changed;
+    }
+    auto result = simulate(*schedule, costs);
+    if (!result) return tl::unexpected(std::move(result.error()));
+    WhatIfAnswer out;
+    out.makespanBefore = m_result.makespan;
+    out.makespanAfter = result->makespan;
+    out.bubbleBefore = m_figures.bubbleFraction;
+    out.bubbleAfter = figuresOf(*schedule, *result).bubbleFraction;
+    out.peakBefore = m_result.peakActivation;
+    out.peakAfter = std::move(result->peakActivation);
+    out.microbatchesBefore = m_schedule.microbatches;
+    out.microbatchesAfter = schedule->microbatches;
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,67 @@
+// What if: a schedule simulated again with one thing changed. Text form, changes separated by ',':
+//
+//     F*0.5           every forward takes half as long (kinds F B I W R)
+//     B@stage2*0.8    … of stage 2 only; F@rank1*1.5 of rank 1 only
+//     stage2*0.8      every op of stage 2; rank1*1.25 every op of rank 1
+//     link*0          every link; link1-2*2 the one between ranks 1 and 2, either way: latency times, bandwidth divided
+//     launch*0        the launch delays
+//     m=16, m+8       that many microbatches, that many more: of schedules of the library only
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/cost_model.h"
+#include "schedules/schedule.h"
+#include "schedules/simulate.h"
+
+namespace stagewright {
+
+struct WhatIfChange {
+    enum class What { Ops, Links, Launch, Microbatches };
+    What what = What::Ops;
+    int kind = -1;  // Ops: an OpKind, −1: every kind
+    int stage = -1; // −1: every stage
+    int rank = -1;  // −1: every rank; Links: one end
+    int toRank = -1; // Links: the other end
+    double factor = 1;
+    int microbatches = 0;  // Microbatches: the number, or how many more
+    bool more = false;
+    bool operator==(const WhatIfChange&) const = default;
+};
+
+Result<std::vector<WhatIfChange>> parseWhatIf(std::string_view text);
+std::string toText(const WhatIfChange& change);
+
+struct WhatIfAnswer {
+    Nanos makespanBefore = 0;
+    Nanos makespanAfter = 0;
+    double bubbleBefore = 0; // bubble_fraction
+    double bubbleAfter = 0;
+    std::vector<Bytes> peakBefore; // activations by rank
+    std::vector<Bytes> peakAfter;
+    int microbatchesBefore = 0;
+    int microbatchesAfter = 0;
+};
+
+// A schedule and its costs, simulated once; each question then takes one more simulation (O(ops)).
+class WhatIf {
+public:
+    static Result<WhatIf> create(Schedule schedule, CostModel costs);
+
+    // All changes together. Usage error where one names a stage, rank or link that is not there, or changes the
+    // microbatches of a schedule that is none of the library's.
+    Result<WhatIfAnswer> answer(const std::vector<WhatIfChange>& changes) const;
+    // The same schedule with another number of microbatches.
+    Result<Schedule> repeated(int microbatches) const;
+
+private:
+    Schedule m_schedule;
+    CostModel m_costs;
+    SimResult m_result;
+    SimFigures m_figures;
+};
+
+} // namespace stagewright

@@ -1,0 +1,92 @@
+#include "traces/fit/residuals.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "schedules/simulate.h"
+#include "traces/analysis/step_ops.h"
+
+namespace stagewright {
+
+namespace {
+
+// The smallest value that at least `share` of them do not exceed. Not empty.
+Nanos quantile(std::vector<Nanos>& values, double share)
+{
+    const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size()) + 0.9999999);
+    const auto place = values.begin() + static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(rank, 1, values.size()) - 1);
+    std::nth_element(values.begin(), place, values.end());
+    return *place;
+}
+
+} // namespace
+
+Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
+{
+    if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to predict from", run.info.name));
+    const Timeline& timeline = *run.timeline;
+    auto predicted = simulate(*run.schedule, costs);
+    if (!predicted) return tl::unexpected(std::move(predicted.error()));
+    Residuals out;
+
+    const int first = std::clamp(run.info.warmupSteps, 0, std::max(0, timeline.steps() - 1));
+    std::vector<Nanos> steps;
+    std::map<std::tuple<OpKind, int, int>, std::vector<SpanId>> groups;
+    for (int step = first; step < timeline.steps(); ++step) {
+        const StepOps ops(timeline, step);
+        if (ops.empty()) continue;
+        steps.push_back(ops.windowEnd() - ops.windowBegin());
+        for (int rank = 0; rank < ops.ranks(); ++rank)
+            for (const SpanId id : ops.busy(rank)) {
+                const Op& op = timeline.spans()[id].op;
+                if ((timeline.spans()[id].flags & SpanDiscarded) == 0) groups[{op.kind, op.stage, rank}].push_back(id);
+            }
+    }
+    if (steps.empty()) return fail(ErrorCode::Invalid, fmt::format("run {} has no measured step", run.info.name));
+
+    // An overlapped pair is one interval of both: it says nothing of either.
+    const auto paired = [&](SpanId id) {
+        const Track& track = timeline.trackOf(id);
+        const auto same = [&](SpanId other) {
+            return timeline.spans()[other].start == timeline.spans()[id].start && timeline.spans()[other].end == timeline.spans()[id].end;
+        };
+        return (id > track.begin && same(id - 1)) || (id + 1 < track.end && same(id + 1));
+    };
+    for (const auto& [key, members] : groups) {
+        OpResiduals of;
+        std::tie(of.kind, of.stage, of.rank) = key;
+        std::vector<Nanos> durations;
+        std::vector<Nanos> residuals;
+        std::vector<Nanos> sizes;
+        for (const SpanId id : members) {
+            if (paired(id)) continue;
+            const Span& span = timeline.spans()[id];
+            const Nanos residual = span.duration() - costs.duration(span.op, of.rank);
+            durations.push_back(span.duration());
+            residuals.push_back(residual);
+            sizes.push_back(std::llabs(residual));
+            if (of.worst != noSpan && std::llabs(residual) <= std::llabs(of.worstResidual)) continue;
+            of.worst = id;
+            of.worstResidual = residual;
+        }
+        if (durations.empty()) continue;
+        of.count = static_cast<std::int64_t>(durations.size());
+        of.predicted = costs.duration(of.kind, of.stage, of.rank);
+        of.measured = quantile(durations, 0.5);
+        of.residual = quantile(residuals, 0.5);
+        of.percentile95 = quantile(sizes, 0.95);
+        out.ops.push_back(of);
+    }
+    out.steps = static_cast<std::int64_t>(steps.size());
+    out.measuredStep = quantile(steps, 0.5);
+    out.predictedStep = predicted->makespan;
+    if (out.measuredStep > 0)
+        out.error = static_cast<double>(out.predictedStep - out.measuredStep) / static_cast<double>(out.measuredStep);
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,37 @@
+// Residuals: what fitted costs predict against what was measured, per op and for the step.
+#pragma once
+
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/cost_model.h"
+#include "traces/run.h"
+
+namespace stagewright {
+
+// The ops of one kind, stage and rank over the measured steps. Residual: measured − predicted.
+struct OpResiduals {
+    OpKind kind = OpKind::Forward;
+    int stage = 0;
+    int rank = 0;
+    std::int64_t count = 0;
+    Nanos predicted = 0;
+    Nanos measured = 0;    // median
+    Nanos residual = 0;    // median; 0 where the costs are fitted from this run
+    Nanos percentile95 = 0; // of |residual|
+    SpanId worst = noSpan;  // largest |residual|
+    Nanos worstResidual = 0;
+};
+
+struct Residuals {
+    std::vector<OpResiduals> ops; // by kind, stage, rank
+    Nanos predictedStep = 0;      // makespan of the schedule simulated with the costs
+    Nanos measuredStep = 0;       // median makespan of the measured steps
+    std::int64_t steps = 0;
+    double error = 0; // (predicted − measured) / measured of the step
+};
+
+// Steps before the run's warm-up steps are left out. Usage error where the run has no schedule.
+Result<Residuals> residualsOf(const Run& run, const CostModel& costs);
+
+} // namespace stagewright
