@@ -277,6 +277,8 @@ Json comparisonJson(const Run& a, const Run& b, const Comparison& comparison)
     return {{"a", std::move(infoA)},
             {"b", std::move(infoB)},
             {"headline", comparison.headline},
+            {"spread_ns", comparison.spread ? Json(*comparison.spread) : Json(nullptr)},
+            {"within_spread", comparison.spread ? Json(comparison.withinSpread) : Json(nullptr)},
             {"metrics", std::move(metrics)},
             {"change",
              {{"makespan_delta_ns", comparison.change.makespanDelta},

@@ -5,6 +5,7 @@
 
 #include "sample_runs.h"
 #include "schedules/edit.h"
+#include "schedules/lower.h"
 #include "schedules/perturb.h"
 #include "schedules/recompute.h"
 #include "traces/analysis/critical_path.h"
@@ -286,6 +287,60 @@ private slots:
         const auto report = analyseBubbles(*timeline, 0).value();
         QCOMPARE(of(report, IdleCause::ReloadWait), Nanos{20});
         QCOMPARE(report.idle, Nanos{20});
+    }
+
+    // Without buffers a rank stands at its send until the other one comes to receive.
+    void peersThatComeLate()
+    {
+        const Schedule schedule = lower(samples::schedule("gpipe", 4, 8), {LoweringRule::JustInTime, 0, false}).value();
+        const CostModel costs = samples::unitCosts(schedule, 1.5);
+        const auto timeline = simulatedTimeline(schedule, costs, {SendMode::Rendezvous, 0, ReceiveMode::Blocking}).value();
+        const auto report = analyseBubbles(*timeline, 0).value();
+        QVERIFY(of(report, IdleCause::PeerWait) > 0);
+        const GapExplanation explanation = GapExplainer(*timeline, 0).explain(largest(report, IdleCause::PeerWait));
+        QVERIFY2(QString::fromStdString(explanation.sentence).contains("until the other side is ready"), explanation.sentence.c_str());
+        const auto buffered = simulatedTimeline(schedule, costs, {SendMode::Buffered, 0, ReceiveMode::Blocking}).value();
+        QCOMPARE(of(analyseBubbles(*buffered, 0).value(), IdleCause::PeerWait), Nanos{0});
+        checkStep(*timeline, report, true);
+    }
+
+    // Odd ranks receive first: their gradients stand behind that in their lists, until the receive is done.
+    void messagesBehindOthers()
+    {
+        const Schedule schedule = lower(samples::schedule("1f1b", 4, 8), {LoweringRule::RankParity, 0, false}).value();
+        const CostModel costs = samples::unitCosts(schedule, 1.5);
+        const auto strict = simulatedTimeline(schedule, costs, {SendMode::Rendezvous, 0, ReceiveMode::Blocking}).value();
+        const auto report = analyseBubbles(*strict, 0).value();
+        QVERIFY(of(report, IdleCause::HeadOfLine) > 0);
+        QVERIFY(of(report, IdleCause::PeerWait) > 0);
+        const GapExplanation explanation = GapExplainer(*strict, 0).explain(largest(report, IdleCause::HeadOfLine));
+        QVERIFY2(QString::fromStdString(explanation.sentence).contains("behind other messages"), explanation.sentence.c_str());
+        const auto buffered = simulatedTimeline(schedule, costs, {SendMode::Buffered, 0, ReceiveMode::Posted}).value();
+        QCOMPARE(of(analyseBubbles(*buffered, 0).value(), IdleCause::HeadOfLine), Nanos{0});
+        checkStep(*strict, report, true);
+    }
+
+    void sumsOverLoweredSchedules()
+    {
+        std::mt19937 random(3);
+        int steps = 0;
+        for (const ScheduleInfo& info : allSchedules()) {
+            const auto plain = makeSchedule(info.name, {4, 8});
+            if (!plain) continue;
+            for (const LoweringRule rule : {LoweringRule::JustInTime, LoweringRule::PyTorch, LoweringRule::Grouped}) {
+                const auto schedule = lower(*plain, {rule, 0, false});
+                if (!schedule) continue;
+                for (const Channels& channels : {Channels{SendMode::Buffered, 0, receivesOf(rule)}, Channels{SendMode::Buffered, 1, receivesOf(rule)},
+                                                 Channels{SendMode::Rendezvous, 1, receivesOf(rule)}}) {
+                    const auto timeline = simulatedTimeline(*schedule, randomCosts(*schedule, random), channels);
+                    if (!timeline) continue; // a deadlock without buffers
+                    checkStep(**timeline, analyseBubbles(**timeline, 0).value(), false);
+                    if (QTest::currentTestFailed()) QFAIL(std::string(info.name).c_str());
+                    ++steps;
+                }
+            }
+        }
+        QVERIFY(steps >= 20);
     }
 
     void experimentsAreSimulations()

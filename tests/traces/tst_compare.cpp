@@ -40,6 +40,28 @@ class TestCompare : public QObject {
     Q_OBJECT
 
 private slots:
+    // Less than what steps of one run differ by is no difference.
+    void changesWithinTheSpreadAreNotShown()
+    {
+        Run a = samples::simulatedRun("1f1b", 4, 8);
+        const Schedule schedule = samples::schedule("1f1b", 4, 8);
+        CostModel::UnitCosts units;
+        units.forward = 1.01;
+        Run b = a;
+        b.timeline = simulatedTimeline(schedule, CostModel::uniform(schedule, units)).value();
+        QVERIFY(!compareRuns(a, b).value().spread.has_value()); // a simulation has no noise
+        QVERIFY(compareRuns(a, b).value().headline.find("slower") != std::string::npos);
+        const double step = 33.0 * rankShare;
+        a.metrics = {{"step_time_ns", "ns", {step, step * 1.05, step * 0.95, step * 1.05, step * 0.95}}};
+        b.metrics = a.metrics;
+        const Comparison noisy = compareRuns(a, b).value();
+        QCOMPARE(*noisy.spread, static_cast<Nanos>(step * 1.05) - static_cast<Nanos>(step * 0.95));
+        QVERIFY(noisy.withinSpread);
+        QVERIFY(noisy.headline.starts_with("no difference we can show"));
+        a.metrics = b.metrics = {{"step_time_ns", "ns", {step, step, step + 5, step, step}}};
+        QVERIFY(!compareRuns(a, b).value().withinSpread);
+    }
+
     void splitIsExact_data()
     {
         QTest::addColumn<QString>("a");

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "schedules/kinds.h"
+#include "schedules/timeline/message_view.h"
 #include "traces/analysis/memory.h"
 #include "traces/analysis/step_graph.h"
 #include "traces/analysis/step_ops.h"
@@ -288,11 +289,60 @@ private:
         const Nanos order = std::clamp(std::min(freeing.ready, holding.ready), idle.start, reload);
         const Nanos produce = std::clamp(input.produced.ready, idle.start, order);
         addDependency(gaps, idle.start, produce, next, input.produced.from);
-        add(gaps, produce, order, IdleCause::Transfer, next, input.arrived.from);
+        addTransfer(gaps, produce, order, next, input.arrived.from);
         addReady(gaps, order, reload, next, freeing, holding);
         add(gaps, reload, hoist, IdleCause::ReloadWait, next, input.reload);
         add(gaps, hoist, launch, IdleCause::RecomputeWait, next, input.arrived.from);
-        add(gaps, launch, idle.end, IdleCause::Launch, next);
+        addStanding(gaps, launch, idle.end, next, [&](Nanos start, Nanos end) { add(gaps, start, end, IdleCause::Launch, next); });
+    }
+
+    // A message's way within [start, end): behind others, waiting for its peer, for the channel, on the wire. What is left of
+    // the interval after its arrival is returned.
+    Nanos addMessage(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, const MessageView& message)
+    {
+        const bool met = message.begin >= message.receivePosted; // else a buffer took it, whoever was there
+        const Nanos both = met ? std::max(message.sendPosted, message.receivePosted) : message.sendPosted;
+        const std::array<std::pair<Nanos, IdleCause>, 5> parts{{{message.produced, IdleCause::Dependency},
+                                                                {message.sendPosted, IdleCause::HeadOfLine},
+                                                                {both, IdleCause::PeerWait},
+                                                                {message.begin, IdleCause::HeadOfLine},
+                                                                {message.arrival, IdleCause::Transfer}}};
+        for (const auto& [until, cause] : parts) {
+            const Nanos cut = std::clamp(until, start, end);
+            add(gaps, start, cut, cause, next, message.producer);
+            start = cut;
+        }
+        return start;
+    }
+
+    void addTransfer(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, SpanId from)
+    {
+        if (start >= end) return;
+        for (const MessageView& message : messagesInto(m_timeline, next))
+            if (message.producer == from) start = addMessage(gaps, start, end, next, message);
+        add(gaps, start, end, IdleCause::Transfer, next, from);
+    }
+
+    // An interval in which the rank may have stood at a message of its own, or at one for a later op; the rest has another cause.
+    template <typename Rest>
+    void addStanding(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, Rest&& rest)
+    {
+        const Track* lane = m_timeline.trackOf(m_rank, Lane::Wait);
+        const auto waits = lane ? m_timeline.spansOf(*lane) : std::span<const Span>();
+        const auto after = std::upper_bound(waits.begin(), waits.end(), start, [](Nanos time, const Span& span) { return time < span.start; });
+        auto at = static_cast<std::size_t>(after - waits.begin());
+        if (at > 0) --at; // one may reach into the interval
+        for (; at < waits.size() && start < end; ++at) {
+            const SpanId id = lane->begin + static_cast<SpanId>(at);
+            const Span& wait = m_spans[id];
+            if (wait.end <= start) continue;
+            if (wait.start >= end) break;
+            const auto message = messageOfWait(m_timeline, id);
+            if (!message || message->consumer == next) continue;
+            rest(start, std::max(start, wait.start));
+            start = addMessage(gaps, std::max(start, wait.start), std::min(end, wait.end), next, *message);
+        }
+        if (start < end) rest(start, end);
     }
 
     void addDependency(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, SpanId producer)
@@ -312,11 +362,14 @@ private:
     {
         if (start >= end) return;
         const Nanos free = std::clamp(freeing.ready, start, end);
-        if (start < free) { // only ops that take memory were ready
-            const bool full = m_room.exceeded(m_spans[holding.span].op, start);
-            add(gaps, start, free, full ? IdleCause::Memory : IdleCause::Order, next, noSpan, holding.span);
-        }
-        if (free < end) add(gaps, free, end, IdleCause::Order, next, noSpan, freeing.span);
+        if (start < free) // only ops that take memory were ready
+            addStanding(gaps, start, free, next, [&](Nanos from, Nanos to) {
+                const bool full = m_room.exceeded(m_spans[holding.span].op, from);
+                add(gaps, from, to, full ? IdleCause::Memory : IdleCause::Order, next, noSpan, holding.span);
+            });
+        if (free < end)
+            addStanding(gaps, free, end, next,
+                        [&](Nanos from, Nanos to) { add(gaps, from, to, IdleCause::Order, next, noSpan, freeing.span); });
     }
 
     void add(std::vector<Gap>& gaps, Nanos start, Nanos end, IdleCause cause, SpanId next = noSpan,

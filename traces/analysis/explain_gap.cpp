@@ -49,6 +49,12 @@ public:
             if (m_gap.blamed == noSpan) break;
             return fmt::format("{} waits {} before {} because {} on rank {} took {}, longer than the median of its kind", who, length,
                                next, name(m_gap.blamed), rankOf(m_gap.blamed), span(m_timeline.spans()[m_gap.blamed].duration()));
+        case IdleCause::PeerWait:
+        case IdleCause::HeadOfLine:
+            if (m_gap.blamed == noSpan) break;
+            return fmt::format("{} waits {} before {}: the {} of {} {}", who, length, next, message(m_gap.blamed), name(m_gap.blamed),
+                               m_gap.cause == IdleCause::PeerWait ? "waits until the other side is ready for it"
+                                                                  : "stands behind other messages");
         case IdleCause::RecomputeWait:
             return fmt::format("{} holds {} back for {} until its gradient arrives, although the input it needs is there", who, next,
                                length);

@@ -142,9 +142,23 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
         change = fmt::format("if stage {} cost the mean over stages", stage);
         break;
     }
-    case IdleCause::Transfer:
     case IdleCause::PeerWait:
     case IdleCause::HeadOfLine: {
+        if (next == noSlot) return std::nullopt;
+        const SlotId producer = gap.blamed == noSpan ? noSlot : m_graph.slotOf(gap.blamed);
+        bool shortened = false;
+        const auto [first, last] = m_graph.inputsOf(next);
+        for (std::size_t i = first; i < last; ++i)
+            if (m_graph.inputs()[i].from == producer && m_graph.slot(producer).rank != gap.rank) {
+                scenario.transfer[i] -= gap.end - gap.start;
+                shortened = true;
+            }
+        if (!shortened) scenario.delay[next] -= gap.end - gap.start; // the rank stood at a message of its own
+        change = gap.cause == IdleCause::PeerWait ? "if the peer had been there, or sends were buffered,"
+                                                  : "if the message had not stood behind others";
+        break;
+    }
+    case IdleCause::Transfer: {
         if (gap.blamed == noSpan) return std::nullopt;
         const int from = m_timeline.trackOf(gap.blamed).rank;
         for (std::size_t i = 0; i < m_graph.inputs().size(); ++i) {

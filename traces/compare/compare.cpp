@@ -97,6 +97,18 @@ ChangeSplit splitOf(const BubbleReport& a, const BubbleReport& b)
     return change;
 }
 
+// Interquartile range of the step times of the measured steps.
+std::optional<Nanos> spreadOf(const Run& run)
+{
+    const Metric* times = run.metric("step_time_ns");
+    const auto skip = static_cast<std::size_t>(std::max(0, run.info.warmupSteps));
+    if (times == nullptr || times->values.size() < skip + 4) return std::nullopt;
+    std::vector<double> values(times->values.begin() + static_cast<std::ptrdiff_t>(skip), times->values.end());
+    std::sort(values.begin(), values.end());
+    const std::size_t quarter = values.size() / 4;
+    return static_cast<Nanos>(values[values.size() - 1 - quarter] - values[quarter]);
+}
+
 Result<int> stepOf(const Run& run, int wanted, const char* which)
 {
     if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {}: it has no timeline", which));
@@ -125,6 +137,10 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
     comparison.bubblesA = std::move(*reportA);
     comparison.bubblesB = std::move(*reportB);
     comparison.change = splitOf(comparison.bubblesA, comparison.bubblesB);
+    if (const auto spreadA = spreadOf(a), spreadB = spreadOf(b); spreadA && spreadB) {
+        comparison.spread = std::max(*spreadA, *spreadB);
+        comparison.withinSpread = std::llabs(comparison.change.makespanDelta) < *comparison.spread;
+    }
     fillMetrics(comparison, a, b);
     const Alignment alignment(*a.timeline, comparison.stepA, *b.timeline, comparison.stepB);
     comparison.ops = alignment.ops();

@@ -1,6 +1,7 @@
 // Compare: two runs aligned by (rank, stage, op, microbatch) in their representative steps.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,10 @@ struct ChangeSplit {
 struct Comparison {
     int stepA = 0;
     int stepB = 0;
+    // From step to step: the larger interquartile range of step times of the two runs; nothing where either has fewer than
+    // four measured steps. A change of the makespan smaller than that can't be told from noise.
+    std::optional<Nanos> spread;
+    bool withinSpread = false;
     BubbleReport bubblesA;
     BubbleReport bubblesB;
     std::vector<MetricDelta> metrics;

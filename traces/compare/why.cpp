@@ -284,6 +284,9 @@ std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
     const Nanos timeB = reportB.makespan();
     const Nanos unit = a.timeline->timeUnit();
     if (timeA == timeB) return fmt::format("A and B take the same time: {}", formatDuration(timeA, unit));
+    if (comparison.withinSpread)
+        return fmt::format("no difference we can show: {} against {}, and steps of one run differ by {}", formatDuration(timeB, unit),
+                           formatDuration(timeA, unit), formatDuration(*comparison.spread, unit));
     const double change = timeA > 0 ? static_cast<double>(timeB - timeA) / static_cast<double>(timeA) : 0;
     if (timeA == 0 || std::fabs(change) < 0.0005)
         return fmt::format("A and B take the same time to within 0.1 %: {} and {}", formatDuration(timeA, unit), formatDuration(timeB, unit));

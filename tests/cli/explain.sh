@@ -1,0 +1,94 @@
+# Disturb, and find it again: perturb, recompute, what-if, requirements, residuals, gaps with chain and experiment.
+# shellcheck shell=bash
+sim() { run stagewright simulate -s 1f1b -p 4 -m 8 --json --log-level error "$@"; }
+sim --comm 0.125 --perturb rank=2:1.25
+expect_code 0
+expect_json 39.25 makespan
+expect_json 2 straggler_rank
+sim --comm 0.125 --perturb link=1-2:1.0
+expect_json 41.75 makespan
+sim --comm 0.125 --perturb launch=3:0.2
+expect_json 372456000 makespan_ns
+expect_that "launch is told" awk -v x="$(json idle_by_cause launch)" 'BEGIN { exit !(x > 0) }'
+sim --recompute all
+expect_json 44.0 makespan
+sim --recompute 0-2 --hoist
+expect_json 39.0 makespan
+sim --recompute 0-2
+expect_that "recompute_wait is told" awk -v x="$(json idle_by_cause recompute_wait)" 'BEGIN { exit !(x > 0) }'
+sim --stage-layers 4,4,3,1
+expect_json 38.0 makespan
+run stagewright simulate -s 1f1b --perturb rank=9:2
+expect_code 2
+expect_err 'rank of 0 to 3'
+run stagewright simulate -s 1f1b --stage-layers 1,2
+expect_code 2
+run stagewright simulate -s 1f1b --recompute 7
+expect_code 2
+
+sim --what-if 'F*0.5' --what-if m=16
+expect_json 57.0 what_if 1 makespan_after
+expect_json 33.0 what_if 1 makespan_before
+run stagewright simulate -s 1f1b --what-if 'X*2'
+expect_code 2
+expect_err 'it is no change'
+
+run stagewright simulate -s 1f1b -p 8 -m 24 --costs analytic:gpt-6.2b@a100 --json
+expect_code 0
+expect_json ns time_unit
+run stagewright simulate --costs analytic:gpt-6.2b@nothing
+expect_code 2
+expect_err 'h100'
+run stagewright devices --presets
+expect_code 0
+expect_out '^gpt-28.3b'
+expect_out '^h200'
+
+# costs of a run that knows only full backwards, for a schedule that splits them
+cat >b.json <<'END'
+{"format": "stagewright-costs", "version": 1, "source": "fitted", "duration_ns": {"F": [10, 10, 10, 10], "B": [20, 20, 20, 20]},
+ "stage_bytes": [{}, {}, {}, {}]}
+END
+run stagewright simulate -s zb-h1 --costs b.json --json
+expect_code 0
+expect_json 270 makespan
+run stagewright simulate -s zb-h1 --costs b.json --input-share 0.25
+expect_out 'B split: 25 % of it I'
+run stagewright simulate -s 1f1b --costs b.json --recompute all --json
+expect_json 440 makespan
+stagewright simulate -s 1f1b -o b.stagewright >/dev/null 2>&1
+
+# a slow rank, found in the report
+stagewright simulate -s gpipe --perturb rank=2:1.5 -o s.stagewright >/dev/null 2>&1
+run stagewright report s.stagewright --residuals --what-if 'rank2*0.5' --json
+expect_code 0
+expect_keys . gaps residuals what_if requirements straggler_rank
+expect_json 2 straggler_rank
+expect_json 0.0 residuals step_error
+expect_that "imbalance is told" awk -v x="$(json idle_by_cause imbalance)" 'BEGIN { exit !(x > 0) }'
+expect_json 0 gaps 0 rank
+for key in before blamed ready_op sentence chain experiment; do expect_out "\"$key\":"; done
+expect_json 1 gaps 3 chain 0 rank
+run stagewright report s.stagewright --residuals --what-if 'rank2*0.5'
+expect_out 'stage 2 costs more than the mean over stages'
+expect_out 'the step would take'
+expect_out '^the step: predicted'
+expect_out '^rank2\*0.5'
+
+run stagewright report b.stagewright --require 'bubble_fraction<=0.3' --require 'idle_by_cause.order<=12'
+expect_code 0
+expect_err 'holds: bubble_fraction is 0.272727'
+run stagewright report b.stagewright --require 'bubble_fraction<=0.12'
+expect_code 1
+expect_err 'does not hold: bubble_fraction is 0.272727, required is <= 0.12'
+run stagewright report b.stagewright --require 'peak_activation[-1]<=1' --json
+expect_code 0
+expect_json ON requirements 0 holds
+run stagewright report b.stagewright --require 'loss[-1]<3'
+expect_code 1
+run stagewright report b.stagewright --require 'bubble_faction<=0.12'
+expect_code 2
+expect_err 'did you mean bubble_fraction'
+expect_err 'keys are .*idle_by_cause'
+run stagewright report b.stagewright --require 'bubble_fraction'
+expect_code 2

@@ -1,0 +1,34 @@
+# sweep: a grid as CSV and JSON, in the order of the options, with reasons where a point can't be simulated.
+# shellcheck shell=bash
+run stagewright sweep -s 1f1b,zb-h1 -p 2,4 -m 4-8/4 --comm 0,0.5 --log-level error
+expect_code 0
+expect_same "$(wc -l <<<"$out")" 17
+expect_out '^schedule,ranks,microbatches,chunks,stages,costs,comm,time_unit,makespan,span,bubble_fraction,bubble_rate_span,peak_activation,error$'
+expect_out '^1f1b,4,8,auto,4,"F=1,I=1,W=1",0,rank_share,33,33,0.272727,'
+expect_out '^1f1b,4,8,auto,4,"F=1,I=1,W=1",0.5,rank_share,41,'
+expect_out '^zb-h1,4,8,auto,4,"F=1,I=1,W=1",0,rank_share,27,27,0.111111,0.111111,4,$'
+expect_same "$(sed -n 2p <<<"$out" | cut -d, -f1-3)" 1f1b,2,4
+first=$out
+run stagewright sweep -s 1f1b,zb-h1 -p 2,4 -m 4-8/4 --comm 0,0.5 --log-level error
+expect_same "$out" "$first"
+
+run stagewright sweep -s interleaved-1f1b -p 4 -m 6,8 --chunks 2 --json
+expect_code 0
+expect_json 28.5 rows 1 makespan
+expect_json null rows 1 error
+
+run stagewright sweep -s gpipe -p 2 -m 4 --costs F=1,I=1,W=1 --costs F=2,I=1,W=1 -o grid.csv
+expect_code 0
+expect_err '2 rows written'
+expect_that "the file has its rows" [ "$(wc -l <grid.csv)" -eq 3 ]
+
+run stagewright sweep -s 1f1b -p 8 -m 24 --costs analytic:gpt-1.5b@a100 --json
+expect_code 0
+expect_json ns rows 0 time_unit
+run stagewright sweep -s 1f1b -p 64 -m 8 --costs analytic:gpt-1.5b@a100
+expect_code 2
+expect_err 'none of 1 point can be simulated'
+run stagewright sweep -s 1f1b -p 2-
+expect_code 2
+run stagewright sweep -s nobody
+expect_code 2
