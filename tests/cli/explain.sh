@@ -68,7 +68,7 @@ expect_json 0.0 residuals step_error
 expect_that "imbalance is told" awk -v x="$(json idle_by_cause imbalance)" 'BEGIN { exit !(x > 0) }'
 expect_json 0 gaps 0 rank
 for key in before blamed ready_op sentence chain experiment; do expect_out "\"$key\":"; done
-expect_json 1 gaps 3 chain 0 rank
+expect_json 2 gaps 10 chain 0 rank
 run stagewright report s.stagewright --residuals --what-if 'rank2*0.5'
 expect_out 'stage 2 costs more than the mean over stages'
 expect_out 'the step would take'
