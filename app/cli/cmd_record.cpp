@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -36,6 +37,7 @@ struct Options {
     std::vector<int> stageLayers;
     std::vector<std::string> perturb;
     RecomputeOptions recompute;
+    std::string recomputeLayers;
     std::string output;
 };
 
@@ -48,6 +50,24 @@ std::string defaultOutput(const std::vector<std::string>& names)
         text += (text == "run-" ? "" : "+") + base;
     }
     return text + ".stagewright";
+}
+
+// "2" or "1-3"
+Result<std::pair<int, int>> parseLayers(const std::string& text)
+{
+    int first = 0;
+    int last = 0;
+    const char* const end = text.data() + text.size();
+    auto read = std::from_chars(text.data(), end, first);
+    bool good = read.ec == std::errc() && first >= 0;
+    last = first;
+    if (good && read.ptr != end) {
+        good = *read.ptr == '-';
+        if (good) read = std::from_chars(read.ptr + 1, end, last);
+        good = good && read.ec == std::errc() && read.ptr == end && last >= first;
+    }
+    if (!good) return fail(ErrorCode::Usage, fmt::format("--recompute-layers: '{}' is no range of layers", text), "such as 2 or 1-3, from 0");
+    return std::pair(first, last);
 }
 
 Result<RecordSettings> settingsOf(const Options& options, Session& session)
@@ -77,6 +97,11 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     training.model = *model;
     training.microbatchSize = options.microbatchSize;
     training.stageLayers = options.stageLayers;
+    if (!options.recomputeLayers.empty()) {
+        auto layers = parseLayers(options.recomputeLayers);
+        if (!layers) return tl::unexpected(std::move(layers.error()));
+        training.recomputedLayers = *layers;
+    }
     training.optimizer.kind = options.optimizer == "sgd" ? OptimizerKind::Sgd : OptimizerKind::AdamW;
     if (options.learningRate >= 0) training.optimizer.learningRate = options.learningRate;
     training.seed = static_cast<std::uint64_t>(options.seed);
@@ -116,6 +141,8 @@ Json comparisonTableJson(const std::vector<Row>& rows)
     for (const Row& row : rows) {
         const Metric* loss = row.run.metric("loss");
         const bool hasLoss = loss && !loss->values.empty();
+        const Metric* deviation = row.run.metric("deviation");
+        const bool hasDeviation = deviation && !deviation->values.empty();
         entries.push_back({{"run", row.run.info.id},
                            {"schedule", row.run.info.scheduleName},
                            {"step_time_ns", static_cast<Nanos>(row.stepTime)},
@@ -124,6 +151,7 @@ Json comparisonTableJson(const std::vector<Row>& rows)
                            {"peak_activation_bytes", row.figures.largestPeak(MemoryCategory::Activations)},
                            {"loss_first", hasLoss ? Json(loss->values.front()) : Json(nullptr)},
                            {"loss_last", hasLoss ? Json(loss->values.back()) : Json(nullptr)},
+                           {"deviation", hasDeviation ? Json(deviation->values.back()) : Json(nullptr)},
                            {"contention", row.contention}});
     }
     return {{"baseline", rows.front().run.info.id}, {"entries", std::move(entries)}};
@@ -179,6 +207,9 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
                             measuredSteps > 0 && first.run.info.warmupSteps > 0
                                 ? fmt::format(" after {} of warm-up", first.run.info.warmupSteps)
                                 : ""));
+    for (const Row& row : rows)
+        if (const std::string deviation = deviationText(row.run); !deviation.empty())
+            session.out(fmt::format("{}: weights {}\n", row.run.info.name, deviation));
     for (const Row& row : rows)
         if (row.run.info.clock == "wall" && row.contention > 0.05)
             session.warn(fmt::format("{}: ops were off the processor {} of their time, so wall times are too long; use --clock virtual, or "
@@ -237,6 +268,8 @@ Command command_record()
                 addCommOptions(app, options->comm, options->link);
                 addPerturbOption(app, options->perturb);
                 addRecomputeOptions(app, options->recompute);
+                app.add_option("--recompute-layers", options->recomputeLayers, "Layers that recomputation makes anew, others keep theirs [all]")
+                    ->type_name("A-B");
                 app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [text of the program]")->type_name("FILE");
                 app.add_option("--optimizer", options->optimizer, "adamw or sgd [adamw]")->type_name("NAME")->check(oneOf({"adamw", "sgd"}));
                 app.add_option("--lr", options->learningRate, "Learning rate [0.003]")->type_name("X")->check(realNumber(0, 1000));

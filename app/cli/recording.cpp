@@ -12,6 +12,7 @@
 #include "app/cli/run_access.h"
 #include "app/cli/session.h"
 #include "app/cli/version.h"
+#include "engine/stale_model.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/simulated_run.h"
 
@@ -24,8 +25,10 @@ constexpr std::size_t stepsForCosts = 64; // costs are fitted from at most so ma
 struct Ongoing {
     std::unique_ptr<Training> training;
     std::unique_ptr<RunWriter> writer;
+    std::unique_ptr<StaleModel> synchronous; // what an asynchronous training deviates from, stepped beside it
     std::deque<std::shared_ptr<const Timeline>> measured;
     int complete = 0;
+    bool stepsInLists = false; // optimizer steps that may be taken back
 };
 
 Run headerOf(const Training& training, const RecordSettings& settings)
@@ -79,14 +82,39 @@ Result<void> prepareLinks(RecordSettings& settings, Session& session)
     return {};
 }
 
+Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
+{
+    const Schedule& schedule = one.training->schedule();
+    if (schedule.weights == WeightRule::Synchronous) {
+        for (const auto& list : schedule.order)
+            for (const Op& op : list) one.stepsInLists = one.stepsInLists || op.kind == OpKind::Optimizer;
+        return {};
+    }
+    auto backend = makeBackend(settings.training.backend);
+    if (!backend) return tl::unexpected(std::move(backend.error()));
+    auto model = StaleModel::create(schedule, settings.training, std::move(*backend), Staleness::None);
+    if (!model) return tl::unexpected(std::move(model.error()).with(schedule.name));
+    one.synchronous = std::move(*model);
+    return {};
+}
+
 Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t done, std::int64_t total, Session& session)
 {
     auto outcome = one.training->step(session.stop());
     if (!outcome) return tl::unexpected(std::move(outcome.error()));
-    auto kept = one.writer->append(*outcome->timeline, {{"loss", outcome->loss},
-                                                         {"step_time_ns", static_cast<double>(outcome->stepTime)},
-                                                         {"wall_time_ns", static_cast<double>(outcome->wallTime)},
-                                                         {"contention", outcome->contention}});
+    std::vector<std::pair<std::string, double>> metrics{{"loss", outcome->loss},
+                                                        {"step_time_ns", static_cast<double>(outcome->stepTime)},
+                                                        {"wall_time_ns", static_cast<double>(outcome->wallTime)},
+                                                        {"contention", outcome->contention}};
+    if (one.synchronous) {
+        if (auto loss = one.synchronous->step(session.stop()); !loss) return tl::unexpected(std::move(loss.error()));
+        metrics.emplace_back("deviation", deviationOf(*one.training, *one.synchronous));
+    }
+    if (one.stepsInLists) {
+        metrics.emplace_back("rollbacks", outcome->rollbacks);
+        metrics.emplace_back("skipped_steps", outcome->skipped ? 1.0 : 0.0);
+    }
+    auto kept = one.writer->append(*outcome->timeline, metrics);
     if (!kept) return kept;
     if (++one.complete > settings.warmup) {
         one.measured.push_back(outcome->timeline);
@@ -151,6 +179,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
         if (!training) return tl::unexpected(std::move(training.error()).with(schedule.name));
         Ongoing one;
         one.training = std::move(*training);
+        if (auto prepared = prepareReference(one, settings); !prepared) return tl::unexpected(std::move(prepared.error()));
         ongoing.push_back(std::move(one));
     }
     const bool existed = fileExists(settings.file);

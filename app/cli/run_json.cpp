@@ -146,7 +146,8 @@ Json runJson(const Run& run, const RunFigures& figures)
     const std::optional<int> straggler = stragglerRank(bubbles);
     object["straggler_rank"] = straggler ? Json(*straggler) : Json(nullptr);
     object["gradient_error"] = nullptr;
-    object["deviation"] = nullptr;
+    const Metric* deviation = run.metric("deviation");
+    object["deviation"] = deviation && !deviation->values.empty() ? number(deviation->values.back()) : Json(nullptr);
     return object;
 }
 
