@@ -5,7 +5,7 @@
 
 #include "engine/training.h"
 #include "schedules/csv.h"
-#include "schedules/registry.h"
+#include "schedules/variants.h"
 
 using namespace stagewright;
 
@@ -14,7 +14,7 @@ namespace {
 TrainingOptions tiny(int stages, ClockMode clock)
 {
     TrainingOptions options;
-    options.model = {stages + 1, 8, 2, 6, 256};
+    options.model = {stages + 1, 8, 2, 16, 256};
     options.microbatchSize = 2;
     options.clock = clock;
     return options;
@@ -25,7 +25,9 @@ void check(const Schedule& schedule, ClockMode clock)
     const auto result = checkSchedule(schedule, tiny(schedule.stages, clock), 2, {});
     QVERIFY2(result, result ? "" : result.error().message.c_str());
     QVERIFY2(result->passed, result->note.c_str());
-    QVERIFY(result->gradientsEqual && result->lossesEqual && result->repeatEqual && result->orderEqual);
+    QVERIFY(result->repeatEqual && result->orderEqual && result->copiesEqual);
+    if (schedule.weights == WeightRule::Predicted) return; // the prediction is computed apart
+    QVERIFY(result->rollbacks > 0 || (result->gradientsEqual && result->lossesEqual));
 }
 
 } // namespace
@@ -37,25 +39,24 @@ class TestAllTrainings : public QObject
 private slots:
     void everyOne_data()
     {
-        QTest::addColumn<int>("index");
+        QTest::addColumn<QString>("name");
         QTest::addColumn<int>("ranks");
         QTest::addColumn<int>("microbatches");
-        int index = 0;
         for (const ScheduleInfo& info : allSchedules()) {
-            for (const auto& [ranks, microbatches] : {std::pair{3, 6}, std::pair{4, 4}})
-                QTest::addRow("%s p=%d m=%d", std::string(info.name).c_str(), ranks, microbatches)
-                    << index << ranks << microbatches;
-            ++index;
+            for (const std::string& name : variantsOf(info)) {
+                for (const auto& [ranks, microbatches] : {std::pair{2, 4}, std::pair{3, 6}, std::pair{4, 4}})
+                    QTest::addRow("%s p=%d m=%d", name.c_str(), ranks, microbatches)
+                        << QString::fromStdString(name) << ranks << microbatches;
+            }
         }
     }
 
     void everyOne()
     {
-        QFETCH(int, index);
+        QFETCH(QString, name);
         QFETCH(int, ranks);
         QFETCH(int, microbatches);
-        const ScheduleInfo& info = allSchedules()[static_cast<std::size_t>(index)];
-        const auto schedule = makeSchedule(info.name, {ranks, microbatches, 0});
+        const auto schedule = makeOnNearShape(name.toStdString(), {ranks, microbatches, 0});
         QVERIFY2(schedule, schedule ? "" : schedule.error().message.c_str());
         check(*schedule, ClockMode::Virtual);
         check(*schedule, ClockMode::Wall);
