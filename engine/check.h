@@ -24,7 +24,7 @@ Difference compareGradients(const std::vector<std::vector<float>>& training,
                             const std::vector<std::vector<std::vector<float>>>& reference);
 
 // checkSchedule() of an asynchronous schedule: against the one-rank model of its update rule (stale_model.h): bit for bit,
-// predicted weights up to 1e-4, as the prediction is computed apart. The deviation is from synchronous training.
+// predicted weights within 1e-5 (relative L2), as the prediction is computed apart. The deviation is from synchronous training.
 Result<CheckResult> checkStale(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop,
                                const BackendMaker& makeBackend);
 

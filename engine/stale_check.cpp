@@ -14,8 +14,10 @@ namespace stagewright {
 
 namespace {
 
-// The rank loop's layers predict in float, the model in double.
-constexpr double predictionTolerance = 1e-4;
+// Predictions are rounded apart: the layers reckon in float, the model in double. AdamW makes much of the rounding of a
+// gradient near zero, so that single weights may differ by more: they are held to their distance as a whole.
+constexpr double predictionTolerance = 1e-4;   // of gradients and losses
+constexpr double predictedWeightsApart = 1e-5; // relative L2 of all weights
 
 Difference compareWeights(Training& training, const StaleModel& model)
 {
@@ -129,7 +131,7 @@ Result<CheckResult> checkStale(const Schedule& schedule, const TrainingOptions& 
         models.push_back(std::move(*model));
     }
     CheckResult result = checkResultOf(schedule, options);
-    Difference weights;
+    bool weightsEqual = true;
     bool lossesNear = true;
     for (int step = 0; step < steps; ++step) {
         std::vector<double> references;
@@ -148,8 +150,7 @@ Result<CheckResult> checkStale(const Schedule& schedule, const TrainingOptions& 
         }
         const Difference gradients = compareGradients(trainings[0]->lastGradients(), models[0]->gradients());
         const Difference now = compareWeights(*trainings[0], *models[0]);
-        weights.error = std::max(weights.error, now.error);
-        weights.equal = weights.equal && now.equal;
+        weightsEqual = weightsEqual && now.equal;
         result.gradientError = std::max(result.gradientError, gradients.error);
         result.gradientsEqual = result.gradientsEqual && gradients.equal && now.equal;
         result.lossesEqual = result.lossesEqual && sameBits(losses[0], references[0]);
@@ -161,16 +162,17 @@ Result<CheckResult> checkStale(const Schedule& schedule, const TrainingOptions& 
     }
     result.deviation = deviationOf(*trainings[0], *models[1]);
     const bool predicted = schedule.weights == WeightRule::Predicted;
-    const bool holds = predicted ? std::max(weights.error, result.gradientError) <= predictionTolerance && lossesNear
+    const double apart = deviationOf(*trainings[0], *models[0]);
+    const bool holds = predicted ? apart <= predictedWeightsApart && result.gradientError <= predictionTolerance && lossesNear
                                  : result.gradientsEqual && result.lossesEqual;
     result.passed = holds && result.repeatEqual && result.orderEqual;
     result.note = !result.orderEqual    ? std::string("the run's order is not the schedule's")
                   : !result.repeatEqual ? std::string("a second run gives other bits")
-                  : !holds ? fmt::format("weights differ by {:.1e} from the one-rank model of stale weights", weights.error)
+                  : !holds ? fmt::format("weights are {:.1e} from the one-rank model of stale weights", apart)
                            : fmt::format("{}; weights {} the one-rank model of the rule, {:.1e} from synchronous training",
                                          lagText(schedule),
-                                         weights.equal ? std::string("equal bit for bit to")
-                                                       : fmt::format("{:.1e} from", weights.error),
+                                         weightsEqual ? std::string("equal bit for bit to")
+                                                       : fmt::format("{:.1e} from", apart),
                                          result.deviation);
     return result;
 }

@@ -8,11 +8,10 @@ std::vector<std::string> variantsOf(const ScheduleInfo& info)
     std::vector<std::string> names{name};
     for (const ScheduleParameter& parameter : info.parameters) {
         const auto add = [&](std::string_view value) {
-            if (value == parameter.fallback) return;
+            if (value == "whole") value = "2";
+            if (value == parameter.fallback || value == "real") return;
             names.push_back(name + ":" + std::string(parameter.name) + "=" + std::string(value));
         };
-        if (parameter.values == "whole") add("2");
-        if (parameter.values.find('|') == std::string_view::npos) continue;
         for (std::string_view rest = parameter.values; !rest.empty();) {
             const std::size_t bar = rest.find('|');
             add(rest.substr(0, bar));
@@ -26,7 +25,7 @@ Result<Schedule> makeOnNearShape(const std::string& name, const Shape& shape)
 {
     Result<Schedule> asked = makeSchedule(name, shape);
     if (asked) return asked;
-    for (int ranks = shape.ranks; ranks <= shape.ranks + 1; ++ranks) {
+    for (int ranks = shape.ranks; ranks <= 2 * shape.ranks; ++ranks) {
         for (int microbatches = shape.microbatches; microbatches <= 4 * ranks; ++microbatches) {
             Shape near = shape;
             near.ranks = ranks;

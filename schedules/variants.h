@@ -13,8 +13,8 @@ namespace stagewright {
 // parameter that is a whole number is tried with 2, one that is a real number is left at its default.
 std::vector<std::string> variantsOf(const ScheduleInfo& info);
 
-// The schedule on the given shape, or on the first that it takes of: more microbatches (up to four a rank), then one rank
-// more and the same. The error is that of the given shape.
+// The schedule on the given shape, or on the first that it takes of: more microbatches (up to four a rank), then more ranks
+// (up to twice as many) and the same. The error is that of the given shape.
 Result<Schedule> makeOnNearShape(const std::string& name, const Shape& shape);
 
 } // namespace stagewright
