@@ -11,3 +11,22 @@ run stagewright check -s zb-h1 -p 2 -m 4 --model layers=4,hidden=16,heads=2,seq=
 expect_code 0
 expect_out '^zb-h1 .*pass'
 expect_out 'all pass'
+
+# An asynchronous schedule: against its own rule, and how far it is from synchronous training.
+printf '%s\n' '# weights=stashed' '0F0,0F1,0B0,0OPT,0F2,0B1,0OPT,0B2,0OPT' '1F0,1B0,1OPT,1F1,1B1,1OPT,1F2,1B2,1OPT' > stashed.csv
+run stagewright check -s stashed.csv --model layers=4,hidden=16,heads=2,seq=8
+expect_code 0
+expect_out 'lag at most 1 0 updates by stage'
+expect_out 'from synchronous training'
+run stagewright check -s stashed.csv --model layers=4,hidden=16,heads=2,seq=8 --json
+expect_json stashed checks 0 weights
+expect_that "the deviation is a number above 0" [ "$(json checks 0 deviation)" != null ]
+# Every report of such a run says so.
+run stagewright record -s stashed.csv --model layers=4,hidden=16,heads=2,seq=8 --steps 2 --clock virtual -o stale.stagewright
+expect_code 0
+expect_out 'stashed: .* from synchronous training'
+run stagewright report stale.stagewright 1
+expect_out 'stashed: .* from synchronous training'
+run stagewright report stale.stagewright 1 --json
+expect_that "the report has the deviation" [ "$(json deviation)" != null ]
+expect_that "rank 0 holds two versions of its weights" [ "$(json weight_bytes 0)" -gt "$(json weight_bytes 1)" ]
