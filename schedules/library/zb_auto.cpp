@@ -44,7 +44,7 @@ Result<Schedule> make(const Shape& shape)
         return fail(ErrorCode::Usage, fmt::format("zb-auto: freed={} is more than the whole activation", own.costs.freedAtInput),
                     "the most is freed=1");
     const planning::Pipeline pipeline =
-        planning::evenPipeline(shape.ranks, 1, shape.microbatches, own.costs, limit, planning::Objective::Span);
+        planning::evenPipeline(shape.ranks, 1, shape.microbatches, own.costs, limit, Objective::Span);
     const planning::Found found = planning::zeroBubble(pipeline);
     if (!found.feasible())
         return fail(ErrorCode::Usage, fmt::format("zb-auto: no order of {} ranks and {} microbatches keeps a limit of {}", shape.ranks,

@@ -13,6 +13,7 @@
 
 #include "schedules/base/result.h"
 #include "schedules/cost_model.h"
+#include "schedules/plan/objective.h"
 #include "schedules/schedule.h"
 
 namespace stagewright::planning {
@@ -57,8 +58,6 @@ struct Pipeline {
     Nanos turn(int stage) const; // earliest start of the stage's first I
     Nanos tail(int stage) const; // from the end of the stage's last I to the end of everything that must follow it
 };
-
-enum class Objective : std::uint8_t { Makespan, Span };
 
 // Costs by stage as the cost model has them (stages: ranks × chunks, in V placement where chunks = 2). Where a full backward is
 // cheaper than I + W the passes keep their own times. caps: by rank, empty: none.

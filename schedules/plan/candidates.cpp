@@ -1,0 +1,195 @@
+#include "schedules/plan/candidates.h"
+
+#include <algorithm>
+
+#include "schedules/plan/building_block.h"
+#include "schedules/plan/improve.h"
+#include "schedules/plan/zero_bubble.h"
+#include "schedules/registry.h"
+#include "schedules/simulate.h"
+
+namespace stagewright::planning {
+
+namespace {
+
+Found timed(WordRunner& runner, const Words& words)
+{
+    const Timing& timing = runner.time(words);
+    if (!timing.feasible) return {};
+    return {words, timing.objective, timing.makespan};
+}
+
+Found filled(WordRunner& runner, const Words& words, const FillRule& rule)
+{
+    const Timing& timing = runner.fill(words, rule);
+    if (!timing.feasible) return {};
+    return {runner.filled(), timing.objective, timing.makespan};
+}
+
+Words oneByOne(const Pipeline& pipeline)
+{
+    Words out(static_cast<std::size_t>(pipeline.ranks));
+    for (Word& word : out)
+        for (int j = 0; j < pipeline.microbatches; ++j) {
+            for (int c = 0; c < pipeline.chunks; ++c)
+                word.push_back(letterOf(PassKind::Forward, c));
+            for (int c = pipeline.chunks - 1; c >= 0; --c) {
+                word.push_back(letterOf(PassKind::InputGrad, c));
+                word.push_back(letterOf(PassKind::WeightGrad, c));
+            }
+        }
+    return out;
+}
+
+// One interval of even blocks between V-Min and V-ZB: hops (k, −1, k, −1); empty where passes meet.
+void blockOrders(const Pipeline& pipeline, WordRunner& runner, std::vector<Guess>& out)
+{
+    const int p = pipeline.ranks;
+    if (p * pipeline.microbatches > 20'000) return;
+    for (const Block& block : {vMinBlock(p), vHalfBlock(p), vHalfBlock(p, SpareSlot::FirstTurn), vZbBlock(p)}) {
+        BlockOptions raw;
+        raw.reorder = false;
+        const auto schedule = scheduleOf(block, pipeline.microbatches, raw);
+        if (!schedule) continue;
+        const auto words = wordsOf(pipeline, *schedule);
+        if (!words) continue;
+        out.push_back({timed(runner, *words), "building block"});
+        const Words core = withoutWeightGrads(*words);
+        for (const FillRule rule : {FillRule{2, false}, FillRule{0, true}}) {
+            out.push_back({filled(runner, core, rule), "building block, weight gradients filled in"});
+            out.push_back({greedyFrom(pipeline, core, rule), "building block, reordered"});
+        }
+    }
+}
+
+bool plainKinds(const Schedule& schedule)
+{
+    for (const auto& ops : schedule.order)
+        for (const Op& op : ops) {
+            const bool known = op.kind == OpKind::Forward || op.kind == OpKind::Backward || op.kind == OpKind::InputGrad ||
+                               op.kind == OpKind::WeightGrad;
+            if (!known || op.count != 1 || op.half != 0 || op.slice >= 0) return false;
+        }
+    return std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& pairs) { return pairs.empty(); });
+}
+
+bool timeCandidate(const PlanRequest& request, Candidate& candidate)
+{
+    auto result = simulate(candidate.schedule, request.costs);
+    if (!result) return false;
+    candidate.makespan = result->makespan;
+    candidate.span = result->span;
+    candidate.objective = request.objective == Objective::Makespan ? result->makespan : result->span;
+    candidate.peaks = std::move(result->peakActivation);
+    return true;
+}
+
+GeneratorCosts meanCosts(const PlanRequest& request)
+{
+    GeneratorCosts out;
+    double sums[3] = {};
+    const OpKind kinds[] = {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad};
+    for (int s = 0; s < request.costs.stages(); ++s)
+        for (std::size_t k = 0; k < 3; ++k)
+            sums[k] += static_cast<double>(request.costs.duration(kinds[k], s, s < request.ranks ? s : 2 * request.ranks - 1 - s));
+    const double unit = sums[0] > 0 ? sums[0] : 1;
+    out.inputGrad = sums[1] / unit;
+    out.weightGrad = sums[2] / unit;
+    out.latency = static_cast<double>(request.costs.links.all.latency) * request.ranks / unit;
+    return out;
+}
+
+} // namespace
+
+bool Candidate::keeps(const std::vector<Bytes>& caps) const
+{
+    for (std::size_t r = 0; r < peaks.size() && r < caps.size(); ++r)
+        if (peaks[r] > caps[r]) return false;
+    return true;
+}
+
+std::vector<Guess> firstOrders(const Pipeline& pipeline)
+{
+    WordRunner runner(pipeline);
+    std::vector<Guess> out;
+    out.push_back({timed(runner, oneByOne(pipeline)), "one microbatch after the other"});
+    if (pipeline.chunks == 1) {
+        out.push_back({zeroBubble(pipeline), "zero-bubble heuristic"});
+        return out;
+    }
+    for (const FillRule fill : {FillRule{2, false}, FillRule{0, true}})
+        for (const bool upperFirst : {true, false})
+            for (const double patience : {0.0, 1.0})
+                out.push_back({greedy(pipeline, {fill, true, false, false, patience, upperFirst}), "list scheduling in the V"});
+    blockOrders(pipeline, runner, out);
+    return out;
+}
+
+std::vector<Candidate> candidatesOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words, const std::string& by)
+{
+    std::vector<Candidate> out;
+    Candidate plain;
+    plain.schedule = scheduleOf(pipeline, words, "plan");
+    plain.by = by;
+    if (timeCandidate(request, plain)) out.push_back(plain);
+    bool cheaper = false;
+    for (int s = 0; s < pipeline.stages(); ++s)
+        cheaper = cheaper || request.costs.duration(OpKind::Backward, s, pipeline.rankOf(s)) <
+                                 pipeline.time(PassKind::InputGrad, s) + pipeline.time(PassKind::WeightGrad, s);
+    if (!cheaper) return out;
+    Candidate fused = plain;
+    fused.by = by + ", I and W fused";
+    for (auto& ops : fused.schedule.order) {
+        std::vector<Op> kept;
+        for (const Op& op : ops) {
+            const bool joins = op.kind == OpKind::WeightGrad && !kept.empty() && kept.back().kind == OpKind::InputGrad &&
+                               kept.back().stage == op.stage && kept.back().microbatch == op.microbatch;
+            if (joins)
+                kept.back().kind = OpKind::Backward;
+            else
+                kept.push_back(op);
+        }
+        ops = std::move(kept);
+    }
+    if (timeCandidate(request, fused) && fused.keeps(pipeline.cap)) out.push_back(std::move(fused));
+    return out;
+}
+
+std::vector<Candidate> libraryCandidates(const PlanRequest& request)
+{
+    std::vector<Candidate> out;
+    const Placement placement = request.chunks == 1 ? Placement::loop(request.ranks, request.ranks) : Placement::vShape(request.ranks);
+    Shape shape{request.ranks, request.microbatches, request.chunks};
+    shape.costs = meanCosts(request);
+    for (const ScheduleInfo& info : allSchedules()) {
+        if (info.fixedChunks > 0 && info.fixedChunks != request.chunks) continue;
+        auto made = makeSchedule(info.name, shape);
+        if (!made || made->stages != request.ranks * request.chunks || !(made->placement == placement)) continue;
+        if (made->weights != WeightRule::Synchronous || !plainKinds(*made)) continue;
+        Candidate candidate;
+        candidate.schedule = std::move(*made);
+        candidate.by = "library: " + std::string(info.name);
+        if (timeCandidate(request, candidate)) out.push_back(std::move(candidate));
+    }
+    return out;
+}
+
+Pipeline relaxedFor(const CostModel& costs, const Pipeline& pipeline)
+{
+    Pipeline out = pipeline;
+    for (int s = 0; s < pipeline.stages(); ++s) {
+        const Nanos backward = costs.duration(OpKind::Backward, s, pipeline.rankOf(s));
+        Nanos& input = out.duration[1][static_cast<std::size_t>(s)];
+        Nanos& weight = out.duration[2][static_cast<std::size_t>(s)];
+        if (backward >= input + weight) continue;
+        input = std::min(input, backward);
+        weight = std::min(weight, backward - input);
+        // A full backward never holds a stash for W.
+        Bytes& atInput = out.delta[1][static_cast<std::size_t>(s)];
+        atInput = std::min<Bytes>(atInput, 0);
+        out.delta[2][static_cast<std::size_t>(s)] = -out.delta[0][static_cast<std::size_t>(s)] - atInput;
+    }
+    return out;
+}
+
+} // namespace stagewright::planning

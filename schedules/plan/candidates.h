@@ -1,0 +1,49 @@
+// What a search begins with: rules, building blocks, the library. Internal to schedules/plan.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/plan/greedy.h"
+#include "schedules/plan/plan.h"
+
+namespace stagewright::planning {
+
+struct Guess
+{
+    Found found;
+    const char* by;
+};
+
+// One microbatch after the other (keeps every cap of at least leastMemory()), then the rules: one chunk: zeroBubble() and
+// 1F1B-like words; two chunks: list scheduling by several rules and the blocks of the V family.
+std::vector<Guess> firstOrders(const Pipeline& pipeline);
+
+// A schedule timed with the request's own costs.
+struct Candidate
+{
+    Schedule schedule;
+    std::string by;
+    Nanos objective = 0;
+    Nanos makespan = 0;
+    Nanos span = 0;
+    std::vector<Bytes> peaks;
+
+    bool betterThan(const Candidate& other) const
+    {
+        return objective != other.objective ? objective < other.objective : makespan < other.makespan;
+    }
+    bool keeps(const std::vector<Bytes>& caps) const;
+};
+
+// The words as a schedule; where a full backward is cheaper than I and W, also with I and W fused where they stand side by side.
+std::vector<Candidate> candidatesOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words, const std::string& by);
+
+// Every library schedule of F, I, W and B in the request's placement, synchronous, without pairs; by is "library: NAME".
+std::vector<Candidate> libraryCandidates(const PlanRequest& request);
+
+// The pipeline itself, or, where a full backward costs less than I and W, one with passes so cheap that no order of I, W and B can be
+// faster: I' = min(I, B), W' = min(W, B − I').
+Pipeline relaxedFor(const CostModel& costs, const Pipeline& pipeline);
+
+} // namespace stagewright::planning

@@ -1,0 +1,78 @@
+// Planning: the best order for given costs, latencies and memory caps, with a proven lower bound.
+//
+// The plan is the best of: the zero-bubble heuristic (one chunk) or list scheduling in the V and the building blocks (two
+// chunks), every library schedule of that placement that keeps the caps, and local search from the best of them. Bounds stand in
+// schedules/plan/bound.h. Same request, same plan, wherever the search ends by itself (optimal, or the tries are used up);
+// where the time budget ends it, the plan depends on the machine's speed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/base/progress.h"
+#include "schedules/base/result.h"
+#include "schedules/cost_model.h"
+#include "schedules/plan/objective.h"
+#include "schedules/schedule.h"
+
+namespace stagewright {
+
+struct PlanRequest
+{
+    int ranks = 4;
+    int microbatches = 8;
+    int chunks = 1;          // 1: stage r on rank r; 2: V placement, stages r and 2·ranks−1−r on rank r
+    CostModel costs;         // of ranks × chunks stages: F, I, W and B, links, activation and the part of it that I frees
+    std::vector<Bytes> caps; // activations, by rank, in the cost model's bytes or shares; empty: none
+    Objective objective = Objective::Makespan;
+    double seconds = 5;      // the search ends then with the best so far; ≤ 0: first guesses and their bound only
+    std::uint64_t seed = 1;
+    std::int64_t tries = 2'000'000; // of the local search, at most
+};
+
+struct Plan
+{
+    Schedule schedule; // named "plan"
+    Nanos objective = 0;
+    Nanos makespan = 0;
+    Nanos span = 0;
+    std::vector<Bytes> peaks; // activations by rank
+    Nanos bound = 0;          // no order within the caps has a smaller objective
+    double gap = 0;           // (objective − bound) / objective
+    bool optimal = false;     // objective == bound
+    std::string provenBy;     // what gave the bound: "work of rank 3", "relaxation of single ranks"
+    std::string foundBy;      // what gave the order: "zero-bubble heuristic", "library: zb-h1", "local search"
+    std::int64_t tries = 0;   // orders timed
+    bool interrupted = false; // cancelled; the plan is the best until then
+};
+
+// progress is told the best and the bound, done and total in ms of the budget. Cancelling ends the search with the best so far.
+// Fails (Usage) where costs, caps and shape don't fit together, (Invalid) where a cap is below what one microbatch needs.
+Result<Plan> plan(const PlanRequest& request, const Progress& progress = {});
+
+// A point on the plane of largest activation peak and objective.
+struct LibraryPoint
+{
+    std::string name; // "zb-h1", "v-half"
+    Bytes peak = 0;   // of the fullest rank
+    Nanos objective = 0;
+};
+
+struct ParetoPoint
+{
+    Bytes cap = 0; // on every rank
+    Plan plan;
+};
+
+struct Pareto
+{
+    std::vector<ParetoPoint> curve;     // by rising cap; objectives never rise
+    std::vector<LibraryPoint> library;  // every library schedule of the request's placement, cap or not
+    bool interrupted = false;
+};
+
+// Plans for `points` caps between the least with which a step is possible and the peak of a plan without caps; request.caps is not
+// used. Each gets an equal part of the request's seconds; what is found for a smaller cap counts for the larger ones too.
+Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress = {});
+
+} // namespace stagewright
