@@ -19,11 +19,23 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t triesPerRound = 8192;
 
+// Where no time for a full backward is given, it is I then W.
+PlanRequest completed(const PlanRequest& request)
+{
+    PlanRequest out = request;
+    for (int s = 0; s < request.costs.stages(); ++s) {
+        const int rank = s < request.ranks ? s : 2 * request.ranks - 1 - s;
+        const Nanos apart = request.costs.duration(OpKind::InputGrad, s, rank) + request.costs.duration(OpKind::WeightGrad, s, rank);
+        if (request.costs.duration(OpKind::Backward, s, rank) == 0 && apart > 0) out.costs.setDuration(OpKind::Backward, s, rank, apart);
+    }
+    return out;
+}
+
 class Search
 {
 public:
     Search(const PlanRequest& request, const Progress& progress)
-        : m_request(request), m_progress(progress), m_begin(Clock::now())
+        : m_request(completed(request)), m_progress(progress), m_begin(Clock::now())
     {
     }
     Result<Plan> run();
@@ -40,7 +52,7 @@ private:
     bool done() const { return m_best && m_best->objective <= m_bound.value; }
     Plan finished() const;
 
-    const PlanRequest& m_request;
+    const PlanRequest m_request;
     const Progress& m_progress;
     Clock::time_point m_begin;
     Pipeline m_pipeline;
@@ -171,7 +183,7 @@ Result<Plan> plan(const PlanRequest& request, const Progress& progress)
 Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress)
 {
     if (points < 2) return fail(ErrorCode::Usage, fmt::format("pareto: {} points; two are the least", points));
-    PlanRequest own = request;
+    PlanRequest own = completed(request);
     own.caps.clear();
     own.seconds = request.seconds / (points + 1);
     Progress quiet;

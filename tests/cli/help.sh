@@ -15,11 +15,11 @@ for verb in $verbs; do
     expect_out '--log-level'
     [ "$verb" = ui ] || expect_out '--json'
 done
-for verb in import plan lesson; do
+for verb in import lesson; do
     run stagewright --help
     expect_no_out "^  $verb "
 done
-for verb in record check export sweep; do
+for verb in record check export sweep plan; do
     run stagewright "$verb" --help
     expect_out '--progress'
     expect_out '--stdin-control'

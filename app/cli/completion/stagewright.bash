@@ -64,6 +64,7 @@ _stagewright() {
         return
         ;;
     --format) _stagewright_words "$current" 'chrome csv spans png svg pdf'; return ;;
+    --objective) _stagewright_words "$current" 'makespan span'; return ;;
     --clock) _stagewright_words "$current" 'auto wall virtual'; return ;;
     --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;
     --progress) _stagewright_words "$current" 'auto jsonl none'; return ;;

@@ -1,0 +1,101 @@
+# Plans: optimal ones proven, caps kept, the curve, what is written, wrong usage, Ctrl+C.
+# shellcheck shell=bash
+run stagewright plan -p 4 -m 8 --memory-limit 4 --json
+expect_code 0
+expect_json 27.0 makespan
+expect_json 27.0 bound
+expect_json ON optimal
+expect_json 4 peak_activation
+expect_keys . schedule ranks stages microbatches chunks time_unit objective span bubble_fraction bubble_rate_span memory_limit gap \
+    proven_by found_by orders_timed interrupted csv
+
+run stagewright plan -p 4 -m 8 --objective span --json
+expect_code 0
+expect_json 24.0 span
+expect_json ON optimal
+expect_json null memory_limit
+
+run stagewright plan -p 4 -m 8 --memory-limit 3
+expect_code 0
+expect_out 'time 31, span 31, peak activations 3 3 3 3'
+expect_out 'optimal: no order within the caps is shorter'
+expect_out '^rank 3'
+
+# two stages per rank: what V-Min needs at its memory is proven to be the least
+run stagewright plan -p 4 -m 8 --chunks 2 --memory-limit 2 --json
+expect_code 0
+expect_json 29.5 makespan
+expect_json ON optimal
+
+# one limit a rank; the peaks keep them
+run stagewright plan -p 3 -m 6 --memory-limit 3,2,1 --json
+expect_code 0
+for rank in 0 1 2; do
+    expect_that "rank $rank keeps its limit" number_between "$(json peak_activation $rank)" 1 $((3 - rank))
+done
+
+# uneven costs; what is written is the plan, and simulates to the same time
+run stagewright plan -p 3 -m 6 --costs F=1,I=1.5,W=0.5 --comm 0.25 --memory-limit 3 --budget 2 -o plan.csv --json
+expect_code 0
+time=$(json makespan)
+expect_file plan.csv
+run stagewright validate plan.csv
+expect_code 0
+run stagewright simulate -s plan.csv --costs F=1,I=1.5,W=0.5 --comm 0.25 --memory-limit 3 --json
+expect_code 0
+expect_json "$time" makespan
+run stagewright plan -p 2 -m 4 -o plan.stagewright
+expect_code 0
+expect_err 'stored as plan.stagewright#1'
+run stagewright runs plan.stagewright --json
+expect_json plan runs 0 name
+
+run stagewright plan -p 3 -m 6 --pareto 3 --budget 2 --json
+expect_code 0
+expect_json 3 curve
+expect_json 1.0 curve 0 cap
+expect_json ON curve 2 optimal
+expect_that "the library is there" [ "$(json library)" -ge 4 ]
+run stagewright plan -p 3 -m 6 --pareto 6 --budget 2
+expect_code 0
+expect_out '^zb-h1 .*on it'
+
+# wrong usage
+run stagewright plan -p 4 -m 8 --memory-limit 0.5
+expect_code 1
+expect_err 'rank 0: a cap of 0.5 is below the 1 that one microbatch needs'
+expect_err 'the least cap that works is 1'
+run stagewright plan -p 4 --memory-limit 1,2
+expect_code 2
+expect_err '2 limits for 4 ranks'
+run stagewright plan -p 4 --memory-limit 4MB
+expect_code 2
+run stagewright plan --chunks 3
+expect_code 2
+run stagewright plan --objective bubble
+expect_code 2
+expect_err 'takes one of makespan and span'
+run stagewright plan --pareto 4 -o x.csv
+expect_code 2
+expect_no_file x.csv
+run stagewright plan -o nowhere/x.csv
+expect_code 3
+
+# Ctrl+C: the best so far, stored, exit code 130
+told() { cat progress.txt 2>/dev/null | grep -c '"event":"progress"' || true; }
+rm -f progress.txt
+"$STAGEWRIGHT" plan -p 8 -m 16 --memory-limit 3 --budget 600 --progress jsonl -o best.csv --json >out.txt 2>progress.txt </dev/null &
+pid=$!
+for ((i = 0; i < 300; ++i)); do
+    [ "$(told)" -lt 3 ] || break
+    sleep 0.1
+done
+kill -s TERM $pid
+rc=0
+wait $pid || rc=$?
+last='plan, then TERM' err=$(tail -n 2 progress.txt) out=$(cat out.txt)
+expect_code 130
+expect_json ON interrupted
+expect_file best.csv
+run stagewright validate best.csv
+expect_code 0
