@@ -45,6 +45,12 @@ private:
     void limitWarmup();
 
     bool hasPending(const RankState& rank) const { return rank.pendingHead < rank.pending.size(); }
+    Letter nextPending(const RankState& rank) const { return letterOf(PassKind::WeightGrad, rank.pending[rank.pendingHead]); }
+    bool fits(int r, Letter letter) const
+    {
+        return m_ranks[static_cast<std::size_t>(r)].held + m_pipeline.change(kindOf(letter), m_pipeline.stageOf(r, chunkOf(letter))) <=
+               m_pipeline.cap[static_cast<std::size_t>(r)];
+    }
     int open(const RankState& rank, int chunk) const
     {
         return rank.done[letterOf(PassKind::Forward, chunk)] - rank.done[letterOf(PassKind::InputGrad, chunk)];
@@ -145,6 +151,10 @@ Run::Choice Run::chooseFreely(int r) const
         const Nanos ready = arrival(r, letter);
         if (ready == never) continue;
         nextGradient = std::min(nextGradient, ready);
+        if (!fits(r, letter)) { // I may add what W will need
+            if (hasPending(rank)) offer(nextPending(rank), rank.clock, 3);
+            continue;
+        }
         offer(letter, ready, 0);
     }
     for (int c = m_pipeline.chunks - 1; c >= 0; --c) {
@@ -156,7 +166,11 @@ Run::Choice Run::chooseFreely(int r) const
             if ((warm || m_rule.hold) && open(rank, 0) >= rank.warmup) continue;
         }
         if (!forwardAllowed(r, c)) {
-            if (hasPending(rank)) offer(letterOf(PassKind::WeightGrad, rank.pending[rank.pendingHead]), std::max(rank.clock, ready - m_pipeline.time(PassKind::WeightGrad, m_pipeline.stageOf(r, rank.pending[rank.pendingHead]))), 3);
+            if (hasPending(rank)) {
+                const Letter filler = nextPending(rank);
+                const Nanos length = m_pipeline.time(PassKind::WeightGrad, m_pipeline.stageOf(r, chunkOf(filler)));
+                offer(filler, std::max(rank.clock, ready - length), 3);
+            }
             continue;
         }
         const Nanos start = std::max(rank.clock, ready);
@@ -175,10 +189,9 @@ Run::Choice Run::firstInLine(int r) const
     if (m_lineHead[index] >= m_line[index].size()) return {};
     const Letter letter = m_line[index][m_lineHead[index]];
     const Nanos ready = arrival(r, letter);
-    const int stage = m_pipeline.stageOf(r, chunkOf(letter));
-    if (rank.held + m_pipeline.change(kindOf(letter), stage) > m_pipeline.cap[index]) {
+    if (!fits(r, letter)) {
         if (!hasPending(rank)) return {};
-        const Letter filler = letterOf(PassKind::WeightGrad, rank.pending[rank.pendingHead]);
+        const Letter filler = nextPending(rank);
         const Nanos length = m_pipeline.time(PassKind::WeightGrad, m_pipeline.stageOf(r, chunkOf(filler)));
         return {ready == never ? never : std::max(rank.clock, ready - length), filler};
     }
@@ -207,7 +220,7 @@ Run::Choice Run::chooseFrom(int r) const
         if (!seen[letter] && at > m_lineHead[index]) {
             const Nanos ready = arrival(r, letter);
             const Nanos start = std::max(rank.clock, ready);
-            const bool room = !forward || (most + each <= m_pipeline.cap[index] && rank.held + each <= m_pipeline.cap[index]);
+            const bool room = fits(r, letter) && (!forward || most + each <= m_pipeline.cap[index]);
             if (ready != never && room && start < best.start && start + m_pipeline.time(kindOf(letter), stage) <= first.start)
                 best = {start, letter};
         }
@@ -301,7 +314,8 @@ Found Run::result()
                 continue;
             }
         }
-        perform(r, letter, choice.start);
+        // A W that makes room is decided on when the room is needed, and starts as soon as the rank is free.
+        perform(r, letter, kindOf(letter) == PassKind::WeightGrad ? m_ranks[static_cast<std::size_t>(r)].clock : choice.start);
         if (m_base) {
             takeFromLine(r, letter);
             for (int other = 0; other < m_pipeline.ranks; ++other)

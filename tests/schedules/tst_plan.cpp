@@ -1,0 +1,391 @@
+// Plans against exhaustive search, against every library schedule, at all caps; bounds that hold; determinism; cancelling.
+#include <QtTest>
+
+#include <algorithm>
+#include <functional>
+
+#include "schedules/kinds.h"
+#include "schedules/plan/bound.h"
+#include "schedules/plan/candidates.h"
+#include "schedules/plan/plan.h"
+#include "schedules/plan/zero_bubble.h"
+#include "schedules/registry.h"
+#include "schedules/simulate.h"
+#include "schedules/validate.h"
+
+using namespace stagewright;
+
+namespace {
+
+Schedule emptyOf(int ranks, int chunks, int microbatches)
+{
+    Schedule out;
+    out.ranks = ranks;
+    out.stages = ranks * chunks;
+    out.microbatches = microbatches;
+    out.placement = chunks == 1 ? Placement::loop(ranks, ranks) : Placement::vShape(ranks);
+    out.order.resize(static_cast<std::size_t>(ranks));
+    return out;
+}
+
+PlanRequest requestOf(int ranks, int microbatches, int chunks, double cap, const CostModel::UnitCosts& units = {})
+{
+    PlanRequest request;
+    request.ranks = ranks;
+    request.microbatches = microbatches;
+    request.chunks = chunks;
+    request.costs = CostModel::uniform(emptyOf(ranks, chunks, microbatches), units);
+    if (cap > 0) request.caps.assign(static_cast<std::size_t>(ranks), static_cast<Bytes>(cap * activationShare));
+    return request;
+}
+
+double units(Nanos time) { return static_cast<double>(time) / rankShare; }
+
+// Costs by stage from a fixed sequence, so that nothing is even.
+void makeUneven(PlanRequest& request, unsigned seed)
+{
+    unsigned state = seed;
+    auto next = [&](int least, int most) {
+        state = state * 1664525U + 1013904223U;
+        return least + static_cast<int>((state >> 16) % static_cast<unsigned>(most - least + 1));
+    };
+    for (int s = 0; s < request.costs.stages(); ++s) {
+        request.costs.setDuration(OpKind::Forward, s, next(1, 4));
+        request.costs.setDuration(OpKind::InputGrad, s, next(1, 5));
+        request.costs.setDuration(OpKind::WeightGrad, s, next(1, 4));
+        request.costs.setDuration(OpKind::Backward, s, 20);
+        StageMemory& memory = request.costs.memory[static_cast<std::size_t>(s)];
+        memory.activation = next(2, 4);
+        memory.freedAtInput = next(-1, 2);
+    }
+    request.costs.links.all.latency = next(0, 2);
+    request.costs.timeUnit = 1;
+    request.costs.memoryUnit = 1;
+    request.caps.clear();
+    for (int r = 0; r < request.ranks; ++r)
+        request.caps.push_back(next(6, 12) * request.chunks);
+}
+
+// Every order of F, I and W in rising microbatches on one rank.
+std::vector<std::vector<Op>> ordersOf(const PlanRequest& request, const Schedule& shape, int rank)
+{
+    std::vector<std::vector<Op>> out;
+    std::vector<Op> now;
+    const std::vector<int> stages = shape.placement.stagesOf(rank);
+    std::vector<std::array<int, 3>> done(stages.size());
+    const OpKind kinds[] = {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad};
+    std::function<void()> extend = [&] {
+        if (now.size() == stages.size() * 3 * static_cast<std::size_t>(request.microbatches)) {
+            out.push_back(now);
+            return;
+        }
+        for (std::size_t c = 0; c < stages.size(); ++c)
+            for (std::size_t k = 0; k < 3; ++k) {
+                if (done[c][k] == request.microbatches || (k > 0 && done[c][k] >= done[c][k - 1])) continue;
+                if (c == 1 && k == 0 && done[1][0] >= done[0][0]) continue;                      // deadlock otherwise
+                if (c == 0 && k == 1 && stages.size() == 2 && done[0][1] >= done[1][1]) continue; // likewise
+                now.push_back(makeOp(kinds[k], stages[c], done[c][k]++));
+                extend();
+                now.pop_back();
+                --done[c][k];
+            }
+    };
+    extend();
+    return out;
+}
+
+// The least objective over all orders that keep the caps, by the simulator alone.
+Nanos exhaustive(const PlanRequest& request)
+{
+    Schedule schedule = emptyOf(request.ranks, request.chunks, request.microbatches);
+    std::vector<std::vector<std::vector<Op>>> choices;
+    for (int r = 0; r < request.ranks; ++r) {
+        choices.emplace_back();
+        for (auto& order : ordersOf(request, schedule, r)) {
+            Schedule single = emptyOf(request.ranks, request.chunks, request.microbatches);
+            single.order[static_cast<std::size_t>(r)] = order;
+            const Bytes peak = activationPeaks(single, request.costs)[static_cast<std::size_t>(r)];
+            if (request.caps.empty() || peak <= request.caps[static_cast<std::size_t>(r)]) choices.back().push_back(std::move(order));
+        }
+    }
+    Nanos best = INT64_MAX;
+    std::function<void(int)> choose = [&](int rank) {
+        if (rank == request.ranks) {
+            const auto result = simulate(schedule, request.costs);
+            if (result) best = std::min(best, request.objective == Objective::Span ? result->span : result->makespan);
+            return;
+        }
+        for (const auto& order : choices[static_cast<std::size_t>(rank)]) {
+            schedule.order[static_cast<std::size_t>(rank)] = order;
+            choose(rank + 1);
+        }
+    };
+    choose(0);
+    return best;
+}
+
+void checkPlan(const PlanRequest& request, const Plan& found)
+{
+    QVERIFY(validate(found.schedule).valid());
+    const auto result = simulate(found.schedule, request.costs);
+    QVERIFY(result.has_value());
+    QCOMPARE(result->makespan, found.makespan);
+    QCOMPARE(result->span, found.span);
+    QCOMPARE(result->peakActivation, found.peaks);
+    QCOMPARE(found.objective, request.objective == Objective::Span ? found.span : found.makespan);
+    for (std::size_t r = 0; r < request.caps.size(); ++r)
+        QVERIFY(found.peaks[r] <= request.caps[r]);
+    QVERIFY(found.bound <= found.objective);
+    QCOMPARE(found.optimal, found.bound == found.objective);
+}
+
+} // namespace
+
+class TestPlan : public QObject
+{
+    Q_OBJECT
+private slots:
+    // All orders of small shapes: no bound is above the optimum, and the plan reaches it.
+    void againstExhaustiveSearch_data()
+    {
+        QTest::addColumn<int>("ranks");
+        QTest::addColumn<int>("microbatches");
+        QTest::addColumn<int>("chunks");
+        QTest::addColumn<int>("rounds");
+        QTest::newRow("2 ranks, 3 microbatches") << 2 << 3 << 1 << 24;
+        QTest::newRow("3 ranks, 2 microbatches") << 3 << 2 << 1 << 24;
+        QTest::newRow("2 ranks in the V, 2 microbatches") << 2 << 2 << 2 << 3;
+        QTest::newRow("1 rank in the V, 2 microbatches") << 1 << 2 << 2 << 12;
+    }
+    void againstExhaustiveSearch()
+    {
+        QFETCH(int, ranks);
+        QFETCH(int, microbatches);
+        QFETCH(int, chunks);
+        QFETCH(int, rounds);
+        int compared = 0;
+        for (int round = 0; round < rounds; ++round) {
+            PlanRequest request = requestOf(ranks, microbatches, chunks, 0);
+            makeUneven(request, static_cast<unsigned>(7 * round + 1));
+            request.objective = round % 2 == 0 ? Objective::Makespan : Objective::Span;
+            request.tries = 60'000;
+            const auto found = plan(request);
+            const Nanos best = exhaustive(request);
+            if (!found) {
+                QCOMPARE(found.error().code, ErrorCode::Invalid);
+                QCOMPARE(best, INT64_MAX);
+                continue;
+            }
+            ++compared;
+            checkPlan(request, *found);
+            QVERIFY2(found->bound <= best, qPrintable(QString("round %1: bound %2, optimum %3").arg(round).arg(found->bound).arg(best)));
+            QVERIFY2(found->objective == best, qPrintable(QString("round %1: plan %2, optimum %3").arg(round).arg(found->objective).arg(best)));
+            // The bounds one by one, too.
+            const auto pipeline = planning::pipelineOf(ranks, chunks, microbatches, request.costs, request.caps, request.objective);
+            QVERIFY(planning::windowBound(*pipeline).value <= best);
+            planning::RankRelaxation relaxation(*pipeline);
+            QVERIFY(relaxation.usable());
+            QVERIFY(!relaxation.refutes(best));
+            QVERIFY(relaxation.refutes(planning::windowBound(*pipeline).value / 2 - 1));
+        }
+        QVERIFY(compared >= rounds / 3);
+    }
+    // Whatever the rules give is a whole order that keeps the caps, with the times that the simulator finds.
+    void firstOrdersAreSound()
+    {
+        int orders = 0;
+        for (int round = 0; round < 120; ++round) {
+            PlanRequest request = requestOf(1 + round % 4, 1 + round % 7, 1 + round % 2, 0);
+            makeUneven(request, static_cast<unsigned>(13 * round + 5));
+            const auto pipeline = planning::pipelineOf(request.ranks, request.chunks, request.microbatches, request.costs, request.caps, request.objective);
+            for (const planning::Guess& guess : planning::firstOrders(*pipeline)) {
+                if (!guess.found.feasible()) continue;
+                ++orders;
+                const Schedule schedule = planning::scheduleOf(*pipeline, guess.found.words, "guess");
+                const QByteArray label = QString("round %1: %2").arg(round).arg(guess.by).toUtf8();
+                QVERIFY2(validate(schedule).valid(), label.constData());
+                const auto result = simulate(schedule, request.costs);
+                QVERIFY2(result && result->makespan == guess.found.makespan, label.constData());
+                for (std::size_t r = 0; r < request.caps.size(); ++r)
+                    QVERIFY2(result->peakActivation[r] <= request.caps[r], label.constData());
+            }
+        }
+        QVERIFY(orders > 300);
+    }
+    // One chunk, caps from p on: proven, and what the authors' integer program finds (3m + p − 1 at limit p, span 3m at 2p).
+    void provenOptima()
+    {
+        for (int p = 1; p <= 4; ++p)
+            for (int m = 1; m <= 8; ++m)
+                for (int cap = p; cap <= 2 * p; ++cap)
+                    for (Objective objective : {Objective::Makespan, Objective::Span}) {
+                        PlanRequest request = requestOf(p, m, 1, cap);
+                        request.objective = objective;
+                        const auto found = plan(request);
+                        QVERIFY(found.has_value());
+                        checkPlan(request, *found);
+                        QVERIFY2(found->optimal, qPrintable(QString("p %1, m %2, cap %3").arg(p).arg(m).arg(cap)));
+                        if (m >= p && cap == p) QCOMPARE(units(found->objective), 3.0 * m + p - 1);
+                        if (m >= 2 * p - 1 && cap == 2 * p && objective == Objective::Span) QCOMPARE(units(found->objective), 3.0 * m);
+                    }
+    }
+    // Below p, and two chunks: the gap; "proven" where it is 0 on every machine.
+    void tightMemory()
+    {
+        struct Row
+        {
+            int p, m, chunks;
+            double cap, time;
+            bool proven;
+        };
+        const Row rows[] = {
+            {4, 8, 1, 1, 72, true},   {4, 8, 1, 3, 31, true},     {4, 4, 1, 2, 21, true},     {4, 4, 1, 3, 18, true},
+            {4, 8, 2, 1, 50.5, true}, {4, 8, 2, 2, 29.5, true},   {4, 8, 2, 2.5, 28, true},   {4, 8, 2, 3, 26.5, true},
+            {4, 8, 2, 4, 25.5, true}, {4, 4, 2, 2.5, 16, true},   {2, 8, 2, 1, 32.5, true},   {2, 8, 2, 1.5, 25.5, true},
+            {4, 8, 1, 2, 41, false},
+        };
+        for (const Row& row : rows) {
+            PlanRequest request = requestOf(row.p, row.m, row.chunks, row.cap);
+            request.seconds = 20;
+            request.tries = row.proven ? 2'000'000 : 100'000;
+            const auto found = plan(request);
+            QVERIFY(found.has_value());
+            checkPlan(request, *found);
+            const QByteArray label = QString("p %1, m %2, chunks %3, cap %4: %5 over %6").arg(row.p).arg(row.m).arg(row.chunks).arg(row.cap).arg(units(found->objective)).arg(units(found->bound)).toUtf8();
+            QVERIFY2(units(found->objective) <= row.time, label.constData());
+            QVERIFY2(found->gap <= 0.05, label.constData());
+            QVERIFY2(found->optimal || !row.proven, label.constData());
+        }
+    }
+    // The V search's reference rows (2p chunks of memory) and the zero-bubble heuristic's: never worse.
+    void neverWorseThanHeuristics()
+    {
+        const std::tuple<int, int, double> rows[] = {{2, 2, 6.5}, {2, 4, 12.5}, {2, 8, 24.5}, {4, 4, 13.5}, {4, 8, 25.5}, {4, 16, 49.5}, {8, 8, 27.5}};
+        for (const auto& [p, m, reference] : rows) {
+            const auto found = plan(requestOf(p, m, 2, p));
+            QVERIFY(found.has_value());
+            QVERIFY(units(found->objective) <= reference);
+        }
+        PlanRequest span = requestOf(4, 8, 2, 0);
+        span.objective = Objective::Span;
+        QCOMPARE(units(plan(span)->objective), 24.0);
+        for (int p : {3, 4, 6})
+            for (double cap : {0.5, 1.0, 1.5, 2.0})
+                for (double latency : {0.0, 0.3}) {
+                    CostModel::UnitCosts costs;
+                    costs.inputGrad = 1.5;
+                    costs.weightGrad = 0.75;
+                    costs.latency = latency;
+                    PlanRequest request = requestOf(p, 12, 1, std::max(1.0, cap * p), costs);
+                    request.seconds = 0.3;
+                    const auto found = plan(request);
+                    QVERIFY(found.has_value());
+                    checkPlan(request, *found);
+                    const auto pipeline = planning::pipelineOf(p, 1, 12, request.costs, request.caps, request.objective);
+                    QVERIFY(found->objective <= planning::zeroBubble(*pipeline).objective);
+                    for (const ScheduleInfo& info : allSchedules()) {
+                        const auto made = makeSchedule(info.name, {p, 12, 1});
+                        if (!made || made->stages != p || made->weights != WeightRule::Synchronous || !(made->placement == Placement::loop(p, p))) continue;
+                        const bool plain = std::all_of(made->order.begin(), made->order.end(), [](const auto& ops) {
+                            return std::all_of(ops.begin(), ops.end(), [](const Op& op) { return op.count == 1 && op.slice < 0 && isBusy(op.kind) && op.kind != OpKind::Recompute; });
+                        });
+                        const auto result = simulate(*made, request.costs);
+                        if (!plain || !result) continue;
+                        bool keeps = true;
+                        for (std::size_t r = 0; r < request.caps.size(); ++r)
+                            keeps = keeps && result->peakActivation[r] <= request.caps[r];
+                        if (keeps) QVERIFY(found->objective <= result->makespan);
+                    }
+                }
+    }
+    // A full backward that is cheaper than I and W is used, and the bound knows it.
+    void cheaperFullBackward()
+    {
+        CostModel::UnitCosts costs;
+        costs.backward = 1.5;
+        PlanRequest request = requestOf(2, 6, 1, 0, costs);
+        request.seconds = 0.5;
+        const auto found = plan(request);
+        QVERIFY(found.has_value());
+        checkPlan(request, *found);
+        const auto one = makeSchedule("1f1b", {2, 6, 1});
+        QVERIFY(found->objective <= simulate(*one, request.costs)->makespan);
+        QVERIFY(found->bound <= found->objective);
+        QVERIFY(units(found->bound) <= 2.5 * 6 + 2.5);
+    }
+    void deterministic()
+    {
+        PlanRequest request = requestOf(4, 6, 2, 2.5);
+        request.seconds = 60;
+        request.tries = 20'000;
+        const auto a = plan(request);
+        const auto b = plan(request);
+        QVERIFY(a && b);
+        QVERIFY(a->schedule == b->schedule);
+        QCOMPARE(a->bound, b->bound);
+        QCOMPARE(a->tries, b->tries);
+    }
+    void cancelled()
+    {
+        std::stop_source source;
+        Progress progress;
+        progress.stop = source.get_token();
+        int told = 0;
+        progress.report = [&](std::string_view, std::int64_t done, std::int64_t total) {
+            QVERIFY(done >= 0 && done <= total);
+            if (++told == 3) source.request_stop();
+        };
+        PlanRequest request = requestOf(8, 16, 1, 3);
+        request.seconds = 600;
+        const auto found = plan(request, progress);
+        QVERIFY(found.has_value());
+        checkPlan(request, *found);
+        QVERIFY(found->interrupted);
+        QVERIFY(told >= 3);
+    }
+    void refused()
+    {
+        const auto tight = plan(requestOf(4, 8, 1, 0.5));
+        QVERIFY(!tight);
+        QCOMPARE(tight.error().code, ErrorCode::Invalid);
+        QCOMPARE(QString::fromStdString(tight.error().message), QString("plan, rank 0: a cap of 0.5 is below the 1 that one microbatch needs"));
+        QCOMPARE(QString::fromStdString(tight.error().remedy), QString("the least cap that works is 1"));
+        PlanRequest request = requestOf(4, 8, 1, 4);
+        request.caps.pop_back();
+        QCOMPARE(plan(request).error().code, ErrorCode::Usage);
+        request = requestOf(4, 8, 1, 0);
+        request.chunks = 2;
+        QCOMPARE(QString::fromStdString(plan(request).error().message), QString("plan: the costs are of 4 stages, 4 ranks with 2 chunks have 8"));
+        request.chunks = 3;
+        QVERIFY(!plan(request));
+        request = requestOf(4, 8, 1, 0);
+        request.microbatches = 0;
+        QVERIFY(!plan(request));
+    }
+    void curve()
+    {
+        PlanRequest request = requestOf(4, 8, 1, 0);
+        request.seconds = 4;
+        const auto found = pareto(request, 10);
+        QVERIFY(found.has_value());
+        QCOMPARE(found->curve.front().cap, activationShare);
+        QCOMPARE(units(found->curve.front().plan.objective), 72.0);
+        for (std::size_t i = 0; i < found->curve.size(); ++i) {
+            const ParetoPoint& point = found->curve[i];
+            PlanRequest capped = request;
+            capped.caps.assign(4, point.cap);
+            checkPlan(capped, point.plan);
+            if (i > 0) QVERIFY(found->curve[i - 1].cap < point.cap && point.plan.objective <= found->curve[i - 1].plan.objective);
+        }
+        QCOMPARE(units(found->curve.back().plan.objective), 27.0);
+        QVERIFY(std::any_of(found->library.begin(), found->library.end(), [](const LibraryPoint& point) { return point.name == "zb-h1"; }));
+        // No library schedule is below the curve.
+        for (const LibraryPoint& point : found->library)
+            for (const ParetoPoint& planned : found->curve)
+                if (planned.cap >= point.peak) QVERIFY(planned.plan.objective <= point.objective);
+        QVERIFY(!pareto(request, 1));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestPlan)
+#include "tst_plan.moc"
