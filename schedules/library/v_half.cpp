@@ -1,8 +1,8 @@
 // V-Half (half of the activations). Drawing: unit costs, four ranks and four microbatches; a rank's two stages share its row.
 //
 //   rank 0 |F0 F1 F2 F3 .........F0 I0 F1 I1 W0 W1 ...F2 I0 I2 W0 W2 F3 I3 I1 W3 I2 W1 W2 ...I3 W3 |
-//   rank 1 |...F0 F1 F2 F3 ...F0 ...F1 I0 W0 ......F2 I0 I1 W0 I2 F3 W1 I1 I3 I2 W2 W1 W3 I3 W2 W3 |
-//   rank 2 |......F0 F1 F2 F0 F3 F1 ......I0 W0 F2 I0 W0 ...I1 F3 I2 I1 W1 I2 I3 W2 W1 I3 W2 W3 W3 |
+//   rank 1 |...F0 F1 F2 F3 ...F0 ...F1 I0 W0 I1 W1 F2 I0 W0 ...I2 F3 W2 I1 I3 I2 W1 W3 W2 I3 W3 ...|
+//   rank 2 |......F0 F1 F2 F0 F3 F1 ......I0 W0 F2 I0 I1 W0 W1 F3 I2 I1 W2 I2 I3 W1 W2 I3 W3 W3 ...|
 //   rank 3 |.........F0 F0 F1 F1 F2 F2 ......I0 I0 W0 F3 W0 F3 I1 I1 I2 I2 W1 W1 I3 I3 W2 W2 W3 W3 |
 #include <algorithm>
 
@@ -51,8 +51,8 @@ constinit const ScheduleInfo v_half{
     .formulas = "makespan  3m + b/2, b = 3p-1-3k + max(3p, p-1+2(1+floor((k+1)/2))), k = twice the peak, at F = I = W and m >= p >= 3\n"
                 "peak      floor((p+2)/2) on every rank",
     .drawing = "rank 0 |F0 F1 F2 F3 .........F0 I0 F1 I1 W0 W1 ...F2 I0 I2 W0 W2 F3 I3 I1 W3 I2 W1 W2 ...I3 W3 |\n"
-               "rank 1 |...F0 F1 F2 F3 ...F0 ...F1 I0 W0 ......F2 I0 I1 W0 I2 F3 W1 I1 I3 I2 W2 W1 W3 I3 W2 W3 |\n"
-               "rank 2 |......F0 F1 F2 F0 F3 F1 ......I0 W0 F2 I0 W0 ...I1 F3 I2 I1 W1 I2 I3 W2 W1 I3 W2 W3 W3 |\n"
+               "rank 1 |...F0 F1 F2 F3 ...F0 ...F1 I0 W0 I1 W1 F2 I0 W0 ...I2 F3 W2 I1 I3 I2 W1 W3 W2 I3 W3 ...|\n"
+               "rank 2 |......F0 F1 F2 F0 F3 F1 ......I0 W0 F2 I0 I1 W0 W1 F3 I2 I1 W2 I2 I3 W1 W2 I3 W3 W3 ...|\n"
                "rank 3 |.........F0 F0 F1 F1 F2 F2 ......I0 I0 W0 F3 W0 F3 I1 I1 I2 I2 W1 W1 I3 I3 W2 W2 W3 W3 |\n",
     .aliases = "vhalf",
     .fixedChunks = 2,
