@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "profiler/step_record.h"
+#include "schedules/op_index.h"
 #include "schedules/perturb.h"
 #include "schedules/simulate.h"
 #include "schedules/wait_graph.h"
@@ -16,14 +19,17 @@ Nanos durationOf(const RecordedOp& op)
     return std::max<Nanos>(1, op.cpu >= 0 ? op.cpu : op.end - op.begin);
 }
 
-// Message bytes by stage: of the activations that leave it, or of the gradient that comes back, which are equal.
+// Message bytes by stage: of the activations that leave it, or of the gradient that comes back, which are equal. A
+// microbatch that goes in parts counts as their sum.
 std::vector<Bytes> boundariesOf(const StepRecord& record)
 {
     std::vector<Bytes> bytes(static_cast<std::size_t>(record.schedule->stages), 0);
+    std::map<std::tuple<std::uint16_t, bool, std::int32_t>, Bytes> whole; // by consumer, direction and microbatch
     for (const RecordedMessage& message : record.messages) {
-        const std::size_t stage =
-            message.key.gradient ? message.key.stage : static_cast<std::size_t>(message.key.stage) - 1;
-        bytes[stage] = std::max(bytes[stage], message.bytes);
+        const MessageKey& key = message.key;
+        const std::size_t stage = key.gradient ? key.stage : static_cast<std::size_t>(key.stage) - 1;
+        const Bytes sum = whole[{key.stage, key.gradient, key.microbatch}] += message.bytes;
+        bytes[stage] = std::max(bytes[stage], sum);
     }
     return bytes;
 }
@@ -39,6 +45,8 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
             if (op.position >= 0) durations.push_back(durationOf(op));
         }
     }
+    const Result<CellSpace> cells = cellsOf(*record.schedule);
+    if (!cells) return tl::unexpected(cells.error());
     const std::vector<Bytes> boundaries = boundariesOf(record);
     addLaunch(*record.schedule, launch, durations);
     Result<SimResult> placed = place(*record.schedule, durations, links, boundaries);
@@ -77,7 +85,7 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
         message.sent = record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
         message.arrival = message.available =
             message.sent + messageDelay(*record.schedule, links, boundaries, to[message.toOp].op,
-                                        message.key.stage + offset, offset, message.toRank);
+                                        message.key.stage + offset, offset, message.toRank, cells->slices);
         const Nanos idleFrom = message.toOp == 0 ? begin : to[message.toOp - 1].end;
         message.waitBegin = message.available > idleFrom ? idleFrom : -1;
         message.takeBegin = message.takeEnd = to[message.toOp].begin;

@@ -90,6 +90,36 @@ private slots:
         QVERIFY2(result->note.find(form.note) != std::string::npos, result->note.c_str());
     }
 
+    // A link delays every part by its own size; nothing begins before its inputs are there.
+    void linksCarryParts()
+    {
+        for (const Form& form : forms) {
+            for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
+                TrainingOptions options = cpuOptions(clock);
+                options.links.all = {20'000, 1e8};
+                auto training = Training::create(fromCsv(form.csv), options);
+                QVERIFY2(training, training ? "" : training.error().message.c_str());
+                const auto outcome = (*training)->step({});
+                QVERIFY2(outcome, outcome ? "" : outcome.error().message.c_str());
+                const Timeline& timeline = *outcome->timeline;
+                int delayed = 0;
+                for (const Edge& edge : timeline.edges()) {
+                    if (edge.kind != EdgeKind::Data) continue;
+                    QVERIFY(edge.arrival >= timeline.spans()[edge.from].end);
+                    QVERIFY(edge.arrival <= timeline.spans()[edge.to].start);
+                    delayed += edge.arrival >= timeline.spans()[edge.from].end + 20'000 ? 1 : 0;
+                }
+                if (timeline.ranks() > 1) QVERIFY2(delayed > 0, form.name);
+                Bytes left = 0;
+                for (int rank = 0; rank < timeline.ranks(); ++rank) {
+                    for (const MemoryEvent& event : timeline.memoryOf(rank))
+                        left += event.category == MemoryCategory::Activations ? event.delta : 0;
+                }
+                QCOMPARE(left, Bytes(0));
+            }
+        }
+    }
+
     // Unequal slices, the last of one token, and layers recomputed in part.
     void unequalSlices()
     {
