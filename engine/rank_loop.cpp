@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <exception>
+#include <functional>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "engine/gradient_rules.h"
 #include "engine/run_state.h"
+#include "engine/step_end.h"
 #include "profiler/clock.h"
 
 namespace stagewright {
@@ -21,10 +22,7 @@ public:
         : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
           m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
           m_virtual(state.clock == ClockMode::Virtual),
-          m_execution(m_plan, state.shapes, state.data, *m_run.allocator),
-          m_norms(state.schedule->weights == WeightRule::Synchronous && state.plan.steps
-                      ? static_cast<std::size_t>(state.schedule->stages)
-                      : 0)
+          m_execution(m_plan, state.shapes, state.data, *m_run.allocator), m_stepEnd(state, rank, hooks())
     {
         std::size_t most = 0;
         for (const PlannedOp& op : m_plan.ops)
@@ -65,8 +63,7 @@ public:
             m_run.allocator->resetPeaks();
             m_recorder.resetPeak();
             m_held.clear();
-            m_normsKnown = m_normsPassed = false;
-            std::fill(m_norms.begin(), m_norms.end(), unknownNorm);
+            m_stepEnd.begin();
             for (const int stage : m_plan.stages) {
                 StageRun& run = stageRun(stage);
                 run.model->zeroGradients();
@@ -78,13 +75,20 @@ public:
         guarded("", [this, &whole] {
             if (!barrier([this] { m_state.recorder.beginStep(); })) return;
             m_recorder.stepBegin();
-            whole = runList() && finishStep();
+            whole = runList() && m_stepEnd.finish();
         });
         if (!whole) cleanUp();
     }
 
 private:
-    static constexpr double unknownNorm = -1;
+    StepHooks hooks()
+    {
+        return {[this](const Op& op, int position, RankPhase phase, int statusPosition,
+                       const std::function<void(StageRun&)>& work) { return recorded(op, position, phase, statusPosition, work); },
+                [this] { return barrier([] {}); }, [this] { freeSent(); },
+                [this](int rank, const Buffer& buffer) { return delayTo(rank, buffer); },
+                [this](std::string where) { m_where = std::move(where); }};
+    }
 
     StageRun& stageRun(int stage) { return m_state.stageOn(stage, m_rank); }
 
@@ -168,9 +172,9 @@ private:
             return runFiller(planned.op, position);
         case OpKind::ReduceGrad:
             return recorded(planned.op, position, RankPhase::Running, position,
-                            [this](StageRun& run) { shareGradients(run); });
+                            [this](StageRun& run) { m_stepEnd.shareGradients(run); });
         case OpKind::Optimizer:
-            return runOptimizer(planned.op, position);
+            return m_stepEnd.runOptimizer(planned.op, position);
         default:
             return recorded(planned.op, position, RankPhase::Running, position,
                             [&](StageRun& run) { runCompute(planned, run); });
@@ -283,222 +287,6 @@ private:
         }
     }
 
-    // An op beside the list.
-    template <typename Work>
-    bool extra(OpKind kind, RankPhase phase, int stage, Work&& work)
-    {
-        m_where = fmt::format("{} of stage {}", kind == OpKind::Optimizer ? "optimizer" : "gradient norm", stage);
-        return recorded(makeOp(kind, stage), -1, phase, stage, std::forward<Work>(work));
-    }
-
-    bool finishStep()
-    {
-        if (m_state.schedule->weights == WeightRule::Synchronous) {
-            const bool done = m_state.plan.steps ? validateSteps() : stepTogether();
-            if (!done) return false;
-            if (!m_state.plan.steps) return true;
-        }
-        m_where.clear();
-        if (!barrier([] {})) return false; // not recorded: the ranks come to rest
-        freeSent();
-        return true;
-    }
-
-    // One barrier before the optimizer: the norm is that of all gradients.
-    bool stepTogether()
-    {
-        if (!sumOverCopies()) return false;
-        for (const int stage : m_plan.stages) {
-            const bool ran = extra(OpKind::ReduceGrad, RankPhase::Norm, stage,
-                                   [](StageRun& run) { run.squareSum = run.model->gradientSquareSum(); });
-            if (!ran) return false;
-        }
-        m_where = "keeping gradients";
-        for (const int stage : m_plan.stages)
-            keepGradients(stageRun(stage));
-        m_where.clear();
-        if (!barrier([] {})) return false;
-        freeSent(); // every message has been taken by now
-        std::vector<double> squareSums;
-        for (int stage = 0; stage < m_state.schedule->stages; ++stage)
-            squareSums.push_back(m_state.firstCopy(stage).squareSum);
-        const OptimizerConfig& optimizer = m_state.options.optimizer;
-        const Verdict verdict = judgeGradients(squareSums, optimizer.clipNorm);
-        if (verdict.skip) m_state.skipped = true;
-        for (const int stage : m_plan.stages) {
-            const bool ran = extra(OpKind::Optimizer, RankPhase::Optimizer, stage, [&](StageRun& run) {
-                if (!verdict.skip) run.model->optimizerStep(optimizer, m_state.step + 1, verdict.scale);
-            });
-            if (!ran) return false;
-        }
-        m_where.clear();
-        return true;
-    }
-
-    // A copy's gradients go to every other copy of the stage.
-    void shareGradients(StageRun& run)
-    {
-        run.sent = true;
-        for (const StageRun* other : m_state.copiesOf(run.slice.stage)) {
-            if (other == &run) continue;
-            const auto stage = static_cast<std::uint16_t>(run.slice.stage);
-            Buffer buffer =
-                m_run.allocator->take(gradientCount(*run.model), {MemoryCategory::Communication, stage, -1});
-            copyGradients(*run.model, buffer.span());
-            const Nanos availableAt = monotonicNow() + delayTo(other->rank, buffer);
-            m_state.transport->post(other->rank, {ControlKey::Kind::WeightGradients, stage, m_rank}, std::move(buffer),
-                                    availableAt);
-        }
-    }
-
-    // Every copy adds up all of them in the order of ranks, so that they stay equal bit for bit.
-    bool sumOverCopies()
-    {
-        for (const int stage : m_plan.stages) {
-            if (stageRun(stage).sent || m_state.copiesOf(stage).size() < 2) continue;
-            const bool ran =
-                extra(OpKind::ReduceGrad, RankPhase::Norm, stage, [this](StageRun& run) { shareGradients(run); });
-            if (!ran) return false;
-        }
-        for (const int stage : m_plan.stages) {
-            const std::vector<StageRun*> copies = m_state.copiesOf(stage);
-            if (copies.size() < 2) continue;
-            const auto s = static_cast<std::uint16_t>(stage);
-            StageRun& own = stageRun(stage);
-            std::vector<Buffer> buffers;
-            std::vector<std::span<const float>> parts;
-            for (const StageRun* copy : copies) {
-                m_run.status.set(RankPhase::Copies, stage);
-                const MemoryTag tag{MemoryCategory::Communication, s, -1};
-                if (copy == &own) {
-                    buffers.push_back(m_run.allocator->take(gradientCount(*own.model), tag));
-                    copyGradients(*own.model, buffers.back().span());
-                } else {
-                    buffers.push_back(m_state.transport->collect(
-                        m_rank, {ControlKey::Kind::WeightGradients, s, copy->rank}, *m_run.allocator, tag));
-                    if (!buffers.back()) return false;
-                }
-                parts.push_back(buffers.back().span());
-            }
-            const bool ran = extra(OpKind::ReduceGrad, RankPhase::Norm, stage,
-                                   [&parts](StageRun& run) { sumGradients(*run.model, parts); });
-            if (!ran) return false;
-        }
-        return true;
-    }
-
-    // An Optimizer op of the list. Synchronous: steps at once if what is known of the gradients, here and on the ranks
-    // before, gives no reason against it; validateSteps() has the last word (Qi et al. 2024, arXiv 2401.10241, section 4).
-    bool runOptimizer(const Op& op, int position)
-    {
-        const bool optimistic = !m_norms.empty();
-        const bool lastOnes = static_cast<std::size_t>(position) >= m_plan.computeEnd;
-        if (optimistic && lastOnes && !receiveNormsUp(position)) return false;
-        const bool ran = recorded(op, position, RankPhase::Running, position, [&](StageRun& run) {
-            keepGradients(run);
-            if (!optimistic) {
-                run.versions.step(*run.model);
-                return;
-            }
-            m_norms[op.stage] = run.squareSum = run.model->gradientSquareSum();
-            const OptimizerConfig& optimizer = m_state.options.optimizer;
-            const Verdict soFar = judgeGradients(knownNorms(), optimizer.clipNorm);
-            run.stepped = !soFar.skip && soFar.scale == 1.0f;
-            if (run.stepped) run.model->optimizerStep(optimizer, m_state.step + 1, 1.0f);
-        });
-        if (!ran) return false;
-        const bool own = std::all_of(m_plan.stages.begin(), m_plan.stages.end(), [this](int stage) {
-            return m_norms.empty() || m_norms[static_cast<std::size_t>(stage)] != unknownNorm;
-        });
-        if (optimistic && own && m_normsKnown) passNormsUp();
-        return true;
-    }
-
-    std::vector<double> knownNorms() const
-    {
-        std::vector<double> known;
-        for (const double norm : m_norms) {
-            if (norm != unknownNorm) known.push_back(norm);
-        }
-        return known;
-    }
-
-    // What the ranks before know, once all of them have stepped.
-    bool receiveNormsUp(int position)
-    {
-        if (m_normsKnown) return true;
-        if (m_rank > 0) {
-            m_run.status.set(RankPhase::Norms, position);
-            if (!receiveNorms({ControlKey::Kind::NormsUp, 0, m_rank - 1})) return false;
-        }
-        m_normsKnown = true;
-        return true;
-    }
-
-    bool receiveNorms(const ControlKey& key)
-    {
-        const Buffer message =
-            m_state.transport->collect(m_rank, key, *m_run.allocator, {MemoryCategory::Communication, 0, -1});
-        if (!message) return false;
-        std::vector<double> received(m_norms.size());
-        std::memcpy(received.data(), message.data(), received.size() * sizeof(double));
-        for (std::size_t stage = 0; stage < received.size(); ++stage) {
-            if (received[stage] != unknownNorm) m_norms[stage] = received[stage];
-        }
-        return true;
-    }
-
-    void postNorms(int rank, const ControlKey& key)
-    {
-        Buffer message = m_run.allocator->take(2 * m_norms.size(), {MemoryCategory::Communication, 0, -1});
-        std::memcpy(message.data(), m_norms.data(), m_norms.size() * sizeof(double));
-        const Nanos availableAt = monotonicNow() + delayTo(rank, message);
-        m_state.transport->post(rank, key, std::move(message), availableAt);
-    }
-
-    void passNormsUp()
-    {
-        if (m_normsPassed) return;
-        m_normsPassed = true;
-        if (m_rank + 1 < m_state.schedule->ranks) postNorms(m_rank + 1, {ControlKey::Kind::NormsUp, 0, m_rank});
-    }
-
-    // The norms of all stages come back from the last rank; steps they forbid are taken back, and done again if clipped.
-    bool validateSteps()
-    {
-        m_where = "validating the optimizer's steps";
-        if (!receiveNormsUp(-1)) return false;
-        passNormsUp();
-        if (m_rank + 1 < m_state.schedule->ranks) {
-            m_run.status.set(RankPhase::Norms);
-            if (!receiveNorms({ControlKey::Kind::NormsDown, 0, m_rank + 1})) return false;
-        }
-        if (m_rank > 0) postNorms(m_rank - 1, {ControlKey::Kind::NormsDown, 0, m_rank});
-        const OptimizerConfig& optimizer = m_state.options.optimizer;
-        const Verdict verdict = judgeGradients(m_norms, optimizer.clipNorm);
-        if (verdict.skip) m_state.skipped = true;
-        for (const int stage : m_plan.stages) {
-            const StageRun& now = stageRun(stage);
-            const bool undo = now.stepped && (verdict.skip || verdict.scale != 1.0f);
-            const bool step = !verdict.skip && (undo || !now.stepped);
-            if (!undo && !step) continue;
-            const bool ran = extra(OpKind::Optimizer, RankPhase::Optimizer, stage, [&](StageRun& run) {
-                if (undo) run.model->undoOptimizerStep(optimizer, m_state.step + 1, 1.0f);
-                if (step) run.model->optimizerStep(optimizer, m_state.step + 1, verdict.scale);
-                run.undone += undo ? 1 : 0;
-            });
-            if (!ran) return false;
-        }
-        return true;
-    }
-
-    void keepGradients(StageRun& run)
-    {
-        if (!m_state.keepGradients) return;
-        run.gradients.resize(gradientCount(*run.model));
-        copyGradients(*run.model, run.gradients);
-    }
-
     // After a stopped step. Messages still under way are freed with the transport.
     void cleanUp()
     {
@@ -524,9 +312,7 @@ private:
     std::vector<SentMessage> m_inputs;  // received for the next op or pair
     std::vector<std::pair<PlannedMessage, Buffer>> m_outputs; // of the op that runs
     std::vector<SentMessage> m_held;    // from a stage to the next one on the same rank
-    std::vector<double> m_norms;        // square sums by stage where steps are validated afterwards; else empty
-    bool m_normsKnown = false;          // of the ranks before
-    bool m_normsPassed = false;         // to the rank behind
+    StepEnd m_stepEnd;
 };
 
 } // namespace
