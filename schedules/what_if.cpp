@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "schedules/kinds.h"
+#include "schedules/messages.h"
 #include "schedules/registry.h"
 
 namespace stagewright {
 
 namespace {
 
-constexpr const char* forms = "write F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, m=16 or m+8";
+constexpr const char* forms = "write F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, lower=pytorch, sends=rendezvous, channels=1, m=16 or m+8";
 
 template <typename Number>
 bool readNumber(std::string_view text, Number& value)
@@ -65,6 +67,19 @@ Result<WhatIfChange> readChange(std::string_view text)
         change.more = text[1] == '+';
         if (readNumber(text.substr(2), change.microbatches) && change.microbatches > 0 && change.microbatches <= 1'000'000)
             return change;
+    } else if (text.starts_with("lower=")) {
+        change.what = WhatIfChange::What::Lower;
+        auto lowering = parseLowering(text.substr(6));
+        if (!lowering) return tl::unexpected(std::move(lowering.error()).with(fmt::format("what if '{}'", text)));
+        change.lowering = *lowering;
+        return change;
+    } else if (text == "sends=buffered" || text == "sends=rendezvous") {
+        change.what = WhatIfChange::What::Sends;
+        change.sends = text == "sends=buffered" ? SendMode::Buffered : SendMode::Rendezvous;
+        return change;
+    } else if (text.starts_with("channels=")) {
+        change.what = WhatIfChange::What::Channels;
+        if (readNumber(text.substr(9), change.channels) && change.channels >= 0 && change.channels <= 1'000'000) return change;
     } else {
         const std::size_t times = text.find('*');
         const bool number = times != std::string_view::npos && readNumber(text.substr(times + 1), change.factor) &&
@@ -128,7 +143,7 @@ void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& cost
             }
         }
         break;
-    case WhatIfChange::What::Microbatches:
+    default: // of the schedule, not of its costs
         break;
     }
 }
@@ -151,6 +166,9 @@ Result<std::vector<WhatIfChange>> parseWhatIf(std::string_view text)
 std::string toText(const WhatIfChange& change)
 {
     if (change.what == WhatIfChange::What::Microbatches) return fmt::format("m{}{}", change.more ? '+' : '=', change.microbatches);
+    if (change.what == WhatIfChange::What::Lower) return "lower=" + toText(change.lowering);
+    if (change.what == WhatIfChange::What::Sends) return change.sends == SendMode::Buffered ? "sends=buffered" : "sends=rendezvous";
+    if (change.what == WhatIfChange::What::Channels) return fmt::format("channels={}", change.channels);
     std::string subject;
     if (change.what == WhatIfChange::What::Launch) subject = "launch";
     if (change.what == WhatIfChange::What::Links)
@@ -164,10 +182,11 @@ std::string toText(const WhatIfChange& change)
     return fmt::format("{}*{}", subject, change.factor);
 }
 
-Result<WhatIf> WhatIf::create(Schedule schedule, CostModel costs)
+Result<WhatIf> WhatIf::create(Schedule schedule, CostModel costs, const Channels& channels)
 {
     WhatIf out;
-    auto result = simulate(schedule, costs);
+    out.m_channels = channels;
+    auto result = simulate(schedule, costs, channels);
     if (!result) return tl::unexpected(std::move(result.error()));
     out.m_result = std::move(*result);
     out.m_figures = figuresOf(schedule, out.m_result);
@@ -195,7 +214,14 @@ Result<WhatIfAnswer> WhatIf::answer(const std::vector<WhatIfChange>& changes) co
     CostModel costs = m_costs;
     Schedule changed;
     const Schedule* schedule = &m_schedule;
+    Channels channels = m_channels;
+    std::optional<Lowering> lowering;
+    bool sent = false; // how messages travel matters
     for (const WhatIfChange& change : changes) {
+        if (change.what == WhatIfChange::What::Lower) lowering = change.lowering;
+        if (change.what == WhatIfChange::What::Sends) channels.sends = change.sends;
+        if (change.what == WhatIfChange::What::Channels) channels.perDirection = change.channels;
+        sent = sent || change.what == WhatIfChange::What::Sends || change.what == WhatIfChange::What::Channels;
         if (auto there = checkPlaces(m_schedule, change); !there) return tl::unexpected(std::move(there.error()));
         apply(change, m_schedule, costs);
         if (change.what != WhatIfChange::What::Microbatches) continue;
@@ -204,7 +230,15 @@ Result<WhatIfAnswer> WhatIf::answer(const std::vector<WhatIfChange>& changes) co
         changed = std::move(*other);
         schedule = &changed;
     }
-    auto result = simulate(*schedule, costs);
+    if (sent && !lowering && !isLowered(*schedule)) lowering = Lowering{};
+    if (lowering) {
+        auto lowered = lower(withoutCommunication(*schedule), *lowering);
+        if (!lowered) return tl::unexpected(std::move(lowered.error()));
+        changed = std::move(*lowered);
+        schedule = &changed;
+        channels.receives = receivesOf(lowering->rule);
+    }
+    auto result = simulate(*schedule, costs, channels);
     if (!result) return tl::unexpected(std::move(result.error()));
     WhatIfAnswer out;
     out.makespanBefore = m_result.makespan;

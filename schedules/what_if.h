@@ -5,6 +5,8 @@
 //     stage2*0.8      every op of stage 2; rank1*1.25 every op of rank 1
 //     link*0          every link; link1-2*2 the one between ranks 1 and 2, either way: latency times, bandwidth divided
 //     launch*0        the launch delays
+//     lower=pytorch   lowered to sends and receives by a rule (schedules/lower.h); sends=rendezvous without buffers, channels=1 at
+//                     most one message at once each way: both lower just in time what is not lowered yet
 //     m=16, m+8       that many microbatches, that many more: of schedules of the library only
 #pragma once
 
@@ -13,14 +15,16 @@
 #include <vector>
 
 #include "schedules/base/result.h"
+#include "schedules/channels.h"
 #include "schedules/cost_model.h"
+#include "schedules/lower.h"
 #include "schedules/schedule.h"
 #include "schedules/simulate.h"
 
 namespace stagewright {
 
 struct WhatIfChange {
-    enum class What { Ops, Links, Launch, Microbatches };
+    enum class What { Ops, Links, Launch, Lower, Sends, Channels, Microbatches };
     What what = What::Ops;
     int kind = -1;  // Ops: an OpKind, −1: every kind
     int stage = -1; // −1: every stage
@@ -28,6 +32,9 @@ struct WhatIfChange {
     int toRank = -1; // Links: the other end
     double factor = 1;
     int microbatches = 0;  // Microbatches: the number, or how many more
+    Lowering lowering;     // Lower
+    SendMode sends = SendMode::Buffered;
+    int channels = 0; // 0: without limit
     bool more = false;
     bool operator==(const WhatIfChange&) const = default;
 };
@@ -49,10 +56,10 @@ struct WhatIfAnswer {
 // A schedule and its costs, simulated once; each question then takes one more simulation (O(ops)).
 class WhatIf {
 public:
-    static Result<WhatIf> create(Schedule schedule, CostModel costs);
+    static Result<WhatIf> create(Schedule schedule, CostModel costs, const Channels& channels = {});
 
     // All changes together. Usage error where one names a stage, rank or link that is not there, or changes the
-    // microbatches of a schedule that is none of the library's.
+    // microbatches of a schedule that is none of the library's. Invalid where it could not end.
     Result<WhatIfAnswer> answer(const std::vector<WhatIfChange>& changes) const;
     // The same schedule with another number of microbatches.
     Result<Schedule> repeated(int microbatches) const;
@@ -60,6 +67,7 @@ public:
 private:
     Schedule m_schedule;
     CostModel m_costs;
+    Channels m_channels;
     SimResult m_result;
     SimFigures m_figures;
 };

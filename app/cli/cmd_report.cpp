@@ -23,6 +23,7 @@ struct Options {
     int step = -1;
     int gaps = 5;
     bool residuals = false;
+    bool slack = false;
     std::vector<std::string> whatIf;
     std::vector<std::string> require;
 };
@@ -91,6 +92,7 @@ Result<int> run(const Options& options, Session& session)
         Json object = runJson(run, *figures);
         object["file"] = stored->file;
         object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
+        object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
         object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
         auto kept = checkRequirements(requirements, object, session);
@@ -119,6 +121,10 @@ Result<int> run(const Options& options, Session& session)
     }
     session.out("\n" + overlapText(*figures));
     session.out("\n" + criticalPathText(run, *figures));
+    if (options.slack) {
+        heading("slack");
+        session.out(slackText(run, *figures, colour));
+    }
     if (residuals) {
         heading("predicted against measured");
         session.out(residualsText(run, *residuals, figures->units, colour));
@@ -148,6 +154,7 @@ Command command_report()
         app.add_option("--gaps", options->gaps, "How many of the largest gaps are explained [5]")
             ->type_name("N")->check(wholeNumber(0, 10'000));
         app.add_flag("--residuals", options->residuals, "What the fitted costs predict against what was measured, per op and for the step");
+        app.add_flag("--slack", options->slack, "How much later each op could have begun without the step taking longer");
         addWhatIfOption(app, options->whatIf);
         app.add_option("--require", options->require, "Exit code 1 where it does not hold: a key of --json against a number; several times")
             ->type_name("KEY<=X")->allow_extra_args(false);

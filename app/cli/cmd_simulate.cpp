@@ -93,7 +93,7 @@ Result<int> run(const Options& options, Session& session)
 
     std::vector<WhatIfRow> answers;
     if (!options.whatIf.empty()) {
-        auto answered = answerWhatIfs(*schedule, *costs, options.whatIf);
+        auto answered = answerWhatIfs(*schedule, *costs, options.whatIf, chosen->channels);
         if (!answered) return tl::unexpected(std::move(answered.error()).with("--what-if"));
         answers = std::move(*answered);
     }

@@ -212,8 +212,13 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
                         "use --comm C, or measured costs (--costs-from FILE#RUN)");
         units.latency = options.comm > 0 ? options.comm : 0;
         units.freedAtInput = options.freedAtInput;
-        return CostModel::uniform(schedule, units);
+        CostModel costs = CostModel::uniform(schedule, units);
+        for (StageMemory& memory : costs.memory)
+            memory.boundary = std::llround(options.keep * static_cast<double>(memory.activation));
+        return costs;
     }
+    if (options.keep > 0)
+        return fail(ErrorCode::Usage, "--keep: these costs know how large a stage's input is", "use it with unit costs only");
     Result<CostModel> costs;
     if (derived) {
         auto read = parseAnalyticCosts(std::string_view(options.costs).substr(analytic.size()));

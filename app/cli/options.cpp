@@ -85,6 +85,8 @@ void addCostOptions(CLI::App& app, CostOptions& options)
     addCommOptions(app, options.comm, options.link);
     app.add_option("--free-at-input", options.freedAtInput, "Share of an activation that I frees; W frees the rest [0]")
         ->type_name("A")->check(realNumber(0, 1));
+    app.add_option("--keep", options.keep, "Share of an activation that a recomputed stage keeps: its input; unit costs only [0]")
+        ->type_name("A")->check(realNumber(0, 1));
     app.add_option("--input-share", options.inputShare, "Share of a measured full backward that is I, where only B was measured [0.5]")
         ->type_name("A")->check(realNumber(0, 1));
     app.add_option("--stage-layers", options.stageLayers, "Layers of each stage, such as 4,4,3,1: costs in proportion to them")

@@ -40,6 +40,7 @@ struct CostOptions {
     double comm = -1;      // < 0: not given
     std::string link;      // "LATENCY,BANDWIDTH"
     double freedAtInput = 0;
+    double keep = 0;         // of an activation: the stage's input, which recomputed stages keep
     double inputShare = 0.5; // of a measured full backward, where the costs know only that
     std::vector<int> stageLayers;     // simulate: costs in proportion to them
     std::vector<std::string> perturb; // parts of schedules/perturb.h

@@ -1,12 +1,14 @@
 #include "app/cli/predictions.h"
 
 #include <algorithm>
+#include <map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/table.h"
 #include "schedules/kinds.h"
+#include "traces/analysis/slack.h"
 
 namespace stagewright {
 
@@ -67,16 +69,55 @@ Json residualsJson(const Run& run, const Residuals& residuals)
             {"step_error", residuals.error}};
 }
 
+std::string slackText(const Run& run, const RunFigures& figures, bool colour)
+{
+    struct Of {
+        std::size_t ops = 0;
+        std::size_t critical = 0;
+        Nanos least = 0;
+        Nanos most = 0;
+        SpanId loosest = noSpan;
+    };
+    const Timeline& timeline = *run.timeline;
+    std::map<std::pair<int, OpKind>, Of> groups;
+    for (const OpSlack& op : slackOf(timeline, figures.step)) {
+        Of& of = groups[{timeline.trackOf(op.span).rank, timeline.spans()[op.span].op.kind}];
+        of.least = of.ops == 0 ? op.slack : std::min(of.least, op.slack);
+        if (of.ops == 0 || op.slack > of.most) {
+            of.most = op.slack;
+            of.loosest = op.span;
+        }
+        ++of.ops;
+        of.critical += op.slack == 0;
+    }
+    Table table({{"rank", Align::Right}, {"op"}, {"ops", Align::Right}, {"without slack", Align::Right}, {"least", Align::Right},
+                 {"most", Align::Right}, {""}});
+    for (const auto& [key, of] : groups)
+        table.add({std::to_string(key.first), std::string(ruleOf(key.second).text), std::to_string(of.ops), std::to_string(of.critical),
+                   figures.units.timeText(of.least), figures.units.timeText(of.most), timeline.nameOf(timeline.spans()[of.loosest])});
+    return table.text(colour);
+}
+
+Json slackJson(const Run& run, int step)
+{
+    const Timeline& timeline = *run.timeline;
+    Json out = Json::array();
+    for (const OpSlack& op : slackOf(timeline, step))
+        out.push_back({{"op", timeline.nameOf(timeline.spans()[op.span])}, {"rank", timeline.trackOf(op.span).rank}, {"slack_ns", op.slack}});
+    return out;
+}
+
 void addWhatIfOption(CLI::App& app, std::vector<std::string>& questions)
 {
     app.add_option("--what-if", questions,
-                   "Simulate it with a change: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, m=16, m+8; several times for several")
+                   "Simulate it with a change: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, lower=pytorch, sends=rendezvous, channels=1, m=16, m+8; several times for several")
         ->type_name("CHANGE,…")->allow_extra_args(false);
 }
 
-Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs, const std::vector<std::string>& questions)
+Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs, const std::vector<std::string>& questions,
+                                             const Channels& channels)
 {
-    auto base = WhatIf::create(schedule, costs);
+    auto base = WhatIf::create(schedule, costs, channels);
     if (!base) return tl::unexpected(std::move(base.error()));
     std::vector<WhatIfRow> rows;
     for (const std::string& question : questions) {

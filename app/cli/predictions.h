@@ -17,13 +17,18 @@ namespace stagewright {
 std::string residualsText(const Run& run, const Residuals& residuals, const Units& units, bool colour);
 Json residualsJson(const Run& run, const Residuals& residuals);
 
+// Slack by kind and rank: ops without any, and the least and most there is. As JSON of every op.
+std::string slackText(const Run& run, const RunFigures& figures, bool colour);
+Json slackJson(const Run& run, int step);
+
 struct WhatIfRow {
     std::string question; // as it was asked
     WhatIfAnswer answer;
 };
 void addWhatIfOption(CLI::App& app, std::vector<std::string>& questions);
 // Each question by itself, against the schedule as it is.
-Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs, const std::vector<std::string>& questions);
+Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const CostModel& costs, const std::vector<std::string>& questions,
+                                             const Channels& channels = {});
 std::string whatIfText(const std::vector<WhatIfRow>& rows, const Units& units, bool colour);
 Json whatIfJson(const std::vector<WhatIfRow>& rows, const Units& units);
 

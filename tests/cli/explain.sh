@@ -14,6 +14,9 @@ sim --recompute all
 expect_json 44.0 makespan
 sim --recompute 0-2 --hoist
 expect_json 39.0 makespan
+sim --recompute all --keep 0.125
+expect_json 1.375 peak_activation 0
+expect_json 1.0 peak_activation 3
 sim --recompute 0-2
 expect_that "recompute_wait is told" awk -v x="$(json idle_by_cause recompute_wait)" 'BEGIN { exit !(x > 0) }'
 sim --stage-layers 4,4,3,1
@@ -74,6 +77,13 @@ expect_out 'stage 2 costs more than the mean over stages'
 expect_out 'the step would take'
 expect_out '^the step: predicted'
 expect_out '^rank2\*0.5'
+
+run stagewright report b.stagewright --slack --json
+expect_json 0 slack 0 slack_ns
+run stagewright report b.stagewright --slack
+expect_out '^ +3  B +8 +8'
+run stagewright simulate -s gpipe --comm 1.5 --what-if sends=rendezvous
+expect_out '^sends=rendezvous'
 
 run stagewright report b.stagewright --require 'bubble_fraction<=0.3' --require 'idle_by_cause.order<=12'
 expect_code 0

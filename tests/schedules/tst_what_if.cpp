@@ -39,13 +39,14 @@ class TestWhatIf : public QObject {
 private slots:
     void textRoundTrip()
     {
-        for (const char* text : {"F*0.5", "B@stage2*0.8", "W@rank1*2", "stage0*0", "rank3*1.25", "link*0", "link1-2*2", "launch*0", "m=16", "m+8"}) {
+        for (const char* text : {"F*0.5", "B@stage2*0.8", "W@rank1*2", "stage0*0", "rank3*1.25", "link*0", "link1-2*2", "launch*0", "m=16", "m+8", "lower=pytorch",
+                                 "sends=rendezvous", "sends=buffered", "channels=1"}) {
             const auto read = parseWhatIf(text).value();
             QCOMPARE(read.size(), std::size_t{1});
             QCOMPARE(toText(read.front()), std::string(text));
         }
         QCOMPARE(parseWhatIf("F*0.5,link*0,m=16").value().size(), std::size_t{3});
-        for (const char* text : {"", "F", "F*", "F*x", "F*-1", "G*2", "stage*2", "link1*2", "link1-*2", "m=0", "m+", "F@2*3", "F*1,,", "F*nan"})
+        for (const char* text : {"", "F", "F*", "F*x", "F*-1", "G*2", "stage*2", "link1*2", "link1-*2", "m=0", "m+", "F@2*3", "F*1,,", "F*nan", "lower=x", "sends=x", "channels=-1"})
             QVERIFY2(!parseWhatIf(text), text);
     }
 
@@ -64,6 +65,27 @@ private slots:
         const CostModel late = perturbed(schedule, unit(schedule, 1, 1, 1), parsePerturbation("launch=3:0.5", 4).value(), rankShare);
         QVERIFY(makespan(schedule, late) > 33);
         QCOMPARE(after(schedule, late, "launch*0"), 33.0);
+    }
+
+    void howMessagesTravel()
+    {
+        const Schedule schedule = makeSchedule("gpipe", {4, 8}).value();
+        const CostModel costs = unit(schedule, 1, 1, 1, 1.5);
+        const double buffered = after(schedule, costs, "lower=just-in-time");
+        QCOMPARE(buffered, makespan(schedule, costs));
+        const Schedule lowered = lower(schedule, {}).value();
+        const Channels strict{SendMode::Rendezvous, 0, ReceiveMode::Blocking};
+        const double stands = static_cast<double>(simulate(lowered, costs, strict).value().makespan) / rankShare;
+        QVERIFY(stands > buffered);
+        QCOMPARE(after(schedule, costs, "sends=rendezvous"), stands);
+        QCOMPARE(after(lowered, costs, "sends=rendezvous"), stands);
+        QVERIFY(after(schedule, costs, "channels=1,link*4") > after(schedule, costs, "link*4"));
+        // What could not end is an error, not a time.
+        const Schedule steady = makeSchedule("1f1b", {4, 8}).value();
+        const auto base = WhatIf::create(steady, unit(steady, 1, 1, 1)).value();
+        const auto hung = base.answer(parseWhatIf("sends=rendezvous").value());
+        QVERIFY(!hung);
+        QCOMPARE(hung.error().code, ErrorCode::Invalid);
     }
 
     void slowRankAndStageTogether()
