@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 
 #include "engine/gradient_rules.h"
+#include "engine/rank_flight.h"
 #include "engine/run_state.h"
 #include "engine/step_end.h"
 #include "profiler/clock.h"
+#include "schedules/messages.h"
 
 namespace stagewright {
 
@@ -22,7 +24,7 @@ public:
         : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
           m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
           m_virtual(state.clock == ClockMode::Virtual),
-          m_execution(m_plan, state.shapes, state.data, *m_run.allocator), m_stepEnd(state, rank, hooks())
+          m_flight(state, rank), m_execution(m_plan, state.shapes, state.data, *m_run.allocator), m_stepEnd(state, rank, hooks())
     {
         std::size_t most = 0;
         for (const PlannedOp& op : m_plan.ops)
@@ -75,7 +77,7 @@ public:
         guarded("", [this, &whole] {
             if (!barrier([this] { m_state.recorder.beginStep(); })) return;
             m_recorder.stepBegin();
-            whole = runList() && m_stepEnd.finish();
+            whole = (m_state.lowered ? runLowered() : runList()) && m_stepEnd.finish();
         });
         if (!whole) cleanUp();
     }
@@ -152,17 +154,130 @@ private:
     {
         for (const PlannedMessage& input : m_plan.inputsOf(planned)) {
             if (input.rank == m_rank) continue; // handed over, in m_held
-            Transport& transport = *m_state.transport;
-            if (!transport.ready(m_rank, input.key)) {
-                m_run.status.set(RankPhase::Waiting, position);
-                m_recorder.waitBegin(input.key);
-                if (transport.wait(m_rank, input.key) != TransportStatus::Ready) return false;
-            }
-            m_recorder.receiveBegin(input.key);
-            m_inputs.push_back({input.key, transport.take(m_rank, input.key, *m_run.allocator), false});
-            m_recorder.receiveEnd(input.key, static_cast<Bytes>(m_inputs.back().buffer.size() * sizeof(float)));
+            if (m_state.lowered && isReceived(input.key)) continue; // at its receive
+            if (!m_state.transport->ready(m_rank, input.key)) m_run.status.set(RankPhase::Waiting, position);
+            if (!receive(input.key, m_flight.receiving(input.key, input.rank, position))) return false;
         }
         return true;
+    }
+
+    bool isReceived(const MessageKey& key) const
+    {
+        return std::any_of(m_inputs.begin(), m_inputs.end(), [&](const SentMessage& input) { return input.key == key; });
+    }
+
+    bool receive(const MessageKey& key, std::uint64_t flight)
+    {
+        Transport& transport = *m_state.transport;
+        if (!transport.ready(m_rank, key)) {
+            m_recorder.waitBegin(key);
+            if (transport.wait(m_rank, key) != TransportStatus::Ready) return false;
+        }
+        m_recorder.receiveBegin(key);
+        m_inputs.push_back({key, transport.take(m_rank, key, *m_run.allocator), false});
+        m_recorder.receiveEnd(key, static_cast<Bytes>(m_inputs.back().buffer.size() * sizeof(float)));
+        m_run.flight.finish(flight);
+        return true;
+    }
+
+    // The lowered list: sends and receives where they stand, everything else as in runList().
+    bool runLowered()
+    {
+        const Schedule& lowered = *m_state.lowered;
+        const std::vector<Op>& list = lowered.order[static_cast<std::size_t>(m_rank)];
+        std::size_t next = 0; // of the plan
+        for (std::size_t i = 0; i < list.size();) {
+            if (m_state.control.stopped()) return false;
+            const std::size_t count = lowered.isPaired(m_rank, i) ? 2 : 1;
+            m_where = nameOf(list[i], i);
+            if (isMessage(list[i].kind)) {
+                if (!runMessages(list, i, count)) return false;
+            } else if (next < m_plan.ops.size() && m_plan.ops[next].op == list[i]) { // all but sharding
+                for (std::size_t k = next; k < next + count; ++k)
+                    if (!receiveInputs(m_plan.ops[k], static_cast<int>(k))) return false;
+                freeSent();
+                for (std::size_t k = next; k < next + count; ++k) {
+                    m_where = nameOf(m_plan.ops[k].op, k);
+                    if (!runAny(m_plan.ops[k], static_cast<int>(k))) return false;
+                    keepLocalOutputs();
+                }
+                next += count;
+            }
+            i += count;
+        }
+        m_where.clear();
+        return true;
+    }
+
+    // One send or receive, or two that are posted together.
+    bool runMessages(const std::vector<Op>& list, std::size_t position, std::size_t count)
+    {
+        struct Posted
+        {
+            MessageKey key;
+            int peer;
+            bool send;
+            std::uint64_t flight;
+        };
+        m_run.status.set(RankPhase::Message, static_cast<int>(position));
+        const bool blocking = m_state.options.channels.blockingReceives();
+        std::vector<Posted> posted;
+        for (std::size_t i = position; i < position + count; ++i) {
+            const Op& op = list[i];
+            const Op other = isSend(op.kind) ? receiveOf(op) : sendOf(op);
+            const int peer = m_state.schedule->placement.rankOf(other.stage, other.microbatch);
+            MessageKey key = keyOf(isSend(op.kind) ? other : op);
+            for (int k = 0; k < op.count; ++k, ++key.microbatch) {
+                if (isReceive(op.kind)) {
+                    m_recorder.receivePosted(key);
+                    m_state.transport->offer(m_rank, key);
+                    if (blocking)
+                        posted.push_back({key, peer, false, m_flight.receiving(key, peer, static_cast<int>(i))});
+                    continue;
+                }
+                Buffer buffer = takeOutput(key);
+                const std::uint64_t flight = m_flight.sending(key, peer, static_cast<int>(i), buffer);
+                m_recorder.sendPosted(key);
+                const Nanos availableAt = monotonicNow() + delayTo(peer, buffer);
+                m_state.transport->send(m_rank, peer, key, std::move(buffer), availableAt);
+                posted.push_back({key, peer, true, flight});
+            }
+        }
+        for (const Posted& message : posted) {
+            if (!message.send) {
+                if (!receive(message.key, message.flight)) return false;
+                continue;
+            }
+            if (m_state.transport->waitSent(message.peer, message.key) != TransportStatus::Ready) return false;
+            m_recorder.sent(message.key, monotonicNow());
+            m_run.flight.finish(message.flight);
+        }
+        return true;
+    }
+
+    static MessageKey keyOf(const Op& receive)
+    {
+        return {receive.microbatch, receive.stage, receive.kind == OpKind::RecvB, receive.half, receive.slice};
+    }
+
+    Buffer takeOutput(const MessageKey& key)
+    {
+        for (std::size_t i = 0; i < m_outputs.size(); ++i) {
+            if (!(m_outputs[i].first.key == key)) continue;
+            Buffer buffer = std::move(m_outputs[i].second);
+            m_outputs.erase(m_outputs.begin() + static_cast<std::ptrdiff_t>(i));
+            return buffer;
+        }
+        throw std::logic_error("what it sends was not made");
+    }
+
+    void keepLocalOutputs()
+    {
+        std::erase_if(m_outputs, [this](auto& output) {
+            if (output.first.rank != m_rank) return false;
+            m_held.push_back({output.first.key, std::move(output.second), false});
+            return true;
+        });
     }
 
     bool runAny(const PlannedOp& planned, int position)
@@ -195,10 +310,12 @@ private:
             m_state.control.sleepUntil(monotonicNow() + perturbation.launchOf(m_rank));
         if (m_virtual || position < 0) m_recorder.otherWork();
         m_recorder.opBegin(op, position);
+        const std::uint64_t flight = m_flight.running(op, position);
         const Nanos cpuBefore = !disturbed || perturbation.slowFactor.empty() ? 0 : threadCpuNow();
         work(stageRun(op.stage));
         if (disturbed && !perturbation.slowFactor.empty()) slowDown(cpuBefore);
         m_recorder.opEnd(op, position);
+        m_run.flight.finish(flight);
         return true;
     }
 
@@ -262,6 +379,7 @@ private:
             }
             const Nanos now = monotonicNow();
             const Nanos availableAt = now + delayTo(message.rank, buffer);
+            m_run.flight.finish(m_flight.sending(message.key, message.rank, -1, buffer));
             m_state.transport->send(m_rank, message.rank, message.key, std::move(buffer), availableAt);
             m_recorder.sent(message.key, availableAt);
         }
@@ -307,6 +425,7 @@ private:
     RankRun& m_run;
     RankRecorder& m_recorder;
     bool m_virtual;
+    RankFlight m_flight;
     OpExecution m_execution;
     std::string m_where;                // for messages: the op that runs
     std::vector<SentMessage> m_inputs;  // received for the next op or pair

@@ -13,7 +13,7 @@
 namespace stagewright {
 
 // What a rank is doing, for the watchdog's words.
-enum class RankPhase : int { AtRest, Preparing, Waiting, Permit, Running, Sleeping, Barrier, Norm, Optimizer, Norms, Copies };
+enum class RankPhase : int { AtRest, Preparing, Waiting, Permit, Running, Sleeping, Barrier, Norm, Optimizer, Norms, Copies, Message };
 
 struct RankStatus
 {

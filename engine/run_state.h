@@ -17,6 +17,7 @@
 #include "engine/transport/transport.h"
 #include "engine/weight_versions.h"
 #include "profiler/recorder.h"
+#include "schedules/flight_record.h"
 
 namespace stagewright {
 
@@ -56,11 +57,37 @@ struct StageRun
 
 enum class RankCommand { Rest, Step, Leave };
 
+// A rank's newest messages and ops, always kept: what a stall is explained from. Its own thread writes, the watchdog reads.
+class FlightLog
+{
+public:
+    std::uint64_t add(const FlightEntry& entry)
+    {
+        const std::lock_guard lock(m_mutex);
+        return m_ring.add(entry);
+    }
+    void finish(std::uint64_t index)
+    {
+        const std::lock_guard lock(m_mutex);
+        m_ring.finish(index);
+    }
+    RankRecord record(int rank) const
+    {
+        const std::lock_guard lock(m_mutex);
+        return m_ring.record(rank);
+    }
+
+private:
+    mutable std::mutex m_mutex;
+    FlightRing m_ring;
+};
+
 struct RankRun
 {
     std::unique_ptr<RecordingSink> sink; // outlives the allocator's buffers
     std::unique_ptr<Allocator> allocator;
     RankStatus status;
+    FlightLog flight;
     // Guarded by RunState::mutex:
     std::uint64_t ordered = 0; // commands given
     std::uint64_t done = 0;    // commands finished
@@ -79,6 +106,8 @@ struct RunState
     std::vector<StageRun*> copiesOf(int stage); // by rank
 
     std::shared_ptr<const Schedule> schedule;
+    std::shared_ptr<const Schedule> lowered; // rendezvous: the lists that the ranks run; else null
+    bool asGiven = false;                    // they came with the schedule
     ExecutionPlan plan;
     TrainingOptions options;
     ClockMode clock; // Wall or Virtual

@@ -16,6 +16,8 @@
 #include "engine/training_with_backend.h"
 #include "engine/transport/threads_transport.h"
 #include "engine/watchdog.h"
+#include "schedules/messages.h"
+#include "schedules/validate.h"
 
 namespace stagewright {
 
@@ -102,6 +104,7 @@ public:
         }
     }
 
+    std::optional<Deadlock> stall() const override { return m_stall; }
     const Schedule& schedule() const override { return *m_state->schedule; }
     ClockMode clock() const override { return m_state->clock; }
     std::vector<ParameterView> parameters(int stage, int copy) override
@@ -221,6 +224,7 @@ private:
                 return;
             }
             if (std::optional<Error> hang = watchdog.look(monotonicNow())) {
+                m_stall = watchdog.stall();
                 m_state->control.stop(std::move(*hang));
                 m_state->transport->interrupt();
                 awaitRest(std::min(timeout, nanos(1.0)));
@@ -242,6 +246,7 @@ private:
 
     std::shared_ptr<RunState> m_state;
     std::vector<std::thread> m_threads;
+    std::optional<Deadlock> m_stall;
     int m_steps = 0;
 };
 
@@ -286,6 +291,12 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
         add("recomputed_layers", fmt::format("{}-{}", options.recomputedLayers->first, options.recomputedLayers->second));
     add("backend", options.backend);
     add("transport", std::string(m_state->transport->name()));
+    if (options.channels.sends == SendMode::Rendezvous) {
+        add("sends", "rendezvous");
+        add("receives", options.channels.blockingReceives() ? "blocking" : "posted");
+        add("lowering", m_state->asGiven ? "as given" : toText(options.lowering));
+    }
+    if (options.channels.perDirection > 0) add("channels", fmt::format("{}", options.channels.perDirection));
     add("clock", std::string(toText(m_state->clock)));
     if (m_state->clock == ClockMode::Virtual) add("permits", fmt::format("{}", m_state->control.permits()));
     const auto linkText = [](const Link& link) {
@@ -300,9 +311,15 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
     return pairs;
 }
 
-Result<std::unique_ptr<Training>> makeTraining(const Schedule& schedule, const TrainingOptions& options,
+Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const TrainingOptions& options,
                                                std::unique_ptr<Backend> backend)
 {
+    const bool rendezvous = options.channels.sends == SendMode::Rendezvous;
+    const bool asGiven = isLowered(given);
+    if (asGiven) {
+        if (Result<void> valid = validate(given).toResult(); !valid) return tl::unexpected(std::move(valid.error()));
+    }
+    const Schedule schedule = asGiven ? withoutCommunication(given) : given;
     Result<ExecutionPlan> plan = planExecution(schedule);
     if (!plan) return tl::unexpected(std::move(plan.error()));
     Result<std::vector<StageSlice>> slices = sliceModel(options.model, schedule.stages, options.stageLayers);
@@ -331,6 +348,13 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& schedule, const T
         return tl::unexpected(std::move(room.error()));
     }
     ClockMode clock = options.clock;
+    const bool wallOnly = rendezvous || options.channels.perDirection > 0;
+    if (clock == ClockMode::Virtual && wallOnly) {
+        return fail(ErrorCode::Usage,
+                    rendezvous ? "the virtual clock does not know rendezvous sends" : "the virtual clock does not know limited channels",
+                    "train on the wall clock");
+    }
+    if (clock == ClockMode::Auto && wallOnly) clock = ClockMode::Wall;
     if (clock == ClockMode::Auto) clock = schedule.ranks <= idleCores() ? ClockMode::Wall : ClockMode::Virtual;
     const int permits = clock == ClockMode::Virtual ? std::min(usableCores(), schedule.ranks) : 0;
     TrainingOptions whole = options;
@@ -338,7 +362,13 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& schedule, const T
 
     auto state = std::make_shared<RunState>(std::make_shared<const Schedule>(schedule), std::move(*plan), whole, clock,
                                             permits, std::move(backend));
-    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, *cells);
+    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, *cells, options.channels);
+    if (rendezvous) { // else the order of messages changes nothing
+        Result<Schedule> lowered = asGiven ? Result<Schedule>(given) : lower(schedule, options.lowering);
+        if (!lowered) return tl::unexpected(std::move(lowered.error()));
+        state->lowered = std::make_shared<const Schedule>(std::move(*lowered));
+        state->asGiven = asGiven;
+    }
     state->shapes = {options.microbatchSize, options.model.sequence, options.model.hidden, std::move(*tokens)};
     state->addStages(*slices);
     auto training = std::make_unique<ThreadTraining>(std::move(state));

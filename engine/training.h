@@ -17,7 +17,10 @@
 #include "engine/corpus.h"
 #include "engine/model_config.h"
 #include "schedules/base/result.h"
+#include "schedules/channels.h"
 #include "schedules/cost_model.h"
+#include "schedules/deadlock.h"
+#include "schedules/lower.h"
 #include "schedules/perturb.h"
 #include "schedules/schedule.h"
 #include "schedules/timeline/timeline.h"
@@ -43,6 +46,11 @@ struct TrainingOptions {
     std::string backend = "cpu";
     // Which layers an R makes anew (first, last; global numbers), where the schedule has R ops. None: all.
     std::optional<std::pair<int, int>> recomputedLayers;
+    // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on the wall
+    // clock: the one given, or a compute-only one lowered by `lowering`. So an order that waits for itself hangs here as
+    // simulate() and explainDeadlock() say.
+    Channels channels;
+    Lowering lowering;
     double timeoutSeconds = 120; // watchdog: a step that makes no progress this long fails, naming who waits for what
 };
 
@@ -67,6 +75,11 @@ public:
     // dropped, an Error (Cancelled, Failed) says why, and the training can't go on.
     virtual Result<StepOutcome> step(std::stop_token stop) = 0;
 
+    // After a step that the watchdog stopped: who waited for whom, from what the ranks recorded of their messages; with the way
+    // out where the schedule itself hangs. None: no such step.
+    virtual std::optional<Deadlock> stall() const { return std::nullopt; }
+
+    // The compute-only order that is trained.
     virtual const Schedule& schedule() const = 0;
     virtual ClockMode clock() const = 0; // Wall or Virtual
     // Between steps. Copies of a stage are numbered by their first microbatch.

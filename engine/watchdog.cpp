@@ -29,6 +29,8 @@ std::string whatRankDoes(const RunState& state, std::size_t rank)
         return fmt::format("waits before {} for the {} of microbatch {} from rank {}", op,
                            input.key.gradient ? "gradient" : "activations", input.key.microbatch, input.rank);
     }
+    case RankPhase::Message:
+        return "stands at a send or receive";
     case RankPhase::Permit:
         return fmt::format("waits for a permit{}{}", inList ? " before " : "", op);
     case RankPhase::Running:
@@ -69,6 +71,24 @@ Nanos longestPause(const RunState& state)
     return delay + transfer;
 }
 
+// What the ranks recorded; where the lowered lists can't end and stop in the same circle, all that is known of that.
+Deadlock explainRun(const RunState& state)
+{
+    std::vector<RankRecord> records;
+    for (std::size_t rank = 0; rank < state.ranks.size(); ++rank)
+        records.push_back(state.ranks[rank].flight.record(static_cast<int>(rank)));
+    Deadlock found = explainStall(records);
+    if (!state.lowered) return found;
+    Result<Deadlock> foretold = explainDeadlock(*state.lowered, state.options.channels);
+    if (!foretold || !foretold->hung() || foretold->cycle != found.cycle) return found;
+    const bool same = std::all_of(found.blocked.begin(), found.blocked.end(), [&](const BlockedRank& blocked) {
+        return std::any_of(foretold->blocked.begin(), foretold->blocked.end(), [&](const BlockedRank& other) {
+            return other.rank == blocked.rank && other.op == blocked.op;
+        });
+    });
+    return same ? std::move(*foretold) : found;
+}
+
 } // namespace
 
 Watchdog::Watchdog(const RunState& state, Nanos timeout)
@@ -90,15 +110,21 @@ std::optional<Error> Watchdog::look(Nanos now)
     m_still += std::min(now - m_lastLook, m_timeout / 4);
     m_lastLook = now;
     if (m_still - m_longestPause < m_timeout) return std::nullopt;
+    m_stall = explainRun(m_state);
     std::string ranks;
+    for (const int rank : m_stall.cycle)
+        for (const BlockedRank& blocked : m_stall.blocked)
+            if (blocked.rank == rank) ranks += (ranks.empty() ? "" : "; ") + blocked.sentence;
     for (std::size_t rank = 0; rank < m_state.ranks.size(); ++rank) {
         const std::string what = whatRankDoes(m_state, rank);
-        if (!what.empty()) ranks += fmt::format("{}rank {} {}", ranks.empty() ? "" : "; ", rank, what);
+        if (!what.empty() && m_stall.cycle.empty()) ranks += fmt::format("{}rank {} {}", ranks.empty() ? "" : "; ", rank, what);
     }
-    return Error{ErrorCode::Failed,
+    // An order that waits for itself is a fault of the schedule.
+    return Error{m_state.lowered && !m_stall.cycle.empty() ? ErrorCode::Invalid : ErrorCode::Failed,
                  fmt::format("step {}: no progress for {:g} s: {}", m_state.step,
                              static_cast<double>(m_timeout + m_longestPause) / 1e9, ranks),
-                 "allow more time where an op is just slow"};
+                 m_stall.cycle.empty() ? "allow more time where an op is just slow"
+                                       : "see 'stagewright validate --sends rendezvous' for a way out"};
 }
 
 } // namespace stagewright

@@ -15,10 +15,13 @@ public:
     Watchdog(const RunState& state, Nanos timeout);
     // Called at least every tenth of the time-out; an Error once nothing has changed for the time-out.
     std::optional<Error> look(Nanos now);
+    // Why, after look() gave an error: from the ranks' flight logs, with the way out where the lists themselves hang so.
+    const Deadlock& stall() const { return m_stall; }
 
 private:
     const RunState& m_state;
     Nanos m_timeout;
+    Deadlock m_stall;
     Nanos m_longestPause; // on purpose
     Nanos m_lastLook;
     Nanos m_still = 0; // without a change

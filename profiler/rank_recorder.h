@@ -30,6 +30,8 @@ enum class EventKind : std::uint8_t {
     WaitBegin,       // blocked for a message
     ReceiveBegin,    // the message is there; copying begins
     ReceiveEnd,      // value: bytes
+    SendPosted,      // the rank stands at a send until Sent
+    ReceivePosted,   // a receive is offered (rendezvous)
     Sent,            // handed over; value: when it is available to the receiver
     MemoryAtStart,   // of the step; value: bytes
     MemoryAtBegin,   // of the next op
@@ -90,6 +92,8 @@ public:
         message(EventKind::ReceiveEnd, key, bytes);
         m_cpuStale = true;
     }
+    void receivePosted(const MessageKey& key) { message(EventKind::ReceivePosted, key, 0); }
+    void sendPosted(const MessageKey& key) { message(EventKind::SendPosted, key, 0); }
     void sent(const MessageKey& key, Nanos availableAt) { message(EventKind::Sent, key, availableAt); }
     void otherWork() { m_cpuStale = true; }
 

@@ -150,6 +150,8 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
             case EventKind::WaitBegin:
             case EventKind::ReceiveBegin:
             case EventKind::ReceiveEnd:
+            case EventKind::SendPosted:
+            case EventKind::ReceivePosted:
             case EventKind::Sent:
             case EventKind::Released: {
                 RecordedMessage* message = messages.find(event);
@@ -165,6 +167,8 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
                     message->takeEnd = time;
                     message->bytes = event.value;
                 }
+                if (event.kind == EventKind::ReceivePosted) message->receivePosted = time;
+                if (event.kind == EventKind::SendPosted) message->sendPosted = time;
                 if (event.kind == EventKind::Sent) {
                     message->sent = time;
                     message->available = event.value - origin;
@@ -203,6 +207,8 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
         }
     }
     for (RecordedMessage& message : messages.all) {
+        if (message.sendPosted >= 0) // the receiver may have gone on before the sender woke up
+            message.available = std::min(message.available, message.takeBegin);
         message.arrival = message.waitBegin >= 0 ? message.takeEnd : message.available;
         if (message.sent < 0 || message.takeEnd < 0) {
             return fail(ErrorCode::Failed, fmt::format("step {}: {} was never {}", step, nameOf(message.key),

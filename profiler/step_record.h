@@ -32,6 +32,8 @@ struct RecordedMessage
     std::size_t fromOp = 0; // index into ops[fromRank]
     std::size_t toOp = 0;
     Bytes bytes = 0;
+    Nanos sendPosted = -1; // rendezvous: the sender stood at it from here to sent
+    Nanos receivePosted = -1; // rendezvous
     Nanos sent = -1;      // handed over
     Nanos available = -1; // may be taken from now on: sent + the link's delay
     Nanos waitBegin = -1; // the receiver had to wait from here …

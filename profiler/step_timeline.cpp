@@ -121,6 +121,10 @@ private:
             const Op send = opOf(message.key.gradient ? OpKind::SendB : OpKind::SendF, producerStage(message.key));
             const Op receive = opOf(message.key.gradient ? OpKind::RecvB : OpKind::RecvF, message.key.stage);
             const Nanos produced = m_record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
+            if (message.sendPosted >= 0) {
+                addMet(message, send, receive);
+                continue;
+            }
             const Nanos available = std::max(message.sent, message.available);
             if (available > produced) add(message.fromRank, Lane::Send, send, produced, available);
             if (message.takeEnd > message.takeBegin) {
@@ -130,6 +134,23 @@ private:
                 add(message.toRank, Lane::Wait, receive, message.waitBegin, message.takeBegin);
             }
         }
+    }
+
+    // Rendezvous: both sides are known (schedules/timeline/message_view.h).
+    void addMet(const RecordedMessage& message, const Op& send, const Op& receive)
+    {
+        const Nanos posted = std::min(message.receivePosted, message.takeBegin);
+        const Nanos begin = std::min(std::max(message.sendPosted, posted), message.available);
+        const SpanId sent = add(message.fromRank, Lane::Send, send, begin, message.available);
+        const SpanId received = add(message.toRank, Lane::Receive, receive, posted, message.takeEnd);
+        if (message.sent > message.sendPosted) add(message.fromRank, Lane::Wait, send, message.sendPosted, message.sent);
+        if (message.waitBegin >= 0 && message.takeBegin > message.waitBegin)
+            add(message.toRank, Lane::Wait, receive, message.waitBegin, message.takeBegin);
+        m_builder.addEdge(m_ids[static_cast<std::size_t>(message.fromRank)][message.fromOp], sent, EdgeKind::Order,
+                          message.sendPosted);
+        m_builder.addEdge(sent, received, EdgeKind::Transfer, message.available);
+        m_builder.addEdge(received, m_ids[static_cast<std::size_t>(message.toRank)][message.toOp], EdgeKind::Transfer,
+                          message.arrival);
     }
 
     void addMemory()

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -13,12 +14,16 @@ namespace stagewright {
 
 namespace {
 
+constexpr Nanos never = std::numeric_limits<Nanos>::max(); // its receive is not posted
+
 struct Slot
 {
     bool full = false;
     int fromRank = -1;
     Buffer buffer; // the sender's: the receiver copies it and sends it back
     Nanos availableAt = 0;
+    bool offered = false; // the receive is posted
+    Nanos delay = 0;      // of a message that waits for its receive
 };
 
 // std::chrono::steady_clock is CLOCK_MONOTONIC here.
@@ -31,8 +36,8 @@ std::chrono::steady_clock::time_point timePoint(Nanos time)
 class ThreadsTransport final : public Transport
 {
 public:
-    ThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells)
-        : m_space(cells), m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks))
+    ThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells, const Channels& channels)
+        : m_rendezvous(channels.sends == SendMode::Rendezvous), m_space(cells), m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks))
     {
         for (int rank = 0; rank < ranks; ++rank) {
             const std::vector<int> stages = placement.stagesOf(rank);
@@ -42,6 +47,9 @@ public:
             for (std::size_t i = 0; i < stages.size(); ++i)
                 box.chunk[static_cast<std::size_t>(stages[i])] = i;
             box.slots.resize(messages);
+            if (channels.perDirection > 0)
+                box.channelFree.assign(static_cast<std::size_t>(ranks),
+                                       std::vector<Nanos>(static_cast<std::size_t>(channels.perDirection), 0));
             m_outboxes[static_cast<std::size_t>(rank)].returned.reserve(messages);
         }
     }
@@ -57,10 +65,47 @@ public:
             assert(!slot.full);
             slot.buffer = std::move(message);
             slot.fromRank = fromRank;
-            slot.availableAt = availableAt;
             slot.full = true;
+            const Nanos now = monotonicNow();
+            slot.delay = std::max<Nanos>(0, availableAt - now);
+            if (m_rendezvous && !slot.offered)
+                slot.availableAt = never;
+            else
+                slot.availableAt = box.channelFree.empty() ? availableAt : begin(box, slot, now);
         }
-        box.changed.notify_one(); // one rank waits on a box: its owner
+        box.changed.notify_all(); // its owner waits, and under rendezvous those who send to it
+    }
+
+    void offer(int rank, const MessageKey& key) override
+    {
+        if (!m_rendezvous) return;
+        Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
+        {
+            const std::lock_guard lock(box.mutex);
+            Slot& slot = box.slots[at(box, key)];
+            slot.offered = true;
+            if (slot.full) slot.availableAt = begin(box, slot, monotonicNow());
+        }
+        box.changed.notify_all();
+    }
+
+    TransportStatus waitSent(int toRank, const MessageKey& key) override
+    {
+        if (!m_rendezvous) return TransportStatus::Ready;
+        Mailbox& box = m_boxes[static_cast<std::size_t>(toRank)];
+        std::unique_lock lock(box.mutex);
+        const Slot& slot = box.slots[at(box, key)];
+        for (;;) {
+            if (box.interrupted) return TransportStatus::Interrupted;
+            if (!slot.full) return TransportStatus::Ready; // taken already
+            const Nanos until = slot.availableAt;
+            if (until == never)
+                box.changed.wait(lock);
+            else if (until > monotonicNow())
+                box.changed.wait_until(lock, timePoint(until));
+            else
+                return TransportStatus::Ready;
+        }
     }
 
     bool ready(int rank, const MessageKey& key) const override
@@ -87,10 +132,11 @@ public:
             const std::lock_guard lock(box.mutex);
             Slot& slot = box.slots[at(box, key)];
             assert(slot.full);
-            slot.full = false;
+            slot.full = slot.offered = false;
             fromRank = slot.fromRank;
             original.buffer = std::move(slot.buffer);
         }
+        if (m_rendezvous) m_boxes[static_cast<std::size_t>(rank)].changed.notify_all();
         return copyOf(std::move(original), fromRank, allocator, {MemoryCategory::Communication, key.stage, key.microbatch});
     }
 
@@ -152,6 +198,7 @@ private:
         std::vector<Slot> slots;
         std::vector<std::size_t> chunk; // of each stage on this rank
         std::map<ControlKey, Slot> control;
+        std::vector<std::vector<Nanos>> channelFree; // limited channels: by sender, when each is free
         bool interrupted = false;
     };
     struct Outbox
@@ -165,11 +212,21 @@ private:
         return box.chunk[key.stage] * m_space.perStage() + m_space.within(key);
     }
 
+    // A message that could go over from `now` on takes the channel that is free first; gives its arrival.
+    static Nanos begin(Mailbox& box, const Slot& slot, Nanos now)
+    {
+        if (box.channelFree.empty()) return now + slot.delay;
+        std::vector<Nanos>& free = box.channelFree[static_cast<std::size_t>(slot.fromRank)];
+        Nanos& first = *std::min_element(free.begin(), free.end());
+        first = std::max(first, now) + slot.delay;
+        return first;
+    }
+
     static TransportStatus await(Mailbox& box, const Slot& slot, std::unique_lock<std::mutex>& lock)
     {
         for (;;) {
             if (box.interrupted) return TransportStatus::Interrupted;
-            if (!slot.full) {
+            if (!slot.full || slot.availableAt == never) {
                 box.changed.wait(lock);
             } else if (slot.availableAt > monotonicNow()) {
                 box.changed.wait_until(lock, timePoint(slot.availableAt));
@@ -198,6 +255,7 @@ private:
         return copy;
     }
 
+    bool m_rendezvous;
     MessageSpace m_space;
     std::vector<Mailbox> m_boxes;
     std::vector<Outbox> m_outboxes;
@@ -205,9 +263,10 @@ private:
 
 } // namespace
 
-std::unique_ptr<Transport> makeThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells)
+std::unique_ptr<Transport> makeThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells,
+                                                const Channels& channels)
 {
-    return std::make_unique<ThreadsTransport>(ranks, placement, cells);
+    return std::make_unique<ThreadsTransport>(ranks, placement, cells, channels);
 }
 
 } // namespace stagewright

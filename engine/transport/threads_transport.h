@@ -3,10 +3,14 @@
 #pragma once
 
 #include "engine/transport/transport.h"
+#include "schedules/channels.h"
 #include "schedules/placement.h"
 
 namespace stagewright {
 
-std::unique_ptr<Transport> makeThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells);
+// Under rendezvous a rank has at most one send under way to another (the rank loop waits for each), so that only buffered
+// messages queue where channels are limited.
+std::unique_ptr<Transport> makeThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells,
+                                                const Channels& channels = {});
 
 } // namespace stagewright

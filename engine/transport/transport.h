@@ -1,4 +1,5 @@
-// Transport: carries messages between ranks. Sends are buffered and never block, bounded only by memory; a receiver
+// Transport: carries messages between ranks under the rules of schedules/channels.h. send() itself never blocks; under
+// rendezvous the sender then waits in waitSent() until its receive has been offered and the message gone over. A receiver
 // sleeps until its message is available. Messages are copied: the receiver takes a buffer of its own allocator, the
 // sender gets its buffer back. Each call names the rank on whose thread it is made. Destroyed while all ranks are at
 // rest, before their allocators.
@@ -41,9 +42,12 @@ public:
     virtual ~Transport() = default;
     virtual std::string_view name() const = 0;
 
-    // Takes the buffer over. The receiver may have the message from availableAt (CLOCK_MONOTONIC) on. Every key once a
-    // step.
+    // Takes the buffer over. The receiver may have the message from availableAt (CLOCK_MONOTONIC) on; where the message has
+    // to wait for its receive or for a free channel, as much later as that begins later. Every key once a step.
     virtual void send(int fromRank, int toRank, const MessageKey& key, Buffer message, Nanos availableAt) = 0;
+    // Rendezvous: the receive is posted; and the sender's sleep until the message has gone over. Buffered: nothing to do.
+    virtual void offer(int rank, const MessageKey& key) = 0;
+    virtual TransportStatus waitSent(int toRank, const MessageKey& key) = 0;
     // Whether the message could be taken now without waiting.
     virtual bool ready(int rank, const MessageKey& key) const = 0;
     // Sleeps until it can, or until interrupt().

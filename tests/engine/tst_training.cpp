@@ -262,9 +262,9 @@ private slots:
         QVERIFY(!invalid);
         QCOMPARE(invalid.error().code, ErrorCode::Invalid);
 
-        auto sends = readScheduleCsv("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n");
-        QVERIFY2(sends, sends ? "" : sends.error().message.c_str());
-        auto refused = fakeTraining(*sends, fakeOptions());
+        auto offloads = readScheduleCsv("0F0,0OFFLOAD0,0RELOAD0,0B0\n");
+        QVERIFY2(offloads, offloads ? "" : offloads.error().message.c_str());
+        auto refused = fakeTraining(*offloads, fakeOptions());
         QVERIFY(!refused);
 
         auto noLayers = fakeOptions();
