@@ -1,0 +1,56 @@
+// Planning: zb-auto and V-Half at 64 ranks × 256 microbatches, plans of four ranks to the end of their proof or budget.
+#include <benchmark/benchmark.h>
+
+#include "schedules/plan/plan.h"
+#include "schedules/registry.h"
+
+using namespace stagewright;
+
+namespace {
+
+void make(benchmark::State& state, const char* name)
+{
+    const Shape shape{static_cast<int>(state.range(0)), static_cast<int>(state.range(1))};
+    for (auto _ : state) {
+        const auto schedule = makeSchedule(name, shape);
+        if (!schedule) state.SkipWithError(schedule.error().message.c_str());
+        benchmark::DoNotOptimize(schedule);
+    }
+}
+
+// ranks, microbatches, chunks, cap in tenths of a microbatch activation (0: none)
+void planned(benchmark::State& state)
+{
+    PlanRequest request;
+    request.ranks = static_cast<int>(state.range(0));
+    request.microbatches = static_cast<int>(state.range(1));
+    request.chunks = static_cast<int>(state.range(2));
+    Schedule shape;
+    shape.ranks = request.ranks;
+    shape.stages = request.ranks * request.chunks;
+    request.costs = CostModel::uniform(shape);
+    if (state.range(3) > 0) request.caps.assign(static_cast<std::size_t>(request.ranks), state.range(3) * activationShare / 10);
+    double gap = 0;
+    for (auto _ : state) {
+        const auto found = plan(request);
+        if (!found) {
+            state.SkipWithError(found.error().message.c_str());
+            break;
+        }
+        gap = found->gap;
+    }
+    state.counters["gap"] = gap;
+}
+
+} // namespace
+
+BENCHMARK_CAPTURE(make, zb_auto, "zb-auto")->Args({64, 256})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(make, zb_auto_2p, "zb-auto:limit=2")->Args({64, 256})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(make, v_min, "v-min")->Args({64, 256})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(make, v_half, "v-half")->Args({64, 256})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(make, v_zb, "v-zb")->Args({64, 256})->Unit(benchmark::kMillisecond);
+BENCHMARK(planned)->Args({4, 8, 1, 40})->Args({4, 8, 1, 80})->Args({4, 8, 1, 30})->Unit(benchmark::kMillisecond);
+BENCHMARK(planned)->Args({4, 8, 2, 20})->Args({4, 8, 2, 25})->Args({4, 8, 2, 30})->Args({4, 8, 2, 40})->Unit(benchmark::kMillisecond);
+BENCHMARK(planned)->Args({4, 8, 2, 15})->Args({8, 16, 2, 40})->Iterations(1)->Unit(benchmark::kMillisecond);
+
+BENCHMARK_MAIN();
