@@ -10,6 +10,7 @@
 #include "app/cli/table.h"
 #include "schedules/csv.h"
 #include "schedules/draw_text.h"
+#include "schedules/plan/building_block.h"
 #include "schedules/registry.h"
 #include "schedules/timeline/timeline_of.h"
 
@@ -23,6 +24,7 @@ struct Options {
     std::string name;
     ShapeOptions shape;
     bool csv = false;
+    bool block = false;
 };
 
 Json infoJson(const ScheduleInfo& info)
@@ -63,6 +65,16 @@ std::string indented(std::string_view text)
         text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     }
     return result;
+}
+
+Result<int> printBlock(const std::string& name, const Options& options, Session& session)
+{
+    auto block = blockOf(name, options.shape.ranks);
+    if (!block) return tl::unexpected(std::move(block.error()));
+    const std::string text = toText(*block);
+    session.out(text);
+    if (session.json) session.answer({{"name", name}, {"block", text}});
+    return ExitDone;
 }
 
 Result<int> page(const ScheduleInfo& info, const Options& options, Session& session)
@@ -128,12 +140,14 @@ Command command_schedules()
         app.add_option("NAME", options->name, "A schedule, by name or alias");
         addShapeOptions(app, options->shape);
         app.add_flag("--csv", options->csv, "Print the schedule as CSV (PyTorch's convention) and nothing else");
+        app.add_flag("--block", options->block, "Print the building block it is made of; edited, it is a schedule too: -s mine.block");
         app.footer("Example: stagewright schedules zb-h1 --ranks 4 --csv > mine.csv");
         return [options](Session& session) -> Result<int> {
             if (options->name.empty()) {
                 if (options->csv) return fail(ErrorCode::Usage, "--csv needs a schedule", "name one: stagewright schedules 1f1b --csv");
                 return list(session);
             }
+            if (options->block) return printBlock(options->name, *options, session);
             auto info = findSchedule(options->name);
             if (!info) return tl::unexpected(std::move(info.error()));
             return page(**info, *options, session);

@@ -74,7 +74,9 @@ Result<int> run(const Options& options, Session& session)
         return fail(ErrorCode::Usage, fmt::format("--schedule: simulate takes one schedule, not {}", names.size()),
                     "call it once for each; 'stagewright compare' compares stored runs");
     const std::string name = names.empty() ? "1f1b" : names.front();
-    auto schedule = readSchedule(name, options.schedule.shape, session);
+    ShapeOptions shape = options.schedule.shape;
+    shape.costs = generatorCosts(options.costs);
+    auto schedule = readSchedule(name, shape, session);
     if (schedule) schedule = recomputed(*schedule, options.recompute);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
     auto chosen = chooseLowering(*schedule, options.channels, session);

@@ -243,6 +243,22 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
 
 } // namespace
 
+GeneratorCosts generatorCosts(const CostOptions& options)
+{
+    GeneratorCosts out;
+    const bool measured = !options.costsFrom.empty() || options.costs.ends_with(".json");
+    if (!measured && !options.costs.empty()) {
+        if (auto parsed = parseUnitCosts(options.costs)) {
+            out.forward = parsed->forward;
+            out.inputGrad = parsed->inputGrad;
+            out.weightGrad = parsed->weightGrad;
+        }
+    }
+    out.latency = std::max(options.comm, 0.0);
+    out.freedAtInput = options.freedAtInput;
+    return out;
+}
+
 Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& options)
 {
     auto perturbation = choosePerturbation(options.perturb, schedule.ranks);

@@ -7,6 +7,7 @@
 #include "app/cli/session.h"
 #include "app/cli/usage.h"
 #include "schedules/csv.h"
+#include "schedules/plan/building_block.h"
 #include "schedules/recompute.h"
 #include "schedules/registry.h"
 #include "schedules/validate.h"
@@ -96,15 +97,24 @@ void addCostOptions(CLI::App& app, CostOptions& options)
 
 bool namesFile(const std::string& nameOrFile)
 {
-    return nameOrFile.ends_with(".csv") || nameOrFile.find('/') != std::string::npos;
+    return nameOrFile.ends_with(".csv") || nameOrFile.ends_with(".block") || nameOrFile.find('/') != std::string::npos;
 }
 
 namespace {
 
-Result<Schedule> readScheduleFile(const std::string& path, Session& session)
+Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& shape, Session& session)
 {
     auto text = readFile(path);
     if (!text) return tl::unexpected(std::move(text.error()));
+    if (path.ends_with(".block")) {
+        auto block = parseBlock(*text);
+        if (!block) return tl::unexpected(std::move(block.error()).with(path));
+        BlockOptions options;
+        options.costs = shape.costs;
+        auto made = scheduleOf(*block, shape.microbatches, options);
+        if (!made) return tl::unexpected(std::move(made.error()).with(path));
+        return made;
+    }
     std::string name = path.substr(path.rfind('/') + 1);
     auto schedule = readScheduleCsv(*text, {}, name);
     if (!schedule) return tl::unexpected(std::move(schedule.error()).with(path));
@@ -117,7 +127,7 @@ Result<Schedule> readScheduleFile(const std::string& path, Session& session)
 
 Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session)
 {
-    if (namesFile(nameOrFile)) return readScheduleFile(nameOrFile, session);
+    if (namesFile(nameOrFile)) return readScheduleFile(nameOrFile, shape, session);
     if (const auto colon = nameOrFile.find(':'); colon != std::string::npos) {
         const std::string name = nameOrFile.substr(0, colon);
         if (findSchedule(name))
@@ -134,7 +144,9 @@ Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions&
     if (chunks > 0 && (*info)->fixedChunks > 0 && chunks != (*info)->fixedChunks)
         session.note(fmt::format("{} has {} stage{} per rank: --chunks {} is not used", (*info)->name, (*info)->fixedChunks,
                                  (*info)->fixedChunks == 1 ? "" : "s", chunks));
-    return makeSchedule(nameOrFile, Shape{shape.ranks, shape.microbatches, chunks});
+    Shape full{shape.ranks, shape.microbatches, chunks};
+    full.costs = shape.costs;
+    return makeSchedule(nameOrFile, full);
 }
 
 Result<Schedule> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session)

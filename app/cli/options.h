@@ -24,6 +24,7 @@ struct ShapeOptions {
     int ranks = 4;
     int microbatches = 8;
     std::string chunks = "auto";
+    GeneratorCosts costs; // for schedules that are made for their costs
 };
 void addShapeOptions(CLI::App& app, ShapeOptions& options);
 
@@ -58,13 +59,15 @@ struct RecomputeOptions {
 void addRecomputeOptions(CLI::App& app, RecomputeOptions& options);
 Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options);
 
-// A library schedule for the shape, or a CSV read and recognised. Tells where --chunks or the shape is not used. Valid
-// schedules only: a CSV with faults is the first fault as an error (Invalid).
+// A library schedule for the shape, a CSV read and recognised, or a building block (.block) repeated for the microbatches. Tells where
+// --chunks or the shape is not used. Valid schedules only: a CSV with faults is the first fault as an error (Invalid).
 Result<Schedule> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
 // The same without the check: for `validate` and for what simulates a broken schedule's cycle.
 Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
-bool namesFile(const std::string& nameOrFile); // ends in .csv or holds a slash
+bool namesFile(const std::string& nameOrFile); // ends in .csv or .block, or holds a slash
 
+// What schedules that are searched may plan with: --costs where they are in units, --comm, --free-at-input; else unit costs.
+GeneratorCosts generatorCosts(const CostOptions& options);
 Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& options);
 // Mean forward time of one microbatch over a rank's stages: the unit of --comm.
 Nanos forwardUnit(const Schedule& schedule, const CostModel& costs);

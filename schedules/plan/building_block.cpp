@@ -191,6 +191,18 @@ Block oneForwardOneBackwardBlock(int p)
     return out;
 }
 
+Result<Block> blockOf(std::string_view schedule, int devices)
+{
+    if (devices < 1) return fail(ErrorCode::Usage, fmt::format("block {}: {} devices; one is the least", schedule, devices));
+    const std::string_view name = schedule.substr(0, schedule.find(':'));
+    if (name == "v-min") return vMinBlock(devices);
+    if (name == "v-half")
+        return vHalfBlock(devices, schedule.find("turn=paper") != std::string_view::npos ? SpareSlot::FirstTurn : SpareSlot::LastTurn);
+    if (name == "v-zb") return vZbBlock(devices);
+    if (name == "1f1b") return oneForwardOneBackwardBlock(devices);
+    return fail(ErrorCode::Usage, fmt::format("{} is not made of a building block", schedule), "v-min, v-half, v-zb and 1f1b have one");
+}
+
 int searchedBubble(int p, int k)
 {
     return std::max(0, 3 * p - 1 - 3 * k + std::max(3 * p, p - 1 + 2 * (1 + (k + 1) / 2)));

@@ -61,6 +61,9 @@ Block vHalfBlock(int devices, SpareSlot spare = SpareSlot::LastTurn);
 Block vZbBlock(int devices);
 Block oneForwardOneBackwardBlock(int devices); // 1F1B, W right after I: lifespan 3p on device 0
 
+// The block of a library schedule: "v-min", "v-half" ("v-half:turn=paper"), "v-zb", "1f1b". Usage for any other name.
+Result<Block> blockOf(std::string_view schedule, int devices);
+
 struct BlockOptions
 {
     bool reorder = true;  // else the order of the repeated block as it is

@@ -60,6 +60,34 @@ run stagewright plan -p 3 -m 6 --pareto 6 --budget 2
 expect_code 0
 expect_out '^zb-h1 .*on it'
 
+# a building block, edited
+run stagewright schedules v-half -p 4 --block
+expect_code 0
+expect_out '^block v-half devices=4 chunks=2 interval=6$'
+cp out.txt mine.block
+run stagewright simulate -s mine.block -m 8 --json
+expect_code 0
+expect_json 26.5 makespan
+sed -i 's/^2: F0=4 /2: F0=2 /' mine.block
+run stagewright simulate -s mine.block -m 8
+expect_code 1
+expect_err 'mine.block: block v-half, device 2: F0 at 2'
+printf 'block x\n0: Z=1\n' >mine.block
+run stagewright simulate -s mine.block
+expect_code 3
+run stagewright schedules gpipe --block
+expect_code 2
+expect_err 'v-min, v-half, v-zb and 1f1b have one'
+
+# zb-auto is made for the costs it is timed with
+run stagewright simulate -s zb-auto -p 4 -m 12 --costs F=5,I=6,W=4 --free-at-input 0.5 --json
+expect_code 0
+made=$(json span)
+run stagewright schedules zb-auto -p 4 -m 12 --csv
+cp out.txt unit.csv
+run stagewright simulate -s unit.csv --costs F=5,I=6,W=4 --free-at-input 0.5 --json
+expect_that "it is no longer than the one made for unit costs" number_between "$made" 180 "$(json span)"
+
 # wrong usage
 run stagewright plan -p 4 -m 8 --memory-limit 0.5
 expect_code 1

@@ -56,7 +56,7 @@ _stagewright() {
         local prefix=''
         [[ $current != *,* ]] || prefix=${current%,*},
         if [[ $current == */* || $current == .* ]]; then
-            _stagewright_files "$current" csv
+            _stagewright_files "$current" csv block
         else
             mapfile -t COMPREPLY < <(compgen -P "$prefix" -W "$(_stagewright_schedules "$program")" -- "${current##*,}")
             mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -X '!*.csv' -- "$current")
