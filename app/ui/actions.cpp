@@ -27,6 +27,7 @@ const std::vector<ActionEntry>& actionTable()
         {I::CancelRecording, "cancelRecording", "&Cancel the recording", "", "", "Stops; complete steps are kept", false},
         {I::CriticalPath, "criticalPath", "&Critical path", "Critical path", "", "Outline the chain of ops that decides when the step ends", true},
         {I::MemoryBudget, "memoryBudget", "Memory &budget…", "", "Ctrl+M", "How much activation memory a rank may use: the dashed line, the headroom, and idle time caused by memory", false},
+        {I::LoweredView, "loweredView", "&Lowered schedule", "", "Ctrl+Shift+L", "Sends and receives put into the order by a rule, how messages then travel, and how channels are used", true},
         {I::CommTracks, "commTracks", "Comm &tracks", "Comm tracks", "", "Transfers under each rank", true},
         {I::Memory, "memory", "&Memory", "Memory", "", "Activation memory of each rank on the same axis", true},
         {I::RunsList, "runsList", "&Runs list", "", "Ctrl+L", "Files and their runs, at the left", true},

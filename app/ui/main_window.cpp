@@ -22,6 +22,7 @@
 #include "app/ui/welcome_page.h"
 #include "widgets/panel/style.h"
 #include "widgets/record/record_strip.h"
+#include "widgets/tools/lowered_panel.h"
 
 namespace stagewright {
 namespace {
@@ -131,6 +132,7 @@ void MainWindow::buildViews()
     m_panels->addWidget(m_side);
     m_panels->addWidget(m_comparePanel);
     m_panels->addWidget(m_editPanel);
+    buildTools();
     m_columns->addWidget(m_panels);
     m_columns->setStretchFactor(0, 0);
     m_columns->setStretchFactor(1, 1);
@@ -224,7 +226,7 @@ void MainWindow::buildMenus()
     for (const I id : {I::ThemeSystem, I::ThemeLight, I::ThemeDark})
         themeGroup->addAction(a[id]);
     fill(menuBar()->addMenu(tr("&Schedule")), {I::Record, I::CancelRecording, line, I::NewSchedule, I::BuildingBlock, I::EditMode, I::InsertDelay, I::RunEdited, line, I::Play});
-    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, I::MemoryBudget, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
+    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, I::MemoryBudget, I::LoweredView, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
     QMenu* help = menuBar()->addMenu(tr("&Help"));
     fill(help, {I::Keys, line, I::KeysPerfetto, I::KeysNsight, I::KeysTracy, line, I::About});
     auto* keyGroup = new QActionGroup(this);
@@ -304,6 +306,7 @@ void MainWindow::applyTheme()
     m_side->setTheme(*m_theme);
     m_comparePanel->setTheme(*m_theme);
     m_editPanel->setTheme(*m_theme);
+    m_lowered->setTheme(*m_theme);
     (*m_actions)[m_themeChoice == ThemeChoice::System ? ActionId::ThemeSystem : dark ? ActionId::ThemeDark : ActionId::ThemeLight]->setChecked(true);
     if (m_mode == Mode::Run) selectionChanged(); // its swatch is in the theme's colours
 }
@@ -326,10 +329,16 @@ void MainWindow::resizeEvent(QResizeEvent* event)
 void MainWindow::setMode(Mode mode)
 {
     m_mode = mode;
+    if (mode != Mode::Run) {
+        m_tool = Tool::None;
+        ++m_toolGeneration;
+        m_toolPending = false;
+        m_timeline->setTrackHeight(0);
+    }
     m_pages->setCurrentIndex(mode == Mode::Empty ? 0 : 1);
     m_panels->setCurrentWidget(mode == Mode::Compare ? static_cast<QWidget*>(m_comparePanel)
                                : mode == Mode::Edit  ? static_cast<QWidget*>(m_editPanel)
-                                                     : static_cast<QWidget*>(m_side));
+                                                     : toolPanel());
     m_panels->setVisible(mode != Mode::Empty && (*m_actions)[ActionId::SidePanel]->isChecked());
     m_runsPanel->setVisible((*m_actions)[ActionId::RunsList]->isChecked() && runs()->rowCount() > 0);
     m_memory->setVisible((*m_actions)[ActionId::Memory]->isChecked());
@@ -430,6 +439,6 @@ void MainWindow::ready()
 
 QString MainWindow::bannerText() const { return m_banner->text(); }
 
-bool MainWindow::settled() const { return !m_pending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
+bool MainWindow::settled() const { return !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
 
 } // namespace stagewright

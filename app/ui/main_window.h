@@ -39,6 +39,8 @@ namespace stagewright {
 
 class Banner;
 class BlockEditor;
+class LoweredPanel;
+struct LoweredPicture;
 class RecordDialog;
 class RecordStrip;
 class ScheduleBrowser;
@@ -50,6 +52,7 @@ class MainWindow : public QMainWindow {
     Q_OBJECT
 public:
     enum class Mode { Empty, Run, Compare, Edit };
+    enum class Tool { None, Lowered }; // over the run shown
 
     explicit MainWindow(QWidget* parent = nullptr);
     ~MainWindow() override;
@@ -72,6 +75,8 @@ public:
     RecordDialog* openRecordDialog(); // not modal; deleted when closed
 
     Mode mode() const { return m_mode; }
+    Tool tool() const { return m_tool; }
+    void setTool(Tool tool); // in mode Run; else none
     bool settled() const; // nothing is being read, compared or recorded
     // A picture of the timeline and the memory with a caption. PNG, SVG or PDF by the path's suffix.
     Result<void> exportPicture(const QString& path, bool captioned = true);
@@ -158,6 +163,16 @@ private:
     OpPosition selectedPosition() const;
     void insertDelayAtSelection();
     void showDeadlock(std::shared_ptr<const Schedule> schedule, const Channels& channels, std::function<void(const Schedule&)> apply);
+    // window_tools.cpp
+    struct ToolInput {
+        std::shared_ptr<const Schedule> schedule; // compute-only
+        CostModel costs;
+    };
+    void buildTools();
+    QWidget* toolPanel() const; // the panel at the right in mode Run
+    Result<std::shared_ptr<const ToolInput>> toolInput();
+    void askTool(); // its picture, made off the GUI thread
+    void showToolPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels);
     // window_record.cpp
     void pollRecording();
     void followRecording(const std::vector<RunRef>& refs);
@@ -206,6 +221,14 @@ private:
     std::shared_ptr<const RunView> m_other; // B in Compare mode
     std::shared_ptr<const Comparison> m_comparison;
     QStringList m_openFirst;  // files whose first run is to be shown when listed
+
+    // tools
+    Tool m_tool = Tool::None;
+    quint64 m_toolGeneration = 0; // of the newest question; late answers are dropped
+    bool m_toolPending = false;
+    std::shared_ptr<const ToolInput> m_toolInput;
+    LoweredPanel* m_lowered = nullptr;
+    std::shared_ptr<const LoweredPicture> m_loweredPicture;
 
     // edit
     std::shared_ptr<const RunView> m_editSource;

@@ -50,6 +50,7 @@ void MainWindow::connectAll()
     on(I::CancelRecording, [this] { m_process->cancel(); });
     on(I::CriticalPath, [this](bool wanted) { m_state->setShowsCriticalPath(wanted); });
     on(I::MemoryBudget, [this] { askBudget(); });
+    on(I::LoweredView, [this](bool wanted) { setTool(wanted ? Tool::Lowered : Tool::None); });
     on(I::CommTracks, [this](bool wanted) { m_state->setShowsCommunication(wanted); });
     on(I::Memory, [this](bool wanted) {
         m_state->setShowsMemory(wanted);
@@ -155,6 +156,9 @@ void MainWindow::refreshActions()
     for (const I id : {I::ExportChrome, I::EditMode}) // of a growing run only the newest step is here
         a[id]->setEnabled(whole);
     a[I::EditMode]->setChecked(m_mode == Mode::Edit);
+    const bool again = m_mode == Mode::Run && whole;
+    a[I::LoweredView]->setEnabled(again);
+    a[I::LoweredView]->setChecked(m_tool == Tool::Lowered);
     a[I::Compare]->setEnabled(m_mode == Mode::Compare || runs()->refs().size() > 1);
     a[I::Compare]->setChecked(m_mode == Mode::Compare);
     a[I::SwapCompare]->setEnabled(m_mode == Mode::Compare);

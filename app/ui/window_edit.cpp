@@ -49,6 +49,7 @@ void MainWindow::enterEdit()
 {
     if (m_mode == Mode::Edit) return;
     refreshActions(); // the button stays up until it worked
+    setTool(Tool::None);
     const std::shared_ptr<const RunView> source = m_mode == Mode::Compare ? m_other : m_shown;
     if (!source) return;
     m_followLive = false;

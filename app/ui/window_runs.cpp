@@ -62,6 +62,7 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
     applyBudget();
     m_side->setRun(view->run, view->figures);
     setMode(Mode::Run);
+    if (m_tool != Tool::None) setTool(m_tool); // the same question of another run
     m_runsPanel->setCurrent(view->ref);
     if (fit) {
         splitViews();
@@ -246,7 +247,7 @@ void MainWindow::stepBy(int by)
 void MainWindow::selectionChanged()
 {
     const SpanRef selected = m_state->selected();
-    if (m_mode == Mode::Run && (!selected.valid() || selected.panel == 0)) m_side->setSelection(selected.valid() ? selected.span : noSpan);
+    if (m_mode == Mode::Run && m_tool != Tool::Lowered && (!selected.valid() || selected.panel == 0)) m_side->setSelection(selected.valid() ? selected.span : noSpan);
     if (m_mode == Mode::Edit) m_editPanel->setSelected(selectedPosition());
     refreshActions();
 }

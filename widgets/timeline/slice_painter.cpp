@@ -356,9 +356,19 @@ private:
                 const Slice& slice = lane.slices()[at];
                 const double x0 = m_scene.axis.toX(slice.begin()), x1 = m_scene.axis.toX(slice.end());
                 const QRectF rect(std::max(x0, left), y, std::min(x1, right + 10) - std::max(x0, left), height);
-                m_painter.setBrush(m_theme.of(slice.opKind()).fill);
+                const Fill& fill = m_theme.of(slice.opKind());
+                const bool receives = slice.opKind() == OpKind::RecvF || slice.opKind() == OpKind::RecvB;
+                QColor inner = fill.fill; // a receive is an offered buffer: paler than what is on the wire
+                if (receives) inner.setAlphaF(0.38F);
+                m_painter.setBrush(inner);
                 const double radius = std::min({1.5, rect.width() / 2, height / 2});
                 m_painter.drawRoundedRect(rect, radius, radius);
+                if (height < 10.5 || rect.width() < 9) continue;
+                const Labels::Label& label = m_pills(QString::number(slice.microbatchOr(0)));
+                if (slice.microbatchOr(-1) < 0 || label.width + 3 > rect.width()) continue;
+                m_painter.setFont(fontOf(FontRole::Small));
+                m_painter.setPen(receives ? m_theme.text : fill.label);
+                m_pills.draw(m_painter, QPointF(rect.center().x() - label.width / 2, rect.center().y() + 4), label);
             }
         }
     }

@@ -122,7 +122,9 @@ TimelineScene TimelineView::sceneFor(const QSizeF& size) const
     std::vector<int> ranks;
     for (const auto& panel : scene.panels) ranks.push_back(static_cast<int>(panel->ranks.size()));
     const double height = m_rowHeight > 0 ? m_rowHeight : rowHeightFor(scene.panels.size());
-    scene.rows = layoutRows(ranks, rowMetrics(height, scene.showCommunication), scene.panels.size() > 1);
+    RowMetrics metrics = rowMetrics(height, scene.showCommunication);
+    if (metrics.track > 0 && m_trackHeight > 0) metrics.track = m_trackHeight;
+    scene.rows = layoutRows(ranks, metrics, scene.panels.size() > 1);
     scene.axis = axisIn(QRectF(QPointF(0, 0), size), m_state->visible());
     scene.scroll = std::clamp(scene.scroll, 0.0, std::max(0.0, scene.rows.height - scene.rowsRect().height()));
     scene.selected = m_state->selected();
@@ -155,6 +157,14 @@ void TimelineView::setTheme(const Theme& theme)
 void TimelineView::setRowHeight(double pixels)
 {
     m_rowHeight = std::max(0.0, pixels);
+    layOut();
+    invalidate();
+}
+
+void TimelineView::setTrackHeight(double pixels)
+{
+    if (pixels == m_trackHeight) return;
+    m_trackHeight = std::max(0.0, pixels);
     layOut();
     invalidate();
 }

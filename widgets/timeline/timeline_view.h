@@ -41,6 +41,7 @@ public:
     void setKeyMap(KeyMapName name) { m_keyMap = name; }
     KeyMapName keyMap() const { return m_keyMap; }
     void setRowHeight(double pixels); // 0: default (48, in compare 38)
+    void setTrackHeight(double pixels); // of the communication tracks; 0: default (9)
     void setTitle(const QString& title); // over the gutter: "Timeline", "Shared time axis"
 
     // Edit mode: dragging an op emits opPressed, opDragged …, then opDropped or opDragCancelled, and moves nothing by
@@ -142,6 +143,7 @@ private:
     const Theme* m_theme = &Theme::light();
     KeyMapName m_keyMap = KeyMapName::Perfetto;
     double m_rowHeight = 0;
+    double m_trackHeight = 0;
     bool m_editMode = false;
     bool m_started = false; // a run was set before
     DragState m_drag;

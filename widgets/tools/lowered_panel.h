@@ -1,0 +1,38 @@
+// LoweredPanel: the form and the figures of the lowered view: by which rule sends and receives are put into the lists, how
+// messages travel, and how far each channel is used. GUI thread only.
+#pragma once
+
+#include "widgets/panel/side_panel.h"
+#include "widgets/tools/lowered_picture.h"
+
+class QComboBox;
+class QDoubleSpinBox;
+class QLabel;
+class QPushButton;
+class QSpinBox;
+
+namespace stagewright {
+
+class LoweredPanel : public SectionColumn {
+    Q_OBJECT
+public:
+    explicit LoweredPanel(QWidget* parent = nullptr);
+    Lowering lowering() const;
+    Channels channels() const;
+    double latency() const; // in mean forwards; < 0: as the run's costs say
+    void setPicture(const LoweredPicture& picture, const Units& units);
+
+signals:
+    void changed();       // a field
+    void deadlockAsked(); // the circle of an order that never ends
+    void closeAsked();
+
+private:
+    QComboBox *m_rule, *m_sends, *m_receives;
+    QSpinBox *m_ahead, *m_perDirection;
+    QDoubleSpinBox* m_latency;
+    QPushButton *m_deadlock, *m_close;
+    PanelSection *m_form, *m_figures, *m_channels;
+};
+
+} // namespace stagewright

@@ -1,0 +1,48 @@
+// LoweredPicture: a compute-only schedule lowered to sends and receives by a rule, timed under one of the ways in which
+// messages travel, and how its channels are used. A pure function for any thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "schedules/cost_model.h"
+#include "schedules/lower.h"
+#include "schedules/simulate.h"
+#include "widgets/timeline/timeline_panel.h"
+
+namespace stagewright {
+
+struct LoweredRequest {
+    std::shared_ptr<const Schedule> schedule; // compute-only
+    CostModel costs;
+    Lowering lowering;
+    Channels channels;
+    double latency = -1; // of every link, in mean forwards; < 0: as the costs say
+};
+
+// Messages from one rank to another.
+struct ChannelUse {
+    int from = 0;
+    int to = 0;
+    int messages = 0;
+    Nanos busy = 0;   // on the wire; messages beside each other count each
+    Nanos queued = 0; // both sides were posted and the channel was taken
+    Nanos unposted = 0; // sent and not yet posted at the receiver (rendezvous), or behind other messages in the sender's list
+};
+
+struct LoweredPicture {
+    std::optional<Error> fault;
+    bool hangs = false; // the lists never end this way
+    std::shared_ptr<const Schedule> lowered;    // null where the rule fails
+    std::shared_ptr<const TimelinePanel> panel; // null where there is a fault
+    std::size_t sends = 0;
+    Nanos makespan = 0;
+    Nanos makespanBefore = 0; // of the compute-only schedule with the same costs
+    double bubbleFraction = 0;
+    std::vector<ChannelUse> channels; // by from, to
+};
+
+LoweredPicture loweredPicture(const LoweredRequest& request);
+
+} // namespace stagewright
