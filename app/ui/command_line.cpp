@@ -12,7 +12,8 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
   --step N                show this step, from 1 (default: the measured one with the median time)
   --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
   --compare A B           show two runs of the first file, A above B
-  --show edit|record|new|block|lowered  open that part of the window as well
+  --show edit|record|new|block|lowered|gap|slack
+                          open that part of the window as well
   --schedule NAME         the one of the library that --show new or block shows
   --theme light|dark      default: as the system, or as chosen last
   --no-runs-list          without the list at the left
@@ -90,7 +91,7 @@ CommandLine parseCommandLine(const QStringList& arguments)
             line.schedule = value();
         } else if (word == QLatin1String("--show")) {
             line.show = value();
-            if (!QStringList{"edit", "record", "new", "block", "lowered"}.contains(line.show)) wrong(QStringLiteral("--show %1: use edit, record, new, block or lowered").arg(line.show));
+            if (!QStringList{"edit", "record", "new", "block", "lowered", "gap", "slack"}.contains(line.show)) wrong(QStringLiteral("--show %1: use edit, record, new, block, lowered, gap or slack").arg(line.show));
         } else if (word == QLatin1String("--no-runs-list")) {
             line.hideRuns = true;
         } else if (word.startsWith(QLatin1Char('-')) && word.size() > 1) {

@@ -90,6 +90,8 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     if (!line.files.isEmpty() && window.mode() == MainWindow::Mode::Empty && stuck == nullptr) return complain(3, window.bannerText().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.bannerText());
     if (!line.select.isEmpty()) window.find(line.select);
     if (line.show == QLatin1String("edit")) window.enterEdit();
+    if (line.show == QLatin1String("gap")) window.actions()[ActionId::NextGap]->trigger();
+    if (line.show == QLatin1String("slack")) window.actions()[ActionId::Slack]->trigger();
     if (line.show == QLatin1String("lowered")) window.setTool(MainWindow::Tool::Lowered);
     if (!waitUntil([&] { return window.settled(); }, 60000)) return complain(5, QStringLiteral("the tool took too long"));
     settle(400); // exact frames come from a worker

@@ -226,7 +226,7 @@ void MainWindow::buildMenus()
     for (const I id : {I::ThemeSystem, I::ThemeLight, I::ThemeDark})
         themeGroup->addAction(a[id]);
     fill(menuBar()->addMenu(tr("&Schedule")), {I::Record, I::CancelRecording, line, I::NewSchedule, I::BuildingBlock, I::EditMode, I::InsertDelay, I::RunEdited, line, I::Play});
-    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, I::MemoryBudget, I::LoweredView, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
+    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, I::MemoryBudget, line, I::NextGap, I::PreviousGap, I::Slack, line, I::LoweredView, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
     QMenu* help = menuBar()->addMenu(tr("&Help"));
     fill(help, {I::Keys, line, I::KeysPerfetto, I::KeysNsight, I::KeysTracy, line, I::About});
     auto* keyGroup = new QActionGroup(this);

@@ -67,6 +67,9 @@ public:
     ScheduleBrowser* openScheduleBrowser(); // window modal; deleted when closed
     void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew);
     void runEdited(); // trains the edited order as the source was, lands in compare
+    void chooseGap(int index); // of the step shown, as its report lists them; −1: none
+    int chosenGap() const { return m_gap; }
+    std::shared_ptr<const GapExplanation> gapExplanation() const { return m_gapExplanation; }
     void find(const QString& query, bool backward = false);
     void setThemeChoice(ThemeChoice choice);
     // Of a rank's activations, as MemoryBudget reads it in the units of the run shown; empty: none. Remembered.
@@ -163,6 +166,12 @@ private:
     OpPosition selectedPosition() const;
     void insertDelayAtSelection();
     void showDeadlock(std::shared_ptr<const Schedule> schedule, const Channels& channels, std::function<void(const Schedule&)> apply);
+    // window_gaps.cpp
+    void connectGaps();
+    void resetGaps();
+    void chooseCause(std::optional<IdleCause> cause);
+    void walkGaps(int by); // the next shorter or longer one
+    void refreshNotes();
     // window_tools.cpp
     struct ToolInput {
         std::shared_ptr<const Schedule> schedule; // compute-only
@@ -229,6 +238,13 @@ private:
     std::shared_ptr<const ToolInput> m_toolInput;
     LoweredPanel* m_lowered = nullptr;
     std::shared_ptr<const LoweredPicture> m_loweredPicture;
+
+    // idle time explained
+    std::optional<IdleCause> m_cause; // marked on the timeline
+    int m_gap = -1;
+    quint64 m_gapGeneration = 0;
+    std::shared_ptr<const GapExplanation> m_gapExplanation; // of m_gap, once it is made
+    std::shared_ptr<const std::vector<Nanos>> m_slack;       // by span of the step shown
 
     // edit
     std::shared_ptr<const RunView> m_editSource;

@@ -50,6 +50,9 @@ void MainWindow::connectAll()
     on(I::CancelRecording, [this] { m_process->cancel(); });
     on(I::CriticalPath, [this](bool wanted) { m_state->setShowsCriticalPath(wanted); });
     on(I::MemoryBudget, [this] { askBudget(); });
+    on(I::NextGap, [this] { walkGaps(1); });
+    on(I::PreviousGap, [this] { walkGaps(-1); });
+    on(I::Slack, [this] { refreshNotes(); });
     on(I::LoweredView, [this](bool wanted) { setTool(wanted ? Tool::Lowered : Tool::None); });
     on(I::CommTracks, [this](bool wanted) { m_state->setShowsCommunication(wanted); });
     on(I::Memory, [this](bool wanted) {
@@ -111,6 +114,7 @@ void MainWindow::connectAll()
         if (m_shown && !(m_shown->ref == ref)) showCompare(m_shown->ref, ref);
     });
     connect(m_runsPanel, &RunsPanel::menuAsked, this, &MainWindow::runMenu);
+    connectGaps();
     connect(m_side, &SidePanel::budgetAsked, this, &MainWindow::askBudget);
     connect(m_library, &RunLibrary::listed, this, &MainWindow::fileListed);
     connect(m_library, &RunLibrary::failed, this, [this](const QString& path, const Error& error) {
@@ -157,7 +161,8 @@ void MainWindow::refreshActions()
         a[id]->setEnabled(whole);
     a[I::EditMode]->setChecked(m_mode == Mode::Edit);
     const bool again = m_mode == Mode::Run && whole;
-    a[I::LoweredView]->setEnabled(again);
+    for (const I id : {I::LoweredView, I::NextGap, I::PreviousGap, I::Slack})
+        a[id]->setEnabled(again);
     a[I::LoweredView]->setChecked(m_tool == Tool::Lowered);
     a[I::Compare]->setEnabled(m_mode == Mode::Compare || runs()->refs().size() > 1);
     a[I::Compare]->setChecked(m_mode == Mode::Compare);

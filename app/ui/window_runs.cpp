@@ -63,6 +63,7 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
     m_side->setRun(view->run, view->figures);
     setMode(Mode::Run);
     if (m_tool != Tool::None) setTool(m_tool); // the same question of another run
+    resetGaps();
     m_runsPanel->setCurrent(view->ref);
     if (fit) {
         splitViews();

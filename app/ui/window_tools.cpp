@@ -57,6 +57,7 @@ void MainWindow::showToolPanels(const std::vector<std::shared_ptr<const Timeline
     m_timeline->setTitle(m_tool == Tool::Lowered ? tr("Lowered") : tr("Timeline"));
     if (fitted) m_state->fitAll();
     splitViews();
+    refreshNotes();
     refreshStatus();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <QAbstractButton>
 #include <QFrame>
 #include <QGridLayout>
 #include <QPainter>
@@ -156,18 +157,42 @@ void PanelSection::addRow(const QString& label, const QString& value, const QStr
 
 void PanelSection::addBar(const QString& label, ShareBar* bar, const QString& value, const QString& tooltip)
 {
-    auto* name = makeLabel(label, "secondary", m_body);
+    addBar(makeLabel(label, "secondary", m_body), bar, value, tooltip);
+}
+
+QString PanelSection::textOf(const QWidget* label)
+{
+    if (const auto* plain = qobject_cast<const QLabel*>(label)) return plain->text();
+    const auto* button = qobject_cast<const QAbstractButton*>(label);
+    return button != nullptr ? button->text() : QString();
+}
+
+void PanelSection::addRow(QWidget* label, const QString& value, const QString& tooltip)
+{
+    auto* figure = makeLabel(value, "value", m_body, true);
+    figure->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    figure->setToolTip(tooltip);
+    label->setParent(m_body);
+    m_grid->addWidget(label, m_next, 0, 1, 2, Qt::AlignLeft);
+    m_grid->addWidget(figure, m_next, 2);
+    m_lines.push_back(textOf(label) + QStringLiteral(": ") + value);
+    ++m_next;
+}
+
+void PanelSection::addBar(QWidget* name, ShareBar* bar, const QString& value, const QString& tooltip)
+{
+    name->setParent(m_body);
     auto* figure = makeLabel(value, "value", m_body);
     figure->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     bar->setParent(m_body);
     bar->setTheme(*m_theme);
-    for (QWidget* widget : {static_cast<QWidget*>(name), static_cast<QWidget*>(figure), static_cast<QWidget*>(bar)})
+    for (QWidget* widget : {name, static_cast<QWidget*>(figure), static_cast<QWidget*>(bar)})
         widget->setToolTip(tooltip);
     m_grid->addWidget(name, m_next, 0);
     m_grid->addWidget(bar, m_next, 1, Qt::AlignVCenter);
     m_grid->addWidget(figure, m_next, 2);
     m_bars.push_back(bar);
-    m_lines.push_back(label + QStringLiteral(": ") + value);
+    m_lines.push_back(textOf(name) + QStringLiteral(": ") + value);
     ++m_next;
 }
 

@@ -48,6 +48,8 @@ public:
     void clear(); // removes every row
     void addRow(const QString& label, const QString& value, const QString& tooltip = {}, Tone tone = Tone::Plain);
     void addBar(const QString& label, ShareBar* bar, const QString& value, const QString& tooltip = {});
+    void addRow(QWidget* label, const QString& value, const QString& tooltip = {}); // a button instead of a label
+    void addBar(QWidget* label, ShareBar* bar, const QString& value, const QString& tooltip = {});
     void addWidget(QWidget* widget);
     void addText(const QString& text, const char* role = "secondary");
     void setTheme(const Theme& theme);
@@ -56,6 +58,7 @@ public:
 
 private:
     void removeAll();
+    static QString textOf(const QWidget* label);
     QLabel* m_title;
     QWidget* m_body;
     QGridLayout* m_grid;

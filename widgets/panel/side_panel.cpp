@@ -93,7 +93,7 @@ SidePanel::SidePanel(QWidget* parent) : SectionColumn(parent)
 {
     m_schedule = addSection(tr("Schedule"));
     m_bubble = addSection(tr("Bubble ratio"));
-    m_causes = addSection(tr("Idle time by cause, all ranks"));
+    m_gaps = new GapSections(this);
     m_memory = addSection(tr("Memory"));
     m_communication = addSection(tr("Communication"));
     m_training = addSection(tr("Training"));
@@ -110,15 +110,16 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
     m_aggregation = {};
     const bool shown = m_run && m_figures && m_run->timeline;
     m_units = shown ? Units{m_run->timeline->timeUnit(), m_run->timeline->memoryUnit()} : Units{};
-    for (PanelSection* section : {m_schedule, m_bubble, m_causes, m_memory, m_communication, m_training, m_selection}) {
+    for (PanelSection* section : {m_schedule, m_bubble, m_memory, m_communication, m_training, m_selection}) {
         section->clear();
         section->setVisible(shown);
     }
     m_headline.clear();
+    m_slack.reset();
+    m_gaps->setReport(shown ? m_run->timeline.get() : nullptr, shown ? &m_figures->bubbles : nullptr, m_units);
     if (!shown) return;
     fillSchedule();
     fillBubble();
-    fillCauses();
     fillMemory();
     fillCommunication();
     fillTraining();
@@ -132,6 +133,17 @@ void SidePanel::setSelection(SpanId span)
     if (span == noSpan) return;
     // Laid out first, then brought into view.
     QTimer::singleShot(40, m_selection, [this] { ensureWidgetVisible(m_selection, 0, 12); });
+}
+
+void SidePanel::setSlack(std::shared_ptr<const std::vector<Nanos>> slack)
+{
+    m_slack = std::move(slack);
+    if (m_selected != noSpan) fillSelection();
+}
+
+void SidePanel::showGap()
+{
+    QTimer::singleShot(40, this, [this] { ensureWidgetVisible(const_cast<PanelSection*>(m_gaps->selectedSection()), 0, 12); });
 }
 
 void SidePanel::setAggregation(const Aggregation& aggregation)
@@ -204,29 +216,6 @@ void SidePanel::fillBubble()
         m_bubble->addBar(tr("Rank %1").arg(r), bar, percentText(static_cast<double>(rank.idle) / window, 0),
                          tr("%1 busy, %2 idle of %3\n%4").arg(durationText(rank.busy, m_units), durationText(rank.idle, m_units),
                                                               durationText(report.makespan(), m_units), definition::idleOfRank()));
-    }
-}
-
-void SidePanel::fillCauses()
-{
-    const BubbleReport& report = m_figures->bubbles;
-    std::vector<std::size_t> causes;
-    for (std::size_t c = 0; c < idleCauseCount; ++c)
-        if (report.byCause[c] != 0) causes.push_back(c);
-    std::stable_sort(causes.begin(), causes.end(), [&](auto a, auto b) { return report.byCause[a] > report.byCause[b]; });
-    m_causes->setVisible(!causes.empty());
-    const double most = causes.empty() ? 1 : static_cast<double>(report.byCause[causes.front()]);
-    for (const std::size_t c : causes) {
-        const auto cause = static_cast<IdleCause>(c);
-        const auto title = titleOf(cause);
-        const auto meaning = meaningOf(cause);
-        auto* bar = new ShareBar;
-        bar->setPlain(static_cast<double>(report.byCause[c]) / most);
-        m_causes->addBar(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())), bar,
-                         durationText(report.byCause[c], m_units),
-                         tr("%1\nAll causes together are the idle time, %2, to the nanosecond.")
-                             .arg(QString::fromUtf8(meaning.data(), static_cast<qsizetype>(meaning.size())),
-                                  durationText(report.idle, m_units)));
     }
 }
 
@@ -387,6 +376,8 @@ void SidePanel::describeSpan(SpanId id)
             reasons << QString::fromStdString(explainGap(timeline, gap));
         }
         m_selection->addRow(tr("Idle before"), durationText(idle, m_units), tr("Idle time of its rank directly before it."));
+        if (m_slack && id < m_slack->size() && (*m_slack)[id] >= 0)
+            m_selection->addRow(tr("Slack"), durationText((*m_slack)[id], m_units), tr("How much later it could have begun without the step taking longer, all else as it was. Ops of the critical path have none."));
         const auto& path = m_figures->criticalPath;
         if (std::any_of(path.begin(), path.end(), [&](const CriticalLink& link) { return link.span == id; }))
             m_selection->addRow(tr("Critical path"), tr("yes"), tr("The step would end earlier if this op were shorter."));

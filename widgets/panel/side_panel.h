@@ -8,6 +8,7 @@
 #include <QScrollArea>
 
 #include "widgets/numbers.h"
+#include "widgets/panel/gap_sections.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/run_figures.h"
 #include "widgets/timeline/aggregation.h"
@@ -52,6 +53,9 @@ public:
     void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunFigures> figures); // null: empty
     void setSelection(SpanId span);           // noSpan: none
     void setAggregation(const Aggregation& aggregation); // of a range; empty: back to the span
+    void setSlack(std::shared_ptr<const std::vector<Nanos>> slack); // by span, < 0: unknown; null: not known yet
+    GapSections* gaps() { return m_gaps; }
+    void showGap(); // scrolls to the gap selected
     void setBudget(std::optional<Bytes> budget);
     std::optional<Bytes> budget() const { return m_budget; }
     QString headline() const { return m_headline; } // "15.0 %"
@@ -62,7 +66,6 @@ signals:
 private:
     void fillSchedule();
     void fillBubble();
-    void fillCauses();
     void fillMemory();
     void fillCommunication();
     void fillTraining();
@@ -78,7 +81,8 @@ private:
     QString m_headline;
     PanelSection* m_schedule;
     PanelSection* m_bubble;
-    PanelSection* m_causes;
+    GapSections* m_gaps;
+    std::shared_ptr<const std::vector<Nanos>> m_slack;
     PanelSection* m_memory;
     PanelSection* m_communication;
     PanelSection* m_training;

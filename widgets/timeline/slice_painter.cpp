@@ -369,6 +369,7 @@ private:
                 m_painter.setFont(fontOf(FontRole::Small));
                 m_painter.setPen(receives ? m_theme.text : fill.label);
                 m_pills.draw(m_painter, QPointF(rect.center().x() - label.width / 2, rect.center().y() + 4), label);
+                m_painter.setPen(Qt::NoPen);
             }
         }
     }

@@ -292,6 +292,11 @@ void TimelineView::endDrag(QPointF at)
                 m_state->select(ref);
             } else if ((drag.modifiers & Qt::ControlModifier) == 0) {
                 m_state->clearSelection();
+                const int row = at.y() < rulerHeight ? -1 : m_scene.rows.rowAt(at.y() - rulerHeight + m_scene.scroll);
+                if (row >= 0 && at.x() >= m_scene.axis.left) {
+                    const RowPlace& place = m_scene.rows.rows[static_cast<std::size_t>(row)];
+                    emit idleClicked(place.panel, m_scene.panels[static_cast<std::size_t>(place.panel)]->ranks[static_cast<std::size_t>(place.rankIndex)].rank, m_scene.axis.toTime(at.x()));
+                }
             }
             if (drag.span.valid()) emit opDragCancelled();
         }

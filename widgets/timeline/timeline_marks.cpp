@@ -173,6 +173,7 @@ void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& them
     painter.save();
     painter.setClipRect(QRectF(gutterWidth - 4, rulerHeight, std::max(0.0, scene.size.width() - gutterWidth + 4), scene.rowsRect().height()));
     if (!scene.axis.degenerate()) {
+        paintNotes(painter, scene, theme);
         paintAreas(painter, scene, theme);
         paintMicrobatch(painter, scene, theme);
         paintSelected(painter, scene, theme);

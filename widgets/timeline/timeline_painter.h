@@ -12,6 +12,7 @@
 #include "widgets/theme.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/lane_raster.h"
+#include "widgets/timeline/timeline_notes.h"
 #include "widgets/timeline/timeline_panel.h"
 #include "widgets/view_state.h"
 
@@ -44,6 +45,7 @@ struct TimelineScene {
     std::optional<Nanos> hoverTime;
     std::optional<DragFeedback> drag;
     std::optional<TimeRange> zoomBox;
+    std::shared_ptr<const TimelineNotes> notes; // may be null
 
     QRectF rowsRect() const { return {0, rulerHeight, size.width(), std::max(0.0, size.height() - rulerHeight)}; }
     double rowTop(int row) const; // in the view, scrolled

@@ -90,6 +90,7 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     if (m_state->selected().valid() && !exists(m_state->selected())) m_state->select({});
     if (m_card) m_card->hide();
     m_scene.drag.reset();
+    m_scene.notes.reset();
     m_state->setExtent({0, end});
     layOut();
     const bool isFirst = !m_started && !m_scene.panels.empty();
@@ -159,6 +160,12 @@ void TimelineView::setRowHeight(double pixels)
     m_rowHeight = std::max(0.0, pixels);
     layOut();
     invalidate();
+}
+
+void TimelineView::setNotes(std::shared_ptr<const TimelineNotes> notes)
+{
+    m_scene.notes = std::move(notes);
+    update();
 }
 
 void TimelineView::setTrackHeight(double pixels)

@@ -48,6 +48,7 @@ public:
     // itself; the model answers with setDragFeedback and, after the drop, new panels.
     void setEditMode(bool on);
     bool editMode() const { return m_editMode; }
+    void setNotes(std::shared_ptr<const TimelineNotes> notes); // of panel 0; null: none. New panels drop them
     void setDragFeedback(const std::optional<DragFeedback>& feedback);
 
     SpanRef spanAt(QPointF point) const;           // compute or communication; invalid over idle
@@ -71,6 +72,7 @@ public:
 
 signals:
     void spanActivated(stagewright::SpanRef ref); // double click or Enter
+    void idleClicked(int panel, int rank, stagewright::Nanos axisTime); // a click on a row where no op is
     void areaAggregated(const stagewright::Aggregation& aggregation); // live while dragging; empty when cleared
     void statusChanged(const QString& text);
     void contextMenuAsked(const QPoint& globalPosition, stagewright::SpanRef ref);

@@ -1,0 +1,170 @@
+#include "widgets/panel/gap_sections.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <QHBoxLayout>
+#include <QPushButton>
+
+#include "widgets/panel/side_panel.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+namespace {
+
+constexpr std::size_t longestShown = 6;
+constexpr std::size_t chainShown = 8;
+
+QString words(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+
+QString sentence(const std::string& text)
+{
+    QString out = QString::fromStdString(text);
+    if (!out.isEmpty()) out[0] = out[0].toUpper();
+    return out;
+}
+
+QPushButton* link(const QString& text, const QString& tooltip)
+{
+    auto* button = new QPushButton(text);
+    button->setObjectName(QStringLiteral("link"));
+    button->setToolTip(tooltip);
+    button->setAutoDefault(false);
+    return button;
+}
+
+} // namespace
+
+std::vector<int> gapsByLength(const BubbleReport& report, std::optional<IdleCause> cause)
+{
+    std::vector<int> order;
+    for (std::size_t i = 0; i < report.gaps.size(); ++i)
+        if (!cause || report.gaps[i].cause == *cause) order.push_back(static_cast<int>(i));
+    const auto length = [&](int i) { return report.gaps[static_cast<std::size_t>(i)].end - report.gaps[static_cast<std::size_t>(i)].start; };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return length(a) > length(b); });
+    return order;
+}
+
+GapSections::GapSections(SectionColumn* column) : QObject(column)
+{
+    m_causes = column->addSection(tr("Idle time by cause, all ranks"));
+    m_longest = column->addSection(tr("Longest gaps"));
+    m_selected = column->addSection(tr("Selected gap"));
+}
+
+void GapSections::setReport(const Timeline* timeline, const BubbleReport* report, const Units& units)
+{
+    m_timeline = timeline;
+    m_report = report;
+    m_units = units;
+    m_cause.reset();
+    fillCauses();
+    fillLongest();
+    setSelected(-1, std::nullopt);
+}
+
+void GapSections::setCause(std::optional<IdleCause> cause)
+{
+    m_cause = cause;
+    fillCauses();
+    fillLongest();
+}
+
+void GapSections::fillCauses()
+{
+    m_causes->clear();
+    std::vector<std::size_t> causes;
+    QStringList none;
+    for (std::size_t c = 0; m_report != nullptr && c < idleCauseCount; ++c) {
+        if (m_report->byCause[c] != 0)
+            causes.push_back(c);
+        else
+            none << words(titleOf(static_cast<IdleCause>(c))).toLower();
+    }
+    m_causes->setVisible(!causes.empty());
+    if (causes.empty()) return;
+    std::stable_sort(causes.begin(), causes.end(), [&](auto a, auto b) { return m_report->byCause[a] > m_report->byCause[b]; });
+    const auto most = static_cast<double>(m_report->byCause[causes.front()]);
+    for (const std::size_t c : causes) {
+        const auto cause = static_cast<IdleCause>(c);
+        auto* bar = new ShareBar;
+        bar->setPlain(static_cast<double>(m_report->byCause[c]) / most, m_cause == cause);
+        auto* button = link(words(titleOf(cause)), tr("Marks these gaps on the timeline; again: no more"));
+        button->setCheckable(true);
+        button->setChecked(m_cause == cause);
+        connect(button, &QPushButton::clicked, this, [this, cause](bool on) { emit causeChosen(on ? std::optional(cause) : std::nullopt); }, Qt::QueuedConnection);
+        m_causes->addBar(button, bar, durationText(m_report->byCause[c], m_units),
+                         tr("%1\nAll causes together are the idle time, %2, to the nanosecond.").arg(words(meaningOf(cause)), durationText(m_report->idle, m_units)));
+    }
+    if (!none.isEmpty()) m_causes->addText(tr("None by %1").arg(none.join(QLatin1String(", "))), "faint");
+}
+
+void GapSections::fillLongest()
+{
+    m_longest->clear();
+    m_longest->setVisible(m_report != nullptr && !m_report->gaps.empty());
+    if (m_report == nullptr) return;
+    m_longest->setTitle(m_cause ? tr("Longest gaps: %1").arg(words(titleOf(*m_cause)).toLower()) : tr("Longest gaps"));
+    const std::vector<int> order = gapsByLength(*m_report, m_cause);
+    for (std::size_t i = 0; i < std::min(longestShown, order.size()); ++i) {
+        const int index = order[i];
+        const Gap& gap = m_report->gaps[static_cast<std::size_t>(index)];
+        QString text = tr("Rank %1").arg(gap.rank);
+        if (gap.next != noSpan)
+            text += tr(", before %1").arg(QString::fromStdString(m_timeline->nameOf(m_timeline->spans()[gap.next])));
+        else
+            text += tr(", at the end");
+        auto* button = link(text, tr("Explains this gap and brings it into view"));
+        connect(button, &QPushButton::clicked, this, [this, index] { emit gapChosen(index); }, Qt::QueuedConnection);
+        m_longest->addRow(button, durationText(gap.end - gap.start, m_units), words(titleOf(gap.cause)));
+    }
+}
+
+void GapSections::setSelected(int index, const std::optional<GapExplanation>& explanation)
+{
+    m_selected->clear();
+    const bool any = m_report != nullptr && index >= 0 && static_cast<std::size_t>(index) < m_report->gaps.size();
+    m_selected->setVisible(any);
+    if (!any) return;
+    const Gap& gap = m_report->gaps[static_cast<std::size_t>(index)];
+    auto* walk = new QWidget;
+    auto* layout = new QHBoxLayout(walk);
+    layout->setContentsMargins(0, 0, 0, 0);
+    auto* before = link(tr("Longer"), tr("The next longer gap (Shift+G)"));
+    auto* after = link(tr("Shorter"), tr("The next shorter gap (G)"));
+    connect(before, &QPushButton::clicked, this, [this] { emit walkAsked(-1); }, Qt::QueuedConnection);
+    connect(after, &QPushButton::clicked, this, [this] { emit walkAsked(1); }, Qt::QueuedConnection);
+    layout->addWidget(before);
+    layout->addWidget(after);
+    layout->addStretch(1);
+    m_selected->addRow(tr("Rank %1").arg(gap.rank), durationText(gap.end - gap.start, m_units), tr("Idle time of one cause on one rank"));
+    m_selected->addRow(tr("Cause"), words(titleOf(gap.cause)), words(meaningOf(gap.cause)));
+    if (explanation) {
+        m_selected->addText(sentence(explanation->sentence), "value");
+        const std::size_t shown = std::min(chainShown, explanation->chain.size());
+        for (std::size_t i = 0; i < shown; ++i) {
+            const GapLink& step = explanation->chain[i];
+            if (step.span == noSpan) {
+                m_selected->addText(sentence(step.why));
+                continue;
+            }
+            auto* button = link(opOnRank(*m_timeline, step.span), tr("Selects this op"));
+            connect(button, &QPushButton::clicked, this, [this, span = step.span] { emit opChosen(span); }, Qt::QueuedConnection);
+            m_selected->addWidget(button);
+            m_selected->addText(sentence(step.why));
+        }
+        if (shown < explanation->chain.size()) m_selected->addText(tr("… and %1 more, to the op outlined in red").arg(explanation->chain.size() - shown), "faint");
+        if (const auto& experiment = explanation->experiment) {
+            const Nanos change = experiment->after - experiment->before;
+            m_selected->addRow(sentence(experiment->change), signedDurationText(change, m_units),
+                               tr("The step run again from its own durations with this one change: %1 becomes %2.")
+                                   .arg(durationText(experiment->before, m_units), durationText(experiment->after, m_units)),
+                               change < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
+        }
+    } else {
+        m_selected->addText(tr("Explaining…"), "faint");
+    }
+    m_selected->addWidget(walk);
+}
+
+} // namespace stagewright

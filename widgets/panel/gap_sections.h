@@ -1,0 +1,53 @@
+// GapSections: idle time explained, three sections of the side panel: idle time by cause (a cause marks its gaps on the
+// timeline), the longest gaps, and the gap selected with its sentence, its chain to the root and its experiment.
+// Owned by the side panel. GUI thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <QObject>
+
+#include "traces/analysis/gap_explainer.h"
+#include "widgets/numbers.h"
+
+class QPushButton;
+
+namespace stagewright {
+
+class PanelSection;
+class SectionColumn;
+
+class GapSections : public QObject {
+    Q_OBJECT
+public:
+    explicit GapSections(SectionColumn* column); // adds the sections where it is made
+
+    // timeline: null where there is nothing to show; else it and the report are kept by the caller while shown.
+    void setReport(const Timeline* timeline, const BubbleReport* report, const Units& units);
+    void setCause(std::optional<IdleCause> cause); // which one is marked
+    // A gap of the report, −1: none; its explanation comes later than the choice.
+    void setSelected(int gap, const std::optional<GapExplanation>& explanation);
+    const PanelSection* selectedSection() const { return m_selected; }
+
+signals:
+    void causeChosen(std::optional<stagewright::IdleCause> cause); // none: chosen again, so no more
+    void gapChosen(int gap);
+    void opChosen(stagewright::SpanId span); // of the chain
+    void walkAsked(int by); // −1, +1: the gap before or after in the list by length
+
+private:
+    void fillCauses();
+    void fillLongest();
+
+    PanelSection *m_causes, *m_longest, *m_selected;
+    const Timeline* m_timeline = nullptr;
+    const BubbleReport* m_report = nullptr;
+    Units m_units;
+    std::optional<IdleCause> m_cause;
+};
+
+// Indices of the report's gaps, longest first; of one cause where given.
+std::vector<int> gapsByLength(const BubbleReport& report, std::optional<IdleCause> cause = {});
+
+} // namespace stagewright

@@ -1,0 +1,105 @@
+#include "widgets/timeline/timeline_notes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "widgets/timeline/arrows.h"
+#include "widgets/timeline/timeline_painter.h"
+
+namespace stagewright {
+namespace {
+
+QRectF rectOf(const TimelineScene& scene, const GapNote& gap)
+{
+    const int row = scene.rowOf(0, gap.rank);
+    if (row < 0) return {};
+    const double low = scene.axis.left, high = scene.axis.left + scene.axis.width + rightMargin;
+    const double x0 = std::max(low, scene.axis.toX(gap.range.begin)), x1 = std::min(high, scene.axis.toX(gap.range.end));
+    return {x0, scene.rowTop(row), std::max(0.0, x1 - x0), scene.rows.metrics.height};
+}
+
+// Ops fade to the canvas with their slack; rows with thousands of slices in view are left out: nothing would show.
+void paintSlack(QPainter& p, const TimelineScene& scene, const Theme& theme)
+{
+    const TimelineNotes& notes = *scene.notes;
+    if (notes.slack.empty() || notes.mostSlack <= 0 || scene.rows.metrics.height < 8) return;
+    const auto [first, last] = scene.visibleRows();
+    for (int row = first; row < last; ++row) {
+        const RowPlace& place = scene.rows.rows[static_cast<std::size_t>(row)];
+        if (place.panel != 0) continue;
+        const LaneData& lane = scene.panels.front()->ranks[static_cast<std::size_t>(place.rankIndex)].compute;
+        const std::size_t from = lane.firstEndingAfter(scene.axis.range.begin), to = lane.firstBeginningAt(scene.axis.range.end);
+        if (to < from || to - from > 5000) continue;
+        for (std::size_t i = from; i < to; ++i) {
+            const SpanId id = lane.spanOf(i);
+            if (id >= notes.slack.size() || notes.slack[id] <= 0) continue;
+            const auto rect = scene.rectOf({0, id});
+            if (!rect) continue;
+            QColor veil = theme.canvas;
+            const double share = static_cast<double>(notes.slack[id]) / static_cast<double>(notes.mostSlack);
+            veil.setAlphaF(static_cast<float>(0.25 + 0.5 * std::min(1.0, share)));
+            p.fillRect(*rect, veil);
+        }
+    }
+}
+
+void paintGaps(QPainter& p, const TimelineScene& scene, const Theme& theme)
+{
+    QColor tint = theme.accent;
+    tint.setAlphaF(theme.dark ? 0.42F : 0.3F);
+    for (const GapNote& gap : scene.notes->gaps) {
+        const QRectF rect = rectOf(scene, gap);
+        if (rect.width() <= 0) continue;
+        p.fillRect(rect, tint);
+        p.setPen(QPen(theme.accent, 1.5));
+        p.setBrush(Qt::NoBrush);
+        if (rect.width() > 4) p.drawRect(rect.adjusted(0.75, 0.75, -0.75, -0.75));
+    }
+}
+
+void paintChain(QPainter& p, const TimelineScene& scene, const Theme& theme)
+{
+    constexpr std::size_t most = 64;
+    const TimelineNotes& notes = *scene.notes;
+    const auto place = [&](SpanId span) { return scene.rectOf({0, span}); };
+    std::optional<QRectF> gap;
+    if (notes.selected) {
+        gap = rectOf(scene, *notes.selected);
+        p.setBrush(Qt::NoBrush);
+        p.setPen(QPen(theme.canvas, 5));
+        p.drawRoundedRect(gap->adjusted(0, 0, 0, 0), 3, 3);
+        p.setPen(QPen(theme.text, 2));
+        p.drawRoundedRect(*gap, 3, 3);
+    }
+    const std::size_t count = std::min(most, notes.chain.size());
+    for (std::size_t i = count; i-- > 1;) {
+        const auto from = place(notes.chain[i]), to = place(notes.chain[i - 1]);
+        if (from && to) paintDependency(p, *from, *to, theme.critical, theme.canvas);
+    }
+    if (count > 0 && gap) {
+        // The last arrow points at the gap's end: there the wait was over.
+        const auto from = place(notes.chain.front());
+        const QRectF end(gap->right() - std::min(3.0, gap->width()), gap->top(), std::min(3.0, gap->width()), gap->height());
+        if (from) paintDependency(p, *from, end, theme.critical, theme.canvas);
+    }
+    if (count == 0) return;
+    if (const auto root = place(notes.chain[count - 1])) {
+        p.setBrush(Qt::NoBrush);
+        p.setPen(QPen(theme.canvas, 5.5));
+        p.drawRoundedRect(root->adjusted(-1, -1, 1, 1), 4, 4);
+        p.setPen(QPen(theme.critical, 3));
+        p.drawRoundedRect(root->adjusted(-1, -1, 1, 1), 4, 4);
+    }
+}
+
+} // namespace
+
+void paintNotes(QPainter& painter, const TimelineScene& scene, const Theme& theme)
+{
+    if (!scene.notes || scene.panels.empty()) return;
+    paintSlack(painter, scene, theme);
+    paintGaps(painter, scene, theme);
+    paintChain(painter, scene, theme);
+}
+
+} // namespace stagewright

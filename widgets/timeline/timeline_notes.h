@@ -1,0 +1,32 @@
+// TimelineNotes: what an explanation marks on the first panel of a timeline: gaps of one cause, the gap being explained
+// with the chain of ops back to its root, and how much slack each op has. Immutable, shared; times are axis time.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <QPainter>
+
+#include "widgets/theme.h"
+#include "widgets/view_state.h"
+
+namespace stagewright {
+
+struct TimelineScene;
+
+struct GapNote {
+    int rank = 0;
+    TimeRange range;
+};
+
+struct TimelineNotes {
+    std::vector<GapNote> gaps;       // tinted
+    std::optional<GapNote> selected; // outlined
+    std::vector<SpanId> chain;       // from what the gap waited for, back to the root; arrows lead from the root to the gap
+    std::vector<Nanos> slack;        // by span; empty: not shown. Ops fade with their slack, those without keep their colour
+    Nanos mostSlack = 0;
+};
+
+void paintNotes(QPainter& painter, const TimelineScene& scene, const Theme& theme);
+
+} // namespace stagewright
