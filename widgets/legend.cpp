@@ -1,5 +1,7 @@
 #include "widgets/legend.h"
 
+#include <algorithm>
+
 #include <QFontMetricsF>
 #include <QPainter>
 
@@ -58,9 +60,20 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     if (pairs) m_entries.push_back({Entry::Look::Pair, Paint::Forward, QStringLiteral("Issued together"), 0});
     m_entries.push_back({Entry::Look::Hatch, Paint::Other, QStringLiteral("Bubble"), 0});
     if (critical) m_entries.push_back({Entry::Look::Outline, Paint::Other, QStringLiteral("Critical path"), 0});
+    if (m_slack) m_entries.push_back({Entry::Look::Faded, Paint::Forward, QStringLiteral("Faded: has slack"), 0});
     QStringList words;
     for (const Entry& entry : m_entries) words << entry.text;
     setAccessibleDescription(words.join(QStringLiteral(", ")));
+    update();
+}
+
+void Legend::setSlack(bool shown)
+{
+    if (shown == m_slack) return;
+    m_slack = shown;
+    const auto at = std::find_if(m_entries.begin(), m_entries.end(), [](const Entry& entry) { return entry.look == Entry::Look::Faded; });
+    if (!shown && at != m_entries.end()) m_entries.erase(at);
+    if (shown) m_entries.push_back({Entry::Look::Faded, Paint::Forward, QStringLiteral("Faded: has slack"), 0});
     update();
 }
 
@@ -89,6 +102,15 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
             p.setBrush(theme.of(entry.paint, entry.tint).fill);
             p.drawRoundedRect(box, 2.5, 2.5);
             break;
+        case Entry::Look::Faded: {
+            QLinearGradient fade(box.topLeft(), box.topRight());
+            fade.setColorAt(0, theme.of(entry.paint).fill);
+            fade.setColorAt(1, theme.canvas);
+            p.setPen(Qt::NoPen);
+            p.setBrush(fade);
+            p.drawRoundedRect(box, 2.5, 2.5);
+            break;
+        }
         case Entry::Look::Pair:
             p.setBrush(theme.of(Paint::Forward).fill);
             p.drawRoundedRect(QRectF(box.left(), box.top(), 12, 5.5), 1.5, 1.5);

@@ -17,13 +17,14 @@ class Legend : public QWidget {
 public:
     explicit Legend(QWidget* parent = nullptr);
     void setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels);
+    void setSlack(bool shown); // ops fade with their slack
     void setTheme(const Theme& theme);
     QSize sizeHint() const override { return {600, 28}; }
     QSize minimumSizeHint() const override { return {200, 28}; }
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
 
     struct Entry {
-        enum class Look { Fill, Pair, Hatch, Outline };
+        enum class Look { Fill, Faded, Pair, Hatch, Outline };
         Look look = Look::Fill;
         Paint paint = Paint::Forward;
         QString text;
@@ -36,6 +37,7 @@ protected:
 
 private:
     std::vector<Entry> m_entries;
+    bool m_slack = false;
     const Theme* m_theme = &Theme::light();
 };
 

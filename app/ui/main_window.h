@@ -111,6 +111,7 @@ protected:
     void changeEvent(QEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
+    bool event(QEvent* event) override;
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
@@ -169,6 +170,7 @@ private:
     // window_gaps.cpp
     void connectGaps();
     void resetGaps();
+    void askSlack();
     void chooseCause(std::optional<IdleCause> cause);
     void walkGaps(int by); // the next shorter or longer one
     void refreshNotes();
@@ -245,6 +247,8 @@ private:
     quint64 m_gapGeneration = 0;
     std::shared_ptr<const GapExplanation> m_gapExplanation; // of m_gap, once it is made
     std::shared_ptr<const std::vector<Nanos>> m_slack;       // by span of the step shown
+    Nanos m_mostSlack = 0;
+    bool m_slackAsked = false;
 
     // edit
     std::shared_ptr<const RunView> m_editSource;

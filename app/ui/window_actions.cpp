@@ -52,7 +52,11 @@ void MainWindow::connectAll()
     on(I::MemoryBudget, [this] { askBudget(); });
     on(I::NextGap, [this] { walkGaps(1); });
     on(I::PreviousGap, [this] { walkGaps(-1); });
-    on(I::Slack, [this] { refreshNotes(); });
+    on(I::Slack, [this](bool wanted) {
+        askSlack();
+        m_legend->setSlack(wanted);
+        refreshNotes();
+    });
     on(I::LoweredView, [this](bool wanted) { setTool(wanted ? Tool::Lowered : Tool::None); });
     on(I::CommTracks, [this](bool wanted) { m_state->setShowsCommunication(wanted); });
     on(I::Memory, [this](bool wanted) {

@@ -31,7 +31,7 @@ void MainWindow::connectGaps()
     });
 }
 
-// Another run or step: nothing is marked; slack of its ops is asked for.
+// Another run or step: nothing is marked.
 void MainWindow::resetGaps()
 {
     m_cause.reset();
@@ -39,8 +39,17 @@ void MainWindow::resetGaps()
     m_gapExplanation.reset();
     m_slack.reset();
     ++m_gapGeneration;
+    m_slackAsked = false;
+    askSlack();
     refreshNotes();
-    if (!m_shown || m_mode != Mode::Run || m_shown->partial) return;
+}
+
+// Only where it is shown: with ops that fade, or in the description of an op.
+void MainWindow::askSlack()
+{
+    const bool shown = (*m_actions)[ActionId::Slack]->isChecked() || m_state->selected().valid();
+    if (!shown || m_slackAsked || !m_shown || m_mode != Mode::Run || m_shown->partial) return;
+    m_slackAsked = true;
     inBackground(
         this,
         [run = m_shown->run, step = m_shown->step] {
@@ -48,9 +57,10 @@ void MainWindow::resetGaps()
             for (const OpSlack& op : slackOf(*run->timeline, step)) (*slack)[op.span] = op.slack;
             return std::shared_ptr<const std::vector<Nanos>>(std::move(slack));
         },
-        [this, shown = m_shown](const std::shared_ptr<const std::vector<Nanos>>& slack) {
-            if (shown != m_shown || m_mode != Mode::Run) return;
+        [this, view = m_shown](const std::shared_ptr<const std::vector<Nanos>>& slack) {
+            if (view != m_shown || m_mode != Mode::Run) return;
             m_slack = slack;
+            m_mostSlack = slack->empty() ? 0 : *std::max_element(slack->begin(), slack->end());
             m_side->setSlack(slack);
             refreshNotes();
         });
@@ -128,8 +138,8 @@ void MainWindow::refreshNotes()
         for (const GapLink& step : m_gapExplanation->chain)
             if (step.span != noSpan) notes->chain.push_back(step.span);
     if (m_slack && (*m_actions)[ActionId::Slack]->isChecked()) {
-        notes->slack = *m_slack;
-        notes->mostSlack = m_slack->empty() ? 0 : *std::max_element(m_slack->begin(), m_slack->end());
+        notes->slack = m_slack;
+        notes->mostSlack = m_mostSlack;
     }
     m_timeline->setNotes(std::move(notes));
 }

@@ -1,6 +1,8 @@
 // Keys of the window as a whole, and the page that tells every key.
 #include <algorithm>
 
+#include <QAbstractButton>
+#include <QComboBox>
 #include <QDialog>
 #include <QGridLayout>
 #include <QKeyEvent>
@@ -23,12 +25,33 @@ void MainWindow::keyPressEvent(QKeyEvent* event)
             m_timeline->setDragFeedback(std::nullopt);
         } else if (m_banner->isVisible()) {
             m_banner->clear();
-        } else {
+        } else if (m_state->selected().valid() || !m_state->areas().empty()) {
             m_state->clearSelection();
+        } else if (m_gap >= 0) {
+            chooseGap(-1);
+        } else if (m_cause) {
+            chooseCause(std::nullopt);
         }
         return;
     }
     QMainWindow::keyPressEvent(event);
+}
+
+bool MainWindow::event(QEvent* event)
+{
+    // Space and Return press the button that has the focus, whatever they do elsewhere; letters choose in a list.
+    if (event->type() == QEvent::ShortcutOverride) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        const QWidget* focus = focusWidget();
+        const bool button = qobject_cast<const QAbstractButton*>(focus) != nullptr, list = qobject_cast<const QComboBox*>(focus) != nullptr;
+        const bool presses = key->key() == Qt::Key_Space || key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
+        const bool plain = (key->modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::MetaModifier)) == 0;
+        if (plain && ((button && presses) || (list && (presses || !key->text().trimmed().isEmpty())))) {
+            event->accept();
+            return true;
+        }
+    }
+    return QMainWindow::event(event);
 }
 
 bool MainWindow::eventFilter(QObject* watched, QEvent* event)

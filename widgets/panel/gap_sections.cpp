@@ -29,7 +29,7 @@ QPushButton* link(const QString& text, const QString& tooltip)
     auto* button = new QPushButton(text);
     button->setObjectName(QStringLiteral("link"));
     button->setToolTip(tooltip);
-    button->setAutoDefault(false);
+    button->setAutoDefault(true); // Return presses it, too
     return button;
 }
 
@@ -66,13 +66,17 @@ void GapSections::setReport(const Timeline* timeline, const BubbleReport* report
 void GapSections::setCause(std::optional<IdleCause> cause)
 {
     m_cause = cause;
-    fillCauses();
+    for (const CauseRow& row : m_rows) { // not made anew: one of them may have the focus
+        row.button->setChecked(cause == row.cause);
+        row.bar->setPlain(row.share, cause == row.cause);
+    }
     fillLongest();
 }
 
 void GapSections::fillCauses()
 {
     m_causes->clear();
+    m_rows.clear();
     std::vector<std::size_t> causes;
     QStringList none;
     for (std::size_t c = 0; m_report != nullptr && c < idleCauseCount; ++c) {
@@ -88,11 +92,13 @@ void GapSections::fillCauses()
     for (const std::size_t c : causes) {
         const auto cause = static_cast<IdleCause>(c);
         auto* bar = new ShareBar;
-        bar->setPlain(static_cast<double>(m_report->byCause[c]) / most, m_cause == cause);
+        const double share = static_cast<double>(m_report->byCause[c]) / most;
+        bar->setPlain(share, m_cause == cause);
         auto* button = link(words(titleOf(cause)), tr("Marks these gaps on the timeline; again: no more"));
         button->setCheckable(true);
         button->setChecked(m_cause == cause);
         connect(button, &QPushButton::clicked, this, [this, cause](bool on) { emit causeChosen(on ? std::optional(cause) : std::nullopt); }, Qt::QueuedConnection);
+        m_rows.push_back({cause, button, bar, share});
         m_causes->addBar(button, bar, durationText(m_report->byCause[c], m_units),
                          tr("%1\nAll causes together are the idle time, %2, to the nanosecond.").arg(words(meaningOf(cause)), durationText(m_report->idle, m_units)));
     }
@@ -122,6 +128,8 @@ void GapSections::fillLongest()
 
 void GapSections::setSelected(int index, const std::optional<GapExplanation>& explanation)
 {
+    const auto focused = [](const QPushButton* button) { return button != nullptr && button->hasFocus(); };
+    const bool longerHad = focused(m_longer), shorterHad = focused(m_shorter);
     m_selected->clear();
     const bool any = m_report != nullptr && index >= 0 && static_cast<std::size_t>(index) < m_report->gaps.size();
     m_selected->setVisible(any);
@@ -130,12 +138,12 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
     auto* walk = new QWidget;
     auto* layout = new QHBoxLayout(walk);
     layout->setContentsMargins(0, 0, 0, 0);
-    auto* before = link(tr("Longer"), tr("The next longer gap (Shift+G)"));
-    auto* after = link(tr("Shorter"), tr("The next shorter gap (G)"));
-    connect(before, &QPushButton::clicked, this, [this] { emit walkAsked(-1); }, Qt::QueuedConnection);
-    connect(after, &QPushButton::clicked, this, [this] { emit walkAsked(1); }, Qt::QueuedConnection);
-    layout->addWidget(before);
-    layout->addWidget(after);
+    m_longer = link(tr("Longer"), tr("The next longer gap (Shift+G)"));
+    m_shorter = link(tr("Shorter"), tr("The next shorter gap (G)"));
+    connect(m_longer, &QPushButton::clicked, this, [this] { emit walkAsked(-1); }, Qt::QueuedConnection);
+    connect(m_shorter, &QPushButton::clicked, this, [this] { emit walkAsked(1); }, Qt::QueuedConnection);
+    layout->addWidget(m_longer);
+    layout->addWidget(m_shorter);
     layout->addStretch(1);
     m_selected->addRow(tr("Rank %1").arg(gap.rank), durationText(gap.end - gap.start, m_units), tr("Idle time of one cause on one rank"));
     m_selected->addRow(tr("Cause"), words(titleOf(gap.cause)), words(meaningOf(gap.cause)));
@@ -165,6 +173,8 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
         m_selected->addText(tr("Explaining…"), "faint");
     }
     m_selected->addWidget(walk);
+    if (longerHad) m_longer->setFocus();
+    if (shorterHad) m_shorter->setFocus();
 }
 
 } // namespace stagewright

@@ -5,17 +5,19 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <QObject>
+#include <QPointer>
+#include <QPushButton>
 
 #include "traces/analysis/gap_explainer.h"
 #include "widgets/numbers.h"
 
-class QPushButton;
-
 namespace stagewright {
 
 class PanelSection;
+class ShareBar;
 class SectionColumn;
 
 class GapSections : public QObject {
@@ -40,6 +42,15 @@ private:
     void fillCauses();
     void fillLongest();
 
+    struct CauseRow {
+        IdleCause cause;
+        QPushButton* button;
+        ShareBar* bar;
+        double share;
+    };
+
+    std::vector<CauseRow> m_rows;
+    QPointer<QPushButton> m_longer, m_shorter; // made anew with each gap
     PanelSection *m_causes, *m_longest, *m_selected;
     const Timeline* m_timeline = nullptr;
     const BubbleReport* m_report = nullptr;

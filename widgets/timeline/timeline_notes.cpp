@@ -22,7 +22,7 @@ QRectF rectOf(const TimelineScene& scene, const GapNote& gap)
 void paintSlack(QPainter& p, const TimelineScene& scene, const Theme& theme)
 {
     const TimelineNotes& notes = *scene.notes;
-    if (notes.slack.empty() || notes.mostSlack <= 0 || scene.rows.metrics.height < 8) return;
+    if (!notes.slack || notes.mostSlack <= 0 || scene.rows.metrics.height < 8) return;
     const auto [first, last] = scene.visibleRows();
     for (int row = first; row < last; ++row) {
         const RowPlace& place = scene.rows.rows[static_cast<std::size_t>(row)];
@@ -32,12 +32,13 @@ void paintSlack(QPainter& p, const TimelineScene& scene, const Theme& theme)
         if (to < from || to - from > 5000) continue;
         for (std::size_t i = from; i < to; ++i) {
             const SpanId id = lane.spanOf(i);
-            if (id >= notes.slack.size() || notes.slack[id] <= 0) continue;
+            const Nanos slack = id < notes.slack->size() ? (*notes.slack)[id] : 0;
+            if (slack <= 0) continue;
             const auto rect = scene.rectOf({0, id});
             if (!rect) continue;
             QColor veil = theme.canvas;
-            const double share = static_cast<double>(notes.slack[id]) / static_cast<double>(notes.mostSlack);
-            veil.setAlphaF(static_cast<float>(0.25 + 0.5 * std::min(1.0, share)));
+            const double share = static_cast<double>(slack) / static_cast<double>(notes.mostSlack);
+            veil.setAlphaF(static_cast<float>(0.2 + 0.4 * std::min(1.0, share)));
             p.fillRect(*rect, veil);
         }
     }
@@ -47,13 +48,27 @@ void paintGaps(QPainter& p, const TimelineScene& scene, const Theme& theme)
 {
     QColor tint = theme.accent;
     tint.setAlphaF(theme.dark ? 0.42F : 0.3F);
-    for (const GapNote& gap : scene.notes->gaps) {
-        const QRectF rect = rectOf(scene, gap);
-        if (rect.width() <= 0) continue;
-        p.fillRect(rect, tint);
-        p.setPen(QPen(theme.accent, 1.5));
-        p.setBrush(Qt::NoBrush);
-        if (rect.width() > 4) p.drawRect(rect.adjusted(0.75, 0.75, -0.75, -0.75));
+    const auto [first, last] = scene.visibleRows();
+    const auto& gaps = scene.notes->gaps;
+    for (int row = first; row < last; ++row) {
+        const RowPlace& place = scene.rows.rows[static_cast<std::size_t>(row)];
+        if (place.panel != 0) continue;
+        const int rank = scene.panels.front()->ranks[static_cast<std::size_t>(place.rankIndex)].rank;
+        auto gap = std::lower_bound(gaps.begin(), gaps.end(), std::pair(rank, scene.axis.range.begin), [](const GapNote& note, const auto& from) {
+            return std::pair(note.rank, note.range.end) <= from;
+        });
+        double painted = -1; // gaps within one pixel are painted once, as wide as it
+        for (; gap != gaps.end() && gap->rank == rank && gap->range.begin < scene.axis.range.end; ++gap) {
+            QRectF rect = rectOf(scene, *gap);
+            if (rect.right() <= painted) continue;
+            if (rect.width() < 1) rect = QRectF(std::floor(rect.left()), rect.top(), 1, rect.height());
+            painted = rect.right();
+            p.fillRect(rect, tint);
+            if (rect.width() <= 4) continue;
+            p.setPen(QPen(theme.accent, 1.5));
+            p.setBrush(Qt::NoBrush);
+            p.drawRect(rect.adjusted(0.75, 0.75, -0.75, -0.75));
+        }
     }
 }
 
@@ -65,9 +80,12 @@ void paintChain(QPainter& p, const TimelineScene& scene, const Theme& theme)
     std::optional<QRectF> gap;
     if (notes.selected) {
         gap = rectOf(scene, *notes.selected);
+        if (gap->height() <= 0) gap.reset();
+    }
+    if (gap) {
         p.setBrush(Qt::NoBrush);
         p.setPen(QPen(theme.canvas, 5));
-        p.drawRoundedRect(gap->adjusted(0, 0, 0, 0), 3, 3);
+        p.drawRoundedRect(*gap, 3, 3);
         p.setPen(QPen(theme.text, 2));
         p.drawRoundedRect(*gap, 3, 3);
     }

@@ -2,6 +2,7 @@
 // with the chain of ops back to its root, and how much slack each op has. Immutable, shared; times are axis time.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,10 +21,10 @@ struct GapNote {
 };
 
 struct TimelineNotes {
-    std::vector<GapNote> gaps;       // tinted
+    std::vector<GapNote> gaps;       // tinted; by rank, begin, not overlapping
     std::optional<GapNote> selected; // outlined
     std::vector<SpanId> chain;       // from what the gap waited for, back to the root; arrows lead from the root to the gap
-    std::vector<Nanos> slack;        // by span; empty: not shown. Ops fade with their slack, those without keep their colour
+    std::shared_ptr<const std::vector<Nanos>> slack; // by span; null: not shown. Ops fade with it, those without keep their colour
     Nanos mostSlack = 0;
 };
 

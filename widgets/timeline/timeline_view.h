@@ -49,6 +49,7 @@ public:
     void setEditMode(bool on);
     bool editMode() const { return m_editMode; }
     void setNotes(std::shared_ptr<const TimelineNotes> notes); // of panel 0; null: none. New panels drop them
+    std::shared_ptr<const TimelineNotes> notes() const { return m_scene.notes; }
     void setDragFeedback(const std::optional<DragFeedback>& feedback);
 
     SpanRef spanAt(QPointF point) const;           // compute or communication; invalid over idle

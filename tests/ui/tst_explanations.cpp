@@ -1,0 +1,144 @@
+// Questions to the run shown, in the real window and by keyboard: causes, gaps and their chains, slack.
+#include <QPushButton>
+#include <QSignalSpy>
+
+#include "traces/analysis/slack.h"
+#include "tests/ui/window_fixture.h"
+
+using namespace stagewright;
+
+class TestExplanations : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+    std::unique_ptr<MainWindow> m_window;
+
+    void press(int key, Qt::KeyboardModifiers modifiers = {})
+    {
+        QWidget* focus = QApplication::focusWidget();
+        QVERIFY(focus != nullptr);
+        QTest::keyClick(focus, static_cast<Qt::Key>(key), modifiers);
+    }
+    void open(std::initializer_list<const char*> schedules, int ranks = 4, int microbatches = 8)
+    {
+        m_window->openFiles({m_fixture->file("runs.stagewright", schedules, ranks, microbatches)});
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->activateWindow();
+        m_window->timelineView()->setFocus();
+        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+    }
+    BubbleReport report() const { return *analyseBubbles(*m_window->timelineView()->panels().front()->timeline, 0); }
+    QPushButton* button(const QString& text) const
+    {
+        for (auto* found : m_window->sidePanel()->findChildren<QPushButton*>())
+            if (found->text() == text) return found;
+        return nullptr;
+    }
+
+private slots:
+    void init()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::show(*m_window));
+    }
+    void cleanup()
+    {
+        m_window.reset();
+        m_fixture.reset();
+    }
+
+    void walksThroughGapsByKeyboard()
+    {
+        open({"1f1b"});
+        const BubbleReport shown = report();
+        const std::vector<int> order = gapsByLength(shown);
+        QVERIFY(order.size() > 2);
+        press(Qt::Key_G);
+        QCOMPARE(m_window->chosenGap(), order[0]);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY(m_window->gapExplanation());
+        // As the library explains it.
+        const auto timeline = m_window->timelineView()->panels().front()->timeline;
+        const GapExplanation expected = GapExplainer(*timeline, 0).explain(shown.gaps[static_cast<std::size_t>(order[0])]);
+        QCOMPARE(m_window->gapExplanation()->sentence, expected.sentence);
+        const QString text = m_window->sidePanel()->plainText();
+        QVERIFY2(text.contains(QString::fromStdString(expected.sentence).mid(1)), qPrintable(text));
+        const auto notes = m_window->timelineView()->notes();
+        QVERIFY(notes && notes->selected);
+        QCOMPARE(notes->chain.size(), static_cast<std::size_t>(std::count_if(expected.chain.begin(), expected.chain.end(), [](const GapLink& link) { return link.span != noSpan; })));
+        press(Qt::Key_G);
+        QCOMPARE(m_window->chosenGap(), order[1]);
+        press(Qt::Key_G, Qt::ShiftModifier);
+        QCOMPARE(m_window->chosenGap(), order[0]);
+        press(Qt::Key_G, Qt::ShiftModifier);
+        QCOMPARE(m_window->chosenGap(), order.back());
+        press(Qt::Key_Escape);
+        QCOMPARE(m_window->chosenGap(), -1);
+        QVERIFY(!m_window->timelineView()->notes()->selected);
+    }
+
+    void aCauseMarksItsGaps()
+    {
+        open({"1f1b"});
+        const BubbleReport shown = report();
+        QPushButton* drain = button(QStringLiteral("Drain"));
+        QVERIFY(drain);
+        QVERIFY(drain->focusPolicy() & Qt::TabFocus);
+        drain->setFocus();
+        press(Qt::Key_Space);
+        const auto drains = std::count_if(shown.gaps.begin(), shown.gaps.end(), [](const Gap& gap) { return gap.cause == IdleCause::Drain; });
+        QTRY_COMPARE(static_cast<std::ptrdiff_t>(m_window->timelineView()->notes()->gaps.size()), drains);
+        QTRY_VERIFY(button(QStringLiteral("Drain"))->isChecked());
+        QTRY_VERIFY(button(QStringLiteral("Drain"))->hasFocus()); // made anew, and still under the hand
+        m_window->timelineView()->setFocus();
+        press(Qt::Key_G); // among these alone
+        QCOMPARE(shown.gaps[static_cast<std::size_t>(m_window->chosenGap())].cause, IdleCause::Drain);
+        press(Qt::Key_Escape);
+        press(Qt::Key_Escape);
+        QVERIFY(m_window->timelineView()->notes()->gaps.empty());
+    }
+
+    void aClickOnIdleTimeExplainsIt()
+    {
+        open({"1f1b"});
+        const BubbleReport shown = report();
+        const Timeline& timeline = *m_window->timelineView()->panels().front()->timeline;
+        const QRectF last = *m_window->timelineView()->rectOf({0, WindowFixture::spanOf(timeline, "3B7")});
+        QTest::mouseClick(m_window->timelineView(), Qt::LeftButton, {}, QPointF(last.right() + 30, last.center().y()).toPoint());
+        QVERIFY(m_window->chosenGap() >= 0);
+        const Gap& gap = shown.gaps[static_cast<std::size_t>(m_window->chosenGap())];
+        QCOMPARE(gap.rank, 3);
+        QCOMPARE(gap.cause, IdleCause::Drain);
+        QTest::mouseClick(m_window->timelineView(), Qt::LeftButton, {}, last.center().toPoint());
+        QVERIFY(m_window->viewState()->selected().valid());
+    }
+
+    void slackIsToldAndDrawn()
+    {
+        open({"1f1b"});
+        const auto timeline = m_window->timelineView()->panels().front()->timeline;
+        QVERIFY(m_window->actions()[ActionId::Slack]->isEnabled());
+        press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(m_window->actions()[ActionId::Slack]->isChecked());
+        QTRY_VERIFY(m_window->timelineView()->notes() && m_window->timelineView()->notes()->slack);
+        for (const OpSlack& op : slackOf(*timeline, 0)) QCOMPARE((*m_window->timelineView()->notes()->slack)[op.span], op.slack);
+        m_window->viewState()->select({0, WindowFixture::spanOf(*timeline, "0F0")});
+        QTRY_VERIFY(m_window->sidePanel()->plainText().contains(QStringLiteral("Slack: 0.00 u")));
+        press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(!m_window->timelineView()->notes()->slack);
+    }
+
+    void aRunWithoutGapsHasNothingToExplain()
+    {
+        open({"1f1b"}, 1, 4);
+        press(Qt::Key_G);
+        QCOMPARE(m_window->chosenGap(), -1);
+        press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY(m_window->bannerText().isEmpty());
+    }
+};
+
+QTEST_MAIN(TestExplanations)
+#include "tst_explanations.moc"
