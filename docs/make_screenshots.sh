@@ -25,4 +25,9 @@ for theme in light dark; do
     draw "main_$theme" "$runs" --run 4 --theme "$theme" "$@"
     draw "compare_$theme" "$runs" --compare 2 4 --theme "$theme"
     draw "edit_$theme" "$runs" --run 4 --theme "$theme" --show edit
+    draw "library_$theme" --theme "$theme" --show new --schedule v-half
+    draw "block_$theme" --theme "$theme" --show block --schedule v-half
+    draw "lowered_$theme" "$runs" --run 2 --theme "$theme" --show lowered
+    draw "gap_$theme" "$runs" --run 2 --theme "$theme" --show gap
+    draw "slack_$theme" "$runs" --run 2 --theme "$theme" --show slack
 done
