@@ -9,9 +9,9 @@ namespace stagewright {
 ActivationRule::ActivationRule(const Schedule& schedule, const CostModel& costs)
     : m_costs(costs), m_microbatches(schedule.microbatches)
 {
+    m_sliceStarts = sliceStartsOf(schedule);
     for (const auto& ops : schedule.order)
         for (const Op& op : ops) {
-            if (op.slice >= 0) m_slices = std::max(m_slices, op.slice + 1);
             if (op.kind != OpKind::Recompute) continue;
             if (m_recomputed.empty())
                 m_recomputed.assign(
@@ -24,7 +24,7 @@ ActivationRule::ActivationRule(const Schedule& schedule, const CostModel& costs)
 
 Bytes ActivationRule::part(Bytes whole, const Op& op) const
 {
-    if (op.slice >= 0) whole = whole * (op.slice + 1) / m_slices - whole * op.slice / m_slices;
+    if (op.slice >= 0) whole = shareOfSlice(whole, m_sliceStarts, op.slice);
     if (op.half == 1) return whole / 2;
     return op.half == 2 ? whole - whole / 2 : whole;
 }

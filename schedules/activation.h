@@ -2,10 +2,11 @@
 //   F   + activation            (only `boundary` where the microbatch is recomputed later)
 //   R   + activation − boundary
 //   B   − activation            I  − freedAtInput            W  − (activation − freedAtInput)
-// An op over several microbatches counts for each; slices and halves take their part, so that the parts sum to the
-// whole.
+// An op over several microbatches counts for each; slices (by length) and halves take their part, so that the parts sum
+// to the whole.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "schedules/cost_model.h"
@@ -26,7 +27,7 @@ private:
 
     const CostModel& m_costs;
     int m_microbatches;
-    int m_slices = 1;
+    std::vector<std::int64_t> m_sliceStarts; // in relative lengths, the total last; empty: no slices
     std::vector<char> m_recomputed; // by (stage, microbatch); empty: nothing is
 };
 

@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view format = "stagewright-costs";
 constexpr int version = 1;
 constexpr std::int64_t mostStages = 65536;
+constexpr std::size_t mostSlices = 32767;
 
 std::string_view toText(CostSource source)
 {
@@ -141,6 +142,12 @@ std::string writeCostsJson(const CostModel& costs)
                           {"gradient", memory.gradient},
                           {"optimizer", memory.optimizer}});
     out["stage_bytes"] = stages;
+    if (costs.sliceStarts.size() > 1) {
+        Json lengths = Json::array();
+        for (std::size_t i = 0; i + 1 < costs.sliceStarts.size(); ++i)
+            lengths.push_back(costs.sliceStarts[i + 1] - costs.sliceStarts[i]);
+        out["slice_lengths"] = lengths;
+    }
     return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -151,7 +158,7 @@ Result<CostModel> readCostsJson(const std::string& text)
     CostReader in;
     if (!in.object(json, "the document",
                    {"format", "version", "source", "origin", "time_unit_ns", "memory_unit_bytes", "duration_ns",
-                    "duration_on_rank", "link", "link_overrides", "launch_ns", "stage_bytes"}))
+                    "duration_on_rank", "link", "link_overrides", "launch_ns", "stage_bytes", "slice_lengths"}))
         return tl::unexpected(in.error);
     if (json.value("format", Json()) != format)
         return fail(ErrorCode::Unreadable, fmt::format("costs: format is not \"{}\"", format));
@@ -227,6 +234,17 @@ Result<CostModel> readCostsJson(const std::string& text)
                 const auto rank = static_cast<int>(in.integerAt(entry, "rank", path, 0, mostStages - 1));
                 out.setDuration(kind, stage, rank, in.integerAt(entry, "duration_ns", path, 0));
             }
+    }
+    if (const auto lengths = json.find("slice_lengths"); lengths != json.end()) {
+        if (!lengths->is_array() || lengths->size() > mostSlices)
+            in.wrong("slice_lengths", "an array of at most 32767 lengths is expected");
+        else if (!lengths->empty()) {
+            out.sliceStarts.push_back(0);
+            for (const Json& length : *lengths)
+                out.sliceStarts.push_back(out.sliceStarts.back() +
+                                          in.integer(length, fmt::format("slice_lengths[{}]", out.sliceStarts.size() - 1), 0,
+                                                     std::numeric_limits<std::uint32_t>::max()));
+        }
     }
     if (const auto link = json.find("link");
         link != json.end() && in.object(*link, "link", {"latency_ns", "bytes_per_second"}))

@@ -43,6 +43,7 @@ CostModel CostModel::uniform(const Schedule& schedule, const UnitCosts& costs)
         memory.activation = std::llround(part * activationShare);
         memory.freedAtInput = std::llround(costs.freedAtInput * static_cast<double>(memory.activation));
     }
+    model.sliceStarts = sliceStartsOf(schedule);
     model.links.all.latency = std::llround(costs.latency * rankShare);
     model.origin = fmt::format("F={}, I={}, W={}", costs.forward, costs.inputGrad, costs.weightGrad);
     if (costs.backward >= 0) model.origin += fmt::format(", B={}", costs.backward);
@@ -55,7 +56,9 @@ CostModel CostModel::uniform(const Schedule& schedule, const UnitCosts& costs)
 Nanos CostModel::duration(const Op& op, int rank) const
 {
     if (op.kind == OpKind::Filler) return op.delay;
-    const Nanos whole = duration(op.kind, op.stage, rank) * op.count;
+    Nanos whole = duration(op.kind, op.stage, rank);
+    if (op.slice >= 0) whole = shareOfSlice(whole, sliceStarts, op.slice);
+    whole *= op.count;
     if (op.half == 0) return whole;
     return op.half == 1 ? whole / 2 : whole - whole / 2; // both halves together take the whole
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>
@@ -62,7 +63,8 @@ public:
     CostModel() = default;
     CostModel(int stages, CostSource source);
 
-    // A filler's duration is its own delay; kinds without an entry cost 0. count and half scale: count × d, d / 2.
+    // A filler's duration is its own delay; kinds without an entry cost 0. count and half scale: count × d, d / 2; a sequence
+    // slice takes its part by sliceStarts.
     Nanos duration(const Op& op, int rank) const;
     Nanos duration(OpKind kind, int stage, int rank) const;
     void setDuration(OpKind kind, int stage, Nanos duration);           // on every rank
@@ -74,6 +76,9 @@ public:
     Links links;
     std::vector<Nanos> launch;       // by rank: how long after it could a compute op begins; empty: at once
     std::vector<StageMemory> memory; // by stage
+    // Where each sequence slice begins, in relative lengths, and their sum last (sliceStartsOf); empty: an op of a slice
+    // lasts as long as a whole one.
+    std::vector<std::int64_t> sliceStarts;
     CostSource source = CostSource::Uniform;
     std::string origin;  // words: "F=1, I=1, W=1", "fitted from demo.stagewright#3"
     Nanos timeUnit = 1;  // ns per printed unit: rankShare for unit costs, 1 for measured ones

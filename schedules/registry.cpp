@@ -100,16 +100,23 @@ std::string valueFault(const ScheduleParameter& parameter, std::string_view valu
     double number = 0;
     const auto [end, bad] = std::from_chars(value.data(), value.data() + value.size(), number);
     const bool isNumber = bad == std::errc() && end == value.data() + value.size() && std::isfinite(number);
-    if (parameter.values == "whole")
-        return isNumber && number >= 1 && number <= 1e6 && number == std::floor(number) ? "" : "a whole number from 1 is needed";
-    if (parameter.values == "real") return isNumber && number >= 0 ? "" : "a number from 0 is needed";
     for (std::string_view rest = parameter.values; !rest.empty();) {
         const std::size_t bar = rest.find('|');
-        if (rest.substr(0, bar) == value) return {};
+        const std::string_view choice = rest.substr(0, bar);
+        if (choice == "whole") {
+            if (isNumber && number >= 1 && number <= 1e6 && number == std::floor(number)) return {};
+        } else if (choice == "real") {
+            if (isNumber && number >= 0) return {};
+        } else if (choice == value) {
+            return {};
+        }
         rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
     }
+    if (parameter.values == "whole") return "a whole number from 1 is needed";
+    if (parameter.values == "real") return "a number from 0 is needed";
     std::string choices(parameter.values);
-    std::replace(choices.begin(), choices.end(), '|', ',');
+    for (std::size_t bar = 0; (bar = choices.find('|', bar)) != std::string::npos; bar += 2)
+        choices.replace(bar, 1, ", ");
     return fmt::format("there are {}", choices);
 }
 

@@ -21,7 +21,8 @@ struct ClosedForm {
 struct ScheduleParameter {
     std::string_view name;     // "join"
     std::string_view fallback; // its default, "direct"
-    std::string_view values;   // alternatives "direct|doubling|halving"; "whole" a whole number from 1; "real" a number ≥ 0
+    std::string_view values;   // alternatives "direct|doubling|halving", of which
+                               // "whole" stands for a whole number from 1 and "real" for a number ≥ 0: "auto|whole"
     std::string_view meaning;  // "how units of p microbatches are joined"
 };
 
@@ -39,6 +40,8 @@ struct ScheduleInfo {
     Result<Schedule> (*make)(const Shape& shape);
     ClosedForm (*closedForm)(const Shape& shape, double forward, double inputGrad, double weightGrad);
     std::span<const ScheduleParameter> parameters = {};
+    int drawnMicrobatches = 4; // of the drawing
+    bool searches = false;     // make() searches: too slow to try on large shapes
 };
 
 std::span<const ScheduleInfo> allSchedules(); // in the order of schedules.def

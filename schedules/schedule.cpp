@@ -82,6 +82,30 @@ bool Schedule::splitsBackward() const
     return false;
 }
 
+std::vector<std::int64_t> sliceStartsOf(const Schedule& schedule)
+{
+    int slices = 0;
+    for (const auto& ops : schedule.order)
+        for (const Op& op : ops)
+            slices = std::max(slices, op.slice + 1);
+    std::vector<std::int64_t> starts;
+    if (slices == 0) return starts;
+    starts.push_back(0);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(slices); ++i)
+        starts.push_back(starts.back() + (i < schedule.sliceLengths.size() ? schedule.sliceLengths[i] : 1));
+    return starts;
+}
+
+std::int64_t shareOfSlice(std::int64_t whole, const std::vector<std::int64_t>& starts, int slice)
+{
+    const auto i = static_cast<std::size_t>(slice);
+    if (slice < 0 || i + 1 >= starts.size() || starts.back() == 0) return whole;
+    const std::int64_t total = starts.back();
+    // Quotient and rest apart: whole × start could overflow.
+    auto upTo = [&](std::int64_t start) { return whole / total * start + whole % total * start / total; };
+    return upTo(starts[i + 1]) - upTo(starts[i]);
+}
+
 std::uint64_t hashOf(const Schedule& schedule)
 {
     std::uint64_t hash = 0xcbf29ce484222325ull;

@@ -47,6 +47,12 @@ struct Schedule {
     bool splitsBackward() const; // has I or W
 };
 
+// Where each sequence slice begins, in relative lengths, and their sum last; empty where no op names a slice. Slices beyond
+// sliceLengths count 1.
+std::vector<std::int64_t> sliceStartsOf(const Schedule& schedule);
+// The slice's part of a whole, rounded so that the parts of all slices sum to it; the whole where starts know no such slice.
+std::int64_t shareOfSlice(std::int64_t whole, const std::vector<std::int64_t>& starts, int slice);
+
 std::uint64_t hashOf(const Schedule& schedule); // stable across machines; name not included
 
 // One line per rank, ops separated by spaces; for messages and tests.

@@ -17,7 +17,7 @@ std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
         if (r > 0 && costs.hasRankDurations()) std::fill(table.begin(), table.end(), -1);
         for (const Op& op : schedule.order[r]) {
-            const bool whole = op.count == 1 && op.half == 0 && op.kind != OpKind::Filler && op.stage < stages;
+            const bool whole = op.count == 1 && op.half == 0 && op.slice < 0 && op.kind != OpKind::Filler && op.stage < stages;
             if (!whole) {
                 out.push_back(costs.duration(op, static_cast<int>(r)));
                 continue;

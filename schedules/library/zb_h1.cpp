@@ -4,7 +4,7 @@
 // then fills what was bubble, the last ones in the drain. The paper writes B for I.
 #include <algorithm>
 
-#include "schedules/registry.h"
+#include "schedules/library/draft.h"
 
 namespace stagewright::library {
 
@@ -32,6 +32,7 @@ Result<Schedule> make(const Shape& shape)
         while (weight < shape.microbatches)
             ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
     }
+    appendOptimizers(out, shape);
     return out;
 }
 
@@ -67,6 +68,7 @@ constinit const ScheduleInfo zb_h1{
     .defaultChunks = 1,
     .make = make,
     .closedForm = closedForm,
+    .parameters = optimizerParameters,
 };
 
 } // namespace stagewright::library

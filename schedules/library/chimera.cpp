@@ -1,0 +1,255 @@
+// Chimera (Li & Hoefler 2021, arXiv 2107.06925): f pairs of pipelines in opposite directions over the same ranks.
+//
+// D = p ranks, even; 2f pipelines, each with its own copy of the weights. Down pipeline i has stage s on rank (s + iD/f) mod
+// D, up pipeline i is its mirror. Microbatches are dealt in blocks: pipeline q (downs first) has m/(2f) consecutive ones.
+//
+// The order comes from slots. A block has D slots, in which each pipeline starts D/(2f) items two slots apart: in a forward
+// block item k runs stage s at slot 2k + s, in a backward block at 2k + D−1−s. All stages of all pipelines then fall into
+// different slots of a rank, and blocks follow each other without a gap but D/f − 2 slots at the end.
+//   direct    F block, B block, …: as in the paper's figure 2, for F = B
+//   doubling  F of two microbatches, B of the first, B of the second (section 3.5): at B = 2F all slots are equally long
+//   halving   F, B of the first half of a microbatch, B of the second: the same with half the memory
+// Under doubling a rank puts a forward off where the memory of direct, twice, would be exceeded.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "schedules/library/draft.h"
+
+namespace stagewright::library {
+
+namespace {
+
+constexpr ScheduleParameter chimeraParameters[] = {
+    {"f", "1", "whole", "pairs of pipelines; a divisor of half the ranks; 2f copies of the weights"},
+    {"join", "direct", "direct|doubling|halving",
+     "what makes up for B = 2F: nothing, forwards over two microbatches, or backwards over half microbatches"},
+    {"sync", "end", "end|eager|eager-opt",
+     "when copies' gradients are summed: after the step, after a copy's last backward, or so where idle slots follow"}};
+
+enum class Join { Direct, Doubling, Halving };
+
+struct Plan
+{
+    int ranks;
+    int microbatches;
+    int pairs;
+    Join join;
+
+    int pipelines() const { return 2 * pairs; }
+    int perPipeline() const { return microbatches / pipelines(); }
+    int itemSize() const { return join == Join::Doubling ? 2 : 1; } // microbatches of a forward
+    int itemsPerBlock() const { return ranks / pipelines(); }
+    int blocksPerUnit() const { return join == Join::Direct ? 2 : 3; }
+    int rankOf(int pipeline, int stage) const
+    {
+        const int down = (stage + pipeline % pairs * (ranks / pairs)) % ranks;
+        return pipeline < pairs ? down : ranks - 1 - down;
+    }
+};
+
+Join joinOf(const Shape& shape)
+{
+    const std::string& join = shape.parameter("join");
+    return join == "doubling" ? Join::Doubling : join == "halving" ? Join::Halving : Join::Direct;
+}
+
+Result<Plan> planOf(const Shape& shape)
+{
+    const Plan plan{shape.ranks, shape.microbatches, shape.number("f", 1), joinOf(shape)};
+    if (plan.ranks % 2 != 0)
+        return fail(ErrorCode::Usage, fmt::format("chimera: {} ranks; two directions need an even number", plan.ranks),
+                    nearestMultiples(plan.ranks, 2, 2, "ranks"));
+    const int half = plan.ranks / 2;
+    if (plan.pairs > half || half % plan.pairs != 0) {
+        int below = std::min(plan.pairs, half);
+        while (half % below != 0)
+            --below;
+        return fail(ErrorCode::Usage,
+                    fmt::format("chimera: {} pairs of pipelines on {} ranks; a divisor of {} is needed", plan.pairs,
+                                plan.ranks, half),
+                    fmt::format("the nearest below that works is f={}", below));
+    }
+    const int factor = plan.pipelines() * plan.itemSize();
+    if (plan.microbatches % factor != 0)
+        return fail(ErrorCode::Usage,
+                    fmt::format("chimera: {} microbatches for {} pipelines{}; a multiple of {} is needed",
+                                plan.microbatches, plan.pipelines(),
+                                plan.join == Join::Doubling ? ", two to a forward" : "", factor),
+                    nearestMultiples(plan.microbatches, factor, factor, "microbatches"));
+    return plan;
+}
+
+Placement placementOf(const Plan& plan)
+{
+    std::vector<std::vector<Placement::Copy>> copies(static_cast<std::size_t>(plan.ranks));
+    for (int s = 0; s < plan.ranks; ++s)
+        for (int q = 0; q < plan.pipelines(); ++q)
+            copies[static_cast<std::size_t>(s)].push_back({q * plan.perPipeline(), plan.rankOf(q, s)});
+    return Placement::of(std::move(copies));
+}
+
+struct Slot
+{
+    int slot;
+    Op op;
+};
+
+// Every rank's ops by slot.
+std::vector<std::vector<Slot>> slotsOf(const Plan& plan)
+{
+    std::vector<std::vector<Slot>> rows(static_cast<std::size_t>(plan.ranks));
+    for (auto& row : rows)
+        row.reserve(static_cast<std::size_t>(plan.microbatches) * (plan.join == Join::Halving ? 3 : 2));
+    const int d = plan.ranks;
+    for (int q = 0; q < plan.pipelines(); ++q)
+        for (int item = 0; item < plan.perPipeline() / plan.itemSize(); ++item) {
+            const int start = item / plan.itemsPerBlock() * plan.blocksPerUnit() * d + 2 * (item % plan.itemsPerBlock());
+            const int microbatch = q * plan.perPipeline() + item * plan.itemSize();
+            for (int s = 0; s < d; ++s) {
+                auto& row = rows[static_cast<std::size_t>(plan.rankOf(q, s))];
+                Op forward = makeOp(OpKind::Forward, s, microbatch);
+                forward.count = static_cast<std::uint16_t>(plan.itemSize());
+                row.push_back({start + s, forward});
+                for (int block = 1; block < plan.blocksPerUnit(); ++block) {
+                    Op backward = makeOp(OpKind::Backward, s, microbatch);
+                    if (plan.join == Join::Doubling) backward.microbatch += block - 1;
+                    if (plan.join == Join::Halving) backward.half = static_cast<std::uint8_t>(block);
+                    row.push_back({start + block * d + d - 1 - s, backward});
+                }
+            }
+        }
+    for (auto& row : rows)
+        std::sort(row.begin(), row.end(), [](const Slot& a, const Slot& b) { return a.slot < b.slot; });
+    return rows;
+}
+
+// Puts a doubled forward behind the next backwards while it would make the rank hold more than `most` microbatches.
+void putOffForwards(std::vector<Slot>& row, int most)
+{
+    std::vector<Slot> kept;
+    kept.reserve(row.size());
+    std::vector<Slot> waiting;
+    std::size_t oldest = 0;
+    int held = 0;
+    auto take = [&](const Slot& slot) {
+        kept.push_back(slot);
+        held += slot.op.kind == OpKind::Forward ? slot.op.count : -1;
+    };
+    for (const Slot& slot : row) {
+        if (slot.op.kind == OpKind::Forward) {
+            if (oldest == waiting.size() && held + slot.op.count <= most)
+                take(slot);
+            else
+                waiting.push_back(slot);
+            continue;
+        }
+        // A backward can't pass its own forward.
+        auto covers = [&](const Slot& other) {
+            return other.op.stage == slot.op.stage && other.op.microbatch <= slot.op.microbatch &&
+                   slot.op.microbatch < other.op.microbatch + other.op.count;
+        };
+        while (std::any_of(waiting.begin() + static_cast<std::ptrdiff_t>(oldest), waiting.end(), covers))
+            take(waiting[oldest++]);
+        take(slot);
+        while (oldest < waiting.size() && held + waiting[oldest].op.count <= most)
+            take(waiting[oldest++]);
+    }
+    while (oldest < waiting.size())
+        take(waiting[oldest++]);
+    row = std::move(kept);
+}
+
+// REDUCE_GRAD after the last backward of each stage copy; `onlyBeforeIdle`: where an idle slot follows on the rank.
+std::vector<Op> withReductions(const std::vector<Slot>& row, bool onlyBeforeIdle)
+{
+    std::vector<Op> out;
+    bool idleFollows = false;
+    std::vector<int> seen;
+    for (std::size_t i = row.size(); i-- > 0;) { // from behind: the first backward met of a stage is its last
+        const Op& op = row[i].op;
+        if (i + 1 < row.size() && row[i + 1].slot > row[i].slot + 1) idleFollows = true;
+        const bool last =
+            op.kind == OpKind::Backward && std::find(seen.begin(), seen.end(), op.stage) == seen.end();
+        if (last) {
+            seen.push_back(op.stage);
+            if (!onlyBeforeIdle || idleFollows) out.push_back(makeOp(OpKind::ReduceGrad, op.stage));
+        }
+        out.push_back(op);
+    }
+    std::reverse(out.begin(), out.end());
+    return out;
+}
+
+Result<Schedule> make(const Shape& shape)
+{
+    auto plan = planOf(shape);
+    if (!plan) return tl::unexpected(std::move(plan.error()));
+    const int d = plan->ranks;
+    Schedule out = draft("chimera", d, d, plan->microbatches, placementOf(*plan));
+    auto rows = slotsOf(*plan);
+    const std::string& sync = shape.parameter("sync");
+    for (int r = 0; r < d; ++r) {
+        auto& row = rows[static_cast<std::size_t>(r)];
+        if (plan->join == Join::Doubling && plan->pairs == 1)
+            putOffForwards(row, 2 * (d / 2 + 1 + std::min(r, d - 1 - r)));
+        auto& ops = out.order[static_cast<std::size_t>(r)];
+        if (sync == "eager" || sync == "eager-opt") {
+            ops = withReductions(row, sync == "eager-opt");
+        } else {
+            ops.reserve(row.size());
+            for (const Slot& slot : row)
+                ops.push_back(slot.op);
+        }
+    }
+    return out;
+}
+
+ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    ClosedForm form;
+    const Plan plan{shape.ranks, shape.microbatches, shape.number("f", 1), joinOf(shape)};
+    const int d = plan.ranks;
+    const int m = plan.microbatches;
+    const double backward = inputGrad + weightGrad;
+    const int tail = d / plan.pairs - 2; // idle slots
+    if (plan.join == Join::Direct) {
+        if (m % d != 0) return form;
+        const int units = m / d;
+        if (backward == forward)
+            form.makespan = (2 * m + tail) * forward;
+        else if (backward == 2 * forward && plan.pairs == 1)
+            form.makespan = (units * (4 * d - 2) + d - 2) * forward;
+    } else if (backward == 2 * forward && m % (plan.itemSize() * d) == 0) {
+        form.makespan = (3 * m + plan.itemSize() * tail) * forward;
+    }
+    if (plan.pairs == 1 && m % (plan.itemSize() * d) == 0)
+        for (int r = 0; r < d; ++r)
+            form.peakActivation.push_back(plan.itemSize() * (d / 2 + 1 + std::min(r, d - 1 - r)));
+    return form;
+}
+
+} // namespace
+
+extern const ScheduleInfo chimera;
+constinit const ScheduleInfo chimera{
+    .name = "chimera",
+    .title = "Chimera (bidirectional pipelines)",
+    .summary = "pipelines in opposite directions fill each other's bubbles; weights held 2f times, gradients summed over copies",
+    .paper = "Li & Hoefler 2021, arXiv 2107.06925",
+    .constraints = "even ranks; f a divisor of half the ranks; microbatches a multiple of 2f (of 4f under doubling); closed "
+                   "forms for a multiple of the ranks (of twice the ranks under doubling)",
+    .formulas = "makespan  (2m + p/f - 2)F                 (B = F, m = Kp)\n"
+                "          (K(4p-2) + p-2)F                (B = 2F, f = 1, direct)\n"
+                "          (3m + 2(p/f-2))F                (B = 2F, doubling);  (3m + p/f-2)F  (B = 2F, halving)\n"
+                "peak      p/2 + 1 + min(r, p-1-r)         (f = 1; twice that under doubling)",
+    .drawing = "@DRAWING@",
+    .aliases = "bidirectional",
+    .fixedChunks = 1,
+    .defaultChunks = 1,
+    .make = make,
+    .closedForm = closedForm,
+    .parameters = chimeraParameters,
+};
+
+} // namespace stagewright::library

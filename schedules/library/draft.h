@@ -1,0 +1,44 @@
+// What the generators of this folder share: an empty schedule to fill, the optimizer parameter, errors that name the
+// nearest shape that works.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/registry.h"
+
+namespace stagewright::library {
+
+// Rows for every rank, no ops yet.
+Schedule draft(std::string_view name, int ranks, int stages, int microbatches, Placement placement);
+
+// The forwards and backwards of 1F1B on rank r of p: `warmup` forwards, then a forward (while any is left) before each
+// backward. visit(kind, microbatch) gets Forward and Backward.
+template <typename Visit>
+void oneForwardOneBackward(int microbatches, int warmup, Visit&& visit)
+{
+    int forward = 0;
+    while (forward < microbatches && forward < warmup)
+        visit(OpKind::Forward, forward++);
+    for (int j = 0; j < microbatches; ++j) {
+        if (forward < microbatches) visit(OpKind::Forward, forward++);
+        visit(OpKind::Backward, j);
+    }
+}
+
+// W of microbatches first … last as one op (several where they are more than one op can count).
+void appendConcatenatedWeightGrads(std::vector<Op>& ops, int stage, int first, int last);
+
+// optimizer=rank: an Optimizer op for each of a rank's stages at the end of its list, so that no barrier ends the step
+// (post-validation of the zero-bubble paper, section 4).
+inline constexpr ScheduleParameter optimizerParameter{
+    "optimizer", "barrier", "barrier|rank",
+    "barrier: all ranks step together; rank: each rank steps its stages at the end of its list, validated afterwards"};
+inline constexpr ScheduleParameter optimizerParameters[] = {optimizerParameter};
+void appendOptimizers(Schedule& schedule, const Shape& shape);
+
+// "the nearest that work are 2 and 4 ranks": multiples of `factor` around `value`, none below `least`.
+std::string nearestMultiples(int value, int factor, int least, std::string_view unit);
+
+} // namespace stagewright::library

@@ -1,0 +1,73 @@
+// DualPipe (DeepSeek-AI 2024, arXiv 2412.19437, section 3.2.1): two directions, forwards overlapped with backwards.
+//
+// p even; every rank holds stage r of the down direction and stage p−1−r of the up direction, so each stage has two copies.
+// Half of the microbatches go each way. In the steady state a forward of one direction and a backward of the other are
+// issued as one pair, inside which the expert all-to-all of one hides behind the computation of the other.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "schedules/library/draft.h"
+#include "schedules/library/dual_pipe_list.h"
+
+namespace stagewright::library {
+
+namespace {
+
+Result<Schedule> make(const Shape& shape)
+{
+    const int p = shape.ranks;
+    const int m = shape.microbatches;
+    if (p % 2 != 0)
+        return fail(ErrorCode::Usage, fmt::format("dualpipe: {} ranks; two directions need an even number", p),
+                    nearestMultiples(p, 2, 2, "ranks"));
+    if (m % 2 != 0 || m < 2 * p)
+        return fail(ErrorCode::Usage,
+                    fmt::format("dualpipe: {} microbatches on {} ranks; an even number from 2 × {} on is needed", m, p, p),
+                    nearestMultiples(m, 2, 2 * p, "microbatches"));
+    const int n = m / 2;
+    Schedule out = draft("dualpipe", p, p, m, Placement::bidirectional(p, m));
+    out.paired.resize(out.order.size());
+    for (int r = 0; r < p; ++r) {
+        const DualPipePhase down{r, 0};
+        const DualPipePhase up{p - 1 - r, n};
+        const bool first = r < p / 2;
+        DualPipeList list =
+            dualPipeList(first ? down : up, first ? up : down, std::min(r, p - 1 - r), p / 2, n);
+        out.order[static_cast<std::size_t>(r)] = std::move(list.ops);
+        out.paired[static_cast<std::size_t>(r)] = std::move(list.paired);
+    }
+    return out;
+}
+
+ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    ClosedForm form;
+    if (forward == inputGrad && inputGrad == weightGrad)
+        form.makespan = (3 * shape.microbatches + shape.ranks - 2) * forward;
+    form.peakActivation.assign(static_cast<std::size_t>(shape.ranks), shape.ranks + 1);
+    return form;
+}
+
+} // namespace
+
+extern const ScheduleInfo dualpipe;
+constinit const ScheduleInfo dualpipe{
+    .name = "dualpipe",
+    .title = "DualPipe (two directions, overlapped pairs)",
+    .summary = "microbatches enter at both ends; forwards overlap with backwards of the other direction; weights held twice",
+    .paper = "DeepSeek-AI 2024, arXiv 2412.19437, section 3.2.1, and the authors' code",
+    .constraints = "even ranks; an even number of microbatches, at least 2 x ranks",
+    .formulas = "makespan  mT + (p-2)F                     (F = I = W, pairs as long as both ops)\n"
+                "bubble    (p-2)F per rank\n"
+                "peak      p+1 on every rank, weights twice",
+    .drawing = "@DRAWING@",
+    .aliases = "dual-pipe, deepseek",
+    .fixedChunks = 1,
+    .defaultChunks = 1,
+    .make = make,
+    .closedForm = closedForm,
+    .drawnMicrobatches = 8,
+};
+
+} // namespace stagewright::library

@@ -1,0 +1,62 @@
+// DualPipeV (DeepSeek-AI's DualPipe code; Qi 2024, "cut in half"): DualPipe folded into a V.
+//
+// DualPipe's two halves do the same work mirrored; cutting it in half leaves one direction over 2p stages in a V, each
+// stage once. Rank r holds stages r and 2p−1−r; its phases are the two stages.
+#include <fmt/format.h>
+
+#include "schedules/library/draft.h"
+#include "schedules/library/dual_pipe_list.h"
+
+namespace stagewright::library {
+
+namespace {
+
+Result<Schedule> make(const Shape& shape)
+{
+    const int p = shape.ranks;
+    const int m = shape.microbatches;
+    if (m < 2 * p)
+        return fail(ErrorCode::Usage,
+                    fmt::format("dualpipev: {} microbatches on {} ranks; at least 2 × {} are needed", m, p, p),
+                    fmt::format("the nearest that works is {} microbatches", 2 * p));
+    Schedule out = draft("dualpipev", p, 2 * p, m, Placement::vShape(p));
+    out.paired.resize(out.order.size());
+    for (int r = 0; r < p; ++r) {
+        DualPipeList list = dualPipeList({r, 0}, {2 * p - 1 - r, 0}, r, p, m);
+        out.order[static_cast<std::size_t>(r)] = std::move(list.ops);
+        out.paired[static_cast<std::size_t>(r)] = std::move(list.paired);
+    }
+    return out;
+}
+
+ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    ClosedForm form;
+    if (forward == inputGrad && inputGrad == weightGrad)
+        form.makespan = (3 * shape.microbatches + shape.ranks - 1) * forward;
+    form.peakActivation.assign(static_cast<std::size_t>(shape.ranks), shape.ranks + 0.5);
+    return form;
+}
+
+} // namespace
+
+extern const ScheduleInfo dualpipev;
+constinit const ScheduleInfo dualpipev{
+    .name = "dualpipev",
+    .title = "DualPipeV (DualPipe in a V)",
+    .summary = "DualPipe cut in half: the same overlap with every stage once, two stages per rank in a V",
+    .paper = "the code of DeepSeek-AI's DualPipe (arXiv 2412.19437); Qi 2024, DualPipe could be better without the dual",
+    .constraints = "microbatches >= 2 x ranks",
+    .formulas = "makespan  mT + (p-1)F                     (F = I = W, pairs as long as both ops)\n"
+                "bubble    (p-1)F per rank\n"
+                "peak      p + 1/2 on every rank",
+    .drawing = "@DRAWING@",
+    .aliases = "dual-pipe-v, ScheduleDualPipeV, cut-in-half",
+    .fixedChunks = 2,
+    .defaultChunks = 2,
+    .make = make,
+    .closedForm = closedForm,
+    .drawnMicrobatches = 8,
+};
+
+} // namespace stagewright::library

@@ -1,0 +1,149 @@
+// Hanayo (Liu et al. 2023, arXiv 2308.15762): waves. 2W stages per rank in a zigzag, every stage once.
+//
+// Chunk c stands on rank s mod p where c is even and on rank p−1−(s mod p) where it is odd, so that a microbatch runs W waves
+// through the ranks and turns without a transfer. The published order is not at hand; this one is built by running the
+// ranks against each other in steps of one forward (B takes two): a rank takes the backward of its deepest stage that is
+// ready, else the forward of its deepest stage that is ready; at most p microbatches are under way.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "schedules/library/draft.h"
+
+namespace stagewright::library {
+
+namespace {
+
+constexpr ScheduleParameter hanayoParameters[] = {
+    {"waves", "1", "whole", "waves that a microbatch runs through the ranks: 2 × waves stages per rank"}};
+
+// The ranks in steps of one chunk forward. Microbatches pass a stage in order, so counts are the whole state.
+class Race
+{
+public:
+    Race(int ranks, int stages, int microbatches, Schedule& out)
+        : m_ranks(ranks), m_stages(stages), m_microbatches(microbatches), m_out(out),
+          m_state(static_cast<std::size_t>(stages)), m_running(static_cast<std::size_t>(ranks))
+    {
+        for (int r = 0; r < ranks; ++r) {
+            auto mine = out.placement.stagesOf(r);
+            m_deepestFirst.emplace_back(mine.rbegin(), mine.rend());
+        }
+    }
+
+    void run()
+    {
+        const std::size_t total = 2 * static_cast<std::size_t>(m_stages) * static_cast<std::size_t>(m_microbatches);
+        std::size_t done = 0;
+        while (done < total) {
+            for (Running& running : m_running) {
+                if (running.left == 0 || --running.left > 0) continue;
+                Counts& counts = m_state[static_cast<std::size_t>(running.stage)];
+                ++(running.backward ? counts.backwardsDone : counts.forwardsDone);
+                ++done;
+            }
+            for (int r = 0; r < m_ranks; ++r)
+                if (m_running[static_cast<std::size_t>(r)].left == 0) pick(r);
+        }
+    }
+
+private:
+    struct Counts
+    {
+        int forwardsBegun = 0;
+        int forwardsDone = 0;
+        int backwardsBegun = 0;
+        int backwardsDone = 0;
+    };
+    struct Running
+    {
+        int stage = 0;
+        int left = 0; // steps until it ends; 0: idle
+        bool backward = false;
+    };
+
+    bool backwardReady(int stage) const
+    {
+        const Counts& counts = m_state[static_cast<std::size_t>(stage)];
+        return counts.backwardsBegun < counts.forwardsDone &&
+               (stage + 1 == m_stages ||
+                counts.backwardsBegun < m_state[static_cast<std::size_t>(stage) + 1].backwardsDone);
+    }
+    bool forwardReady(int stage) const
+    {
+        const Counts& counts = m_state[static_cast<std::size_t>(stage)];
+        if (counts.forwardsBegun == m_microbatches) return false;
+        return stage == 0 ? counts.forwardsBegun < counts.backwardsDone + m_ranks
+                          : counts.forwardsBegun < m_state[static_cast<std::size_t>(stage) - 1].forwardsDone;
+    }
+    void begin(int rank, int stage, bool backward)
+    {
+        Counts& counts = m_state[static_cast<std::size_t>(stage)];
+        const int microbatch = backward ? counts.backwardsBegun++ : counts.forwardsBegun++;
+        m_out.order[static_cast<std::size_t>(rank)].push_back(
+            makeOp(backward ? OpKind::Backward : OpKind::Forward, stage, microbatch));
+        m_running[static_cast<std::size_t>(rank)] = {stage, backward ? 2 : 1, backward};
+    }
+    void pick(int rank)
+    {
+        const auto& mine = m_deepestFirst[static_cast<std::size_t>(rank)];
+        for (const int stage : mine)
+            if (backwardReady(stage)) return begin(rank, stage, true);
+        for (const int stage : mine)
+            if (forwardReady(stage)) return begin(rank, stage, false);
+    }
+
+    int m_ranks;
+    int m_stages;
+    int m_microbatches;
+    Schedule& m_out;
+    std::vector<Counts> m_state; // by stage
+    std::vector<Running> m_running;
+    std::vector<std::vector<int>> m_deepestFirst; // stages by rank
+};
+
+Result<Schedule> make(const Shape& shape)
+{
+    const int p = shape.ranks;
+    const int m = shape.microbatches;
+    const int waves = shape.number("waves", 1);
+    constexpr int most = 65536;
+    if (waves > most / (2 * p))
+        return fail(ErrorCode::Usage, fmt::format("hanayo: {} waves over {} ranks are more than {} stages", waves, p, most),
+                    fmt::format("the nearest that works is {} waves", most / (2 * p)));
+    const int stages = 2 * waves * p;
+    Schedule out = draft("hanayo", p, stages, m, Placement::zigzag(p, stages));
+    for (auto& ops : out.order)
+        ops.reserve(4 * static_cast<std::size_t>(waves) * static_cast<std::size_t>(m));
+    Race(p, stages, m, out).run();
+    return out;
+}
+
+ClosedForm closedForm(const Shape& shape, double, double, double)
+{
+    ClosedForm form;
+    if (shape.ranks == 1) form.peakActivation = {1};
+    return form;
+}
+
+} // namespace
+
+extern const ScheduleInfo hanayo;
+constinit const ScheduleInfo hanayo{
+    .name = "hanayo",
+    .title = "Hanayo (waves)",
+    .summary = "1F1B over a zigzag of 2W stages per rank: the bubble of several pipelines without copies of the weights",
+    .paper = "Liu et al. 2023, arXiv 2308.15762; the placement is the paper's, the order found by simulation",
+    .constraints = "any ranks, any microbatches",
+    .formulas = "bubble    at most (2p-2)/(3pW+p-1) of the step, the paper's figure (m = p, B = 2F), for one and two waves\n"
+                "peak      at most p",
+    .drawing = "@DRAWING@",
+    .aliases = "wave, waves",
+    .fixedChunks = 2,
+    .defaultChunks = 2,
+    .make = make,
+    .closedForm = closedForm,
+    .parameters = hanayoParameters,
+};
+
+} // namespace stagewright::library

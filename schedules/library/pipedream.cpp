@@ -1,0 +1,60 @@
+// PipeDream (Narayanan et al. 2019, arXiv 1806.03377): 1F1B without a flush, a weight update after every backward.
+//
+// Rank r runs the list of 1F1B with an Optimizer op after each B. A forward uses the newest weights and keeps them for its
+// own backward, so that rank r holds p−r versions and its gradients are p−1−r updates old:
+// w(t+1) = w(t) − lr·∇f(w₁(t−p+1), …, w_p(t)). In the steady state there is no bubble; steps follow each other unflushed.
+#include <algorithm>
+
+#include "schedules/library/draft.h"
+
+namespace stagewright::library {
+
+namespace {
+
+Result<Schedule> make(const Shape& shape)
+{
+    const int p = shape.ranks;
+    const int m = shape.microbatches;
+    Schedule out = draft("pipedream", p, p, m, Placement::loop(p, p));
+    out.weights = WeightRule::Stashed;
+    for (int r = 0; r < p; ++r) {
+        auto& ops = out.order[static_cast<std::size_t>(r)];
+        ops.reserve(3 * static_cast<std::size_t>(m));
+        oneForwardOneBackward(m, p - 1 - r, [&](OpKind kind, int microbatch) {
+            ops.push_back(makeOp(kind, r, microbatch));
+            if (kind == OpKind::Backward) ops.push_back(makeOp(OpKind::Optimizer, r));
+        });
+    }
+    return out;
+}
+
+ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    ClosedForm form;
+    form.makespan = (shape.microbatches + shape.ranks - 1) * (forward + inputGrad + weightGrad);
+    for (int r = 0; r < shape.ranks; ++r)
+        form.peakActivation.push_back(std::min(shape.microbatches, shape.ranks - r));
+    return form;
+}
+
+} // namespace
+
+extern const ScheduleInfo pipedream;
+constinit const ScheduleInfo pipedream{
+    .name = "pipedream",
+    .title = "PipeDream (asynchronous, weight stashing)",
+    .summary = "1F1B without a flush: every backward updates the weights, each microbatch keeps its version; stale gradients",
+    .paper = "Narayanan et al. 2019, arXiv 1806.03377",
+    .constraints = "any ranks, any microbatches; not the mathematics of synchronous training",
+    .formulas = "makespan  (m+p-1)T for m microbatches from an empty pipeline; T per microbatch after that\n"
+                "peak      min(m, p-r) on rank r\n"
+                "weights   p-r versions on rank r, gradients p-1-r updates old",
+    .drawing = "@DRAWING@",
+    .aliases = "pipedream-async, weight-stashing",
+    .fixedChunks = 1,
+    .defaultChunks = 1,
+    .make = make,
+    .closedForm = closedForm,
+};
+
+} // namespace stagewright::library

@@ -1,0 +1,127 @@
+// TeraPipe (Li et al. 2021, arXiv 2102.07988): sequences cut into slices that follow each other through the pipeline.
+//
+// A token attends to earlier ones only, so a stage can run slice i once slice i−1 is through; backwards run in reverse,
+// since gradients of keys and values come from the later slices. Slices get shorter along the sequence because later ones
+// attend to more: the lengths come from the dynamic program of section 3.3 with
+// t(l, c) = start + token·l + context·(l·c + l(l+1)/2) for l tokens behind c.
+//   base=gpipe  all forwards, then all backwards (the paper's)
+//   base=1f1b   slices in 1F1B: min(p−r−2+n, mn) warm-up forwards for n slices, slices reversed within each microbatch
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "schedules/library/draft.h"
+#include "schedules/slicing.h"
+
+namespace stagewright::library {
+
+namespace {
+
+constexpr ScheduleParameter terapipeParameters[] = {
+    {"base", "gpipe", "gpipe|1f1b", "the order of slices: all forwards first, or one forward, one backward"},
+    {"slices", "auto", "auto|whole", "slices of a sequence: auto, by the dynamic program; a number: that many equal ones"},
+    {"tokens", "16", "whole", "tokens of a sequence that the dynamic program cuts"},
+    {"start", "2", "real", "time of a slice without its tokens"},
+    {"token", "1", "real", "time of a token"},
+    {"context", "0.125", "real", "time per pair of a token and one it attends to"}};
+
+double real(const Shape& shape, std::string_view name, double otherwise)
+{
+    const std::string& text = shape.parameter(name);
+    double value = 0;
+    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return bad == std::errc() && end == text.data() + text.size() ? value : otherwise;
+}
+
+Result<std::vector<int>> lengthsOf(const Shape& shape)
+{
+    const int tokens = shape.number("tokens", 16);
+    constexpr int most = 4096; // the program's tables grow with the square
+    if (tokens > most)
+        return fail(ErrorCode::Usage, fmt::format("terapipe: {} tokens; at most {} are cut", tokens, most),
+                    fmt::format("count in larger units; the nearest that works is tokens={}", most));
+    if (const int slices = shape.number("slices", 0); slices > 0) {
+        constexpr int mostSlices = 32767;
+        if (slices > mostSlices)
+            return fail(ErrorCode::Usage, fmt::format("terapipe: {} slices; at most {} are possible", slices, mostSlices),
+                        fmt::format("the nearest that works is slices={}", mostSlices));
+        return std::vector<int>(static_cast<std::size_t>(slices), 1);
+    }
+    SliceTask task;
+    task.tokens = tokens;
+    task.stages = shape.ranks;
+    task.sequences = shape.microbatches;
+    const double start = real(shape, "start", 2);
+    const double token = real(shape, "token", 1);
+    const double context = real(shape, "context", 0.125);
+    // Long sequences have as many different times as pairs of numbers; a thousandth of the whole is near enough.
+    if (tokens > 64) task.step = (start + token * tokens + context * tokens * tokens) / 1000;
+    auto slicing = sliceSequence(task, [&](int length, int before) {
+        const double l = length;
+        return start + token * l + context * (l * before + l * (l + 1) / 2);
+    });
+    if (!slicing) return tl::unexpected(std::move(slicing.error()));
+    return std::move(slicing->lengths);
+}
+
+Result<Schedule> make(const Shape& shape)
+{
+    auto lengths = lengthsOf(shape);
+    if (!lengths) return tl::unexpected(std::move(lengths.error()));
+    const int p = shape.ranks;
+    const int m = shape.microbatches;
+    const int n = static_cast<int>(lengths->size());
+    Schedule out = draft("terapipe", p, p, m, Placement::loop(p, p));
+    const bool equal = std::all_of(lengths->begin(), lengths->end(), [&](int l) { return l == lengths->front(); });
+    if (!equal) out.sliceLengths.assign(lengths->begin(), lengths->end());
+    const int total = m * n;
+    for (int r = 0; r < p; ++r) {
+        auto& ops = out.order[static_cast<std::size_t>(r)];
+        ops.reserve(2 * static_cast<std::size_t>(total));
+        const int warmup = shape.parameter("base") == "1f1b" ? std::max(0, p - r - 2 + n) : total;
+        oneForwardOneBackward(total, warmup, [&](OpKind kind, int k) {
+            Op op = makeOp(kind, r, k / n);
+            op.slice = static_cast<std::int16_t>(kind == OpKind::Forward ? k % n : n - 1 - k % n);
+            ops.push_back(op);
+        });
+    }
+    return out;
+}
+
+ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    ClosedForm form;
+    const auto lengths = lengthsOf(shape);
+    if (!lengths || shape.parameter("base") == "1f1b") return form;
+    const double longest = *std::max_element(lengths->begin(), lengths->end());
+    const double all = std::accumulate(lengths->begin(), lengths->end(), 0);
+    form.makespan = (shape.microbatches + (shape.ranks - 1) * longest / all) * (forward + inputGrad + weightGrad);
+    form.peakActivation.assign(static_cast<std::size_t>(shape.ranks), shape.microbatches);
+    return form;
+}
+
+} // namespace
+
+extern const ScheduleInfo terapipe;
+constinit const ScheduleInfo terapipe{
+    .name = "terapipe",
+    .title = "TeraPipe (sequence slices)",
+    .summary = "sequences cut into slices by a dynamic program: the bubble of one slice, for models that look back only",
+    .paper = "Li et al. 2021, arXiv 2102.07988; base=1f1b as in the zero-bubble authors' code",
+    .constraints = "any ranks, any microbatches; models in which a token sees earlier ones only",
+    .formulas = "makespan  (m + (p-1)a)T, a the longest slice's share of the sequence (gpipe; time by length)\n"
+                "bubble    (p-1)aT per rank\n"
+                "peak      m on every rank (gpipe)\n"
+                "slices    least sum t + (p-1) max t over all ways to cut, t(l,c) as the parameters say",
+    .drawing = "@DRAWING@",
+    .aliases = "token-level, seq1f1b (base=1f1b)",
+    .fixedChunks = 1,
+    .defaultChunks = 1,
+    .make = make,
+    .closedForm = closedForm,
+    .parameters = terapipeParameters,
+};
+
+} // namespace stagewright::library
