@@ -224,6 +224,35 @@ Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
     return made;
 }
 
+namespace {
+
+// The schedule's variants that differ from its defaults in one parameter: each alternative, a few whole numbers.
+std::vector<std::string> variantsOf(const ScheduleInfo& info)
+{
+    std::vector<std::string> out;
+    for (const ScheduleParameter& parameter : info.parameters)
+        for (std::string_view rest = parameter.values; !rest.empty();) {
+            const std::size_t bar = rest.find('|');
+            const std::string_view choice = rest.substr(0, bar);
+            rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
+            if (choice == "whole") {
+                for (const int number : {2, 3, 4, 6, 8})
+                    out.push_back(fmt::format("{}:{}={}", info.name, parameter.name, number));
+            } else if (choice != "real" && choice != parameter.fallback) {
+                out.push_back(fmt::format("{}:{}={}", info.name, parameter.name, choice));
+            }
+        }
+    return out;
+}
+
+bool makes(const std::string& name, const Shape& shape, const Schedule& schedule)
+{
+    const auto made = makeSchedule(name, shape);
+    return made && *made == schedule;
+}
+
+} // namespace
+
 std::string recognise(const Schedule& schedule)
 {
     if (schedule.ranks < 1 || schedule.microbatches < 1 || schedule.stages % schedule.ranks != 0) return {};
@@ -231,13 +260,20 @@ std::string recognise(const Schedule& schedule)
     const std::size_t cells =
         static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(schedule.microbatches);
     if (schedule.opCount() < cells / 2) return {};
-    Shape shape{schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks};
+    constexpr std::size_t many = 300'000; // ops: beyond, neither searches nor variants
+    constexpr std::size_t manyToSearch = 10'000;
+    const bool large = schedule.opCount() > many;
+    const Shape shape{schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks};
     for (const ScheduleInfo& info : allSchedules()) {
-        if (info.fixedChunks > 0 && info.fixedChunks != shape.chunks) continue;
-        const auto made = info.make(shape);
-        if (made && *made == schedule) return std::string(info.name);
+        if ((info.fixedChunks > 0 && info.fixedChunks != shape.chunks) || (info.searches && schedule.opCount() > manyToSearch)) continue;
+        std::string name(info.name);
+        if (makes(name, shape, schedule)) return name;
     }
     if (isFallingGpipe(schedule)) return "gpipe, backwards in falling order";
+    if (large) return {};
+    for (const ScheduleInfo& info : allSchedules())
+        for (std::string& name : info.searches ? std::vector<std::string>() : variantsOf(info))
+            if (makes(name, shape, schedule)) return std::move(name);
     return {};
 }
 

@@ -106,6 +106,12 @@ std::int64_t shareOfSlice(std::int64_t whole, const std::vector<std::int64_t>& s
     return upTo(starts[i + 1]) - upTo(starts[i]);
 }
 
+Schedule serialised(Schedule schedule)
+{
+    schedule.paired.clear();
+    return schedule;
+}
+
 std::uint64_t hashOf(const Schedule& schedule)
 {
     std::uint64_t hash = 0xcbf29ce484222325ull;

@@ -53,6 +53,9 @@ std::vector<std::int64_t> sliceStartsOf(const Schedule& schedule);
 // The slice's part of a whole, rounded so that the parts of all slices sum to it; the whole where starts know no such slice.
 std::int64_t shareOfSlice(std::int64_t whole, const std::vector<std::int64_t>& starts, int slice);
 
+// The same orders with no op issued together with the next: what a device does that can't overlap.
+Schedule serialised(Schedule schedule);
+
 std::uint64_t hashOf(const Schedule& schedule); // stable across machines; name not included
 
 // One line per rank, ops separated by spaces; for messages and tests.

@@ -29,6 +29,12 @@ struct Options {
 
 Json infoJson(const ScheduleInfo& info)
 {
+    Json parameters = Json::array();
+    for (const ScheduleParameter& parameter : info.parameters)
+        parameters.push_back({{"name", parameter.name},
+                              {"default", parameter.fallback},
+                              {"values", parameter.values},
+                              {"meaning", parameter.meaning}});
     return {{"name", info.name},
             {"title", info.title},
             {"summary", info.summary},
@@ -38,7 +44,8 @@ Json infoJson(const ScheduleInfo& info)
             {"drawing", info.drawing},
             {"aliases", info.aliases},
             {"fixed_chunks", info.fixedChunks > 0 ? Json(info.fixedChunks) : Json(nullptr)},
-            {"default_chunks", info.defaultChunks}};
+            {"default_chunks", info.defaultChunks},
+            {"parameters", std::move(parameters)}};
 }
 
 int list(Session& session)
@@ -79,7 +86,7 @@ Result<int> printBlock(const std::string& name, const Options& options, Session&
 
 Result<int> page(const ScheduleInfo& info, const Options& options, Session& session)
 {
-    auto schedule = readSchedule(std::string(info.name), options.shape, session);
+    auto schedule = readSchedule(options.name, options.shape, session);
     Json object = infoJson(info);
     if (!schedule) { // the page is worth reading even where the shape is not possible
         if (options.csv) return tl::unexpected(std::move(schedule.error()));
@@ -96,6 +103,12 @@ Result<int> page(const ScheduleInfo& info, const Options& options, Session& sess
     session.out(tinted(info.title, Tint::Bold, colour) + "\n" + fmt::format("{}\n{}\n", info.summary, info.paper));
     if (!info.aliases.empty()) session.out(fmt::format("also called {}\n", info.aliases));
     session.out(fmt::format("\nneeds {}\n", info.constraints));
+    if (!info.parameters.empty()) {
+        session.out("\n" + tinted("parameters", Tint::Bold, colour) + "\n");
+        for (const ScheduleParameter& parameter : info.parameters)
+            session.out(fmt::format("  {}={}  [{}] {}\n", parameter.name, parameter.values, parameter.fallback, parameter.meaning));
+        session.out(fmt::format("  after the name: {}:{}=…\n", info.name, info.parameters.front().name));
+    }
     session.out("\n" + tinted("formulas", Tint::Bold, colour) + "\n" + indented(info.formulas));
     session.out("\n" + tinted("drawing", Tint::Bold, colour) + "\n" + indented(info.drawing));
     object["ranks"] = options.shape.ranks;
@@ -137,7 +150,7 @@ Command command_schedules()
 {
     return {"schedules", "List the schedules, or show one's page", [](CLI::App& app) -> Runner {
         auto options = std::make_shared<Options>();
-        app.add_option("NAME", options->name, "A schedule, by name or alias");
+        app.add_option("NAME", options->name, "A schedule, by name or alias, with parameters or without: chimera:f=2:join=doubling");
         addShapeOptions(app, options->shape);
         app.add_flag("--csv", options->csv, "Print the schedule as CSV (PyTorch's convention) and nothing else");
         app.add_flag("--block", options->block, "Print the building block it is made of; edited, it is a schedule too: -s mine.block");
@@ -148,7 +161,7 @@ Command command_schedules()
                 return list(session);
             }
             if (options->block) return printBlock(options->name, *options, session);
-            auto info = findSchedule(options->name);
+            auto info = findSchedule(options->name.substr(0, options->name.find(':')));
             if (!info) return tl::unexpected(std::move(info.error()));
             return page(**info, *options, session);
         };

@@ -29,6 +29,9 @@ void addShapeOptions(CLI::App& app, ShapeOptions& options)
                 return error.empty() ? error : fmt::format("takes auto or a whole number from 1 to 64, not '{}'", text);
             },
             ""));
+    app.add_option("--overlap", options.overlap,
+                   "An overlapped pair: atomic, one interval that needs the inputs of both; serial, one op after the other [atomic]")
+        ->type_name("atomic|serial")->check(CLI::IsMember({"atomic", "serial"}));
 }
 
 CLI::Option* addScheduleOptions(CLI::App& app, ScheduleOptions& options, const std::string& help)
@@ -120,7 +123,7 @@ Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& s
     if (!schedule) return tl::unexpected(std::move(schedule.error()).with(path));
     if (const std::string known = recognise(*schedule); !known.empty())
         session.note(fmt::format("{} is {} for {} ranks and {} microbatches", path, known, schedule->ranks, schedule->microbatches));
-    return schedule;
+    return shape.overlap == "serial" ? serialised(std::move(*schedule)) : schedule;
 }
 
 } // namespace
@@ -128,13 +131,7 @@ Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& s
 Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session)
 {
     if (namesFile(nameOrFile)) return readScheduleFile(nameOrFile, shape, session);
-    if (const auto colon = nameOrFile.find(':'); colon != std::string::npos) {
-        const std::string name = nameOrFile.substr(0, colon);
-        if (findSchedule(name))
-            return fail(ErrorCode::Usage, fmt::format("--schedule: {} takes no parameters, not '{}'", name, nameOrFile.substr(colon + 1)),
-                        fmt::format("see 'stagewright schedules {}'", name));
-    }
-    auto info = findSchedule(nameOrFile);
+    auto info = findSchedule(nameOrFile.substr(0, nameOrFile.find(':')));
     if (!info) {
         Error error = std::move(info.error()).with("--schedule");
         if (fileExists(nameOrFile)) error.remedy = fmt::format("a file is named with .csv or a slash: ./{}", nameOrFile);
@@ -146,7 +143,8 @@ Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions&
                                  (*info)->fixedChunks == 1 ? "" : "s", chunks));
     Shape full{shape.ranks, shape.microbatches, chunks};
     full.costs = shape.costs;
-    return makeSchedule(nameOrFile, full);
+    auto made = makeSchedule(nameOrFile, full);
+    return made && shape.overlap == "serial" ? serialised(std::move(*made)) : made;
 }
 
 Result<Schedule> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session)

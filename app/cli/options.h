@@ -25,6 +25,7 @@ struct ShapeOptions {
     int microbatches = 8;
     std::string chunks = "auto";
     GeneratorCosts costs; // for schedules that are made for their costs
+    std::string overlap = "atomic";
 };
 void addShapeOptions(CLI::App& app, ShapeOptions& options);
 

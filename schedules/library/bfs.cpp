@@ -65,7 +65,10 @@ constinit const ScheduleInfo bfs{
     .formulas = "makespan  mT + (p-1)T/v                   (m >= p)\n"
                 "bubble    (p-1)T/v per rank\n"
                 "peak      m on every rank",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0F1F2F3F0F1F2F3..................B0- B1- B2- B3- B0- B1- B2- B3- |\n"
+               "rank 1 |..F0F1F2F3F0F1F2F3............B0- B1- B2- B3- B0- B1- B2- B3- ....|\n"
+               "rank 2 |....F0F1F2F3F0F1F2F3......B0- B1- B2- B3- B0- B1- B2- B3- ........|\n"
+               "rank 3 |......F0F1F2F3F0F1F2F3B0- B1- B2- B3- B0- B1- B2- B3- ............|\n",
     .aliases = "breadth-first, looped-bfs, ScheduleLoopedBFS, LoopedBFS, breadth-first-pp",
     .fixedChunks = 0,
     .defaultChunks = 2,

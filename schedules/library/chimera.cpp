@@ -243,7 +243,10 @@ constinit const ScheduleInfo chimera{
                 "          (K(4p-2) + p-2)F                (B = 2F, f = 1, direct)\n"
                 "          (3m + 2(p/f-2))F                (B = 2F, doubling);  (3m + p/f-2)F  (B = 2F, halving)\n"
                 "peak      p/2 + 1 + min(r, p-1-r)         (f = 1; twice that under doubling)",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0 F1 ...F2 B2--- F3 B3--- ...B0--- ......B1--- |\n"
+               "rank 1 |...F0 F2 F1 F3 ...B2--- B0--- B3--- B1--- ......|\n"
+               "rank 2 |...F2 F0 F3 F1 ...B0--- B2--- B1--- B3--- ......|\n"
+               "rank 3 |F2 F3 ...F0 B0--- F1 B1--- ...B2--- ......B3--- |\n",
     .aliases = "bidirectional",
     .fixedChunks = 1,
     .defaultChunks = 1,

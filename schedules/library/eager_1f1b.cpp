@@ -45,7 +45,10 @@ constinit const ScheduleInfo eager_1f1b{
     .formulas = "makespan  (m+p-1)T; with latency c per hop (m+p-1)T + 2(p-1)c while c <= 1.5F at B = 2F\n"
                 "bubble    (p-1)T per rank\n"
                 "peak      min(m, 2(p-r)-1) on rank r",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0 F1 F2 F3 ..................B0--- ...B1--- ...B2--- ...B3--- |\n"
+               "rank 1 |...F0 F1 F2 F3 .........B0--- ...B1--- ...B2--- ...B3--- ......|\n"
+               "rank 2 |......F0 F1 F2 ...B0--- F3 B1--- ...B2--- ...B3--- ............|\n"
+               "rank 3 |.........F0 B0--- F1 B1--- F2 B2--- F3 B3--- ..................|\n",
     .aliases = "eager, overlap-friendly, alpa-eager, PiPPy Schedule1F1B",
     .fixedChunks = 1,
     .defaultChunks = 1,

@@ -137,7 +137,10 @@ constinit const ScheduleInfo hanayo{
     .constraints = "any ranks, any microbatches",
     .formulas = "bubble    at most (2p-2)/(3pW+p-1) of the step, the paper's figure (m = p, B = 2F), for one and two waves\n"
                 "peak      at most p",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0F1F2F3......F0B0- F1B1- F2B2- F3B3- ..........B0- ....B1- ....B2- B3- |\n"
+               "rank 1 |..F0F1F2F3..F0..F1..B0- F2B1- F3B2- ..B3- ..B0- ....B1- ....B2- B3- ....|\n"
+               "rank 2 |....F0F1F2F0F3F1..F2..F3B0- ..B1- ..B2- B0- B3- B1- ....B2- B3- ........|\n"
+               "rank 3 |......F0F0F1F1F2F2F3F3......B0- B0- B1- B2- B1- B3- B2- B3- ............|\n",
     .aliases = "wave, waves",
     .fixedChunks = 2,
     .defaultChunks = 2,

@@ -87,7 +87,10 @@ constinit const ScheduleInfo interleaved_zb{
     .formulas = "makespan  mT + (p-1)F/v                   (F = I = W, m a multiple of p)\n"
                 "bubble    (p-1)F/v per rank\n"
                 "peak      p on every rank                 (m a multiple of p)",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0F1F2F3F0F1F2F3......I0W0I1W1I2W2I3W3I0W0I1W1I2W2I3W3|\n"
+               "rank 1 |..F0F1F2F3F0F1F2....I0F3I1W0I2W1I3W2I0W3I1W0I2W1I3W2W3|\n"
+               "rank 2 |....F0F1F2F3F0F1..I0F2I1F3I2W0I3W1I0W2I1W3I2W0I3W1W2W3|\n"
+               "rank 3 |......F0F1F2F3F0I0F1I1F2I2F3I3W0I0W1I1W2I2W3I3W0W1W2W3|\n",
     .aliases = "zb1p-interleaved, ScheduleInterleavedZeroBubble, InterleavedZeroBubble, FlexibleInterleaved1F1B",
     .fixedChunks = 0,
     .defaultChunks = 2,

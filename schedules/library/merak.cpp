@@ -76,7 +76,10 @@ constinit const ScheduleInfo merak{
     .formulas = "recomputed  every microbatch but: all on rank p-1; m-j+r < p on ranks other than p-2; the first on rank\n"
                 "            p-2 (two in the full variant); the first on rank p-3 (full variant)\n"
                 "peak        the kept microbatches in flight, one recomputed, and the inputs of the others",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0 F1 F2 F3 R0 ...............B0--- ......B1--- ...B2--- ...B3--- |\n"
+               "rank 1 |...F0 F1 F2 ............B0--- F3 R1 B1--- ...B2--- ...B3--- ......|\n"
+               "rank 2 |......F0 F1 F2 ...B0--- ...B1--- F3 R2 B2--- R3 B3--- ............|\n"
+               "rank 3 |.........F0 B0--- F1 B1--- F2 B2--- F3 B3--- .....................|\n",
     .aliases = "shifted-critical-path, merak-full",
     .fixedChunks = 1,
     .defaultChunks = 1,

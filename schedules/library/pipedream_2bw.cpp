@@ -56,7 +56,10 @@ constinit const ScheduleInfo pipedream_2bw{
     .formulas = "makespan  (m+p-1)T for the first step; mT per step after that\n"
                 "peak      p-r on rank r\n"
                 "weights   2 versions, gradients 1 update old",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0 F1 F2 F3 ..................B0--- ...B1--- ...B2--- ...B3--- |\n"
+               "rank 1 |...F0 F1 F2 ............B0--- F3 B1--- ...B2--- ...B3--- ......|\n"
+               "rank 2 |......F0 F1 ......B0--- F2 B1--- F3 B2--- ...B3--- ............|\n"
+               "rank 3 |.........F0 B0--- F1 B1--- F2 B2--- F3 B3--- ..................|\n",
     .aliases = "2bw, double-buffered",
     .fixedChunks = 1,
     .defaultChunks = 1,

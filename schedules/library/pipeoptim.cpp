@@ -49,7 +49,10 @@ constinit const ScheduleInfo pipeoptim{
     .formulas = "makespan  (m+p-1)T for m microbatches from an empty pipeline; T per microbatch after that\n"
                 "peak      min(m, p-r) on rank r\n"
                 "weights   the current ones and the predicted ones; s = p-1-r updates ahead on rank r",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0 F1 F2 F3 ..................B0--- ...B1--- ...B2--- ...B3--- |\n"
+               "rank 1 |...F0 F1 F2 ............B0--- F3 B1--- ...B2--- ...B3--- ......|\n"
+               "rank 2 |......F0 F1 ......B0--- F2 B1--- F3 B2--- ...B3--- ............|\n"
+               "rank 3 |.........F0 B0--- F1 B1--- F2 B2--- F3 B3--- ..................|\n",
     .aliases = "weight-prediction",
     .fixedChunks = 1,
     .defaultChunks = 1,

@@ -115,7 +115,10 @@ constinit const ScheduleInfo terapipe{
                 "bubble    (p-1)aT per rank\n"
                 "peak      m on every rank (gpipe)\n"
                 "slices    least sum t + (p-1) max t over all ways to cut, t(l,c) as the parameters say",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0 F0FF1 F1FF2 F2FF3 F3F.................B0 ..B0- .....B0-- B1 B1- B1-- B2 B2- B2-- B3 B3- B3-- |\n"
+               "rank 1 |...F0F0F0F1F1F1F2F2F2F3F3F3...........B0 ..B0 ...B0--- B1 B1 B1--- B2 B2 B2--- B3 B3 B3--- .....|\n"
+               "rank 2 |.....F0 F0FF1 F1FF2 F2FF3 F3F......B0 .B0- .B0-- B1 B1- B1-- B2 B2- B2-- B3 B3- B3-- ...........|\n"
+               "rank 3 |........F0 FF0F1 FF1F2 FF2F3 FF3B0 B0- B0-- B1 B1- B1-- B2 B2- B2-- B3 B3- B3-- ................|\n",
     .aliases = "token-level, seq1f1b (base=1f1b)",
     .fixedChunks = 1,
     .defaultChunks = 1,

@@ -64,7 +64,10 @@ constinit const ScheduleInfo two_bp_1f1b{
     .formulas = "makespan  mT + (p-1)F                     (F = I = W, m >= p)\n"
                 "          mT + (p-1)(F+I)                 (w=last)\n"
                 "peak      m on every rank, until W",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0 F1 F2 F3 .........I0 W0 I1 W1 I2 W2 I3 W3 |\n"
+               "rank 1 |...F0 F1 F2 ......I0 F3 I1 W0 I2 W1 I3 W2 W3 |\n"
+               "rank 2 |......F0 F1 ...I0 F2 I1 F3 I2 W0 I3 W1 W2--- |\n"
+               "rank 3 |.........F0 I0 F1 I1 F2 I2 F3 I3 W0 W1------ |\n",
     .aliases = "2bp-1f1b-1, 2bp-1f1b-2, two-stage-backprop-1f1b",
     .fixedChunks = 1,
     .defaultChunks = 1,

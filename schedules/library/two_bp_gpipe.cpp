@@ -45,7 +45,10 @@ constinit const ScheduleInfo two_bp_gpipe{
     .formulas = "makespan  mT + (p-1)(F+I)\n"
                 "bubble    (p-1)(F+I) per rank\n"
                 "peak      m on every rank, until W",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0 F1 F2 F3 ..................I0 I1 I2 I3 W0--------- |\n"
+               "rank 1 |...F0 F1 F2 F3 ............I0 I1 I2 I3 W0--------- ...|\n"
+               "rank 2 |......F0 F1 F2 F3 ......I0 I1 I2 I3 W0--------- ......|\n"
+               "rank 3 |.........F0 F1 F2 F3 I0 I1 I2 I3 W0--------- .........|\n",
     .aliases = "2bp, two-stage-backprop-gpipe",
     .fixedChunks = 1,
     .defaultChunks = 1,

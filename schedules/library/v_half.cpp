@@ -60,6 +60,7 @@ constinit const ScheduleInfo v_half{
     .make = make,
     .closedForm = closedForm,
     .parameters = parameters,
+    .searches = true,
 };
 
 } // namespace stagewright::library

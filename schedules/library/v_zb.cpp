@@ -59,6 +59,7 @@ constinit const ScheduleInfo v_zb{
     .make = make,
     .closedForm = closedForm,
     .parameters = parameters,
+    .searches = true,
 };
 
 } // namespace stagewright::library

@@ -86,6 +86,7 @@ constinit const ScheduleInfo zb_auto{
     .make = make,
     .closedForm = closedForm,
     .parameters = parameters,
+    .searches = true,
 };
 
 } // namespace stagewright::library

@@ -59,7 +59,10 @@ constinit const ScheduleInfo zb_h2{
     .formulas = "makespan  mT + (p-1)F                     (F = I = W, m >= 2p-1)\n"
                 "span      mT: no idle within a rank\n"
                 "peak      2p-1 on every rank (2(p-r)-1 where I frees everything)",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0 F1 F2 F3 F4 F5 F6 I0 W0 F7 I1 W1 I2 W2 I3 W3 I4 W4 I5 W5 I6 W6 I7 W7 .........|\n"
+               "rank 1 |...F0 F1 F2 F3 F4 I0 F5 I1 F6 I2 W0 F7 I3 W1 I4 W2 I5 W3 I6 W4 I7 W5 W6 W7 ......|\n"
+               "rank 2 |......F0 F1 F2 I0 F3 I1 F4 I2 F5 I3 F6 I4 W0 F7 I5 W1 I6 W2 I7 W3 W4 W5 W6 W7 ...|\n"
+               "rank 3 |.........F0 I0 F1 I1 F2 I2 F3 I3 F4 I4 F5 I5 F6 I6 W0 F7 I7 W1 W2 W3 W4 W5 W6 W7 |\n",
     .aliases = "zb2p, zb-2p, zbh2",
     .fixedChunks = 1,
     .defaultChunks = 1,

@@ -84,7 +84,10 @@ constinit const ScheduleInfo zbv{
     .formulas = "makespan  mT + (p-1)F/2                   (F = I = W, m >= 2p-1)\n"
                 "span      mT: no idle within a rank\n"
                 "peak      p on every rank                 (m >= 2p-1)",
-    .drawing = "@DRAWING@",
+    .drawing = "rank 0 |F0F1F2F3F4F5F6F0I0W0F1I1W1F2I2W2F3I3W3F7I0W0F4I4W4I1W1F5I5W5I2W2F6I6W6I3W3F7I7W7I4W4I5W5I6W6I7W7......|\n"
+               "rank 1 |..F0F1F2F3F4F0F5F1I0W0F2I1W1F3I2W2F6I0W0F4I3W3F7I1W1F5I4W4I2W2F6I5W5I3W3F7I6W6I4I7I5W4I6W5I7W6W7W7....|\n"
+               "rank 2 |....F0F1F2F0F3F1F4F2I0W0F3I1W1F5I0W0F4I2W2F6I1W1F5I3W3F7I2W2F6I4W4I3W3F7I5W5I4I6I5I7I6W4I7W5W6W7W6W7..|\n"
+               "rank 3 |......F0F0F1F1F2F2F3F3I0W0F4I0W0F4I1W1F5I1W1F5I2W2F6I2W2F6I3W3F7I3W3F7I4W4I4I5I5I6I6I7I7W4W5W6W7W5W6W7|\n",
     .aliases = "zb-v, ScheduleZBVZeroBubble, ZBVZeroBubble",
     .fixedChunks = 2,
     .defaultChunks = 2,

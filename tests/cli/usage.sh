@@ -26,7 +26,7 @@ expect_err '1f1c'
 expect_err '1f1b'
 run stagewright simulate --schedule 1f1b:f=2
 expect_code 2
-expect_err 'takes no parameters'
+expect_err 'has no parameters'
 run stagewright simulate -s interleaved-1f1b -p 4 -m 9
 expect_code 2
 expect_err '9'

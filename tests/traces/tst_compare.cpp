@@ -195,10 +195,16 @@ private slots:
             }
         const auto timeline = simulatedTimeline(schedule, costs).value();
         const auto fitted = fitCosts(*timeline);
+        // The law is about whole ops: parts and stacked ones are not fitted.
+        const auto whole = [](const Op& op) { return op.count == 1 && op.slice < 0 && op.half == 0; };
+        if (std::none_of(schedule.order[0].begin(), schedule.order[0].end(), whole)) {
+            QVERIFY(!fitted.has_value());
+            return;
+        }
         QVERIFY(fitted.has_value());
         for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
             for (const Op& op : schedule.order[rank])
-                QCOMPARE(fitted->duration(op.kind, op.stage, static_cast<int>(rank)),
+                if (whole(op)) QCOMPARE(fitted->duration(op.kind, op.stage, static_cast<int>(rank)),
                          costs.duration(op.kind, op.stage, static_cast<int>(rank)));
         QCOMPARE(fitted->links.all, costs.links.all);
         for (std::size_t stage = 0; stage < costs.memory.size(); ++stage) {
