@@ -53,7 +53,8 @@ private slots:
 
         auto costs = fitCosts(timeline);
         QVERIFY2(costs, costs ? "" : costs.error().message.c_str());
-        QCOMPARE(activationPeaks(schedule, *costs), (*training)->peak(MemoryCategory::Activations));
+        // The CPU runs a pair one op after the other.
+        QCOMPARE(activationPeaks(serialised(schedule), *costs), (*training)->peak(MemoryCategory::Activations));
         QCOMPARE(peakByRank(timeline, MemoryCategory::Activations, 0), (*training)->peak(MemoryCategory::Activations));
         QCOMPARE(peakByRank(timeline, MemoryCategory::Weights, 0), (*training)->peak(MemoryCategory::Weights));
 
