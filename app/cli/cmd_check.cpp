@@ -12,6 +12,7 @@
 #include "app/cli/table.h"
 #include "app/cli/usage.h"
 #include "engine/training.h"
+#include "schedules/op_index.h"
 #include "schedules/variants.h"
 
 namespace stagewright {
@@ -34,16 +35,25 @@ std::string yesNo(bool value)
     return value ? "yes" : "no";
 }
 
-// The registry with every variant, on the wanted shape or the nearest one that a schedule takes.
-std::vector<Schedule> everySchedule(const ShapeOptions& wanted, std::vector<std::string>& leftOut)
+// The registry with every variant, on the wanted shape or the nearest one that a schedule takes; without those that halve
+// microbatches where these have an odd number of samples.
+std::vector<Schedule> everySchedule(const ShapeOptions& wanted, int microbatchSize, std::vector<std::string>& leftOut)
 {
     const Shape shape(wanted.ranks, wanted.microbatches, wanted.chunks == "auto" ? 0 : std::stoi(wanted.chunks));
     std::vector<Schedule> schedules;
     for (const ScheduleInfo& info : allSchedules()) {
         for (const std::string& name : variantsOf(info)) {
             auto schedule = makeOnNearShape(name, shape);
-            if (schedule) schedules.push_back(std::move(*schedule));
-            else leftOut.push_back(fmt::format("{} left out: {}", name, schedule.error().message));
+            if (!schedule) {
+                leftOut.push_back(fmt::format("{} left out: {}", name, schedule.error().message));
+                continue;
+            }
+            const auto cells = cellsOf(*schedule);
+            if (microbatchSize % 2 != 0 && cells && cells->halves > 1) {
+                leftOut.push_back(fmt::format("{} left out: it halves microbatches, and a microbatch size of {} is odd", name, microbatchSize));
+                continue;
+            }
+            schedules.push_back(std::move(*schedule));
         }
     }
     return schedules;
@@ -73,7 +83,7 @@ Result<int> run(const Options& options, Session& session)
         schedules.push_back(std::move(*schedule));
     }
     std::vector<std::string> leftOut;
-    if (schedules.empty()) schedules = everySchedule(options.schedule.shape, leftOut);
+    if (schedules.empty()) schedules = everySchedule(options.schedule.shape, options.microbatchSize, leftOut);
     std::vector<std::string> backends;
     if (!options.backend.empty()) backends.push_back(options.backend);
     else
