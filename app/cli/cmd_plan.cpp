@@ -116,6 +116,7 @@ Json planJson(const PlanRequest& request, const Plan& plan, const Units& units)
                 {"proven_by", plan.provenBy},
                 {"found_by", plan.foundBy},
                 {"orders_timed", plan.tries},
+                {"relaxations_solved", plan.nodes},
                 {"interrupted", plan.interrupted},
                 {"csv", nullptr}};
     if (result) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "schedules/plan/bound.h"
+#include "schedules/plan/branch.h"
 #include "schedules/plan/candidates.h"
 #include "schedules/plan/improve.h"
 #include "schedules/simulate.h"
@@ -18,6 +19,8 @@ using namespace planning;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t triesPerRound = 8192;
+constexpr std::int64_t workOfFirstRound = 4'000'000; // of branching, doubled each round
+constexpr Nanos finestSteps = 2000;                  // targets are not set closer than this part of the best objective
 
 // Where no time for a full backward is given, it is I then W.
 PlanRequest completed(const PlanRequest& request)
@@ -49,6 +52,9 @@ private:
     void firstGuesses();
     void raiseBound(const Bound& bound);
     void localSearch(std::int64_t tries);
+    void branchAndBound(RankRelaxation& relaxation, std::int64_t work);
+    bool branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t work);
+    bool exhausted() const { return m_tries + m_nodes >= m_request.tries; }
     bool done() const { return m_best && m_best->objective <= m_bound.value; }
     Plan finished() const;
 
@@ -61,6 +67,8 @@ private:
     Found m_start; // the best without full backwards: what the local search goes on from
     Bound m_bound;
     std::int64_t m_tries = 0;
+    std::int64_t m_nodes = 0;
+    Nanos m_grid = 1;
     std::uint64_t m_round = 0;
 };
 
@@ -125,6 +133,45 @@ void Search::localSearch(std::int64_t tries)
     tell();
 }
 
+// True: the target is refuted, or an order within it was found; the bound or the best have moved.
+bool Search::branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t work)
+{
+    const Branching result = branch(m_relaxed, relaxation, target, work, [this] { return over(); });
+    m_nodes += result.nodes;
+    if (result.outcome == Branching::Outcome::Refuted) {
+        raiseBound({target + m_grid, "branch and bound"});
+        tell();
+        return true;
+    }
+    if (result.outcome == Branching::Outcome::Open) return false;
+    const Nanos before = m_best->objective;
+    WordRunner runner(m_pipeline);
+    const Timing& timing = runner.time(result.words);
+    if (timing.feasible) offer({result.words, timing.objective, timing.makespan}, "branch and bound");
+    tell();
+    return m_best->objective < before;
+}
+
+// Targets from the bound up and from the best down, by steps that double where they succeed and halve where the work does not do.
+void Search::branchAndBound(RankRelaxation& relaxation, std::int64_t work)
+{
+    auto onGrid = [this](Nanos step) { return std::max<Nanos>(step / m_grid, 1) * m_grid; };
+    for (const bool fromBelow : {true, false}) {
+        const Nanos least = onGrid(m_best->objective / finestSteps);
+        Nanos step = fromBelow ? least : onGrid((m_best->objective - m_bound.value) / 2);
+        while (!done() && !over() && !exhausted()) {
+            const Nanos below = m_best->objective - m_grid; // the largest target that means something
+            const Nanos target = std::clamp(fromBelow ? m_bound.value + step - m_grid : m_best->objective - step, m_bound.value, std::max(below, m_bound.value));
+            if (branchTo(relaxation, target, work))
+                step *= 2;
+            else if (step > least)
+                step = std::max(least, onGrid(step / 2));
+            else
+                break;
+        }
+    }
+}
+
 Plan Search::finished() const
 {
     Plan out;
@@ -140,6 +187,7 @@ Plan Search::finished() const
     out.provenBy = m_bound.by;
     out.foundBy = m_best->by;
     out.tries = m_tries;
+    out.nodes = m_nodes;
     out.interrupted = m_progress.cancelled();
     return out;
 }
@@ -163,13 +211,14 @@ Result<Plan> Search::run()
     firstGuesses();
     if (!m_best) return fail(ErrorCode::Failed, "plan: no first order was found", "report this request");
     if (done() || over()) return finished();
-    localSearch(triesPerRound);
-    if (done() || over()) return finished();
+    m_grid = gridOf(m_relaxed);
     RankRelaxation relaxation(m_relaxed);
     raiseBound(provenBound(m_relaxed, relaxation, m_best->objective, [this] { return over(); }));
     tell();
-    while (!done() && !over() && m_tries < m_request.tries)
-        localSearch(triesPerRound);
+    for (std::int64_t work = workOfFirstRound; !done() && !over() && !exhausted(); work *= 2) {
+        if (relaxation.usable()) branchAndBound(relaxation, work);
+        if (!done() && !over()) localSearch(triesPerRound);
+    }
     return finished();
 }
 

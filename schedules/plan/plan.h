@@ -1,8 +1,8 @@
 // Planning: the best order for given costs, latencies and memory caps, with a proven lower bound.
 //
 // The plan is the best of: the zero-bubble heuristic (one chunk) or list scheduling in the V and the building blocks (two
-// chunks), every library schedule of that placement that keeps the caps, and local search from the best of them. Bounds stand in
-// schedules/plan/bound.h. Same request, same plan, wherever the search ends by itself (optimal, or the tries are used up);
+// chunks), every library schedule of that placement that keeps the caps, branch and bound, and local search from the best of them.
+// Bounds stand in schedules/plan/bound.h, branching in schedules/plan/branch.h. Same request, same plan, wherever the search ends by itself (optimal, or the tries are used up);
 // where the time budget ends it, the plan depends on the machine's speed.
 #pragma once
 
@@ -27,7 +27,7 @@ struct PlanRequest
     Objective objective = Objective::Makespan;
     double seconds = 5;      // the search ends then with the best so far; ≤ 0: first guesses and their bound only
     std::uint64_t seed = 1;
-    std::int64_t tries = 2'000'000; // of the local search, at most
+    std::int64_t tries = 20'000'000; // orders timed and relaxations solved, at most
 };
 
 struct Plan
@@ -40,9 +40,10 @@ struct Plan
     Nanos bound = 0;          // no order within the caps has a smaller objective
     double gap = 0;           // (objective − bound) / objective
     bool optimal = false;     // objective == bound
-    std::string provenBy;     // what gave the bound: "work of rank 3", "relaxation of single ranks"
-    std::string foundBy;      // what gave the order: "zero-bubble heuristic", "library: zb-h1", "local search"
+    std::string provenBy;     // what gave the bound: "work of rank 3", "relaxation of single ranks", "branch and bound"
+    std::string foundBy;      // what gave the order: "zero-bubble heuristic", "library: zb-h1", "branch and bound", "local search"
     std::int64_t tries = 0;   // orders timed
+    std::int64_t nodes = 0;   // relaxations that branch and bound solved
     bool interrupted = false; // cancelled; the plan is the best until then
 };
 

@@ -6,6 +6,7 @@
 
 #include "schedules/kinds.h"
 #include "schedules/plan/bound.h"
+#include "schedules/plan/branch.h"
 #include "schedules/plan/candidates.h"
 #include "schedules/plan/plan.h"
 #include "schedules/plan/zero_bubble.h"
@@ -187,6 +188,17 @@ private slots:
             QVERIFY(relaxation.usable());
             QVERIFY(!relaxation.refutes(best));
             QVERIFY(relaxation.refutes(planning::windowBound(*pipeline).value / 2 - 1));
+            // Branching decides both: the optimum is reached, less is refuted.
+            using Outcome = planning::Branching::Outcome;
+            constexpr std::int64_t work = 1'000'000'000;
+            const planning::Branching reached = planning::branch(*pipeline, relaxation, best, work);
+            QVERIFY(reached.outcome == Outcome::Solved);
+            planning::WordRunner runner(*pipeline);
+            const planning::Timing& timing = runner.time(reached.words);
+            QVERIFY(timing.feasible);
+            QCOMPARE(timing.objective, best);
+            QVERIFY(planning::branch(*pipeline, relaxation, best - 1, work).outcome == Outcome::Refuted);
+            if (round == 0) QVERIFY(planning::branch(*pipeline, relaxation, best, 0).outcome == Outcome::Open);
         }
         QVERIFY(compared >= rounds / 3);
     }
@@ -242,12 +254,14 @@ private slots:
             {4, 8, 1, 1, 72, true},   {4, 8, 1, 3, 31, true},     {4, 4, 1, 2, 21, true},     {4, 4, 1, 3, 18, true},
             {4, 8, 2, 1, 50.5, true}, {4, 8, 2, 2, 29.5, true},   {4, 8, 2, 2.5, 28, true},   {4, 8, 2, 3, 26.5, true},
             {4, 8, 2, 4, 25.5, true}, {4, 4, 2, 2.5, 16, true},   {2, 8, 2, 1, 32.5, true},   {2, 8, 2, 1.5, 25.5, true},
-            {4, 8, 1, 2, 41, false},
+            {4, 8, 1, 2, 41, true},   {3, 8, 1, 2, 33, true},     {3, 6, 2, 1.5, 26, true},   {3, 8, 2, 1.5, 34, true},
+            {8, 8, 2, 2, 50, true},   {8, 12, 2, 3, 52.5, true},  {8, 12, 2, 6, 41.5, true},  {8, 16, 1, 2, 145, true},
+            {8, 16, 2, 4, 59.5, true}, {4, 8, 2, 1.5, 43, false},
         };
         for (const Row& row : rows) {
             PlanRequest request = requestOf(row.p, row.m, row.chunks, row.cap);
             request.seconds = 20;
-            request.tries = row.proven ? 2'000'000 : 100'000;
+            request.tries = row.proven ? 2'000'000 : 40'000;
             const auto found = plan(request);
             QVERIFY(found.has_value());
             checkPlan(request, *found);
