@@ -41,8 +41,7 @@ std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& co
         for (std::size_t i = 0; i < ops.size(); ++i) {
             for (int k = 0; k < ops[i].count; ++k)
                 held += rule.deltaOf(ops[i], k);
-            const bool atOnce = schedule.isPaired(static_cast<int>(r), i) && ops[i].kind != OpKind::Recompute;
-            if (!atOnce) peak = std::max(peak, held); // a pair ends at one moment
+            peak = std::max(peak, held);
         }
         peaks.push_back(peak);
     }

@@ -45,6 +45,7 @@ ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, doub
     ClosedForm form;
     if (forward == inputGrad && inputGrad == weightGrad)
         form.makespan = (3 * shape.microbatches + shape.ranks - 2) * forward;
+    form.peakActivation.assign(static_cast<std::size_t>(shape.ranks), shape.ranks + 1);
     return form;
 }
 
@@ -59,7 +60,7 @@ constinit const ScheduleInfo dualpipe{
     .constraints = "even ranks; an even number of microbatches, at least 2 x ranks",
     .formulas = "makespan  mT + (p-2)F                     (F = I = W, pairs as long as both ops)\n"
                 "bubble    (p-2)F per rank\n"
-                "peak      p+1 on every rank where a pair runs one op after the other, weights twice",
+                "peak      p+1 on every rank, weights twice",
     .drawing = "rank 0 |F0 F1 F2 F4 I4 W4 F5 F3------ ...F6------ B6--- ...F7------ B7--- I2 W2 I3 W3 |\n"
                "rank 1 |...F0 F4 F1 F5 F2 B4--- F6------ F3------ F7------ B6--- B2--- ...I7 I3 W7 W3 |\n"
                "rank 2 |...F4 F0 F5 F1 F6 B0--- F2------ F7------ F3------ B2--- B6--- ...I3 I7 W3 W7 |\n"

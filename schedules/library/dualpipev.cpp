@@ -34,6 +34,7 @@ ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, doub
     ClosedForm form;
     if (forward == inputGrad && inputGrad == weightGrad)
         form.makespan = (3 * shape.microbatches + shape.ranks - 1) * forward;
+    form.peakActivation.assign(static_cast<std::size_t>(shape.ranks), shape.ranks + 0.5);
     return form;
 }
 
@@ -48,7 +49,7 @@ constinit const ScheduleInfo dualpipev{
     .constraints = "microbatches >= 2 x ranks",
     .formulas = "makespan  mT + (p-1)F                     (F = I = W, pairs as long as both ops)\n"
                 "bubble    (p-1)F per rank\n"
-                "peak      p + 1/2 on every rank where a pair runs one op after the other",
+                "peak      p + 1/2 on every rank",
     .drawing = "rank 0 |F0F1F2F3F4F5F6F0I0W0F1I1W1F2I2W2F3F7--- ......F4--- B4- ..F5--- B5- ..F6--- B6- ..F7--- B7- I4W4I5W5I6W6I7W7|\n"
                "rank 1 |..F0F1F2F3F4F0F5F1I0W0F2I1W1F3F6--- ....F4--- F7--- F5--- B4- ..F6--- B5- ..F7--- B6- B4- ..I7I5W7I6W5I7W6W7|\n"
                "rank 2 |....F0F1F2F0F3F1F4F2I0W0F3F5--- ..F4--- F6--- F5--- F7--- F6--- B4- ..F7--- B5- B4- ..B6- I5..I7I6W5I7W7W6W7|\n"

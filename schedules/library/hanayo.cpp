@@ -2,8 +2,8 @@
 //
 // Chunk c stands on rank s mod p where c is even and on rank p−1−(s mod p) where it is odd, so that a microbatch runs W waves
 // through the ranks and turns without a transfer. The published order is not at hand; this one is built by running the
-// ranks against each other in steps of one forward (B takes two): a rank takes the backward of its deepest stage that is
-// ready, else the forward of its deepest stage that is ready; at most p microbatches are under way.
+// ranks against each other in steps of one forward (B takes two): a rank takes the backward that is farthest along, that of its
+// least stage that is ready, else the forward that is farthest along, of its deepest; at most p microbatches are under way.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -25,10 +25,8 @@ public:
         : m_ranks(ranks), m_stages(stages), m_microbatches(microbatches), m_out(out),
           m_state(static_cast<std::size_t>(stages)), m_running(static_cast<std::size_t>(ranks))
     {
-        for (int r = 0; r < ranks; ++r) {
-            auto mine = out.placement.stagesOf(r);
-            m_deepestFirst.emplace_back(mine.rbegin(), mine.rend());
-        }
+        for (int r = 0; r < ranks; ++r)
+            m_stagesOf.push_back(out.placement.stagesOf(r));
     }
 
     void run()
@@ -86,11 +84,11 @@ private:
     }
     void pick(int rank)
     {
-        const auto& mine = m_deepestFirst[static_cast<std::size_t>(rank)];
+        const auto& mine = m_stagesOf[static_cast<std::size_t>(rank)];
         for (const int stage : mine)
             if (backwardReady(stage)) return begin(rank, stage, true);
-        for (const int stage : mine)
-            if (forwardReady(stage)) return begin(rank, stage, false);
+        for (auto stage = mine.rbegin(); stage != mine.rend(); ++stage)
+            if (forwardReady(*stage)) return begin(rank, *stage, false);
     }
 
     int m_ranks;
@@ -99,7 +97,7 @@ private:
     Schedule& m_out;
     std::vector<Counts> m_state; // by stage
     std::vector<Running> m_running;
-    std::vector<std::vector<int>> m_deepestFirst; // stages by rank
+    std::vector<std::vector<int>> m_stagesOf; // by rank, ascending
 };
 
 Result<Schedule> make(const Shape& shape)
@@ -119,9 +117,11 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double, double, double)
+ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
 {
     ClosedForm form;
+    if (shape.number("waves", 1) == 1 && shape.microbatches == shape.ranks && inputGrad + weightGrad == 2 * forward)
+        form.makespan = (5 * shape.ranks - 2) * forward;
     if (shape.ranks == 1) form.peakActivation = {1};
     return form;
 }
@@ -135,12 +135,13 @@ constinit const ScheduleInfo hanayo{
     .summary = "1F1B over a zigzag of 2W stages per rank: the bubble of several pipelines without copies of the weights",
     .paper = "Liu et al. 2023, arXiv 2308.15762; the placement is the paper's, the order found by simulation",
     .constraints = "any ranks, any microbatches",
-    .formulas = "bubble    at most (2p-2)/(3pW+p-1) of the step, the paper's figure (m = p, B = 2F), for one and two waves\n"
+    .formulas = "makespan  (5p-2)F                         (W = 1, m = p, B = 2F)\n"
+                "bubble    at most (2p-2)/(3pW+p-1) of the step, the paper's figure, for W <= 3 (m = p, B = 2F)\n"
                 "peak      at most p",
-    .drawing = "rank 0 |F0F1F2F3......F0B0- F1B1- F2B2- F3B3- ..........B0- ....B1- ....B2- B3- |\n"
-               "rank 1 |..F0F1F2F3..F0..F1..B0- F2B1- F3B2- ..B3- ..B0- ....B1- ....B2- B3- ....|\n"
-               "rank 2 |....F0F1F2F0F3F1..F2..F3B0- ..B1- ..B2- B0- B3- B1- ....B2- B3- ........|\n"
-               "rank 3 |......F0F0F1F1F2F2F3F3......B0- B0- B1- B2- B1- B3- B2- B3- ............|\n",
+    .drawing = "rank 0 |F0F1F2F3......F0B0- F1B1- F2B2- F3B3- ........B0- ..B1- ....B2- ....B3- |\n"
+               "rank 1 |..F0F1F2F3..F0..F1..B0- F2B1- F3B2- ..B3- B0- ..B1- ....B2- ....B3- ....|\n"
+               "rank 2 |....F0F1F2F0F3F1..F2..F3B0- ..B1- ..B0- B2- B1- B3- B2- ....B3- ........|\n"
+               "rank 3 |......F0F0F1F1F2F2F3F3......B0- B0- B1- B1- B2- B2- B3- B3- ............|\n",
     .aliases = "wave, waves",
     .fixedChunks = 2,
     .defaultChunks = 2,

@@ -164,9 +164,12 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
             if (isMessage(list[i].kind)) continue;
             const SpanId added = builder.addSpan(track, span);
             if (lowered) spans[id] = added;
+            // The first op of an overlapped pair holds or frees its memory before the second frees its own.
+            const bool overlapped = schedule.isPaired(r, i) && list[i].kind != OpKind::Recompute;
+            const Nanos changed = overlapped ? span.start + (span.end - span.start) / 2 : span.end;
             for (int k = 0; k < list[i].count; ++k) {
                 MemoryEvent event;
-                event.time = span.end;
+                event.time = changed;
                 event.delta = activation.deltaOf(list[i], k);
                 event.microbatch = list[i].microbatch + k;
                 event.rank = static_cast<std::uint16_t>(r);
