@@ -29,5 +29,6 @@ for theme in light dark; do
     draw "block_$theme" --theme "$theme" --show block --schedule v-half
     draw "lowered_$theme" "$runs" --run 2 --theme "$theme" --show lowered
     draw "gap_$theme" "$runs" --run 2 --theme "$theme" --show gap
+    draw "what_if_$theme" "$runs" --run 2 --theme "$theme" --what-if "B*0.7,rank2*1.3"
     draw "slack_$theme" "$runs" --run 2 --theme "$theme" --show slack
 done

@@ -209,46 +209,49 @@ Result<Schedule> WhatIf::repeated(int microbatches) const
     return makeSchedule(name, shape);
 }
 
-Result<WhatIfAnswer> WhatIf::answer(const std::vector<WhatIfChange>& changes) const
+Result<WhatIfCase> WhatIf::caseOf(const std::vector<WhatIfChange>& changes) const
 {
-    CostModel costs = m_costs;
-    Schedule changed;
-    const Schedule* schedule = &m_schedule;
-    Channels channels = m_channels;
+    WhatIfCase out{m_schedule, m_costs, m_channels, {}};
     std::optional<Lowering> lowering;
     bool sent = false; // how messages travel matters
     for (const WhatIfChange& change : changes) {
         if (change.what == WhatIfChange::What::Lower) lowering = change.lowering;
-        if (change.what == WhatIfChange::What::Sends) channels.sends = change.sends;
-        if (change.what == WhatIfChange::What::Channels) channels.perDirection = change.channels;
+        if (change.what == WhatIfChange::What::Sends) out.channels.sends = change.sends;
+        if (change.what == WhatIfChange::What::Channels) out.channels.perDirection = change.channels;
         sent = sent || change.what == WhatIfChange::What::Sends || change.what == WhatIfChange::What::Channels;
         if (auto there = checkPlaces(m_schedule, change); !there) return tl::unexpected(std::move(there.error()));
-        apply(change, m_schedule, costs);
+        apply(change, m_schedule, out.costs);
         if (change.what != WhatIfChange::What::Microbatches) continue;
-        auto other = repeated(change.more ? schedule->microbatches + change.microbatches : change.microbatches);
+        auto other = repeated(change.more ? out.schedule.microbatches + change.microbatches : change.microbatches);
         if (!other) return tl::unexpected(std::move(other.error()).with(fmt::format("what if '{}'", toText(change))));
-        changed = std::move(*other);
-        schedule = &changed;
+        out.schedule = std::move(*other);
     }
-    if (sent && !lowering && !isLowered(*schedule)) lowering = Lowering{};
+    if (sent && !lowering && !isLowered(out.schedule)) lowering = Lowering{};
     if (lowering) {
-        auto lowered = lower(withoutCommunication(*schedule), *lowering);
+        auto lowered = lower(withoutCommunication(out.schedule), *lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
-        changed = std::move(*lowered);
-        schedule = &changed;
-        channels.receives = receivesOf(lowering->rule);
+        out.schedule = std::move(*lowered);
+        out.channels.receives = receivesOf(lowering->rule);
     }
-    auto result = simulate(*schedule, costs, channels);
+    auto result = simulate(out.schedule, out.costs, out.channels);
     if (!result) return tl::unexpected(std::move(result.error()));
+    out.result = std::move(*result);
+    return out;
+}
+
+Result<WhatIfAnswer> WhatIf::answer(const std::vector<WhatIfChange>& changes) const
+{
+    auto changed = caseOf(changes);
+    if (!changed) return tl::unexpected(std::move(changed.error()));
     WhatIfAnswer out;
     out.makespanBefore = m_result.makespan;
-    out.makespanAfter = result->makespan;
+    out.makespanAfter = changed->result.makespan;
     out.bubbleBefore = m_figures.bubbleFraction;
-    out.bubbleAfter = figuresOf(*schedule, *result).bubbleFraction;
+    out.bubbleAfter = figuresOf(changed->schedule, changed->result).bubbleFraction;
     out.peakBefore = m_result.peakActivation;
-    out.peakAfter = std::move(result->peakActivation);
+    out.peakAfter = std::move(changed->result.peakActivation);
     out.microbatchesBefore = m_schedule.microbatches;
-    out.microbatchesAfter = schedule->microbatches;
+    out.microbatchesAfter = changed->schedule.microbatches;
     return out;
 }
 

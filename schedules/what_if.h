@@ -53,6 +53,14 @@ struct WhatIfAnswer {
     int microbatchesAfter = 0;
 };
 
+// What is simulated under some changes, and how it goes.
+struct WhatIfCase {
+    Schedule schedule; // of other microbatches, lowered, or as it was
+    CostModel costs;
+    Channels channels;
+    SimResult result;
+};
+
 // A schedule and its costs, simulated once; each question then takes one more simulation (O(ops)).
 class WhatIf {
 public:
@@ -61,6 +69,8 @@ public:
     // All changes together. Usage error where one names a stage, rank or link that is not there, or changes the
     // microbatches of a schedule that is none of the library's. Invalid where it could not end.
     Result<WhatIfAnswer> answer(const std::vector<WhatIfChange>& changes) const;
+    // What the answer is read off; fails as answer() does.
+    Result<WhatIfCase> caseOf(const std::vector<WhatIfChange>& changes) const;
     // The same schedule with another number of microbatches.
     Result<Schedule> repeated(int microbatches) const;
 

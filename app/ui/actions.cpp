@@ -30,6 +30,7 @@ const std::vector<ActionEntry>& actionTable()
         {I::Slack, "slack", "&Slack of ops", "", "Ctrl+Shift+S", "Ops fade with how much later they could begin; what keeps its colour decides when the step ends", true},
         {I::NextGap, "nextGap", "Explain the next &gap", "", "G", "The longest gap first, then shorter ones, of the cause that is marked: its cause, its chain and what would remove it", false},
         {I::PreviousGap, "previousGap", "Explain the gap before", "", "Shift+G", "", false},
+        {I::WhatIf, "whatIf", "&What if…", "", "Ctrl+Shift+W", "Other durations, links, microbatches or channels, simulated at once below the run as it is", true},
         {I::LoweredView, "loweredView", "&Lowered schedule", "", "Ctrl+Shift+L", "Sends and receives put into the order by a rule, how messages then travel, and how channels are used", true},
         {I::CommTracks, "commTracks", "Comm &tracks", "Comm tracks", "", "Transfers under each rank", true},
         {I::Memory, "memory", "&Memory", "Memory", "", "Activation memory of each rank on the same axis", true},

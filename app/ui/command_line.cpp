@@ -1,5 +1,7 @@
 #include "app/ui/command_line.h"
 
+#include "schedules/what_if.h"
+
 namespace stagewright {
 
 QString helpText()
@@ -14,6 +16,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
   --compare A B           show two runs of the first file, A above B
   --show edit|record|new|block|lowered|gap|slack
                           open that part of the window as well
+  --what-if CHANGES       ask it of the run shown, as simulate --what-if takes it: "B*0.5,link*2"
   --schedule NAME         the one of the library that --show new or block shows
   --theme light|dark      default: as the system, or as chosen last
   --no-runs-list          without the list at the left
@@ -87,6 +90,9 @@ CommandLine parseCommandLine(const QStringList& arguments)
             const QString first = value();
             has = false;
             line.compare = {first, value()};
+        } else if (word == QLatin1String("--what-if")) {
+            line.whatIf = value();
+            if (const auto changes = parseWhatIf(line.whatIf.toStdString()); !changes) wrong(QStringLiteral("--%1; %2").arg(QString::fromStdString(changes.error().message), QString::fromStdString(changes.error().remedy)));
         } else if (word == QLatin1String("--schedule")) {
             line.schedule = value();
         } else if (word == QLatin1String("--show")) {

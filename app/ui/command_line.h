@@ -20,6 +20,7 @@ struct CommandLine {
     QStringList compare;       // two of them
     QString show;              // "edit", "record", "new": which part of the window a picture shows
     QString schedule;          // of the library, for --show new
+    QString whatIf; // changes as simulate --what-if takes them
     QString select;            // an op to select, as the search field takes it
     int step = -1;             // 1-based on the command line
     bool hideRuns = false;

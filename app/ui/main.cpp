@@ -77,6 +77,16 @@ int showAsked(MainWindow& window, const CommandLine& line)
     return 0;
 }
 
+// The parts of the window that take the place of others; the run is shown.
+void showPart(MainWindow& window, const CommandLine& line)
+{
+    if (line.show == QLatin1String("edit")) window.enterEdit();
+    if (line.show == QLatin1String("gap")) window.actions()[ActionId::NextGap]->trigger();
+    if (line.show == QLatin1String("slack")) window.actions()[ActionId::Slack]->trigger();
+    if (line.show == QLatin1String("lowered")) window.setTool(MainWindow::Tool::Lowered);
+    if (!line.whatIf.isEmpty()) window.askWhatIf(line.whatIf);
+}
+
 int drawAndLeave(MainWindow& window, const CommandLine& line)
 {
     for (const QString& file : line.files)
@@ -89,10 +99,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     auto* stuck = window.findChild<QDialog*>(QStringLiteral("deadlock"));
     if (!line.files.isEmpty() && window.mode() == MainWindow::Mode::Empty && stuck == nullptr) return complain(3, window.bannerText().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.bannerText());
     if (!line.select.isEmpty()) window.find(line.select);
-    if (line.show == QLatin1String("edit")) window.enterEdit();
-    if (line.show == QLatin1String("gap")) window.actions()[ActionId::NextGap]->trigger();
-    if (line.show == QLatin1String("slack")) window.actions()[ActionId::Slack]->trigger();
-    if (line.show == QLatin1String("lowered")) window.setTool(MainWindow::Tool::Lowered);
+    showPart(window, line);
     if (!waitUntil([&] { return window.settled(); }, 60000)) return complain(5, QStringLiteral("the tool took too long"));
     settle(400); // exact frames come from a worker
     if (!line.exportKind.isEmpty()) {
@@ -170,9 +177,11 @@ int main(int argc, char** argv)
     window.show();
     QTimer::singleShot(0, &window, [&] {
         showAsked(window, line);
-        if (!line.select.isEmpty() && waitUntil([&] { return window.settled(); }, 60000)) window.find(line.select);
+        if (!line.files.isEmpty() && waitUntil([&] { return window.settled(); }, 60000)) {
+            if (!line.select.isEmpty()) window.find(line.select);
+            showPart(window, line);
+        }
         if (line.show == QLatin1String("record")) window.openRecordDialog();
-        if (line.show == QLatin1String("edit") && waitUntil([&] { return window.settled(); }, 60000)) window.enterEdit();
         if (line.show == QLatin1String("block")) window.openBlockEditor(line.schedule);
         if (line.show == QLatin1String("new")) window.actions()[ActionId::NewSchedule]->trigger();
     });

@@ -23,6 +23,7 @@
 #include "widgets/panel/style.h"
 #include "widgets/record/record_strip.h"
 #include "widgets/tools/lowered_panel.h"
+#include "widgets/tools/what_if_panel.h"
 
 namespace stagewright {
 namespace {
@@ -226,7 +227,7 @@ void MainWindow::buildMenus()
     for (const I id : {I::ThemeSystem, I::ThemeLight, I::ThemeDark})
         themeGroup->addAction(a[id]);
     fill(menuBar()->addMenu(tr("&Schedule")), {I::Record, I::CancelRecording, line, I::NewSchedule, I::BuildingBlock, I::EditMode, I::InsertDelay, I::RunEdited, line, I::Play});
-    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, I::MemoryBudget, line, I::NextGap, I::PreviousGap, I::Slack, line, I::LoweredView, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
+    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, I::MemoryBudget, line, I::NextGap, I::PreviousGap, I::Slack, line, I::WhatIf, I::LoweredView, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
     QMenu* help = menuBar()->addMenu(tr("&Help"));
     fill(help, {I::Keys, line, I::KeysPerfetto, I::KeysNsight, I::KeysTracy, line, I::About});
     auto* keyGroup = new QActionGroup(this);
@@ -307,6 +308,7 @@ void MainWindow::applyTheme()
     m_comparePanel->setTheme(*m_theme);
     m_editPanel->setTheme(*m_theme);
     m_lowered->setTheme(*m_theme);
+    m_whatIf->setTheme(*m_theme);
     (*m_actions)[m_themeChoice == ThemeChoice::System ? ActionId::ThemeSystem : dark ? ActionId::ThemeDark : ActionId::ThemeLight]->setChecked(true);
     if (m_mode == Mode::Run) selectionChanged(); // its swatch is in the theme's colours
 }
@@ -332,8 +334,10 @@ void MainWindow::setMode(Mode mode)
     if (mode != Mode::Run) {
         m_tool = Tool::None;
         ++m_toolGeneration;
-        m_toolPending = false;
+        m_toolPending = m_toolAgain = false;
+        m_toolInput.reset();
         m_timeline->setTrackHeight(0);
+        m_timeline->setTitle(tr("Timeline"));
     }
     m_pages->setCurrentIndex(mode == Mode::Empty ? 0 : 1);
     m_panels->setCurrentWidget(mode == Mode::Compare ? static_cast<QWidget*>(m_comparePanel)
@@ -426,7 +430,7 @@ void MainWindow::splitViews()
 {
     const int height = m_rows->height();
     if (height <= 0) return;
-    const int wanted = std::min(m_timeline->sizeHint().height(), m_memory->isVisibleTo(m_rows) ? height * (m_mode == Mode::Compare ? 72 : 62) / 100 : height);
+    const int wanted = std::min(m_timeline->sizeHint().height(), m_memory->isVisibleTo(m_rows) ? height * (m_timeline->panels().size() > 1 ? 72 : 62) / 100 : height);
     m_rows->setSizes({wanted, height - wanted});
 }
 

@@ -41,6 +41,8 @@ class Banner;
 class BlockEditor;
 class LoweredPanel;
 struct LoweredPicture;
+class WhatIfPanel;
+struct WhatIfBase;
 class RecordDialog;
 class RecordStrip;
 class ScheduleBrowser;
@@ -52,7 +54,7 @@ class MainWindow : public QMainWindow {
     Q_OBJECT
 public:
     enum class Mode { Empty, Run, Compare, Edit };
-    enum class Tool { None, Lowered }; // over the run shown
+    enum class Tool { None, Lowered, WhatIf }; // over the run shown
 
     explicit MainWindow(QWidget* parent = nullptr);
     ~MainWindow() override;
@@ -64,6 +66,7 @@ public:
     void leaveEdit();
     void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {});
     BlockEditor* openBlockEditor(const QString& preset = {}, const Shape& shape = {}); // likewise
+    void askWhatIf(const QString& changes); // as simulate --what-if takes them
     ScheduleBrowser* openScheduleBrowser(); // window modal; deleted when closed
     void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew);
     void runEdited(); // trains the edited order as the source was, lands in compare
@@ -183,6 +186,10 @@ private:
     QWidget* toolPanel() const; // the panel at the right in mode Run
     Result<std::shared_ptr<const ToolInput>> toolInput();
     void askTool(); // its picture, made off the GUI thread
+    void askLowered(const ToolInput& input);
+    void askWhatIf(const ToolInput& input);
+    template <typename Work, typename Then>
+    void makePicture(Work work, Then then); // one at a time
     void showToolPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels);
     // window_record.cpp
     void pollRecording();
@@ -237,9 +244,13 @@ private:
     Tool m_tool = Tool::None;
     quint64 m_toolGeneration = 0; // of the newest question; late answers are dropped
     bool m_toolPending = false;
+    bool m_toolBusy = false;  // a picture is being made; the newest question waits for it
+    bool m_toolAgain = false; // such a question waits
     std::shared_ptr<const ToolInput> m_toolInput;
     LoweredPanel* m_lowered = nullptr;
     std::shared_ptr<const LoweredPicture> m_loweredPicture;
+    WhatIfPanel* m_whatIf = nullptr;
+    std::shared_ptr<const WhatIfBase> m_whatIfBase; // of m_toolInput
 
     // idle time explained
     std::optional<IdleCause> m_cause; // marked on the timeline

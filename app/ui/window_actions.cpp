@@ -57,6 +57,7 @@ void MainWindow::connectAll()
         m_legend->setSlack(wanted);
         refreshNotes();
     });
+    on(I::WhatIf, [this](bool wanted) { setTool(wanted ? Tool::WhatIf : Tool::None); });
     on(I::LoweredView, [this](bool wanted) { setTool(wanted ? Tool::Lowered : Tool::None); });
     on(I::CommTracks, [this](bool wanted) { m_state->setShowsCommunication(wanted); });
     on(I::Memory, [this](bool wanted) {
@@ -165,9 +166,10 @@ void MainWindow::refreshActions()
         a[id]->setEnabled(whole);
     a[I::EditMode]->setChecked(m_mode == Mode::Edit);
     const bool again = m_mode == Mode::Run && whole;
-    for (const I id : {I::LoweredView, I::NextGap, I::PreviousGap, I::Slack})
+    for (const I id : {I::LoweredView, I::WhatIf, I::NextGap, I::PreviousGap, I::Slack})
         a[id]->setEnabled(again);
     a[I::LoweredView]->setChecked(m_tool == Tool::Lowered);
+    a[I::WhatIf]->setChecked(m_tool == Tool::WhatIf);
     a[I::Compare]->setEnabled(m_mode == Mode::Compare || runs()->refs().size() > 1);
     a[I::Compare]->setChecked(m_mode == Mode::Compare);
     a[I::SwapCompare]->setEnabled(m_mode == Mode::Compare);

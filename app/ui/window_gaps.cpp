@@ -122,7 +122,7 @@ void MainWindow::walkGaps(int by)
 
 void MainWindow::refreshNotes()
 {
-    if (m_mode != Mode::Run || !m_shown || m_tool == Tool::Lowered) {
+    if (m_mode != Mode::Run || !m_shown || m_tool == Tool::Lowered || m_tool == Tool::WhatIf) {
         m_timeline->setNotes(nullptr);
         return;
     }

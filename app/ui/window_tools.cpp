@@ -6,6 +6,7 @@
 #include "schedules/deadlock.h"
 #include "widgets/background.h"
 #include "widgets/tools/lowered_panel.h"
+#include "widgets/tools/what_if_panel.h"
 
 namespace stagewright {
 
@@ -15,6 +16,10 @@ void MainWindow::buildTools()
     m_panels->addWidget(m_lowered);
     connect(m_lowered, &LoweredPanel::changed, this, &MainWindow::askTool);
     connect(m_lowered, &LoweredPanel::closeAsked, this, [this] { setTool(Tool::None); });
+    m_whatIf = new WhatIfPanel(m_panels);
+    m_panels->addWidget(m_whatIf);
+    connect(m_whatIf, &WhatIfPanel::changed, this, &MainWindow::askTool);
+    connect(m_whatIf, &WhatIfPanel::closeAsked, this, [this] { setTool(Tool::None); });
     connect(m_lowered, &LoweredPanel::deadlockAsked, this, [this] {
         if (m_loweredPicture && m_loweredPicture->lowered)
             showDeadlock(m_loweredPicture->lowered, m_lowered->channels(), [this](const Schedule& fixed) { openOrder(fixed, QStringLiteral("mended")); });
@@ -27,8 +32,9 @@ void MainWindow::setTool(Tool tool)
     const bool leaves = m_tool != tool;
     m_tool = tool;
     ++m_toolGeneration;
-    m_toolPending = false;
+    m_toolPending = m_toolAgain = false;
     m_toolInput.reset();
+    m_whatIfBase.reset();
     if (leaves && m_shown && m_mode == Mode::Run) {
         m_state->clearSelection();
         showToolPanels({m_shown->panel});
@@ -43,20 +49,21 @@ QWidget* MainWindow::toolPanel() const
     switch (m_tool) {
     case Tool::None: break;
     case Tool::Lowered: return m_lowered;
+    case Tool::WhatIf: return m_whatIf;
     }
     return m_side;
 }
 
 void MainWindow::showToolPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels)
 {
-    const bool fitted = m_state->isFitted();
+    const bool fitted = m_state->isFitted(), more = panels.size() != m_timeline->panels().size();
     m_timeline->setTrackHeight(m_tool == Tool::Lowered ? 26 : 0);
     m_timeline->setPanels(panels);
     m_memory->setPanels(panels);
     m_legend->setPanels(panels);
-    m_timeline->setTitle(m_tool == Tool::Lowered ? tr("Lowered") : tr("Timeline"));
+    m_timeline->setTitle(m_tool == Tool::Lowered ? tr("Lowered") : m_tool == Tool::WhatIf ? tr("What if") : tr("Timeline"));
     if (fitted) m_state->fitAll();
-    splitViews();
+    if (more || m_tool != Tool::WhatIf) splitViews();
     refreshNotes();
     refreshStatus();
 }
@@ -74,32 +81,85 @@ Result<std::shared_ptr<const MainWindow::ToolInput>> MainWindow::toolInput()
     input->schedule = std::make_shared<const Schedule>(withoutCommunication(*schedule));
     input->costs = std::move(*costs);
     m_toolInput = input;
+    m_whatIf->setSchedule(*input->schedule, input->costs);
     return m_toolInput;
+}
+
+// One picture at a time: while one is made only the newest question waits, so that a slider is followed as fast as it can be.
+template <typename Work, typename Then>
+void MainWindow::makePicture(Work work, Then then)
+{
+    m_toolBusy = true;
+    inBackground(this, std::move(work), [this, then = std::move(then), generation = m_toolGeneration](const auto& picture) {
+        m_toolBusy = false;
+        const bool again = m_toolAgain;
+        m_toolAgain = false;
+        m_toolPending = again;
+        if (generation == m_toolGeneration) then(picture);
+        if (again) askTool();
+    });
 }
 
 void MainWindow::askTool()
 {
     if (m_tool == Tool::None || !m_shown || m_mode != Mode::Run) return;
+    m_toolPending = true;
+    m_toolAgain = m_toolBusy;
+    if (m_toolAgain) return;
     auto input = toolInput();
     if (!input) {
         m_banner->showError(tr("this run has no order that could be simulated again"), input.error());
         setTool(Tool::None);
         return;
     }
-    const quint64 generation = ++m_toolGeneration;
-    m_toolPending = true;
-    if (m_tool == Tool::Lowered) {
-        LoweredRequest request{(*input)->schedule, (*input)->costs, m_lowered->lowering(), m_lowered->channels(), m_lowered->latency()};
-        inBackground(
-            this, [request] { return std::make_shared<const LoweredPicture>(loweredPicture(request)); },
-            [this, generation](const std::shared_ptr<const LoweredPicture>& picture) {
-                if (generation != m_toolGeneration) return;
-                m_toolPending = false;
-                m_loweredPicture = picture;
-                m_lowered->setPicture(*picture, Units{m_toolInput->costs.timeUnit, m_toolInput->costs.memoryUnit});
-                if (picture->panel) showToolPanels({picture->panel});
-            });
+    switch (m_tool) {
+    case Tool::None: break;
+    case Tool::Lowered: askLowered(**input); break;
+    case Tool::WhatIf: askWhatIf(**input); break;
     }
+}
+
+void MainWindow::askLowered(const ToolInput& input)
+{
+    LoweredRequest request{input.schedule, input.costs, m_lowered->lowering(), m_lowered->channels(), m_lowered->latency()};
+    makePicture([request] { return std::make_shared<const LoweredPicture>(loweredPicture(request)); },
+                [this](const std::shared_ptr<const LoweredPicture>& picture) {
+                    m_loweredPicture = picture;
+                    m_lowered->setPicture(*picture, Units{m_toolInput->costs.timeUnit, m_toolInput->costs.memoryUnit});
+                    if (picture->panel) showToolPanels({picture->panel});
+                });
+}
+
+void MainWindow::askWhatIf(const ToolInput& input)
+{
+    auto question = m_whatIf->question();
+    if (!question) { // its text is not finished: the last answer stays
+        m_toolPending = false;
+        m_whatIf->setFault(question.error());
+        return;
+    }
+    struct Answer {
+        std::shared_ptr<const WhatIfBase> base;
+        WhatIfPicture picture;
+    };
+    makePicture(
+        [schedule = input.schedule, costs = input.costs, base = m_whatIfBase, question = *question] {
+            auto answer = std::make_shared<Answer>();
+            answer->base = base ? base : std::make_shared<const WhatIfBase>(whatIfBase(schedule, costs));
+            answer->picture = whatIfPicture(*answer->base, question);
+            return std::shared_ptr<const Answer>(std::move(answer));
+        },
+        [this, question = *question](const std::shared_ptr<const Answer>& answer) {
+            m_whatIfBase = answer->base;
+            m_whatIf->setPicture(answer->picture, question, Units{m_toolInput->costs.timeUnit, m_toolInput->costs.memoryUnit});
+            if (answer->picture.panel) showToolPanels({answer->base->panel, answer->picture.panel});
+        });
+}
+
+void MainWindow::askWhatIf(const QString& changes)
+{
+    setTool(Tool::WhatIf);
+    if (m_tool == Tool::WhatIf) m_whatIf->setFurther(changes);
 }
 
 } // namespace stagewright

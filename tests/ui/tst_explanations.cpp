@@ -1,9 +1,11 @@
 // Questions to the run shown, in the real window and by keyboard: causes, gaps and their chains, slack.
+#include <QLineEdit>
 #include <QPushButton>
-#include <QSignalSpy>
+#include <QSlider>
 
 #include "traces/analysis/slack.h"
 #include "tests/ui/window_fixture.h"
+#include "widgets/tools/what_if_panel.h"
 
 using namespace stagewright;
 
@@ -127,6 +129,76 @@ private slots:
         QTRY_VERIFY(m_window->sidePanel()->plainText().contains(QStringLiteral("Slack: 0.00 u")));
         press(Qt::Key_S, Qt::ControlModifier | Qt::ShiftModifier);
         QVERIFY(!m_window->timelineView()->notes()->slack);
+    }
+
+    void whatIfIsAnsweredByKeyboard()
+    {
+        open({"1f1b"});
+        press(Qt::Key_W, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(m_window->timelineView()->panels().size(), std::size_t(2));
+        auto* panel = m_window->findChild<WhatIfPanel*>();
+        QVERIFY(panel && panel->isVisible());
+        const auto makespan = [&](std::size_t i) { return m_window->timelineView()->panels()[i]->duration; };
+        const Nanos asItIs = makespan(0);
+        QCOMPARE(makespan(1), asItIs);
+        auto* slider = panel->findChild<QSlider*>(QStringLiteral("opsFactor"));
+        slider->setFocus();
+        QTRY_VERIFY(slider->hasFocus());
+        for (int i = 0; i < 5; ++i) press(Qt::Key_PageDown); // 1 → 0.5
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(makespan(0), asItIs);
+        const Schedule schedule = *makeSchedule("1f1b", Shape{4, 8, 0});
+        CostModel::UnitCosts unit;
+        unit.latency = 0.05;
+        const auto expected = WhatIf::create(schedule, CostModel::uniform(schedule, unit))->answer(*parseWhatIf("F*0.5,B*0.5"));
+        QCOMPARE(makespan(1), expected->makespanAfter);
+        QVERIFY2(panel->plainText().contains(QStringLiteral("--what-if")), qPrintable(panel->plainText()));
+        // An unfinished text is told and leaves the picture; another number of microbatches is another schedule.
+        auto* further = panel->findChild<QLineEdit*>(QStringLiteral("further"));
+        further->setFocus();
+        QTest::keyClicks(further, QStringLiteral("F*"));
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY2(panel->plainText().contains(QStringLiteral("no change")), qPrintable(panel->plainText()));
+        QCOMPARE(makespan(1), expected->makespanAfter);
+        further->clear();
+        auto* reset = panel->findChild<QPushButton*>(QStringLiteral("reset"));
+        reset->setFocus();
+        press(Qt::Key_Return);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(makespan(1), asItIs);
+        QTest::keyClicks(further, QStringLiteral("m+8"));
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY(makespan(1) > asItIs);
+        // Back: the run itself, with its own panel.
+        press(Qt::Key_W, Qt::ControlModifier | Qt::ShiftModifier);
+        QCOMPARE(m_window->timelineView()->panels().size(), std::size_t(1));
+        QVERIFY(m_window->sidePanel()->isVisible());
+    }
+
+    void manyQuestionsEndWithTheNewest()
+    {
+        open({"1f1b"}, 8, 64);
+        m_window->setTool(MainWindow::Tool::WhatIf);
+        auto* slider = m_window->findChild<WhatIfPanel*>()->findChild<QSlider*>(QStringLiteral("opsFactor"));
+        for (int place = 100; place >= 0; --place) slider->setValue(place);
+        m_window->showRun(m_window->shownRef()); // asked anew in between
+        slider->setValue(50);
+        QVERIFY(WindowFixture::settle(*m_window));
+        const auto& panels = m_window->timelineView()->panels();
+        QCOMPARE(panels.size(), std::size_t(2));
+        QVERIFY(std::abs(static_cast<double>(panels[1]->timeline->timeUnit()) / static_cast<double>(panels[0]->timeline->timeUnit()) - 1) < 1e-9);
+        const Schedule schedule = *makeSchedule("1f1b", Shape{8, 64, 0});
+        CostModel::UnitCosts unit;
+        unit.latency = 0.05;
+        const auto expected = WhatIf::create(schedule, CostModel::uniform(schedule, unit))->answer(*parseWhatIf("F*0.5,B*0.5"));
+        QCOMPARE(panels[1]->duration, expected->makespanAfter);
+        // Leaving in the middle of an answer leaves for good.
+        slider->setValue(20);
+        m_window->setTool(MainWindow::Tool::None);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QTest::qWait(100);
+        QCOMPARE(m_window->timelineView()->panels().size(), std::size_t(1));
     }
 
     void aRunWithoutGapsHasNothingToExplain()

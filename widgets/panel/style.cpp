@@ -52,7 +52,7 @@ QPushButton#flat:disabled { color: @faint; }
 
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit { background: @field; color: @text; border: 1px solid @border;
     border-radius: 6px; padding: 4px 8px; selection-background-color: @accent; selection-color: @onAccent; min-height: 16px; }
-QLineEdit:focus, QSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus { border-color: @accent; }
+QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus { border-color: @accent; }
 QLineEdit[fault="true"], QSpinBox[fault="true"], QComboBox[fault="true"], QListView[fault="true"] { border-color: @critical; }
 QLineEdit:disabled, QSpinBox:disabled, QComboBox:disabled { color: @faint; }
 QComboBox::drop-down { border: none; width: 20px; }
@@ -60,6 +60,10 @@ QComboBox::down-arrow { image: url(@arrow); width: 9px; height: 9px; }
 QComboBox QAbstractItemView { background: @panel; border: 1px solid @separator; selection-background-color: @tint;
     selection-color: @text; padding: 4px; }
 QSpinBox::up-button, QSpinBox::down-button { width: 0px; border: none; }
+QSlider::groove:horizontal { background: @groove; height: 4px; border-radius: 2px; }
+QSlider::sub-page:horizontal { background: @accent; border-radius: 2px; }
+QSlider::handle:horizontal { background: @panel; border: 2px solid @accent; width: 10px; height: 10px; margin: -5px 0; border-radius: 7px; }
+QSlider::handle:horizontal:focus { background: @accent; }
 QCheckBox { spacing: 7px; }
 QListView::indicator, QCheckBox::indicator { width: 13px; height: 13px; border: 1px solid @faint; border-radius: 3px; background: @panel; }
 QListView::indicator:checked, QCheckBox::indicator:checked { background: @accent; border-color: @accent; image: url(@check); }

@@ -10,19 +10,6 @@
 namespace stagewright {
 namespace {
 
-Nanos meanForward(const Schedule& schedule, const CostModel& costs)
-{
-    Nanos sum = 0;
-    std::int64_t count = 0;
-    for (std::size_t r = 0; r < schedule.order.size(); ++r)
-        for (const Op& op : schedule.order[r])
-            if (op.kind == OpKind::Forward) {
-                sum += costs.duration(op, static_cast<int>(r));
-                ++count;
-            }
-    return count > 0 ? sum / count : 0;
-}
-
 std::vector<ChannelUse> channelsOf(const SimResult& result)
 {
     const auto rankOf = [&](std::size_t op) {
@@ -48,6 +35,19 @@ std::vector<ChannelUse> channelsOf(const SimResult& result)
 }
 
 } // namespace
+
+Nanos meanForward(const Schedule& schedule, const CostModel& costs)
+{
+    Nanos sum = 0;
+    std::int64_t count = 0;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r)
+        for (const Op& op : schedule.order[r])
+            if (op.kind == OpKind::Forward) {
+                sum += costs.duration(op, static_cast<int>(r));
+                ++count;
+            }
+    return count > 0 ? sum / count : 0;
+}
 
 LoweredPicture loweredPicture(const LoweredRequest& request)
 {

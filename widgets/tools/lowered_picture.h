@@ -43,6 +43,7 @@ struct LoweredPicture {
     std::vector<ChannelUse> channels; // by from, to
 };
 
+Nanos meanForward(const Schedule& schedule, const CostModel& costs); // 0: there is none
 LoweredPicture loweredPicture(const LoweredRequest& request);
 
 } // namespace stagewright

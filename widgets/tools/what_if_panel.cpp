@@ -1,0 +1,291 @@
+#include "widgets/tools/what_if_panel.h"
+
+#include <algorithm>
+#include <array>
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSignalBlocker>
+
+#include "schedules/kinds.h"
+#include "widgets/tools/factor_field.h"
+#include "widgets/tools/tool_form.h"
+
+namespace stagewright {
+namespace {
+
+constexpr std::array compute{OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute};
+
+QString nameOf(OpKind kind)
+{
+    switch (kind) {
+    case OpKind::Forward: return QStringLiteral("Forward (F)");
+    case OpKind::Backward: return QStringLiteral("Backward (B)");
+    case OpKind::InputGrad: return QStringLiteral("Input gradient (I)");
+    case OpKind::WeightGrad: return QStringLiteral("Weight gradient (W)");
+    default: return QStringLiteral("Recompute (R)");
+    }
+}
+
+QString sentence(const std::string& text)
+{
+    QString out = QString::fromStdString(text);
+    if (!out.isEmpty()) out[0] = out[0].toUpper();
+    return out;
+}
+
+QString percentChange(std::int64_t before, std::int64_t after)
+{
+    return signedFixed(100.0 * static_cast<double>(after - before) / static_cast<double>(std::max<std::int64_t>(1, before)), 1) + QStringLiteral(" %");
+}
+
+Bytes largest(const std::vector<Bytes>& peaks) { return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end()); }
+
+} // namespace
+
+WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
+{
+    setObjectName(QStringLiteral("whatIfPanel"));
+    const auto combo = [this](const char* name) {
+        auto* box = new QComboBox;
+        box->setObjectName(QString::fromLatin1(name));
+        connect(box, &QComboBox::currentIndexChanged, this, &WhatIfPanel::tell);
+        return box;
+    };
+    const auto number = [this](const char* name, int least, const QString& special) {
+        auto* box = new QSpinBox;
+        box->setObjectName(QString::fromLatin1(name));
+        box->setRange(least, least);
+        box->setSpecialValueText(special);
+        box->setKeyboardTracking(false);
+        connect(box, &QSpinBox::valueChanged, this, &WhatIfPanel::tell);
+        return box;
+    };
+    const auto factor = [this](const char* name) {
+        auto* field = new FactorField;
+        field->slider()->setObjectName(QString::fromLatin1(name));
+        connect(field, &FactorField::changed, this, &WhatIfPanel::tell);
+        return field;
+    };
+
+    m_costs = addSection(tr("What if ops took longer or shorter"));
+    auto* form = new ToolForm;
+    m_kind = combo("kind");
+    m_stage = number("stage", -1, tr("every stage"));
+    m_rank = number("rank", -1, tr("every rank"));
+    m_ops = factor("opsFactor");
+    form->add(tr("Ops"), m_kind, tr("Which ops take another time."));
+    form->add(tr("Of stage"), m_stage, tr("Only ops of this stage."));
+    form->add(tr("On rank"), m_rank, tr("Only ops on this rank: a slower or faster device."));
+    form->add(tr("Their time"), m_ops, tr("Factor on their durations; 0: they cost nothing."));
+    m_ops->field()->setAccessibleName(tr("Their time, factor"));
+    m_costs->addWidget(form);
+
+    m_messages = addSection(tr("What if messages went otherwise"));
+    form = new ToolForm;
+    m_link = combo("link");
+    m_links = factor("linkFactor");
+    m_latency = new QDoubleSpinBox;
+    m_latency->setObjectName(QStringLiteral("latency"));
+    m_latency->setRange(-0.05, 20);
+    m_latency->setSingleStep(0.05);
+    m_latency->setButtonSymbols(QAbstractSpinBox::NoButtons);
+    m_latency->setSpecialValueText(tr("as it is"));
+    m_latency->setSuffix(tr(" forwards"));
+    m_latency->setKeyboardTracking(false);
+    connect(m_latency, &QDoubleSpinBox::valueChanged, this, &WhatIfPanel::tell);
+    m_rule = combo("lowering");
+    m_rule->addItem(tr("leave at once"), -1);
+    for (const auto& [text, rule] : std::initializer_list<std::pair<QString, LoweringRule>>{{tr("just in time"), LoweringRule::JustInTime},
+                                                                                            {tr("as PyTorch"), LoweringRule::PyTorch},
+                                                                                            {tr("eager post"), LoweringRule::EagerPost},
+                                                                                            {tr("rank parity"), LoweringRule::RankParity},
+                                                                                            {tr("grouped"), LoweringRule::Grouped}})
+        m_rule->addItem(text, static_cast<int>(rule));
+    m_sends = combo("sends");
+    m_sends->addItem(tr("buffered"));
+    m_sends->addItem(tr("rendezvous"));
+    m_channels = number("channels", 0, tr("without limit"));
+    m_channels->setMaximum(64);
+    form->add(tr("Link"), m_link, tr("Either way between two ranks."));
+    form->add(tr("Its time"), m_links, tr("Factor on latency and on the time of each byte; 0: free."));
+    m_links->field()->setAccessibleName(tr("Its time, factor"));
+    form->add(tr("Latency"), m_latency, tr("Of every link, in mean forwards, with bandwidth without limit; before the factor."));
+    form->add(tr("Messages"), m_rule, tr("At once: each leaves at its op's end. Else sends and receives stand in the lists, by this rule."));
+    form->add(tr("Sends"), m_sends, tr("Rendezvous: a send waits until its receive is posted."));
+    form->add(tr("Channels"), m_channels, tr("Messages under way at once from one rank to another."));
+    m_messages->addWidget(form);
+
+    m_more = addSection(tr("Further changes"));
+    form = new ToolForm;
+    m_microbatches = number("microbatches", 1, QString());
+    m_further = new QLineEdit;
+    m_further->setObjectName(QStringLiteral("further"));
+    m_further->setPlaceholderText(QStringLiteral("B@stage2*0.8, launch*0"));
+    m_further->setClearButtonEnabled(true);
+    connect(m_further, &QLineEdit::textChanged, this, &WhatIfPanel::tell);
+    form->add(tr("Microbatches"), m_microbatches, tr("Of schedules of the library only: others are not known for another number."));
+    form->add(tr("Also"), m_further, tr("As simulate --what-if takes them: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, m+8 …"));
+    m_more->addWidget(form);
+    auto* buttons = new QWidget;
+    auto* row = new QHBoxLayout(buttons);
+    row->setContentsMargins(0, 0, 0, 0);
+    m_reset = new QPushButton(tr("Reset"));
+    m_reset->setObjectName(QStringLiteral("reset"));
+    m_reset->setToolTip(tr("Everything as it is"));
+    m_close = new QPushButton(tr("Back to the run"));
+    connect(m_reset, &QPushButton::clicked, this, [this] {
+        reset();
+        emit changed();
+    });
+    connect(m_close, &QPushButton::clicked, this, &WhatIfPanel::closeAsked);
+    for (QPushButton* button : {m_reset, m_close}) {
+        button->setAutoDefault(true);
+        row->addWidget(button, 1);
+    }
+
+    m_figures = addSection(tr("What it comes to"));
+    m_peaks = addSection(tr("Peak activation by rank"));
+    addWidget(buttons);
+    finish();
+}
+
+void WhatIfPanel::setSchedule(const Schedule& schedule, const CostModel& costs)
+{
+    const bool other = schedule.ranks != m_ranks || schedule.stages != m_stages || schedule.microbatches != m_microbatchesNow;
+    m_quiet = true;
+    const QVariant kind = m_kind->currentData();
+    m_kind->clear();
+    m_kind->addItem(tr("every kind"), -1);
+    for (const OpKind candidate : compute) {
+        const bool occurs = std::any_of(schedule.order.begin(), schedule.order.end(), [&](const auto& list) {
+            return std::any_of(list.begin(), list.end(), [&](const Op& op) { return op.kind == candidate; });
+        });
+        if (occurs) m_kind->addItem(nameOf(candidate), static_cast<int>(candidate));
+    }
+    m_kind->setCurrentIndex(std::max(0, m_kind->findData(kind)));
+    if (other) {
+        m_ranks = schedule.ranks;
+        m_stages = schedule.stages;
+        m_microbatchesNow = schedule.microbatches;
+        m_stage->setMaximum(m_stages - 1);
+        m_rank->setMaximum(m_ranks - 1);
+        m_microbatches->setMaximum(std::max(4096, 4 * m_microbatchesNow));
+        m_link->clear();
+        m_link->addItem(tr("every link"), -1);
+        for (int rank = 0; rank + 1 < m_ranks; ++rank) m_link->addItem(tr("ranks %1 and %2").arg(rank).arg(rank + 1), rank);
+        if (m_ranks > 2) m_link->addItem(tr("ranks %1 and 0").arg(m_ranks - 1), m_ranks - 1);
+        reset();
+    }
+    m_quiet = true;
+    m_latency->setToolTip(tr("Of every link, in mean forwards, with bandwidth without limit; before the factor. As it is: %1.")
+                              .arg(durationText(costs.links.all.latency, Units{costs.timeUnit, costs.memoryUnit})));
+    m_quiet = false;
+}
+
+void WhatIfPanel::reset()
+{
+    m_quiet = true;
+    for (QComboBox* box : {m_kind, m_link, m_rule, m_sends}) box->setCurrentIndex(0);
+    for (QSpinBox* box : {m_stage, m_rank, m_channels}) box->setValue(box->minimum());
+    m_microbatches->setValue(m_microbatchesNow);
+    m_ops->setFactor(1);
+    m_links->setFactor(1);
+    m_latency->setValue(m_latency->minimum());
+    m_further->clear();
+    m_quiet = false;
+}
+
+void WhatIfPanel::setFurther(const QString& changes) { m_further->setText(changes); }
+
+void WhatIfPanel::tell()
+{
+    if (!m_quiet) emit changed();
+}
+
+Result<WhatIfQuestion> WhatIfPanel::question() const
+{
+    using What = WhatIfChange::What;
+    WhatIfQuestion out;
+    const auto add = [&](What what) -> WhatIfChange& {
+        out.changes.emplace_back().what = what;
+        return out.changes.back();
+    };
+    if (m_microbatches->value() != m_microbatchesNow) add(What::Microbatches).microbatches = m_microbatches->value();
+    if (m_ops->factor() != 1) {
+        WhatIfChange& change = add(What::Ops);
+        change.kind = m_kind->currentData().toInt();
+        change.stage = m_stage->value();
+        change.rank = m_rank->value();
+        change.factor = m_ops->factor();
+    }
+    if (m_latency->value() >= 0) out.latency = m_latency->value();
+    if (m_links->factor() != 1) {
+        WhatIfChange& change = add(What::Links);
+        const int from = m_link->currentData().toInt();
+        if (from >= 0) {
+            change.rank = from;
+            change.toRank = (from + 1) % std::max(1, m_ranks);
+        }
+        change.factor = m_links->factor();
+    }
+    if (m_rule->currentData().toInt() >= 0) add(What::Lower).lowering.rule = static_cast<LoweringRule>(m_rule->currentData().toInt());
+    if (m_sends->currentIndex() == 1) add(What::Sends).sends = SendMode::Rendezvous;
+    if (m_channels->value() > 0) add(What::Channels).channels = m_channels->value();
+    QString further = m_further->text();
+    further.remove(QLatin1Char(' '));
+    if (!further.isEmpty()) {
+        auto changes = parseWhatIf(further.toStdString());
+        if (!changes) return tl::unexpected(std::move(changes.error()));
+        out.changes.insert(out.changes.end(), changes->begin(), changes->end());
+    }
+    return out;
+}
+
+void WhatIfPanel::setFault(const Error& error)
+{
+    m_figures->clear();
+    m_peaks->clear();
+    m_peaks->hide();
+    m_figures->addText(sentence(error.message), "worse");
+    if (!error.remedy.empty()) m_figures->addText(sentence(error.remedy));
+}
+
+void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion& question, const Units& units)
+{
+    m_reset->setEnabled(!question.empty());
+    if (picture.fault) return setFault(*picture.fault);
+    const WhatIfAnswer& answer = picture.answer;
+    m_figures->clear();
+    m_peaks->clear();
+    if (question.empty()) m_figures->addText(tr("Nothing is changed. Both timelines are simulated from the costs of the run."), "faint");
+    const auto tone = [](auto change) { return change < 0 ? PanelSection::Tone::Better : change > 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain; };
+    const auto row = [&](const QString& name, const QString& before, const QString& after, const QString& difference, PanelSection::Tone of, const QString& tooltip) {
+        m_figures->addRow(name, before == after ? after : tr("%1 → %2").arg(before, after), tooltip);
+        if (before != after) m_figures->addRow(QString(), difference, tooltip, of);
+    };
+    const Nanos change = answer.makespanAfter - answer.makespanBefore;
+    row(tr("Time of a step"), durationText(answer.makespanBefore, units), durationText(answer.makespanAfter, units),
+        tr("%1 (%2)").arg(signedDurationText(change, units), percentChange(answer.makespanBefore, answer.makespanAfter)), tone(change),
+        definition::makespan());
+    if (answer.microbatchesBefore != answer.microbatchesAfter) {
+        const Nanos before = answer.makespanBefore / std::max(1, answer.microbatchesBefore), after = answer.makespanAfter / std::max(1, answer.microbatchesAfter);
+        row(tr("Time of a microbatch"), durationText(before, units), durationText(after, units), signedDurationText(after - before, units), tone(after - before),
+            tr("Time of the step over its microbatches, %1 and %2").arg(answer.microbatchesBefore).arg(answer.microbatchesAfter));
+    }
+    row(tr("Bubble ratio"), percentText(answer.bubbleBefore), percentText(answer.bubbleAfter), tr("%1 points").arg(signedFixed(100 * (answer.bubbleAfter - answer.bubbleBefore), 1)),
+        tone(answer.bubbleAfter - answer.bubbleBefore), definition::bubbleRatio());
+    row(tr("Peak activation"), bytesText(largest(answer.peakBefore), units), bytesText(largest(answer.peakAfter), units),
+        percentChange(largest(answer.peakBefore), largest(answer.peakAfter)), tone(largest(answer.peakAfter) - largest(answer.peakBefore)), definition::peakActivation());
+    if (const std::string text = toText(question); !text.empty()) m_figures->addText(QStringLiteral("--what-if %1").arg(QString::fromStdString(text)), "code");
+
+    constexpr std::size_t most = 32;
+    const std::size_t count = std::min({most, answer.peakBefore.size(), answer.peakAfter.size()});
+    m_peaks->setVisible(answer.peakBefore != answer.peakAfter && count > 0);
+    for (std::size_t rank = 0; rank < count; ++rank)
+        m_peaks->addRow(tr("Rank %1").arg(rank), tr("%1 → %2").arg(bytesText(answer.peakBefore[rank], units), bytesText(answer.peakAfter[rank], units)), definition::peakActivation());
+}
+
+} // namespace stagewright

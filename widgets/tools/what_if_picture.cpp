@@ -1,0 +1,86 @@
+#include "widgets/tools/what_if_picture.h"
+
+#include <cmath>
+
+#include "schedules/timeline/timeline_of.h"
+#include "widgets/tools/lowered_picture.h"
+
+namespace stagewright {
+namespace {
+
+Result<std::shared_ptr<const TimelinePanel>> panelOf(const WhatIfCase& of, const QString& name)
+{
+    auto timeline = timelineOf(of.schedule, of.result, of.costs);
+    if (!timeline) return tl::unexpected(std::move(timeline.error()));
+    PanelOptions options;
+    options.step = 0;
+    options.name = name;
+    return makePanel(*timeline, options);
+}
+
+} // namespace
+
+std::string toText(const WhatIfQuestion& question)
+{
+    std::string out;
+    for (const WhatIfChange& change : question.changes) out += (out.empty() ? "" : ",") + toText(change);
+    return out;
+}
+
+WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel& costs)
+{
+    WhatIfBase out;
+    out.schedule = std::move(schedule);
+    out.costs = costs;
+    auto whatIf = WhatIf::create(*out.schedule, costs);
+    if (!whatIf) {
+        out.fault = whatIf.error();
+        return out;
+    }
+    auto asItIs = whatIf->caseOf({});
+    auto panel = asItIs ? panelOf(*asItIs, QStringLiteral("As it is, simulated")) : tl::unexpected(asItIs.error());
+    if (!panel) {
+        out.fault = panel.error();
+        return out;
+    }
+    out.panel = std::move(*panel);
+    out.whatIf = std::move(*whatIf);
+    return out;
+}
+
+WhatIfPicture whatIfPicture(const WhatIfBase& base, const WhatIfQuestion& question)
+{
+    WhatIfPicture out;
+    if (base.fault) {
+        out.fault = base.fault;
+        return out;
+    }
+    std::optional<WhatIf> other;
+    if (question.latency >= 0) {
+        CostModel costs = base.costs;
+        costs.links = {};
+        costs.links.all.latency = std::llround(question.latency * static_cast<double>(meanForward(*base.schedule, costs)));
+        auto made = WhatIf::create(*base.schedule, std::move(costs));
+        if (!made) {
+            out.fault = made.error();
+            return out;
+        }
+        other = std::move(*made);
+    }
+    auto before = base.whatIf->answer({});
+    auto changed = (other ? *other : *base.whatIf).caseOf(question.changes);
+    auto panel = changed ? panelOf(*changed, QStringLiteral("Changed")) : tl::unexpected(changed.error());
+    if (!before || !panel) {
+        out.fault = before ? panel.error() : before.error();
+        return out;
+    }
+    out.answer = std::move(*before);
+    out.answer.makespanAfter = changed->result.makespan;
+    out.answer.bubbleAfter = figuresOf(changed->schedule, changed->result).bubbleFraction;
+    out.answer.peakAfter = changed->result.peakActivation;
+    out.answer.microbatchesAfter = changed->schedule.microbatches;
+    out.panel = std::move(*panel);
+    return out;
+}
+
+} // namespace stagewright

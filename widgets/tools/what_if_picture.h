@@ -1,0 +1,41 @@
+// WhatIfPicture: a schedule with its costs, and the same with changes, both simulated and ready for drawing above one
+// another. Pure functions for any thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/what_if.h"
+#include "widgets/timeline/timeline_panel.h"
+
+namespace stagewright {
+
+struct WhatIfQuestion {
+    std::vector<WhatIfChange> changes;
+    double latency = -1; // of every link, in mean forwards, before the changes; < 0: as the costs say
+    bool empty() const { return changes.empty() && latency < 0; }
+    bool operator==(const WhatIfQuestion&) const = default;
+};
+std::string toText(const WhatIfQuestion& question); // its changes as --what-if takes them
+
+// What does not change with the question; made once for a run.
+struct WhatIfBase {
+    std::optional<Error> fault;
+    std::shared_ptr<const Schedule> schedule;
+    CostModel costs;
+    std::optional<WhatIf> whatIf; // nothing where there is a fault
+    std::shared_ptr<const TimelinePanel> panel;
+};
+
+struct WhatIfPicture {
+    std::optional<Error> fault;
+    WhatIfAnswer answer;
+    std::shared_ptr<const TimelinePanel> panel; // changed; null where there is a fault
+};
+
+WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel& costs);
+WhatIfPicture whatIfPicture(const WhatIfBase& base, const WhatIfQuestion& question);
+
+} // namespace stagewright
