@@ -112,7 +112,7 @@ expect_code 3
 # Ctrl+C: the best so far, stored, exit code 130
 told() { cat progress.txt 2>/dev/null | grep -c '"event":"progress"' || true; }
 rm -f progress.txt
-"$STAGEWRIGHT" plan -p 8 -m 16 --memory-limit 3 --budget 600 --progress jsonl -o best.csv --json >out.txt 2>progress.txt </dev/null &
+"$STAGEWRIGHT" plan -p 4 -m 24 --chunks 2 --memory-limit 1.5 --budget 600 --progress jsonl -o best.csv --json >out.txt 2>progress.txt </dev/null &
 pid=$!
 for ((i = 0; i < 300; ++i)); do
     [ "$(told)" -lt 3 ] || break

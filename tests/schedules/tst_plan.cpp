@@ -349,7 +349,7 @@ private slots:
             QVERIFY(done >= 0 && done <= total);
             if (++told == 3) source.request_stop();
         };
-        PlanRequest request = requestOf(8, 16, 1, 3);
+        PlanRequest request = requestOf(4, 24, 2, 1.5);
         request.seconds = 600;
         const auto found = plan(request, progress);
         QVERIFY(found.has_value());
