@@ -80,6 +80,11 @@ std::string shapeFault(const Schedule& schedule)
             if (position < previous + 2)
                 return fmt::format("rank {}: the pairs at ops {} and {} overlap or are out of order", r, previous,
                                    position);
+            const Op& first = schedule.order[r][position];
+            const Op& second = schedule.order[r][position + 1];
+            if (isMessage(first.kind) != isMessage(second.kind))
+                return fmt::format("rank {}, op {}: {} and {} are issued together, but only one of them is a message", r, position,
+                                   toText(first), toText(second));
             previous = position;
         }
     }

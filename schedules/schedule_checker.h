@@ -15,7 +15,7 @@ struct ScheduleChecker
     const Schedule& schedule;
     Validation out;
 
-    void add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message);
+    void add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message, std::string remedy);
     void addOther(int rank, std::size_t position, const Op& op); // the other op of the last fault
 
     bool checkOps(); // false: the tables can't be made

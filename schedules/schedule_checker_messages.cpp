@@ -39,27 +39,31 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
     const bool forward = op.kind == OpKind::SendF || op.kind == OpKind::RecvF;
     const int neighbour = op.stage + (send == forward ? 1 : -1);
     if (neighbour < 0 || neighbour >= schedule.stages)
-        return add(FaultKind::BadOp, rank, position, op, fmt::format("there is no stage {} to {}", neighbour, send ? "send to" : "receive from"));
+        return add(FaultKind::BadOp, rank, position, op, fmt::format("there is no stage {} to {}", neighbour, send ? "send to" : "receive from"),
+                   "remove it");
     const int home = schedule.placement.rankOf(op.stage, op.microbatch);
     if (home != rank)
         return add(FaultKind::WrongRank, rank, position, op,
-                   fmt::format("stage {} is on rank {} for microbatch {}", op.stage, home, op.microbatch));
+                   fmt::format("stage {} is on rank {} for microbatch {}", op.stage, home, op.microbatch),
+                   fmt::format("move it to rank {}, or remove it", home));
     const Op other = send ? receiveOf(op) : sendOf(op);
     const int peer = schedule.placement.rankOf(other.stage, other.microbatch);
     if (peer == rank)
-        return add(FaultKind::BadOp, rank, position, op, fmt::format("stage {} is on the same rank; no message is needed", neighbour));
+        return add(FaultKind::BadOp, rank, position, op, fmt::format("stage {} is on the same rank; no message is needed", neighbour), "remove it");
     const MessagePair& pair = pairs.messages()[pairs.messageOf(index.idOf(rank, position))];
     const std::uint32_t mine = send ? pair.send : pair.receive;
     const std::uint32_t its = send ? pair.receive : pair.send;
     if (mine != index.idOf(rank, position)) {
         const OpPlace first = index.placeOf(mine);
         add(FaultKind::Duplicate, rank, position, op,
-            fmt::format("a second one; the first is at op {} of rank {}", first.position, first.rank));
+            fmt::format("a second one; the first is at op {} of rank {}", first.position, first.rank),
+            "remove one of the two");
         return addOther(first.rank, first.position, op);
     }
     if (its == noOp)
         return add(FaultKind::Count, rank, position, op,
-                   fmt::format("rank {} has no {}, so that nobody {} it", peer, toText(other), send ? "takes" : "sends"));
+                   fmt::format("rank {} has no {}, so that nobody {} it", peer, toText(other), send ? "takes" : "sends"),
+                   fmt::format("add {} to rank {}, or remove {}", toText(other), peer, toText(op)));
     if (!send) return;
     // What is sent has been made.
     index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) {
@@ -68,7 +72,8 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
         if (place.rank != rank || place.position < position) return;
         const Op& producer = schedule.order[static_cast<std::size_t>(rank)][place.position];
         add(FaultKind::Order, rank, position, op,
-            fmt::format("{} before {}; {} is at op {}", ruleOf(op.kind).title, toText(producer), toText(producer), place.position));
+            fmt::format("{} before {}; {} is at op {}", ruleOf(op.kind).title, toText(producer), toText(producer), place.position),
+            fmt::format("move it behind {}", toText(producer)));
         addOther(rank, place.position, producer);
     });
 }
@@ -97,7 +102,8 @@ void ScheduleChecker::checkReceived(const OpIndex& index, const MessageIndex& pa
                 receive.kind = op.kind == OpKind::Forward ? OpKind::RecvF : OpKind::RecvB;
                 add(FaultKind::Count, rank, position, op,
                     fmt::format("no {} before it; rank {} makes its {} with {}", toText(receive), place.rank, cargo(receive),
-                                toText(producer)));
+                                toText(producer)),
+                    fmt::format("add {} before it, and its send to rank {}", toText(receive), place.rank));
                 addOther(place.rank, place.position, producer);
                 return false;
             }
@@ -105,7 +111,8 @@ void ScheduleChecker::checkReceived(const OpIndex& index, const MessageIndex& pa
             const Op& receiveOp = schedule.order[static_cast<std::size_t>(receive.rank)][receive.position];
             if (receive.rank == rank && receive.position > position) {
                 add(FaultKind::Order, rank, position, op,
-                    fmt::format("before its {}; {} is at op {}", cargo(receiveOp), toText(receiveOp), receive.position));
+                    fmt::format("before its {}; {} is at op {}", cargo(receiveOp), toText(receiveOp), receive.position),
+                    fmt::format("move it behind {}", toText(receiveOp)));
                 addOther(rank, receive.position, receiveOp);
                 return false;
             }

@@ -48,7 +48,8 @@ void ScheduleChecker::checkStageOps()
             const std::string_view title = ruleOf(op.kind).title;
             if (!stage.held) {
                 add(FaultKind::WrongRank, r, i, op,
-                    fmt::format("stage {} is on rank {}", op.stage, schedule.placement.rankOf(op.stage, -1)));
+                    fmt::format("stage {} is on rank {}", op.stage, schedule.placement.rankOf(op.stage, -1)),
+                    fmt::format("move it to rank {}, or remove it", schedule.placement.rankOf(op.stage, -1)));
                 continue;
             }
             std::size_t& first = op.kind == OpKind::Optimizer ? stage.optimizer : stage.reduction;
@@ -56,16 +57,19 @@ void ScheduleChecker::checkStageOps()
             first = std::min(first, i);
             if (!synchronous) continue;
             if (before != nowhere) {
-                add(FaultKind::Duplicate, r, i, op, fmt::format("a second {}; the first is at op {} of rank {}", title, before, r));
+                add(FaultKind::Duplicate, r, i, op, fmt::format("a second {}; the first is at op {} of rank {}", title, before, r),
+                    "remove one of the two");
                 addOther(r, before, ops[before]);
             } else if (stage.lastGradient != nowhere && stage.lastGradient > i) {
                 add(FaultKind::Order, r, i, op,
                     fmt::format("{} before the stage's last gradient; {} is at op {}", title, toText(ops[stage.lastGradient]),
-                                stage.lastGradient));
+                                stage.lastGradient),
+                    fmt::format("move it behind {}", toText(ops[stage.lastGradient])));
                 addOther(r, stage.lastGradient, ops[stage.lastGradient]);
             } else if (op.kind == OpKind::ReduceGrad && stage.optimizer != nowhere) {
                 add(FaultKind::Order, r, i, op,
-                    fmt::format("{} after the stage's optimizer, which is at op {}", title, stage.optimizer));
+                    fmt::format("{} after the stage's optimizer, which is at op {}", title, stage.optimizer),
+                    "move it before the optimizer");
                 addOther(r, stage.optimizer, ops[stage.optimizer]);
             }
         }
@@ -85,6 +89,7 @@ void ScheduleChecker::checkStageOps()
                             ? fmt::format("stage {}: no optimizer op on rank {}, but stage {} has one", without[i + 1], without[i], with)
                             : fmt::format("stage {}: no optimizer op on rank {}, but the weights are {}", without[i + 1],
                                           without[i], toText(schedule.weights));
+        fault.remedy = fmt::format("add {} to rank {}", toText(fault.op), fault.rank);
         out.faults.push_back(std::move(fault));
     }
 }
@@ -103,7 +108,8 @@ void ScheduleChecker::checkRecompute(const OpIndex& index)
                 const Op& gradient = ops[place.position];
                 add(FaultKind::Order, r, i, ops[i],
                     fmt::format("recompute after the {} it serves; {} is at op {}", ruleOf(gradient.kind).title, toText(gradient),
-                                place.position));
+                                place.position),
+                    fmt::format("move it before {}", toText(gradient)));
                 addOther(r, place.position, gradient);
                 return false;
             });
@@ -118,6 +124,7 @@ void ScheduleChecker::checkSlices(const OpIndex& index)
     if (lengths > 0 && lengths != cells.slices) {
         Fault fault;
         fault.message = fmt::format("lengths of {} slices are given, but ops name {}", lengths, cells.slices);
+        fault.remedy = "give one length for each slice";
         out.faults.push_back(std::move(fault));
     }
     if (cells.slices < 2) return;
@@ -130,7 +137,8 @@ void ScheduleChecker::checkSlices(const OpIndex& index)
         if (a.rank != b.rank || a.position < b.position) return;
         const auto& ops = schedule.order[static_cast<std::size_t>(a.rank)];
         add(FaultKind::Order, b.rank, b.position, ops[b.position],
-            fmt::format("{}; {} is at op {}", order, toText(ops[a.position]), a.position));
+            fmt::format("{}; {} is at op {}", order, toText(ops[a.position]), a.position),
+            fmt::format("move it behind {}", toText(ops[a.position])));
         addOther(a.rank, a.position, ops[a.position]);
     };
     for (int s = 0; s < schedule.stages; ++s)

@@ -30,7 +30,8 @@ std::string ranges(const std::vector<int>& numbers)
 
 } // namespace
 
-void ScheduleChecker::add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message)
+void ScheduleChecker::add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message,
+                          std::string remedy)
 {
     Fault fault;
     fault.kind = kind;
@@ -38,6 +39,7 @@ void ScheduleChecker::add(FaultKind kind, int rank, std::size_t position, const 
     fault.position = static_cast<int>(position);
     fault.op = op;
     fault.message = fmt::format("rank {}, op {} ({}): {}", rank, position, toText(op), message);
+    fault.remedy = std::move(remedy);
     out.faults.push_back(std::move(fault));
 }
 
@@ -56,7 +58,7 @@ bool ScheduleChecker::checkOps()
         const auto& ops = schedule.order[static_cast<std::size_t>(r)];
         for (std::size_t i = 0; i < ops.size(); ++i) {
             if (std::string fault = opFault(schedule, ops[i]); !fault.empty()) {
-                add(FaultKind::BadOp, r, i, ops[i], fault);
+                add(FaultKind::BadOp, r, i, ops[i], fault, "correct its numbers, or remove it");
                 indexable = false;
             }
         }
@@ -78,7 +80,8 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                 const int home = schedule.placement.rankOf(op.stage, op.microbatch + k);
                 if (home == r) continue;
                 add(FaultKind::WrongRank, r, i, op,
-                    fmt::format("stage {} is on rank {} for microbatch {}", op.stage, home, op.microbatch + k));
+                    fmt::format("stage {} is on rank {} for microbatch {}", op.stage, home, op.microbatch + k),
+                    fmt::format("move it to rank {}, or remove it", home));
                 break;
             }
             const std::uint32_t self = index.idOf(r, i);
@@ -92,7 +95,8 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                         ? fmt::format("a second {}; the first is at op {} of rank {}", ruleOf(op.kind).title,
                                       place.position, place.rank)
                         : fmt::format("{} beside the {} {} at op {} of rank {}", ruleOf(op.kind).title,
-                                      ruleOf(first.kind).title, toText(first), place.position, place.rank));
+                                      ruleOf(first.kind).title, toText(first), place.position, place.rank),
+                    first.kind == op.kind ? "remove one of the two" : "keep either a full backward or an input gradient with a weight gradient");
                 addOther(place.rank, place.position, first);
                 return false;
             });
@@ -111,10 +115,11 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                                            ? std::string(ruleOf(input.kind).title)
                                            : fmt::format("the {} of stage {}", ruleOf(input.kind).title, input.stage),
                                        input.stage == op.stage ? std::string(ruleOf(input.kind).title) : toText(input),
-                                       place.position));
+                                       place.position),
+                        together ? std::string("issue them one after the other") : fmt::format("move it behind {}", toText(input)));
                 } else if (place.position + 1 == i && schedule.isPaired(r, place.position)) {
-                    add(FaultKind::Order, r, i, op,
-                        fmt::format("issued together with {}, which it needs", toText(input)));
+                    add(FaultKind::Order, r, i, op, fmt::format("issued together with {}, which it needs", toText(input)),
+                        "issue them one after the other");
                 } else {
                     return;
                 }
@@ -154,7 +159,7 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
             if (lacks[2]) noWeight.push_back(j);
             if (lacks[3]) strayWeight.push_back(j);
         }
-        auto report = [&](OpKind kind, const std::vector<int>& which, std::string_view what, bool missing) {
+        auto report = [&](OpKind kind, const std::vector<int>& which, std::string_view what, bool missing, std::string_view remedy) {
             if (which.empty()) return;
             Fault fault;
             fault.kind = FaultKind::Count;
@@ -164,12 +169,15 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
             fault.message = missing ? fmt::format("stage {}: {} of {} {}, missing for microbatch {}", s,
                                                   m - which.size(), m, what, ranges(which))
                                     : fmt::format("stage {}: {} for microbatch {}", s, what, ranges(which));
+            fault.remedy = fmt::format(fmt::runtime(remedy), toText(fault.op), fault.rank);
             out.faults.push_back(std::move(fault));
         };
-        report(OpKind::Forward, noForward, "forwards", true);
-        report(OpKind::Backward, noBackward, "backwards (B or I)", true);
-        report(OpKind::WeightGrad, noWeight, "input gradient without a weight gradient", false);
-        report(OpKind::WeightGrad, strayWeight, "weight gradient beside a full backward, which includes it,", false);
+        report(OpKind::Forward, noForward, "forwards", true, "add {} to rank {}");
+        report(OpKind::Backward, noBackward, "backwards (B or I)", true, "add {} to rank {}, or an input and a weight gradient");
+        report(OpKind::WeightGrad, noWeight, "input gradient without a weight gradient", false,
+               "add {} to rank {}");
+        report(OpKind::WeightGrad, strayWeight, "weight gradient beside a full backward, which includes it,", false,
+               "remove {} from rank {}");
     }
 }
 
@@ -187,27 +195,31 @@ void ScheduleChecker::checkDeadlock(const OpIndex& index, const Channels& channe
     fault.otherPosition = wait.onPosition;
     fault.other = wait.waitsFor;
     fault.message = describeCycle(out.cycle);
+    fault.remedy = "move one of these ops before the op it waits behind";
     out.faults.push_back(std::move(fault));
 }
 
 Result<void> Validation::toResult() const
 {
     if (faults.empty()) return {};
+    const std::size_t more = faults.size() - 1;
     return fail(ErrorCode::Invalid, faults.front().message,
-                faults.size() > 1 ? fmt::format("{} more faults follow", faults.size() - 1) : std::string());
+                more > 0 ? fmt::format("{}; {} more fault{}", faults.front().remedy, more, more > 1 ? "s follow" : " follows")
+                         : faults.front().remedy);
 }
 
 Validation validate(const Schedule& schedule, const Channels& channels)
 {
     ScheduleChecker checker{schedule, {}};
     if (std::string fault = shapeFault(schedule); !fault.empty()) {
-        checker.out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, std::move(fault)});
+        checker.out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, std::move(fault),
+                                      "look for a stray stage or microbatch number, or a pair in the wrong place"});
         return std::move(checker.out);
     }
     if (!checker.checkOps()) return std::move(checker.out);
     const auto cells = cellsOf(schedule);
     if (!cells) { // unreachable after the two checks above
-        checker.out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, cells.error().message});
+        checker.out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, cells.error().message, cells.error().remedy});
         return std::move(checker.out);
     }
     const OpIndex index(schedule, *cells);

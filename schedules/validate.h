@@ -21,6 +21,7 @@ struct Fault {
     int otherPosition = -1;
     Op other;
     std::string message; // "rank 2, op 7 (3B1): backward before forward; forward is at op 9"
+    std::string remedy;  // "move 3B1 behind 3F1"
 };
 
 // One edge of the wait-for graph that closes a cycle: the op at the head of `rank` waits for `waitsFor` on `onRank`.
@@ -38,7 +39,7 @@ struct Validation {
     std::vector<Wait> cycle;   // of the deadlock, in waiting order
 
     bool valid() const { return faults.empty(); }
-    Result<void> toResult() const; // the first fault as an Error
+    Result<void> toResult() const; // the first fault as an Error, with its remedy
 };
 
 // Checks shape (ranks, placement, slice lengths), counts (m F per stage; #I = #W; #B + #I = m), duplicates, ops on the wrong

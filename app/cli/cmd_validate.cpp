@@ -77,7 +77,7 @@ Result<int> run(const Options& options, Session& session)
     }
     session.out(fmt::format("{}: not valid; {}\n", options.file, shape));
     const std::size_t shown = options.all ? validation.faults.size() : std::min<std::size_t>(1, validation.faults.size());
-    for (std::size_t i = 0; i < shown; ++i) session.out(fmt::format("  {}\n", validation.faults[i].message));
+    for (std::size_t i = 0; i < shown; ++i) session.out(fmt::format("  {}\n    {}\n", validation.faults[i].message, validation.faults[i].remedy));
     if (shown < validation.faults.size())
         session.out(fmt::format("  {} more: --all shows them\n", validation.faults.size() - shown));
     if (nearest) session.out("  " + nearestText(*nearest, *schedule) + "\n");

@@ -296,6 +296,7 @@ Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation)
     Json faults = Json::array();
     for (const Fault& fault : validation.faults)
         faults.push_back({{"message", fault.message},
+                          {"remedy", fault.remedy},
                           {"rank", fault.rank >= 0 ? Json(fault.rank) : Json(nullptr)},
                           {"position", fault.position >= 0 ? Json(fault.position) : Json(nullptr)},
                           {"op", fault.position >= 0 ? Json(toText(fault.op)) : Json(nullptr)},
