@@ -6,7 +6,7 @@ namespace stagewright::planning {
 
 namespace {
 
-constexpr int smallShape = 5000; // ranks × microbatches up to which list scheduling is tried as well
+constexpr int smallShape = 5000; // ranks × microbatches up to which list scheduling is tried by all rules
 
 // Microbatches that a rank may hold in full.
 int holdable(const Pipeline& pipeline, int rank)
@@ -79,11 +79,13 @@ Found zeroBubble(const Pipeline& pipeline)
     }
     attempt(h1);
     attempt(h2);
-    if (pipeline.ranks * pipeline.microbatches > smallShape) return best;
+    // Below p microbatches the alternation makes every microbatch wait for the neighbours' turns; list scheduling does not.
+    const bool small = pipeline.ranks * pipeline.microbatches <= smallShape;
     for (const FillRule fill : {FillRule{0, false}, FillRule{0, true}})
         for (const bool overshoot : {false, true})
             for (const bool falling : {true, false})
                 for (const double patience : {0.0, 0.3}) {
+                    if (!small && (falling || patience > 0)) continue;
                     Found found = greedy(pipeline, {fill, overshoot, falling, false, patience, true});
                     if (found.feasible() && found.betterThan(best)) best = std::move(found);
                 }

@@ -133,6 +133,15 @@ private slots:
                         QVERIFY(got.span <= outcome("zb-h1", p, m, costs).span + 1e-6);
                     }
     }
+    // Deep pipelines below p: with room for k microbatches, 256/k round trips of 129 are the least; no microbatch waits for turns besides.
+    void deepBelowRanks()
+    {
+        for (const auto& [limit, span] : {std::pair{"0.25", 2137.0}, {"0.5", 1161.0}, {"0.75", 893.0}}) {
+            const Outcome got = outcome(std::string("zb-auto:limit=") + limit, 64, 256);
+            QVERIFY(got.peak <= 64 * std::stod(limit));
+            QVERIFY2(got.span <= span, qPrintable(QString::number(got.span)));
+        }
+    }
     void smallLimits()
     {
         for (double limit : {1.0, 2.0, 3.0}) {
