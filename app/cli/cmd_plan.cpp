@@ -156,9 +156,27 @@ Result<void> store(const Options& options, const PlanRequest& request, const Pla
     return {};
 }
 
+// Where a library schedule lies beside the plan of the largest cap that is not above its peak, and what else it differs in.
+std::string placeOf(const LibraryPoint& point, const std::vector<ParetoPoint>& curve)
+{
+    const ParetoPoint* same = nullptr;
+    for (const ParetoPoint& planned : curve)
+        if (planned.cap <= point.peak) same = &planned;
+    std::string place = "below every cap";
+    if (same) {
+        const double more = static_cast<double>(point.objective) / static_cast<double>(std::max<Nanos>(same->plan.objective, 1)) - 1;
+        place = more > 0.0005 ? fmt::format("{} longer than the plan", formatPercent(more)) : "on it";
+        if (more < -0.0005) place = point.planned ? "below it: between two caps" : fmt::format("{} shorter than the plan", formatPercent(-more));
+    }
+    if (point.asynchronous) return place + "; stale weights";
+    if (point.copies) return place + "; weights twice";
+    return point.planned ? place : place + "; other stages or ops";
+}
+
 Result<int> runPareto(const Options& options, const PlanRequest& request, Session& session)
 {
-    auto found = pareto(request, options.points, session.reporter("planning"));
+    auto found = pareto(request, options.points, session.reporter("planning"),
+                        [&](const Schedule& schedule) { return chooseCosts(schedule, options.costs); });
     if (!found) return tl::unexpected(std::move(found.error()));
     session.progress().clear();
     const Units units{request.costs.timeUnit, request.costs.memoryUnit};
@@ -179,21 +197,22 @@ Result<int> runPareto(const Options& options, const PlanRequest& request, Sessio
     Table library({{"schedule"}, {"peak", Table::Align::Right}, {options.objective, Table::Align::Right}, {"against the curve"}});
     Json others = Json::array();
     for (const LibraryPoint& point : found->library) {
-        const ParetoPoint* same = nullptr; // the plan of the largest cap that is not above the schedule's peak
-        for (const ParetoPoint& planned : found->curve)
-            if (planned.cap <= point.peak) same = &planned;
-        std::string place = "below every cap";
-        if (same) {
-            const double more = static_cast<double>(point.objective) / static_cast<double>(std::max<Nanos>(same->plan.objective, 1)) - 1;
-            place = more > 0.0005 ? fmt::format("{} longer than the plan", formatPercent(more)) : "on it";
-            if (more < -0.0005) place = "below it: between two caps";
-        }
-        library.add({point.name, units.memoryText(point.peak), units.timeText(point.objective), place});
-        others.push_back({{"schedule", point.name}, {"peak", units.memoryValue(point.peak)}, {"objective", units.timeValue(point.objective)}});
+        library.add({point.name, units.memoryText(point.peak), units.timeText(point.objective), placeOf(point, found->curve)});
+        others.push_back({{"schedule", point.name},
+                          {"peak", units.memoryValue(point.peak)},
+                          {"objective", units.timeValue(point.objective)},
+                          {"planned", point.planned},
+                          {"asynchronous", point.asynchronous},
+                          {"copies", point.copies}});
+    }
+    Json leftOut = Json::array();
+    for (const auto& [name, reason] : found->leftOut) {
+        leftOut.push_back({{"schedule", name}, {"reason", reason}});
+        session.note(fmt::format("without a point: {}: {}", name, reason));
     }
     if (session.json)
         session.answer({{"objective", options.objective}, {"time_unit", units.timeName()}, {"interrupted", found->interrupted},
-                        {"curve", std::move(points)}, {"library", std::move(others)}});
+                        {"curve", std::move(points)}, {"library", std::move(others)}, {"left_out", std::move(leftOut)}});
     session.out(curve.text(session.colourOut()) + "\n" + library.text(session.colourOut()));
     return found->interrupted ? ExitInterrupted : ExitDone;
 }

@@ -70,7 +70,19 @@ bool plainKinds(const Schedule& schedule)
                                op.kind == OpKind::WeightGrad;
             if (!known || op.count != 1 || op.half != 0 || op.slice >= 0) return false;
         }
-    return std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& pairs) { return pairs.empty(); });
+    return true;
+}
+
+Placement placementOf(const PlanRequest& request)
+{
+    return request.chunks == 1 ? Placement::loop(request.ranks, request.ranks) : Placement::vShape(request.ranks);
+}
+
+// One of the orders among which a plan is the best.
+bool plannable(const PlanRequest& request, const Schedule& schedule)
+{
+    return schedule.stages == request.ranks * request.chunks && schedule.placement == placementOf(request) &&
+           schedule.weights == WeightRule::Synchronous && plainKinds(schedule);
 }
 
 bool timeCandidate(const PlanRequest& request, Candidate& candidate)
@@ -158,20 +170,57 @@ std::vector<Candidate> candidatesOf(const PlanRequest& request, const Pipeline& 
 std::vector<Candidate> libraryCandidates(const PlanRequest& request)
 {
     std::vector<Candidate> out;
-    const Placement placement = request.chunks == 1 ? Placement::loop(request.ranks, request.ranks) : Placement::vShape(request.ranks);
     Shape shape{request.ranks, request.microbatches, request.chunks};
     shape.costs = meanCosts(request);
     for (const ScheduleInfo& info : allSchedules()) {
         if (info.fixedChunks > 0 && info.fixedChunks != request.chunks) continue;
         auto made = makeSchedule(info.name, shape);
-        if (!made || made->stages != request.ranks * request.chunks || !(made->placement == placement)) continue;
-        if (made->weights != WeightRule::Synchronous || !plainKinds(*made)) continue;
+        if (!made || !plannable(request, *made)) continue;
         Candidate candidate;
-        candidate.schedule = std::move(*made);
+        candidate.schedule = serialised(std::move(*made));
         candidate.by = "library: " + std::string(info.name);
         if (timeCandidate(request, candidate)) out.push_back(std::move(candidate));
     }
     return out;
+}
+
+void addLibraryPoints(const PlanRequest& request, const CostsFor& costsFor, Pareto& pareto)
+{
+    for (const ScheduleInfo& info : allSchedules()) {
+        const std::string name(info.name);
+        auto leaveOut = [&](std::string why) { pareto.leftOut.emplace_back(name, std::move(why)); };
+        Shape shape{request.ranks, request.microbatches, 0};
+        shape.costs = meanCosts(request);
+        auto made = makeSchedule(name, shape);
+        if (!made) {
+            leaveOut(made.error().message);
+            continue;
+        }
+        const bool sameStages = made->stages == request.ranks * request.chunks && made->placement == placementOf(request);
+        if (!sameStages && !costsFor) {
+            leaveOut("another placement");
+            continue;
+        }
+        auto costs = plannable(request, *made) || !costsFor ? Result<CostModel>(request.costs) : costsFor(*made);
+        if (!costs) {
+            leaveOut(costs.error().message);
+            continue;
+        }
+        costs->sliceStarts = sliceStartsOf(*made);
+        const auto result = simulate(*made, *costs);
+        if (!result) {
+            leaveOut(result.error().message);
+            continue;
+        }
+        LibraryPoint point;
+        point.name = name;
+        point.peak = *std::max_element(result->peakActivation.begin(), result->peakActivation.end());
+        point.objective = request.objective == Objective::Makespan ? result->makespan : result->span;
+        point.planned = plannable(request, *made) && serialised(*made) == *made;
+        point.asynchronous = made->weights != WeightRule::Synchronous;
+        point.copies = made->placement.hasCopies();
+        pareto.library.push_back(std::move(point));
+    }
 }
 
 Pipeline relaxedFor(const CostModel& costs, const Pipeline& pipeline)

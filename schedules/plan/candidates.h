@@ -39,8 +39,11 @@ struct Candidate
 // The words as a schedule; where a full backward is cheaper than I and W, also with I and W fused where they stand side by side.
 std::vector<Candidate> candidatesOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words, const std::string& by);
 
-// Every library schedule of F, I, W and B in the request's placement, synchronous, without pairs; by is "library: NAME".
+// Every library schedule of F, I, W and B in the request's placement, synchronous, pairs one after the other; by is "library: NAME".
 std::vector<Candidate> libraryCandidates(const PlanRequest& request);
+
+// Points of all library schedules at their defaults; see plan.h.
+void addLibraryPoints(const PlanRequest& request, const CostsFor& costsFor, Pareto& pareto);
 
 // The pipeline itself, or, where a full backward costs less than I and W, one with passes so cheap that no order of I, W and B can be
 // faster: I' = min(I, B), W' = min(W, B − I').

@@ -229,7 +229,7 @@ Result<Plan> plan(const PlanRequest& request, const Progress& progress)
     return Search(request, progress).run();
 }
 
-Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress)
+Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress, const CostsFor& costsFor)
 {
     if (points < 2) return fail(ErrorCode::Usage, fmt::format("pareto: {} points; two are the least", points));
     PlanRequest own = completed(request);
@@ -254,9 +254,7 @@ Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& pr
     const Bytes stepsBetween = (most - least + step - 1) / step;
     const Bytes stride = std::max<Bytes>(1, (stepsBetween + points - 2) / (points - 1)) * step;
     Pareto out;
-    for (const Candidate& candidate : libraryCandidates(own))
-        out.library.push_back({candidate.by.substr(std::string("library: ").size()),
-                               *std::max_element(candidate.peaks.begin(), candidate.peaks.end()), candidate.objective});
+    addLibraryPoints(own, costsFor, out);
     for (Bytes cap = least; ; cap = std::min(cap + stride, most)) {
         progress.tell(fmt::format("cap {:.6g}", static_cast<double>(cap) / static_cast<double>(own.costs.memoryUnit)), cap - least, most - least);
         own.caps.assign(static_cast<std::size_t>(own.ranks), cap);

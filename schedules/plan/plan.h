@@ -6,7 +6,9 @@
 // where the time budget ends it, the plan depends on the machine's speed.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "schedules/base/progress.h"
@@ -51,12 +53,15 @@ struct Plan
 // Fails (Usage) where costs, caps and shape don't fit together, (Invalid) where a cap is below what one microbatch needs.
 Result<Plan> plan(const PlanRequest& request, const Progress& progress = {});
 
-// A point on the plane of largest activation peak and objective.
+// A library schedule at its defaults on the plane of largest activation peak and objective.
 struct LibraryPoint
 {
-    std::string name; // "zb-h1", "v-half"
-    Bytes peak = 0;   // of the fullest rank
+    std::string name;        // "zb-h1", "v-half"
+    Bytes peak = 0;          // of the fullest rank
     Nanos objective = 0;
+    bool planned = false;    // an order of F, I, W and B in the request's placement: no plan at its peak is longer
+    bool asynchronous = false; // stale weights, no end of the step to wait for
+    bool copies = false;     // ranks hold a second copy of stages: twice the weights
 };
 
 struct ParetoPoint
@@ -68,12 +73,17 @@ struct ParetoPoint
 struct Pareto
 {
     std::vector<ParetoPoint> curve;     // by rising cap; objectives never rise
-    std::vector<LibraryPoint> library;  // every library schedule of the request's placement, cap or not
+    std::vector<LibraryPoint> library;  // in the registry's order, caps or not
+    std::vector<std::pair<std::string, std::string>> leftOut; // library schedules without a point, and why
     bool interrupted = false;
 };
 
+// The costs of a schedule with other stages than the request's (interleaved, bidirectional); an error leaves its point out.
+using CostsFor = std::function<Result<CostModel>(const Schedule&)>;
+
 // Plans for `points` caps between the least with which a step is possible and the peak of a plan without caps; request.caps is not
 // used. Each gets an equal part of the request's seconds; what is found for a smaller cap counts for the larger ones too.
-Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress = {});
+// Library schedules in other placements have points where costsFor is given.
+Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress = {}, const CostsFor& costsFor = {});
 
 } // namespace stagewright

@@ -59,6 +59,9 @@ expect_that "the library is there" [ "$(json library)" -ge 4 ]
 run stagewright plan -p 3 -m 6 --pareto 6 --budget 2
 expect_code 0
 expect_out '^zb-h1 .*on it'
+expect_out '^interleaved-1f1b .*other stages or ops'
+expect_out '^pipedream .*stale weights'
+expect_err 'without a point: '
 
 # a building block, edited
 run stagewright schedules v-half -p 4 --block

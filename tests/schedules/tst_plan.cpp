@@ -392,11 +392,21 @@ private slots:
             if (i > 0) QVERIFY(found->curve[i - 1].cap < point.cap && point.plan.objective <= found->curve[i - 1].plan.objective);
         }
         QCOMPARE(units(found->curve.back().plan.objective), 27.0);
-        QVERIFY(std::any_of(found->library.begin(), found->library.end(), [](const LibraryPoint& point) { return point.name == "zb-h1"; }));
-        // No library schedule is below the curve.
+        // No library schedule of the same orders is below the curve; those in other placements need costs of their own.
         for (const LibraryPoint& point : found->library)
             for (const ParetoPoint& planned : found->curve)
-                if (planned.cap >= point.peak) QVERIFY(planned.plan.objective <= point.objective);
+                if (point.planned && planned.cap >= point.peak) QVERIFY(planned.plan.objective <= point.objective);
+        QCOMPARE(found->library.size() + found->leftOut.size(), allSchedules().size());
+        QVERIFY(!found->leftOut.empty());
+        request.seconds = 0;
+        const auto all = pareto(request, 2, {}, [](const Schedule& schedule) -> Result<CostModel> { return CostModel::uniform(schedule); });
+        QVERIFY(all.has_value());
+        QCOMPARE(all->library.size(), allSchedules().size());
+        auto pointOf = [&](std::string_view name) { return *std::find_if(all->library.begin(), all->library.end(), [&](const LibraryPoint& point) { return point.name == name; }); };
+        QVERIFY(pointOf("zb-h1").planned && pointOf("zb-h1").peak == 4 * activationShare && units(pointOf("zb-h1").objective) == 27.0);
+        QVERIFY(!pointOf("interleaved-1f1b").planned && units(pointOf("interleaved-1f1b").objective) == 28.5);
+        QVERIFY(pointOf("chimera").copies && pointOf("pipedream").asynchronous);
+        QCOMPARE(units(pointOf("v-half").objective), 26.5);
         QVERIFY(!pareto(request, 1));
     }
 };
