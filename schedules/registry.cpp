@@ -187,7 +187,15 @@ Result<const ScheduleInfo*> findSchedule(std::string_view name)
                 nearest.empty() ? std::string() : fmt::format("did you mean {}?", nearest));
 }
 
-Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
+namespace {
+
+struct Wanted
+{
+    const ScheduleInfo* info = nullptr;
+    Shape shape; // with all parameters and chunks
+};
+
+Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
 {
     const std::size_t colon = name.find(':');
     auto info = findSchedule(name.substr(0, colon));
@@ -202,7 +210,8 @@ Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
             fmt::format("schedule {}: {} ranks, {} microbatches, {} chunks; one rank and one microbatch are the least",
                         known, shape.ranks, shape.microbatches, shape.chunks),
             "the smallest shape is 1 rank, 1 microbatch");
-    Shape full = shape;
+    Wanted wanted{*info, shape};
+    Shape& full = wanted.shape;
     full.parameters = std::move(*parameters);
     if ((*info)->fixedChunks > 0)
         full.chunks = (*info)->fixedChunks;
@@ -217,11 +226,27 @@ Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
         return fail(ErrorCode::Usage,
                     fmt::format("schedule {}: {} ranks × {} chunks × {} microbatches are more than {} forwards", known,
                                 full.ranks, full.chunks, full.microbatches, mostOps));
-    auto made = (*info)->make(full);
-    if (made && colon != std::string_view::npos)
-        for (const auto& [key, value] : full.parameters)
-            if (value != fallbackOf(**info, key)) made->name += fmt::format(":{}={}", key, value);
+    return wanted;
+}
+
+} // namespace
+
+Result<Schedule> makeSchedule(std::string_view name, const Shape& shape)
+{
+    auto wanted = wantedOf(name, shape);
+    if (!wanted) return tl::unexpected(std::move(wanted.error()));
+    auto made = wanted->info->make(wanted->shape);
+    if (made)
+        for (const auto& [key, value] : wanted->shape.parameters)
+            if (value != fallbackOf(*wanted->info, key)) made->name += fmt::format(":{}={}", key, value);
     return made;
+}
+
+Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    auto wanted = wantedOf(name, shape);
+    if (!wanted) return tl::unexpected(std::move(wanted.error()));
+    return wanted->info->closedForm(wanted->shape, forward, inputGrad, weightGrad);
 }
 
 namespace {

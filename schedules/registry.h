@@ -49,6 +49,8 @@ std::span<const ScheduleInfo> allSchedules(); // in the order of schedules.def
 Result<const ScheduleInfo*> findSchedule(std::string_view name);
 // Makes "zb-h1" or "bfs:order=descending" for a shape. Constraints not met: an error naming the nearest shape that works.
 Result<Schedule> makeSchedule(std::string_view name, const Shape& shape);
+// The closed forms of "zb-h1" or "2bp-1f1b:w=last" for a shape at the costs of F, I and W; the errors are makeSchedule's.
+Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, double forward, double inputGrad, double weightGrad);
 // The library schedule with the same orders, at its defaults or with one parameter set ("bfs:order=descending"), "" if none:
 // recognises a CSV. Over 300,000 ops are compared with defaults only, over 10,000 with nothing that
 // searches. GPipe's other form, as its paper draws it, is

@@ -19,6 +19,31 @@ Schedule draft(std::string_view name, int ranks, int stages, int microbatches, P
     return out;
 }
 
+Result<int> loopGroup(std::string_view schedule, int ranks, int microbatches)
+{
+    const auto groups = [ranks](int m) { return std::max(1, m / ranks); };
+    const auto divides = [&](int m) { return m % groups(m) == 0; };
+    if (divides(microbatches)) return microbatches / groups(microbatches);
+    int below = microbatches;
+    int above = microbatches;
+    while (!divides(below))
+        --below;
+    while (!divides(above))
+        ++above;
+    return fail(ErrorCode::Usage,
+                fmt::format("{}: {} microbatches do not divide into {} groups on {} ranks", schedule, microbatches,
+                            groups(microbatches), ranks),
+                fmt::format("the nearest that work are {} and {} microbatches", below, above));
+}
+
+Op loopedOp(OpKind kind, int rank, int ranks, int chunks, int group, int k)
+{
+    const int round = k / (group * chunks);
+    const int chunk = k % (group * chunks) / group;
+    const int stage = (kind == OpKind::Forward ? chunk : chunks - 1 - chunk) * ranks + rank;
+    return makeOp(kind, stage, round * group + k % group);
+}
+
 void appendConcatenatedWeightGrads(std::vector<Op>& ops, int stage, int first, int last)
 {
     constexpr int most = std::numeric_limits<std::uint16_t>::max();

@@ -27,6 +27,14 @@ void oneForwardOneBackward(int microbatches, int warmup, Visit&& visit)
     }
 }
 
+// Looped stages: the microbatches that go round together, q = m / max(1, ⌊m/p⌋) by PyTorch's rule, which relaxes Megatron's
+// m mod p = 0. Fails where m is no multiple of max(1, ⌊m/p⌋).
+Result<int> loopGroup(std::string_view schedule, int ranks, int microbatches);
+
+// Op k of a rank over v looped stages: groups of q microbatches run through its first stage, then through its second …;
+// backwards take the stages from last to first.
+Op loopedOp(OpKind kind, int rank, int ranks, int chunks, int group, int k);
+
 // W of microbatches first … last as one op (several where they are more than one op can count).
 void appendConcatenatedWeightGrads(std::vector<Op>& ops, int stage, int first, int last);
 

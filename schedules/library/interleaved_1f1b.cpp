@@ -8,16 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "schedules/registry.h"
+#include "schedules/library/draft.h"
 
 namespace stagewright::library {
 
 namespace {
-
-bool works(int ranks, int microbatches)
-{
-    return microbatches >= 1 && microbatches % std::max(1, microbatches / ranks) == 0;
-}
 
 Result<Schedule> make(const Shape& shape)
 {
@@ -27,43 +22,15 @@ Result<Schedule> make(const Shape& shape)
     if (v < 2)
         return fail(ErrorCode::Usage, fmt::format("interleaved-1f1b: {} stage per rank, 2 or more needed", v),
                     "use 2 chunks, or 1f1b for one stage per rank");
-    const int groups = std::max(1, m / p);
-    if (!works(p, m)) {
-        int below = m;
-        int above = m;
-        while (!works(p, below))
-            --below;
-        while (!works(p, above))
-            ++above;
-        return fail(
-            ErrorCode::Usage,
-            fmt::format("interleaved-1f1b: {} microbatches do not divide into {} groups on {} ranks", m, groups, p),
-            fmt::format("the nearest that work are {} and {} microbatches", below, above));
-    }
-    const int q = m / groups;
-    const int total = m * v;
-
-    Schedule out;
-    out.name = fmt::format("interleaved-1f1b v={}", v);
-    out.ranks = p;
-    out.stages = p * v;
-    out.microbatches = m;
-    out.placement = Placement::loop(p, p * v);
-    auto op = [&](OpKind kind, int rank, int k) {
-        const int chunk = (k % (q * v)) / q;
-        const int stage = (kind == OpKind::Forward ? chunk : v - 1 - chunk) * p + rank;
-        return makeOp(kind, stage, k / (q * v) * q + k % q);
-    };
+    const auto group = loopGroup("interleaved-1f1b", p, m);
+    if (!group) return tl::unexpected(group.error());
+    const int q = *group;
+    Schedule out = draft(fmt::format("interleaved-1f1b v={}", v), p, p * v, m, Placement::loop(p, p * v));
     for (int r = 0; r < p; ++r) {
-        auto& ops = out.order.emplace_back();
-        int forward = 0;
-        const int warmup = std::min(total, 2 * (p - 1 - r) + (v - 1) * q);
-        while (forward < warmup)
-            ops.push_back(op(OpKind::Forward, r, forward++));
-        for (int k = 0; k < total; ++k) {
-            if (forward < total) ops.push_back(op(OpKind::Forward, r, forward++));
-            ops.push_back(op(OpKind::Backward, r, k));
-        }
+        auto& ops = out.order[static_cast<std::size_t>(r)];
+        ops.reserve(2 * static_cast<std::size_t>(m) * static_cast<std::size_t>(v));
+        oneForwardOneBackward(m * v, 2 * (p - 1 - r) + (v - 1) * q,
+                              [&](OpKind kind, int k) { ops.push_back(loopedOp(kind, r, p, v, q, k)); });
     }
     return out;
 }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "schedules/csv.h"
 #include "schedules/draw_text.h"
 #include "schedules/registry.h"
@@ -53,6 +55,37 @@ bool pytorchHolds(const Schedule& s)
     return true;
 }
 
+// Simulates at three cost ratios and compares with the closed forms; their units divide evenly, so equality is exact but for the
+// last bit. The number of makespans compared.
+int meetsClosedForms(const std::string& name, const Shape& shape, const Schedule& s)
+{
+    int compared = 0;
+    for (auto [f, i, w] : {std::tuple{1.0, 1.0, 1.0}, {2.0, 3.0, 1.0}, {3.0, 2.0, 2.0}}) {
+        CostModel::UnitCosts units;
+        units.forward = f;
+        units.inputGrad = i;
+        units.weightGrad = w;
+        const auto result = simulate(s, CostModel::uniform(s, units));
+        const auto form = closedFormOf(name, shape, f, i, w);
+        if (!result || !form) qFatal("%s", name.c_str());
+        const std::string label = fmt::format("{} p={} m={} v={} at {}, {}, {}", name, shape.ranks, shape.microbatches, shape.chunks, f, i, w);
+        if (form->makespan >= 0) {
+            ++compared;
+            const double makespan = static_cast<double>(result->makespan) / rankShare;
+            if (std::abs(makespan - form->makespan) >= 1e-9)
+                QTest::qFail(fmt::format("{}: makespan {}, by its closed form {}", label, makespan, form->makespan).c_str(), __FILE__, __LINE__);
+        }
+        if (!form->peakActivation.empty() && form->peakActivation.size() != static_cast<std::size_t>(s.ranks))
+            QTest::qFail((label + ": peaks not by rank").c_str(), __FILE__, __LINE__);
+        for (std::size_t r = 0; r < form->peakActivation.size(); ++r) {
+            const double peak = static_cast<double>(result->peakActivation[r]) / activationShare;
+            if (std::abs(peak - form->peakActivation[r]) >= 1e-9)
+                QTest::qFail(fmt::format("{}: rank {} holds {}, by its closed form {}", label, r, peak, form->peakActivation[r]).c_str(), __FILE__, __LINE__);
+        }
+    }
+    return compared;
+}
+
 // Every schedule at its defaults, and each alternative of each parameter.
 std::vector<std::string> variants(const ScheduleInfo& info)
 {
@@ -96,27 +129,7 @@ private slots:
                      validation.valid() ? "" : (name + ": " + validation.faults[0].message.c_str()).constData());
             QVERIFY2(!recognise(s).empty(), name.constData());
 
-            // Closed forms at three cost ratios; units divide evenly, so equality is exact but for the last bit.
-            for (auto [f, i, w] : {std::tuple{1.0, 1.0, 1.0}, {2.0, 3.0, 1.0}, {3.0, 2.0, 2.0}}) {
-                CostModel::UnitCosts units;
-                units.forward = f;
-                units.inputGrad = i;
-                units.weightGrad = w;
-                const auto result = simulate(s, CostModel::uniform(s, units));
-                QVERIFY2(result.has_value(), name.constData());
-                const ClosedForm form = info.closedForm(shape, f, i, w);
-                if (form.makespan >= 0) {
-                    ++closedForms;
-                    const double makespan = static_cast<double>(result->makespan) / rankShare;
-                    QVERIFY2(std::abs(makespan - form.makespan) < 1e-9, name.constData());
-                }
-                if (form.peakActivation.empty()) continue;
-                QCOMPARE(form.peakActivation.size(), static_cast<std::size_t>(s.ranks));
-                for (std::size_t r = 0; r < form.peakActivation.size(); ++r)
-                    QVERIFY2(std::abs(static_cast<double>(result->peakActivation[r]) / activationShare -
-                                      form.peakActivation[r]) < 1e-9,
-                             name.constData());
-            }
+            closedForms += meetsClosedForms(std::string(info.name), shape, s);
             // Law 1, with link latency so that times are not trivial.
             CostModel::UnitCosts units;
             units.latency = 0.3;
@@ -141,6 +154,7 @@ private slots:
     void everyVariant()
     {
         int made = 0;
+        int forms = 0;
         for (const ScheduleInfo& info : allSchedules())
             for (const std::string& name : variants(info))
                 for (int p : {1, 2, 4, 8})
@@ -157,10 +171,12 @@ private slots:
                         const auto timeline = simulatedTimeline(*s, CostModel::uniform(*s));
                         QVERIFY2(timeline.has_value(), name.c_str());
                         QVERIFY2(*scheduleOf(**timeline, 0) == *s, name.c_str());
+                        forms += meetsClosedForms(name, {p, m, 0}, *s);
                         const auto back = readScheduleCsv(*writeScheduleCsv(*s));
                         QVERIFY2(back && *back == *s, name.c_str());
                     }
         QVERIFY(made > 400);
+        QVERIFY(forms > 1000);
     }
     // Constraints that are not met name the nearest shape that works, and that shape works.
     void nearestShapes()

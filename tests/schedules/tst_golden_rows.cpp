@@ -2,6 +2,7 @@
 // tables, at F = I = W = 1 (B = 2) and without communication. A row whose figure is not met keeps both, with the reason.
 #include <QtTest>
 
+#include <algorithm>
 #include <cmath>
 
 #include "schedules/registry.h"
@@ -153,6 +154,30 @@ const Row referenceRows[] = {
     {"hanayo:waves=2", whole, 2, 4, 4, 15.25, 15.25, .2131, {3.25, 3.5, 4, 4}},
 };
 
+// The zero-bubble authors' group-interleaved generator, run.
+const Row groupRows[] = {
+    {"interleaved-zb:group=2:w=now", whole, 2, 4, 16, 52, 52, .0769, {3, 2.5, 2, 1.5}},
+    {"interleaved-zb:group=2:w=now", whole, 2, 4, 4, 16, 16, .2500, {3, 2.5, 2, 1.5}},
+    {"interleaved-zb:group=2:w=now", whole, 2, 4, 8, 28, 28, .1429, {3, 2.5, 2, 1.5}},
+    {"interleaved-zb:group=4:w=now", whole, 2, 4, 16, 51, 51, .0588, {4, 3.5, 3, 2.5}},
+    {"interleaved-zb:group=4:w=now", whole, 2, 4, 8, 27, 27, .1111, {4, 3.5, 3, 2.5}},
+    {"interleaved-zb:group=2:w=now", whole, 3, 4, 16, 51.333, 51.333, .0649, {2.667, 2.333, 2, 1.667}},
+    {"interleaved-zb:group=2:w=now", whole, 3, 4, 8, 27.333, 27.333, .1220, {2.667, 2.333, 2, 1.667}},
+    {"interleaved-zb:group=4:w=now", whole, 3, 4, 16, 50, 50, .0400, {4, 3.667, 3.333, 3}},
+    {"interleaved-zb:group=4:w=now", whole, 3, 4, 8, 26, 26, .0769, {4, 3.667, 3.333, 3}},
+};
+
+// Their 1F1B-V, a V of whole backwards (B in one), run. No library schedule keeps backwards whole in a V: V-Half, which splits
+// them, is in its place and shorter at no more memory. The second figure is V-Half's makespan.
+const std::pair<Row, double> fusedVRows[] = {
+    {{"v-half", whole, 2, 2, 2, 8, 8, .2500, {1.5, 2}}, 6.5},
+    {{"v-half", whole, 2, 2, 4, 14, 14, .1429, {2}}, 12.5},
+    {{"v-half", whole, 2, 2, 8, 26, 26, .0769, {2}}, 24.5},
+    {{"v-half", whole, 2, 4, 4, 19.5, 19.5, .3846, {2.5, 3, 3, 3}}, 14.5},
+    {{"v-half", whole, 2, 4, 8, 31.5, 31.5, .2381, {3}}, 26.5},
+    {{"v-half", whole, 2, 4, 16, 55.5, 55.5, .1351, {3}}, 50.5},
+};
+
 QByteArray labelOf(const Row& row)
 {
     return QString("%1%2 v=%3 p=%4 m=%5").arg(row.name, row.pairs == serial ? " serial" : "").arg(row.v).arg(row.p).arg(row.m).toUtf8();
@@ -197,6 +222,29 @@ private slots:
     {
         QFETCH(int, index);
         compareWith(referenceRows[index]);
+    }
+    void smallGroups_data()
+    {
+        QTest::addColumn<int>("index");
+        int index = 0;
+        for (const Row& row : groupRows)
+            QTest::newRow(labelOf(row)) << index++;
+    }
+    void smallGroups()
+    {
+        QFETCH(int, index);
+        compareWith(groupRows[index]);
+    }
+    void wholeBackwardsInAV()
+    {
+        for (const auto& [row, own] : fusedVRows) {
+            const Schedule schedule = *makeSchedule(row.name, {row.p, row.m, row.v});
+            const auto result = simulate(schedule, CostModel::uniform(schedule));
+            const double makespan = static_cast<double>(result->makespan) / rankShare;
+            QVERIFY2(makespan == own && makespan < row.makespan, qPrintable(QString("%1: %2").arg(labelOf(row)).arg(makespan)));
+            const Bytes most = *std::max_element(result->peakActivation.begin(), result->peakActivation.end());
+            QVERIFY(static_cast<double>(most) / activationShare <= *std::max_element(row.peaks.begin(), row.peaks.end()));
+        }
     }
 };
 
