@@ -9,8 +9,12 @@
 //   direct    F block, B block, …: as in the paper's figure 2, for F = B
 //   doubling  F of two microbatches, B of the first, B of the second (section 3.5): at B = 2F all slots are equally long
 //   halving   F, B of the first half of a microbatch, B of the second: the same with half the memory
-// Under doubling a rank puts a forward off where the memory of direct, twice, would be exceeded.
+// With two backwards to a forward the slots alone would hold more than direct does (twice that under doubling), since two
+// blocks of backwards follow one of forwards. So there they are only the order of preference: in each slot a rank takes the op
+// with the least one that is ready and fits into that memory, with at most D/(2f) items of a pipeline under way. No slot is
+// lost by that.
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -39,8 +43,10 @@ struct Plan
     int pipelines() const { return 2 * pairs; }
     int perPipeline() const { return microbatches / pipelines(); }
     int itemSize() const { return join == Join::Doubling ? 2 : 1; } // microbatches of a forward
+    int itemsPerPipeline() const { return perPipeline() / itemSize(); }
     int itemsPerBlock() const { return ranks / pipelines(); }
-    int blocksPerUnit() const { return join == Join::Direct ? 2 : 3; }
+    int backwardsPerItem() const { return join == Join::Direct ? 1 : 2; }
+    int blocksPerUnit() const { return 1 + backwardsPerItem(); }
     int rankOf(int pipeline, int stage) const
     {
         const int down = (stage + pipeline % pairs * (ranks / pairs)) % ranks;
@@ -95,28 +101,43 @@ struct Slot
     Op op;
 };
 
+// The slots of an item's forward and of its backwards (part 0, and 1 where there are two) in one pipeline.
+int forwardSlot(const Plan& plan, int item, int stage)
+{
+    const int unit = item / plan.itemsPerBlock();
+    return unit * plan.blocksPerUnit() * plan.ranks + 2 * (item % plan.itemsPerBlock()) + stage;
+}
+int backwardSlot(const Plan& plan, int item, int part, int stage)
+{
+    const int unit = item / plan.itemsPerBlock();
+    const int inUnit = plan.backwardsPerItem() * (item % plan.itemsPerBlock()) + part;
+    return (unit * plan.blocksPerUnit() + 1) * plan.ranks + 2 * inUnit + plan.ranks - 1 - stage;
+}
+
+Op forwardOf(const Plan& plan, int pipeline, int stage, int item)
+{
+    Op op = makeOp(OpKind::Forward, stage, pipeline * plan.perPipeline() + item * plan.itemSize());
+    op.count = static_cast<std::uint16_t>(plan.itemSize());
+    return op;
+}
+Op backwardOf(const Plan& plan, int pipeline, int stage, int item, int part)
+{
+    Op op = makeOp(OpKind::Backward, stage, pipeline * plan.perPipeline() + item * plan.itemSize());
+    if (plan.join == Join::Doubling) op.microbatch += part;
+    if (plan.join == Join::Halving) op.half = static_cast<std::uint8_t>(part + 1);
+    return op;
+}
+
 // Every rank's ops by slot.
-std::vector<std::vector<Slot>> slotsOf(const Plan& plan)
+std::vector<std::vector<Slot>> bySlot(const Plan& plan)
 {
     std::vector<std::vector<Slot>> rows(static_cast<std::size_t>(plan.ranks));
-    for (auto& row : rows)
-        row.reserve(static_cast<std::size_t>(plan.microbatches) * (plan.join == Join::Halving ? 3 : 2));
-    const int d = plan.ranks;
     for (int q = 0; q < plan.pipelines(); ++q)
-        for (int item = 0; item < plan.perPipeline() / plan.itemSize(); ++item) {
-            const int start = item / plan.itemsPerBlock() * plan.blocksPerUnit() * d + 2 * (item % plan.itemsPerBlock());
-            const int microbatch = q * plan.perPipeline() + item * plan.itemSize();
-            for (int s = 0; s < d; ++s) {
-                auto& row = rows[static_cast<std::size_t>(plan.rankOf(q, s))];
-                Op forward = makeOp(OpKind::Forward, s, microbatch);
-                forward.count = static_cast<std::uint16_t>(plan.itemSize());
-                row.push_back({start + s, forward});
-                for (int block = 1; block < plan.blocksPerUnit(); ++block) {
-                    Op backward = makeOp(OpKind::Backward, s, microbatch);
-                    if (plan.join == Join::Doubling) backward.microbatch += block - 1;
-                    if (plan.join == Join::Halving) backward.half = static_cast<std::uint8_t>(block);
-                    row.push_back({start + block * d + d - 1 - s, backward});
-                }
+        for (int s = 0; s < plan.ranks; ++s) {
+            auto& row = rows[static_cast<std::size_t>(plan.rankOf(q, s))];
+            for (int item = 0; item < plan.itemsPerPipeline(); ++item) {
+                row.push_back({forwardSlot(plan, item, s), forwardOf(plan, q, s, item)});
+                row.push_back({backwardSlot(plan, item, 0, s), backwardOf(plan, q, s, item, 0)});
             }
         }
     for (auto& row : rows)
@@ -124,40 +145,79 @@ std::vector<std::vector<Slot>> slotsOf(const Plan& plan)
     return rows;
 }
 
-// Puts a doubled forward behind the next backwards while it would make the rank hold more than `most` microbatches.
-void putOffForwards(std::vector<Slot>& row, int most)
+// Items that each rank holds at most under direct concatenation.
+std::vector<int> directPeaks(const Plan& plan)
 {
-    std::vector<Slot> kept;
-    kept.reserve(row.size());
-    std::vector<Slot> waiting;
-    std::size_t oldest = 0;
-    int held = 0;
-    auto take = [&](const Slot& slot) {
-        kept.push_back(slot);
-        held += slot.op.kind == OpKind::Forward ? slot.op.count : -1;
-    };
-    for (const Slot& slot : row) {
-        if (slot.op.kind == OpKind::Forward) {
-            if (oldest == waiting.size() && held + slot.op.count <= most)
-                take(slot);
-            else
-                waiting.push_back(slot);
-            continue;
-        }
-        // A backward can't pass its own forward.
-        auto covers = [&](const Slot& other) {
-            return other.op.stage == slot.op.stage && other.op.microbatch <= slot.op.microbatch &&
-                   slot.op.microbatch < other.op.microbatch + other.op.count;
-        };
-        while (std::any_of(waiting.begin() + static_cast<std::ptrdiff_t>(oldest), waiting.end(), covers))
-            take(waiting[oldest++]);
-        take(slot);
-        while (oldest < waiting.size() && held + waiting[oldest].op.count <= most)
-            take(waiting[oldest++]);
+    std::vector<int> peaks;
+    for (const auto& row : bySlot({plan.ranks, 2 * plan.ranks, plan.pairs, Join::Direct})) { // two units
+        int held = 0;
+        int peak = 0;
+        for (const Slot& slot : row)
+            peak = std::max(peak, held += slot.op.kind == OpKind::Forward ? 1 : -1);
+        peaks.push_back(peak);
     }
-    while (oldest < waiting.size())
-        take(waiting[oldest++]);
-    row = std::move(kept);
+    return peaks;
+}
+
+// Every rank's ops where an item has two backwards: run slot by slot, the least slot first of what is ready and fits.
+std::vector<std::vector<Slot>> byReadiness(const Plan& plan)
+{
+    struct Done
+    {
+        int forwards = 0;  // items
+        int backwards = 0; // halves of items
+    };
+    struct Pick
+    {
+        int preference = std::numeric_limits<int>::max();
+        int pipeline = 0;
+        int stage = 0;
+        bool backward = false;
+    };
+    const int d = plan.ranks;
+    const int items = plan.itemsPerPipeline();
+    const std::vector<int> most = directPeaks(plan);
+    std::vector<std::vector<Slot>> rows(static_cast<std::size_t>(d));
+    for (auto& row : rows)
+        row.reserve(3 * static_cast<std::size_t>(items * plan.pipelines()));
+    std::vector<std::vector<Done>> done(static_cast<std::size_t>(plan.pipelines()), std::vector<Done>(static_cast<std::size_t>(d)));
+    std::vector<int> held(static_cast<std::size_t>(d)); // halves of items
+    std::vector<Pick> picks(static_cast<std::size_t>(d));
+    int left = 3 * items * plan.pipelines() * d;
+    for (int slot = 0; left > 0; ++slot) {
+        std::fill(picks.begin(), picks.end(), Pick());
+        for (int q = 0; q < plan.pipelines(); ++q) {
+            const auto& stages = done[static_cast<std::size_t>(q)];
+            for (int s = 0; s < d; ++s) {
+                const auto rank = static_cast<std::size_t>(plan.rankOf(q, s));
+                const auto here = static_cast<std::size_t>(s);
+                const Done& own = stages[here];
+                Pick& pick = picks[rank];
+                const bool arrived = s == 0 ? own.forwards - own.backwards / 2 < plan.itemsPerBlock()
+                                            : own.forwards < stages[here - 1].forwards;
+                if (own.forwards < items && arrived && held[rank] + 2 <= 2 * most[rank])
+                    if (const int at = forwardSlot(plan, own.forwards, s); at < pick.preference) pick = {at, q, s, false};
+                const bool returned = s + 1 == d || own.backwards < stages[here + 1].backwards;
+                if (own.backwards < 2 * own.forwards && returned)
+                    if (const int at = backwardSlot(plan, own.backwards / 2, own.backwards % 2, s); at < pick.preference)
+                        pick = {at, q, s, true};
+            }
+        }
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+            const auto& [preference, q, s, backward] = picks[r];
+            if (preference == std::numeric_limits<int>::max()) continue;
+            Done& own = done[static_cast<std::size_t>(q)][static_cast<std::size_t>(s)];
+            if (backward) {
+                rows[r].push_back({slot, backwardOf(plan, q, s, own.backwards / 2, own.backwards % 2)});
+                ++own.backwards;
+            } else {
+                rows[r].push_back({slot, forwardOf(plan, q, s, own.forwards++)});
+            }
+            held[r] += backward ? -1 : 2;
+            --left;
+        }
+    }
+    return rows;
 }
 
 // REDUCE_GRAD after the last backward of each stage copy; `onlyBeforeIdle`: where an idle slot follows on the rank.
@@ -187,12 +247,10 @@ Result<Schedule> make(const Shape& shape)
     if (!plan) return tl::unexpected(std::move(plan.error()));
     const int d = plan->ranks;
     Schedule out = draft("chimera", d, d, plan->microbatches, placementOf(*plan));
-    auto rows = slotsOf(*plan);
+    const auto rows = plan->join == Join::Direct ? bySlot(*plan) : byReadiness(*plan);
     const std::string& sync = shape.parameter("sync");
     for (int r = 0; r < d; ++r) {
-        auto& row = rows[static_cast<std::size_t>(r)];
-        if (plan->join == Join::Doubling && plan->pairs == 1)
-            putOffForwards(row, 2 * (d / 2 + 1 + std::min(r, d - 1 - r)));
+        const auto& row = rows[static_cast<std::size_t>(r)];
         auto& ops = out.order[static_cast<std::size_t>(r)];
         if (sync == "eager" || sync == "eager-opt") {
             ops = withReductions(row, sync == "eager-opt");

@@ -33,6 +33,12 @@ ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, doub
     ClosedForm form;
     const int p = shape.ranks;
     if (shape.microbatches < p) return form;
+    if (shape.parameter("reorder") == "no") {
+        if (forward == inputGrad && inputGrad == weightGrad && p > 1)
+            form.makespan = (3.0 * shape.microbatches + 1.75 * p - (p % 2 == 0 ? 1 : 1.75) -
+                             (shape.parameter("turn") == "paper" ? 0.5 : 0)) * forward;
+        return form;
+    }
     if (forward == inputGrad && inputGrad == weightGrad && shape.costs.forward == shape.costs.inputGrad &&
         shape.costs.inputGrad == shape.costs.weightGrad && shape.costs.latency == 0)
         form.makespan = (3.0 * shape.microbatches + std::max(searchedBubble(p, 2 * ((p + 2) / 2)), p - 1) / 2.0) * forward;
@@ -49,6 +55,7 @@ constinit const ScheduleInfo v_half{
     .paper = "Qi et al. 2024, arXiv 2405.15362, section 3, table 9",
     .constraints = "any ranks, any microbatches; two stages per rank in V placement",
     .formulas = "makespan  3m + b/2, b = 3p-1-3k + max(3p, p-1+2(1+floor((k+1)/2))), k = twice the peak, at F = I = W and m >= p >= 3\n"
+                "          3m + (7p-4)/4 for even p, 3m + 7(p-1)/4 for odd (reorder=no); 1/2 less with turn=paper\n"
                 "peak      floor((p+2)/2) on every rank",
     .drawing = "rank 0 |F0 F1 F2 F3 .........F0 I0 F1 I1 W0 W1 ...F2 I0 I2 W0 W2 F3 I3 I1 W3 I2 W1 W2 ...I3 W3 |\n"
                "rank 1 |...F0 F1 F2 F3 ...F0 ...F1 I0 W0 I1 W1 F2 I0 W0 ...I2 F3 W2 I1 I3 I2 W1 W3 W2 I3 W3 ...|\n"

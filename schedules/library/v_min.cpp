@@ -32,6 +32,11 @@ ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, doub
     ClosedForm form;
     const int p = shape.ranks;
     if (shape.microbatches < p) return form;
+    if (shape.parameter("reorder") == "no") {
+        if (forward == inputGrad && inputGrad == weightGrad && p > 1)
+            form.makespan = (3.0 * shape.microbatches + 2 * p - 2.5 + (p % 3 == 0 ? 1 : 0)) * forward;
+        return form;
+    }
     if ((p % 3 == 1 || p == 2) && forward == inputGrad && inputGrad == weightGrad && shape.costs.forward == shape.costs.inputGrad &&
         shape.costs.inputGrad == shape.costs.weightGrad && shape.costs.latency == 0)
         form.makespan = (3.0 * shape.microbatches + std::max(searchedBubble(p, 2 * ((p + 4) / 3)), p - 1) / 2.0) * forward;

@@ -32,6 +32,11 @@ ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, doub
     ClosedForm form;
     const int p = shape.ranks;
     if (shape.microbatches < p) return form;
+    if (shape.parameter("reorder") == "no") {
+        if (forward == inputGrad && inputGrad == weightGrad && p > 1)
+            form.makespan = (3.0 * shape.microbatches + p - 1.5) * forward;
+        return form;
+    }
     if (forward == inputGrad && inputGrad == weightGrad && shape.costs.forward == shape.costs.inputGrad &&
         shape.costs.inputGrad == shape.costs.weightGrad && shape.costs.latency == 0)
         form.makespan = (3.0 * shape.microbatches + (p - 1) / 2.0) * forward;
