@@ -30,5 +30,6 @@ for theme in light dark; do
     draw "lowered_$theme" "$runs" --run 2 --theme "$theme" --show lowered
     draw "gap_$theme" "$runs" --run 2 --theme "$theme" --show gap
     draw "what_if_$theme" "$runs" --run 2 --theme "$theme" --what-if "B*0.7,rank2*1.3"
+    draw "residuals_$theme" "$runs" --run 4 --theme "$theme" --show residuals
     draw "slack_$theme" "$runs" --run 2 --theme "$theme" --show slack
 done

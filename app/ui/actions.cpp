@@ -31,6 +31,7 @@ const std::vector<ActionEntry>& actionTable()
         {I::NextGap, "nextGap", "Explain the next &gap", "", "G", "The longest gap first, then shorter ones, of the cause that is marked: its cause, its chain and what would remove it", false},
         {I::PreviousGap, "previousGap", "Explain the gap before", "", "Shift+G", "", false},
         {I::WhatIf, "whatIf", "&What if…", "", "Ctrl+Shift+W", "Other durations, links, microbatches or channels, simulated at once below the run as it is", true},
+        {I::Residuals, "residuals", "&Predicted against measured", "", "Ctrl+Shift+R", "What the costs predict of each op and of the step, against what was measured", true},
         {I::LoweredView, "loweredView", "&Lowered schedule", "", "Ctrl+Shift+L", "Sends and receives put into the order by a rule, how messages then travel, and how channels are used", true},
         {I::CommTracks, "commTracks", "Comm &tracks", "Comm tracks", "", "Transfers under each rank", true},
         {I::Memory, "memory", "&Memory", "Memory", "", "Activation memory of each rank on the same axis", true},

@@ -15,7 +15,7 @@ enum class ActionId {
     Open, OpenRecent, SaveCopy, CloseFile, ExportPicture, ExportChrome, ExportCsv, Quit,
     Undo, Redo, EditMode, NewSchedule, BuildingBlock, InsertDelay, RunEdited,
     Record, CancelRecording,
-    CriticalPath, MemoryBudget, Slack, NextGap, PreviousGap, WhatIf, LoweredView, CommTracks, Memory, RunsList, Details, SidePanel,
+    CriticalPath, MemoryBudget, Slack, NextGap, PreviousGap, WhatIf, Residuals, LoweredView, CommTracks, Memory, RunsList, Details, SidePanel,
     Fit, FitSelection, Back, Forward, Compare, SwapCompare, PreviousStep, NextStep, Play,
     Find, FindNext, FindPrevious,
     ThemeSystem, ThemeLight, ThemeDark, KeysPerfetto, KeysNsight, KeysTracy,

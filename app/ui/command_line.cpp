@@ -14,7 +14,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
   --step N                show this step, from 1 (default: the measured one with the median time)
   --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
   --compare A B           show two runs of the first file, A above B
-  --show edit|record|new|block|lowered|gap|slack
+  --show edit|record|new|block|lowered|gap|slack|residuals
                           open that part of the window as well
   --what-if CHANGES       ask it of the run shown, as simulate --what-if takes it: "B*0.5,link*2"
   --schedule NAME         the one of the library that --show new or block shows
@@ -97,7 +97,7 @@ CommandLine parseCommandLine(const QStringList& arguments)
             line.schedule = value();
         } else if (word == QLatin1String("--show")) {
             line.show = value();
-            if (!QStringList{"edit", "record", "new", "block", "lowered", "gap", "slack"}.contains(line.show)) wrong(QStringLiteral("--show %1: use edit, record, new, block, lowered, gap or slack").arg(line.show));
+            if (!QStringList{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals"}.contains(line.show)) wrong(QStringLiteral("--show %1: use edit, record, new, block, lowered, gap, slack or residuals").arg(line.show));
         } else if (word == QLatin1String("--no-runs-list")) {
             line.hideRuns = true;
         } else if (word.startsWith(QLatin1Char('-')) && word.size() > 1) {

@@ -84,6 +84,7 @@ void showPart(MainWindow& window, const CommandLine& line)
     if (line.show == QLatin1String("gap")) window.actions()[ActionId::NextGap]->trigger();
     if (line.show == QLatin1String("slack")) window.actions()[ActionId::Slack]->trigger();
     if (line.show == QLatin1String("lowered")) window.setTool(MainWindow::Tool::Lowered);
+    if (line.show == QLatin1String("residuals")) window.setTool(MainWindow::Tool::Residuals);
     if (!line.whatIf.isEmpty()) window.askWhatIf(line.whatIf);
 }
 

@@ -23,6 +23,7 @@
 #include "widgets/panel/style.h"
 #include "widgets/record/record_strip.h"
 #include "widgets/tools/lowered_panel.h"
+#include "widgets/tools/residual_panel.h"
 #include "widgets/tools/what_if_panel.h"
 
 namespace stagewright {
@@ -227,7 +228,7 @@ void MainWindow::buildMenus()
     for (const I id : {I::ThemeSystem, I::ThemeLight, I::ThemeDark})
         themeGroup->addAction(a[id]);
     fill(menuBar()->addMenu(tr("&Schedule")), {I::Record, I::CancelRecording, line, I::NewSchedule, I::BuildingBlock, I::EditMode, I::InsertDelay, I::RunEdited, line, I::Play});
-    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, I::MemoryBudget, line, I::NextGap, I::PreviousGap, I::Slack, line, I::WhatIf, I::LoweredView, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
+    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, I::MemoryBudget, line, I::NextGap, I::PreviousGap, I::Slack, line, I::WhatIf, I::Residuals, I::LoweredView, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
     QMenu* help = menuBar()->addMenu(tr("&Help"));
     fill(help, {I::Keys, line, I::KeysPerfetto, I::KeysNsight, I::KeysTracy, line, I::About});
     auto* keyGroup = new QActionGroup(this);
@@ -309,6 +310,7 @@ void MainWindow::applyTheme()
     m_editPanel->setTheme(*m_theme);
     m_lowered->setTheme(*m_theme);
     m_whatIf->setTheme(*m_theme);
+    m_residuals->setTheme(*m_theme);
     (*m_actions)[m_themeChoice == ThemeChoice::System ? ActionId::ThemeSystem : dark ? ActionId::ThemeDark : ActionId::ThemeLight]->setChecked(true);
     if (m_mode == Mode::Run) selectionChanged(); // its swatch is in the theme's colours
 }

@@ -42,6 +42,7 @@ class BlockEditor;
 class LoweredPanel;
 struct LoweredPicture;
 class WhatIfPanel;
+class ResidualPanel;
 struct WhatIfBase;
 class RecordDialog;
 class RecordStrip;
@@ -54,7 +55,7 @@ class MainWindow : public QMainWindow {
     Q_OBJECT
 public:
     enum class Mode { Empty, Run, Compare, Edit };
-    enum class Tool { None, Lowered, WhatIf }; // over the run shown
+    enum class Tool { None, Lowered, WhatIf, Residuals }; // over the run shown
 
     explicit MainWindow(QWidget* parent = nullptr);
     ~MainWindow() override;
@@ -188,6 +189,8 @@ private:
     void askTool(); // its picture, made off the GUI thread
     void askLowered(const ToolInput& input);
     void askWhatIf(const ToolInput& input);
+    void askResiduals(const ToolInput& input);
+    void chooseOp(SpanId span); // of any step of the run shown
     template <typename Work, typename Then>
     void makePicture(Work work, Then then); // one at a time
     void showToolPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels);
@@ -251,6 +254,10 @@ private:
     std::shared_ptr<const LoweredPicture> m_loweredPicture;
     WhatIfPanel* m_whatIf = nullptr;
     std::shared_ptr<const WhatIfBase> m_whatIfBase; // of m_toolInput
+    ResidualPanel* m_residuals = nullptr;
+    RunRef m_residualSource; // whose costs m_residualCosts are
+    std::optional<CostModel> m_residualCosts;
+    SpanId m_selectLater = noSpan; // of a step that is being read
 
     // idle time explained
     std::optional<IdleCause> m_cause; // marked on the timeline

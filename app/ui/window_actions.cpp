@@ -58,6 +58,7 @@ void MainWindow::connectAll()
         refreshNotes();
     });
     on(I::WhatIf, [this](bool wanted) { setTool(wanted ? Tool::WhatIf : Tool::None); });
+    on(I::Residuals, [this](bool wanted) { setTool(wanted ? Tool::Residuals : Tool::None); });
     on(I::LoweredView, [this](bool wanted) { setTool(wanted ? Tool::Lowered : Tool::None); });
     on(I::CommTracks, [this](bool wanted) { m_state->setShowsCommunication(wanted); });
     on(I::Memory, [this](bool wanted) {
@@ -170,6 +171,8 @@ void MainWindow::refreshActions()
         a[id]->setEnabled(again);
     a[I::LoweredView]->setChecked(m_tool == Tool::Lowered);
     a[I::WhatIf]->setChecked(m_tool == Tool::WhatIf);
+    a[I::Residuals]->setEnabled(again && m_shown && m_shown->run->info.provenance != Provenance::Simulated);
+    a[I::Residuals]->setChecked(m_tool == Tool::Residuals);
     a[I::Compare]->setEnabled(m_mode == Mode::Compare || runs()->refs().size() > 1);
     a[I::Compare]->setChecked(m_mode == Mode::Compare);
     a[I::SwapCompare]->setEnabled(m_mode == Mode::Compare);

@@ -1,5 +1,6 @@
 // Showing runs: one, two, their steps; finding ops, playback, the menus of runs and ops.
 #include <algorithm>
+#include <utility>
 
 #include <QApplication>
 #include <QClipboard>
@@ -21,6 +22,7 @@
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "widgets/panel/op_query.h"
+#include "widgets/tools/residual_panel.h"
 #include "widgets/panel/style.h"
 
 namespace stagewright {
@@ -71,6 +73,7 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
         m_state->clearHistory();
     }
     tellDamage({view.get()});
+    if (m_selectLater != noSpan) m_state->select({0, std::exchange(m_selectLater, noSpan)});
     selectionChanged();
     if (first) m_timeline->setFocus();
     ready();
@@ -249,6 +252,7 @@ void MainWindow::selectionChanged()
 {
     const SpanRef selected = m_state->selected();
     if (m_mode == Mode::Run && m_tool != Tool::Lowered && m_tool != Tool::WhatIf && (!selected.valid() || selected.panel == 0)) m_side->setSelection(selected.valid() ? selected.span : noSpan);
+    if (m_tool == Tool::Residuals) m_residuals->setSelected(selected.valid() ? selected.span : noSpan);
     if (m_mode == Mode::Edit) m_editPanel->setSelected(selectedPosition());
     if (m_mode == Mode::Run) askSlack();
     refreshActions();

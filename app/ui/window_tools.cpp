@@ -1,4 +1,5 @@
 // Tools over the run shown: each takes the panel at the right and, where it has one, a picture of its own in the timeline.
+#include <QFileInfo>
 #include <QStackedWidget>
 
 #include "app/ui/banner.h"
@@ -6,6 +7,7 @@
 #include "schedules/deadlock.h"
 #include "widgets/background.h"
 #include "widgets/tools/lowered_panel.h"
+#include "widgets/tools/residual_panel.h"
 #include "widgets/tools/what_if_panel.h"
 
 namespace stagewright {
@@ -20,6 +22,11 @@ void MainWindow::buildTools()
     m_panels->addWidget(m_whatIf);
     connect(m_whatIf, &WhatIfPanel::changed, this, &MainWindow::askTool);
     connect(m_whatIf, &WhatIfPanel::closeAsked, this, [this] { setTool(Tool::None); });
+    m_residuals = new ResidualPanel(m_panels);
+    m_panels->addWidget(m_residuals);
+    connect(m_residuals, &ResidualPanel::changed, this, &MainWindow::askTool);
+    connect(m_residuals, &ResidualPanel::opChosen, this, &MainWindow::chooseOp);
+    connect(m_residuals, &ResidualPanel::closeAsked, this, [this] { setTool(Tool::None); });
     connect(m_lowered, &LoweredPanel::deadlockAsked, this, [this] {
         if (m_loweredPicture && m_loweredPicture->lowered)
             showDeadlock(m_loweredPicture->lowered, m_lowered->channels(), [this](const Schedule& fixed) { openOrder(fixed, QStringLiteral("mended")); });
@@ -29,7 +36,8 @@ void MainWindow::buildTools()
 void MainWindow::setTool(Tool tool)
 {
     if (m_mode != Mode::Run) tool = Tool::None;
-    const bool leaves = m_tool != tool;
+    const auto drawsItsOwn = [](Tool of) { return of == Tool::Lowered || of == Tool::WhatIf; };
+    const bool leaves = m_tool != tool && (drawsItsOwn(m_tool) || drawsItsOwn(tool));
     m_tool = tool;
     ++m_toolGeneration;
     m_toolPending = m_toolAgain = false;
@@ -50,6 +58,7 @@ QWidget* MainWindow::toolPanel() const
     case Tool::None: break;
     case Tool::Lowered: return m_lowered;
     case Tool::WhatIf: return m_whatIf;
+    case Tool::Residuals: return m_residuals;
     }
     return m_side;
 }
@@ -116,6 +125,7 @@ void MainWindow::askTool()
     case Tool::None: break;
     case Tool::Lowered: askLowered(**input); break;
     case Tool::WhatIf: askWhatIf(**input); break;
+    case Tool::Residuals: askResiduals(**input); break;
     }
 }
 
@@ -160,6 +170,57 @@ void MainWindow::askWhatIf(const QString& changes)
 {
     setTool(Tool::WhatIf);
     if (m_tool == Tool::WhatIf) m_whatIf->setFurther(changes);
+}
+
+void MainWindow::askResiduals(const ToolInput& input)
+{
+    std::vector<ResidualPanel::Source> others;
+    for (const RunRef& ref : runs()->refs()) {
+        const RunInfo* info = runs()->info(ref);
+        if (info == nullptr || ref == m_shown->ref || info->stages != m_shown->run->info.stages || info->ranks != m_shown->run->info.ranks) continue;
+        others.push_back({ref, ref.file == m_shown->ref.file ? runTitle(*info) : tr("%1 of %2").arg(runTitle(*info), QFileInfo(ref.file).fileName())});
+    }
+    m_residuals->setSources(others);
+    const RunRef source = m_residuals->source();
+    const Units units{m_shown->run->timeline->timeUnit(), m_shown->run->timeline->memoryUnit()};
+    if (source.valid() && !(source == m_residualSource)) {
+        m_library->request(source, -1, [this, source, generation = m_toolGeneration](Result<std::shared_ptr<const RunView>> view) {
+            if (generation != m_toolGeneration) return;
+            auto costs = view ? costsOf(*(*view)->run) : tl::unexpected(view.error());
+            if (!costs) {
+                m_toolPending = false;
+                m_residuals->setFault(costs.error());
+                return;
+            }
+            completeCosts(*costs, m_shown->run->info.ranks);
+            m_residualSource = source;
+            m_residualCosts = std::move(*costs);
+            askTool();
+        });
+        return;
+    }
+    makePicture(
+        [run = m_shown->run, step = m_shown->step, costs = source.valid() ? *m_residualCosts : input.costs] {
+            return std::make_shared<const ResidualPicture>(residualPicture(*run, step, costs));
+        },
+        [this, view = m_shown, units](const std::shared_ptr<const ResidualPicture>& picture) {
+            if (view != m_shown) return;
+            m_residuals->setPicture(picture, view->run->timeline, view->step, units);
+            m_residuals->setSelected(m_state->selected().valid() ? m_state->selected().span : noSpan);
+        });
+}
+
+void MainWindow::chooseOp(SpanId span)
+{
+    if (m_mode != Mode::Run || !m_shown || span >= m_shown->run->timeline->spans().size()) return;
+    const int step = m_shown->run->timeline->spans()[span].step;
+    if (step != m_shown->step) {
+        m_selectLater = span;
+        showRun(m_shown->ref, step);
+        return;
+    }
+    m_state->select({0, span});
+    m_timeline->ensureVisible({0, span});
 }
 
 } // namespace stagewright

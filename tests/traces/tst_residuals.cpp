@@ -44,6 +44,22 @@ class TestResiduals : public QObject {
     Q_OBJECT
 
 private slots:
+    void ofAStepOpByOp()
+    {
+        const Run run = measuredRun(2, 5, 700);
+        for (int step = 0; step < 2; ++step) {
+            const std::vector<OpResidual> ops = residualsOfStep(*run.timeline, step, *run.costs);
+            QCOMPARE(ops.size(), std::size_t(4 * 24)); // F, I, W
+            Nanos sum = 0;
+            for (const OpResidual& op : ops) {
+                QCOMPARE(run.timeline->spans()[op.span].step, step);
+                QCOMPARE(op.measured, run.timeline->spans()[op.span].duration());
+                sum += std::abs(op.residual());
+            }
+            QCOMPARE(sum, Nanos(step == 1 ? 700 : 0));
+        }
+    }
+
     void aSimulationHasNone()
     {
         for (const char* name : {"gpipe", "interleaved-1f1b", "zb-h1"}) {

@@ -1,10 +1,12 @@
 // Questions to the run shown, in the real window and by keyboard: causes, gaps and their chains, slack.
+#include <QComboBox>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSlider>
 
 #include "traces/analysis/slack.h"
 #include "tests/ui/window_fixture.h"
+#include "widgets/tools/residual_panel.h"
 #include "widgets/tools/what_if_panel.h"
 
 using namespace stagewright;
@@ -199,6 +201,111 @@ private slots:
         QVERIFY(WindowFixture::settle(*m_window));
         QTest::qWait(100);
         QCOMPARE(m_window->timelineView()->panels().size(), std::size_t(1));
+    }
+
+    // Two runs measured under the same costs, the second with an op that took longer in its last step.
+    QString measured()
+    {
+        const QString path = m_fixture->dir.filePath(QStringLiteral("measured.stagewright"));
+        auto file = RunFile::open(path.toStdString(), OpenMode::Create);
+        for (const Nanos longer : {Nanos(0), rankShare / 2}) {
+            Run run = WindowFixture::simulated("1f1b");
+            TimelineBuilder builder(Provenance::Measured, "virtual", 4);
+            Nanos begin = 0;
+            for (int step = 0; step < 3; ++step) {
+                std::vector<Nanos> durations = durationsOf(*run.schedule, *run.costs);
+                if (step == 2) durations[4] += longer; // the first backward of rank 0
+                const SimResult result = *place(*run.schedule, durations, run.costs->links);
+                std::size_t id = 0;
+                for (int rank = 0; rank < 4; ++rank)
+                    for (const Op& op : run.schedule->order[static_cast<std::size_t>(rank)]) {
+                        Span span;
+                        span.op = op;
+                        span.step = step;
+                        span.start = begin + result.start[id];
+                        span.end = begin + result.end[id++];
+                        builder.addSpan(builder.addTrack(rank, Lane::Compute), span);
+                    }
+                begin += result.makespan;
+            }
+            builder.setSchedule(run.schedule);
+            run.timeline = *builder.build();
+            run.costs.reset();
+            run.info.provenance = Provenance::Measured;
+            run.info.steps = 3;
+            if (!(*file)->add(run)) return {};
+        }
+        return path;
+    }
+
+    void residualsLeadToTheWorstOp()
+    {
+        m_window->openFiles({measured()});
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->showRun({m_window->shownRef().file, 2}, 0);
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->activateWindow();
+        m_window->timelineView()->setFocus();
+        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+        QVERIFY(m_window->actions()[ActionId::Residuals]->isEnabled());
+        press(Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(WindowFixture::settle(*m_window));
+        auto* panel = m_window->findChild<ResidualPanel*>();
+        QVERIFY(panel->isVisible());
+        // Its own fit predicts the medians; the one op stands out, in another step.
+        const QString text = panel->plainText();
+        QVERIFY2(text.contains(QStringLiteral("Error: 0.0 %")), qPrintable(text));
+        QPushButton* group = nullptr;
+        for (auto* found : panel->findChildren<QPushButton*>())
+            if (found->text() == QStringLiteral("B of stage 0")) group = found;
+        QVERIFY2(group, qPrintable(text));
+        group->setFocus();
+        press(Qt::Key_Return);
+        const Timeline& timeline = *m_window->timelineView()->panels().front()->timeline;
+        QTRY_VERIFY(m_window->viewState()->selected().valid());
+        QVERIFY(WindowFixture::settle(*m_window));
+        const Span& worst = timeline.spans()[m_window->viewState()->selected().span];
+        QCOMPARE(worst.step, 2);
+        QCOMPARE(QString::fromStdString(timeline.nameOf(worst)), QStringLiteral("0B0"));
+        QTRY_VERIFY2(panel->plainText().contains(QStringLiteral("Residual: +")), qPrintable(panel->plainText()));
+        // In the plot: Home is the worst of the step; a click selects what lies under it.
+        auto* plot = panel->findChild<QWidget*>(QStringLiteral("residualPlot"));
+        plot->setFocus();
+        press(Qt::Key_Right);
+        QVERIFY(timeline.nameOf(timeline.spans()[m_window->viewState()->selected().span]) != "0B0");
+        press(Qt::Key_Home);
+        QCOMPARE(timeline.nameOf(timeline.spans()[m_window->viewState()->selected().span]), std::string("0B0"));
+        m_window->viewState()->clearSelection();
+        auto* marks = static_cast<ResidualPlot*>(plot);
+        QTest::mouseClick(plot, Qt::LeftButton, {}, marks->placeOf(4).toPoint());
+        QCOMPARE(timeline.nameOf(timeline.spans()[m_window->viewState()->selected().span]), std::string("0B0"));
+        // Predicted from the costs of the other run.
+        auto* source = panel->findChild<QComboBox*>(QStringLiteral("source"));
+        QCOMPARE(source->count(), 2);
+        source->setCurrentIndex(1);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(panel->source().id, 1);
+        QVERIFY2(panel->plainText().contains(QStringLiteral("Error: 0.0 %")), qPrintable(panel->plainText()));
+        for (const ThemeChoice theme : {ThemeChoice::Dark, ThemeChoice::Light}) {
+            m_window->setThemeChoice(theme);
+            const QImage image = plot->grab().toImage();
+            const QColor fill = (theme == ThemeChoice::Dark ? Theme::darkTheme() : Theme::light()).of(OpKind::Backward).fill;
+            int marked = 0;
+            for (int y = 0; y < image.height(); ++y)
+                for (int x = 0; x < image.width(); ++x) {
+                    const QColor at = image.pixelColor(x, y);
+                    marked += std::abs(at.hslHue() - fill.hslHue()) < 12 && at.hslSaturation() > 120 ? 1 : 0;
+                }
+            QVERIFY(marked > 20);
+        }
+        press(Qt::Key_R, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(m_window->sidePanel()->isVisible());
+    }
+
+    void simulatedRunsHaveNoResiduals()
+    {
+        open({"1f1b"});
+        QVERIFY(!m_window->actions()[ActionId::Residuals]->isEnabled());
     }
 
     void aRunWithoutGapsHasNothingToExplain()

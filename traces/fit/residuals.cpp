@@ -23,7 +23,29 @@ Nanos quantile(std::vector<Nanos>& values, double share)
     return *place;
 }
 
+// An overlapped pair is one interval of both: it says nothing of either.
+bool paired(const Timeline& timeline, SpanId id)
+{
+    const Track& track = timeline.trackOf(id);
+    const auto same = [&](SpanId other) {
+        return timeline.spans()[other].start == timeline.spans()[id].start && timeline.spans()[other].end == timeline.spans()[id].end;
+    };
+    return (id > track.begin && same(id - 1)) || (id + 1 < track.end && same(id + 1));
+}
+
 } // namespace
+
+std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, const CostModel& costs)
+{
+    std::vector<OpResidual> out;
+    const StepOps ops(timeline, step);
+    for (int rank = 0; rank < ops.ranks(); ++rank)
+        for (const SpanId id : ops.busy(rank)) {
+            const Span& span = timeline.spans()[id];
+            if ((span.flags & SpanDiscarded) == 0 && !paired(timeline, id)) out.push_back({id, costs.duration(span.op, rank), span.duration()});
+        }
+    return out;
+}
 
 Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
 {
@@ -48,14 +70,6 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
     }
     if (steps.empty()) return fail(ErrorCode::Invalid, fmt::format("run {} has no measured step", run.info.name));
 
-    // An overlapped pair is one interval of both: it says nothing of either.
-    const auto paired = [&](SpanId id) {
-        const Track& track = timeline.trackOf(id);
-        const auto same = [&](SpanId other) {
-            return timeline.spans()[other].start == timeline.spans()[id].start && timeline.spans()[other].end == timeline.spans()[id].end;
-        };
-        return (id > track.begin && same(id - 1)) || (id + 1 < track.end && same(id + 1));
-    };
     for (const auto& [key, members] : groups) {
         OpResiduals of;
         std::tie(of.kind, of.stage, of.rank) = key;
@@ -63,7 +77,7 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
         std::vector<Nanos> residuals;
         std::vector<Nanos> sizes;
         for (const SpanId id : members) {
-            if (paired(id)) continue;
+            if (paired(timeline, id)) continue;
             const Span& span = timeline.spans()[id];
             const Nanos residual = span.duration() - costs.duration(span.op, of.rank);
             durations.push_back(span.duration());

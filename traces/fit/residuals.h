@@ -31,6 +31,16 @@ struct Residuals {
     double error = 0; // (predicted − measured) / measured of the step
 };
 
+struct OpResidual { // one op; residual: measured − predicted
+    SpanId span = noSpan;
+    Nanos predicted = 0;
+    Nanos measured = 0;
+    Nanos residual() const { return measured - predicted; }
+};
+
+// Every op of one step that costs tell something of (no overlapped pair, nothing discarded), by rank, then start.
+std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, const CostModel& costs);
+
 // Steps before the run's warm-up steps are left out. Usage error where the run has no schedule.
 Result<Residuals> residualsOf(const Run& run, const CostModel& costs);
 

@@ -1,0 +1,178 @@
+#include "widgets/tools/residual_panel.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <QComboBox>
+#include <QPushButton>
+#include <QSignalBlocker>
+
+#include "schedules/kinds.h"
+#include "widgets/tools/tool_form.h"
+
+namespace stagewright {
+namespace {
+
+constexpr std::size_t worstShown = 8;
+constexpr std::size_t groupsShown = 16;
+
+QPushButton* link(const QString& text, const QString& tooltip)
+{
+    auto* button = new QPushButton(text);
+    button->setObjectName(QStringLiteral("link"));
+    button->setToolTip(tooltip);
+    button->setAutoDefault(true);
+    return button;
+}
+
+QString share(Nanos part, Nanos of, bool sign)
+{
+    if (of <= 0) return QStringLiteral("–");
+    const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(of);
+    return (sign ? signedFixed(percent, 1) : fixed(percent, 1)) + QStringLiteral(" %");
+}
+
+} // namespace
+
+ResidualPanel::ResidualPanel(QWidget* parent) : SectionColumn(parent)
+{
+    setObjectName(QStringLiteral("residualPanel"));
+    m_form = addSection(tr("Predicted against measured"));
+    auto* form = new ToolForm;
+    m_source = new QComboBox(form);
+    m_source->setObjectName(QStringLiteral("source"));
+    m_source->addItem(tr("this run"));
+    connect(m_source, &QComboBox::currentIndexChanged, this, &ResidualPanel::changed);
+    form->add(tr("Costs of"), m_source, tr("Whose costs predict: the run's own, or those of another run of as many stages."));
+    m_form->addWidget(form);
+    m_step = addSection(tr("The step"));
+    auto* plot = addSection(tr("Ops of this step"));
+    m_plot = new ResidualPlot;
+    plot->addWidget(m_plot);
+    connect(m_plot, &ResidualPlot::opChosen, this, &ResidualPanel::opChosen);
+    m_selectedSection = addSection(tr("Selected op"));
+    m_worst = addSection(tr("Worst predicted of this step"));
+    m_groups = addSection(tr("All measured steps: 95 % lie within"));
+    auto* close = new QPushButton(tr("Back to the run"));
+    close->setAutoDefault(true);
+    connect(close, &QPushButton::clicked, this, &ResidualPanel::closeAsked);
+    addWidget(close);
+    finish();
+}
+
+void ResidualPanel::setTheme(const Theme& theme)
+{
+    SectionColumn::setTheme(theme);
+    m_plot->setTheme(theme);
+}
+
+void ResidualPanel::setSources(const std::vector<Source>& others)
+{
+    const RunRef chosen = source();
+    const QSignalBlocker quiet(m_source);
+    m_others = others;
+    m_source->clear();
+    m_source->addItem(tr("this run"));
+    for (const Source& other : m_others) {
+        m_source->addItem(other.name);
+        if (other.run == chosen) m_source->setCurrentIndex(m_source->count() - 1);
+    }
+}
+
+RunRef ResidualPanel::source() const
+{
+    const int index = m_source->currentIndex() - 1;
+    return index >= 0 && index < static_cast<int>(m_others.size()) ? m_others[static_cast<std::size_t>(index)].run : RunRef{};
+}
+
+void ResidualPanel::setFault(const Error& error)
+{
+    m_picture.reset();
+    m_plot->setPicture(nullptr, nullptr, m_units);
+    for (PanelSection* section : {m_step, m_selectedSection, m_worst, m_groups}) section->clear();
+    for (PanelSection* section : {m_selectedSection, m_worst, m_groups}) section->hide();
+    QString text = QString::fromStdString(error.message);
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    m_step->addText(text, "worse");
+    if (!error.remedy.empty()) m_step->addText(QString::fromStdString(error.remedy));
+}
+
+void ResidualPanel::setPicture(std::shared_ptr<const ResidualPicture> picture, std::shared_ptr<const Timeline> timeline, int step, const Units& units)
+{
+    m_units = units;
+    if (picture->fault) return setFault(*picture->fault);
+    m_picture = std::move(picture);
+    m_timeline = std::move(timeline);
+    const Residuals& of = m_picture->residuals;
+    m_step->clear();
+    m_step->addRow(tr("Predicted"), durationText(of.predictedStep, units), tr("The schedule simulated with the costs: time of a step."));
+    m_step->addRow(tr("Measured"), durationText(of.measuredStep, units), of.steps == 1 ? tr("The one measured step.") : tr("Median of the %1 measured steps.").arg(of.steps));
+    m_step->addRow(tr("Error"), signedFixed(100 * of.error, 1) + QStringLiteral(" %"), tr("(Predicted − measured) / measured"), PanelSection::Tone::Strong);
+    m_plot->setPicture(m_picture, m_timeline, units);
+    m_plot->setAccessibleDescription(tr("%1 ops of step %2").arg(m_picture->dots.size()).arg(step + 1));
+    fillWorst();
+    fillGroups();
+    fillSelected();
+}
+
+void ResidualPanel::setSelected(SpanId span)
+{
+    m_selected = span;
+    m_plot->setSelected(span);
+    fillSelected();
+}
+
+void ResidualPanel::fillSelected()
+{
+    m_selectedSection->clear();
+    const auto* dots = m_picture ? &m_picture->dots : nullptr;
+    const auto at = dots == nullptr ? std::vector<ResidualDot>::const_iterator()
+                                    : std::find_if(dots->begin(), dots->end(), [this](const ResidualDot& dot) { return dot.of.span == m_selected; });
+    const bool any = dots != nullptr && m_selected != noSpan && at != dots->end();
+    m_selectedSection->setVisible(any);
+    if (!any) return;
+    m_selectedSection->addRow(tr("Op"), opOnRank(*m_timeline, m_selected));
+    m_selectedSection->addRow(tr("Predicted"), durationText(at->of.predicted, m_units));
+    m_selectedSection->addRow(tr("Measured"), durationText(at->of.measured, m_units));
+    m_selectedSection->addRow(tr("Residual"), tr("%1 (%2)").arg(signedDurationText(at->of.residual(), m_units), share(at->of.residual(), at->of.predicted, true)), tr("Measured − predicted"));
+}
+
+void ResidualPanel::fillWorst()
+{
+    m_worst->clear();
+    const std::size_t count = std::min(worstShown, m_picture->worst.size());
+    m_worst->setVisible(count > 0);
+    for (std::size_t i = 0; i < count; ++i) {
+        const OpResidual& of = m_picture->dots[m_picture->worst[i]].of;
+        auto* button = link(opOnRank(*m_timeline, of.span), tr("Selects this op"));
+        connect(button, &QPushButton::clicked, this, [this, span = of.span] { emit opChosen(span); }, Qt::QueuedConnection);
+        m_worst->addRow(button, tr("%1 (%2)").arg(signedDurationText(of.residual(), m_units), share(of.residual(), of.predicted, true)),
+                        tr("Predicted %1, measured %2").arg(durationText(of.predicted, m_units), durationText(of.measured, m_units)));
+    }
+}
+
+void ResidualPanel::fillGroups()
+{
+    m_groups->clear();
+    const auto& groups = m_picture->residuals.ops;
+    m_groups->setVisible(!groups.empty());
+    std::vector<std::size_t> order(groups.size());
+    std::iota(order.begin(), order.end(), std::size_t(0));
+    const auto spread = [&](std::size_t i) { return static_cast<double>(groups[i].percentile95) / static_cast<double>(std::max<Nanos>(1, groups[i].predicted)); };
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return spread(a) > spread(b); });
+    const double most = groups.empty() ? 1 : std::max(1e-12, spread(order.front()));
+    for (std::size_t i = 0; i < std::min(groupsShown, order.size()); ++i) {
+        const OpResiduals& of = groups[order[i]];
+        auto* button = link(tr("%1 of stage %2").arg(QString::fromUtf8(ruleOf(of.kind).text.data(), static_cast<qsizetype>(ruleOf(of.kind).text.size()))).arg(of.stage),
+                            of.worst == noSpan ? QString() : tr("Shows the worst of them: %1 of step %2").arg(opOnRank(*m_timeline, of.worst)).arg(m_timeline->spans()[of.worst].step + 1));
+        if (of.worst != noSpan) connect(button, &QPushButton::clicked, this, [this, span = of.worst] { emit opChosen(span); }, Qt::QueuedConnection);
+        auto* bar = new ShareBar;
+        bar->setPlain(spread(order[i]) / most);
+        m_groups->addBar(button, bar, tr("± %1").arg(share(of.percentile95, of.predicted, false)),
+                         tr("Rank %1, %2 ops: predicted %3, median %4, 95 % within ± %5, worst %6")
+                             .arg(of.rank).arg(of.count).arg(durationText(of.predicted, m_units), durationText(of.measured, m_units), durationText(of.percentile95, m_units), signedDurationText(of.worstResidual, m_units)));
+    }
+    if (order.size() > groupsShown) m_groups->addText(tr("and %1 more that are predicted better").arg(order.size() - groupsShown), "faint");
+}
+
+} // namespace stagewright

@@ -1,0 +1,50 @@
+// ResidualPanel: predicted against measured: of the step as a whole, every op of the step shown as a mark, the worst
+// predictions, and the spread by kind, stage and rank. What predicts may be the run itself or another one. GUI thread only.
+#pragma once
+
+#include "widgets/panel/side_panel.h"
+#include "widgets/runs/runs_model.h"
+#include "widgets/tools/residual_plot.h"
+
+class QComboBox;
+class QPushButton;
+
+namespace stagewright {
+
+class ResidualPanel : public SectionColumn {
+    Q_OBJECT
+public:
+    explicit ResidualPanel(QWidget* parent = nullptr);
+    void setTheme(const Theme& theme) override;
+
+    struct Source {
+        RunRef run;
+        QString name;
+    };
+    void setSources(const std::vector<Source>& others); // whose costs may predict beside the run's own; the choice stays
+    RunRef source() const;                              // invalid: the run itself
+    void setPicture(std::shared_ptr<const ResidualPicture> picture, std::shared_ptr<const Timeline> timeline, int step, const Units& units);
+    void setFault(const Error& error);
+    void setSelected(SpanId span);
+
+signals:
+    void changed(); // the source
+    void opChosen(stagewright::SpanId span); // of any step
+    void closeAsked();
+
+private:
+    void fillWorst();
+    void fillGroups();
+    void fillSelected();
+
+    QComboBox* m_source;
+    ResidualPlot* m_plot;
+    PanelSection *m_form, *m_step, *m_selectedSection, *m_worst, *m_groups;
+    std::vector<Source> m_others;
+    std::shared_ptr<const ResidualPicture> m_picture;
+    std::shared_ptr<const Timeline> m_timeline;
+    Units m_units;
+    SpanId m_selected = noSpan;
+};
+
+} // namespace stagewright
