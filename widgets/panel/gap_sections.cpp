@@ -173,8 +173,9 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
         m_selected->addText(tr("Explaining…"), "faint");
     }
     m_selected->addWidget(walk);
-    if (longerHad) m_longer->setFocus();
-    if (shorterHad) m_shorter->setFocus();
+    // Once they are shown, which is after this.
+    for (QPushButton* button : {longerHad ? m_longer.data() : nullptr, shorterHad ? m_shorter.data() : nullptr})
+        if (button != nullptr) QMetaObject::invokeMethod(button, [button] { button->setFocus(); }, Qt::QueuedConnection);
 }
 
 } // namespace stagewright

@@ -144,6 +144,10 @@ void ResidualPanel::fillWorst()
     m_worst->setVisible(count > 0);
     for (std::size_t i = 0; i < count; ++i) {
         const OpResidual& of = m_picture->dots[m_picture->worst[i]].of;
+        if (of.residual() == 0) {
+            if (i == 0) m_worst->addText(tr("Each op took what was predicted, to the nanosecond."), "faint");
+            break;
+        }
         auto* button = link(opOnRank(*m_timeline, of.span), tr("Selects this op"));
         connect(button, &QPushButton::clicked, this, [this, span = of.span] { emit opChosen(span); }, Qt::QueuedConnection);
         m_worst->addRow(button, tr("%1 (%2)").arg(signedDurationText(of.residual(), m_units), share(of.residual(), of.predicted, true)),
