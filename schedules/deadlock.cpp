@@ -14,8 +14,11 @@ namespace stagewright {
 
 namespace {
 
-// Ops looked at while a fix is searched, over all tries.
-constexpr std::size_t fixBudget = 40'000'000;
+// Single moves: how many may make up a fix, and how many ops are looked at over all tries.
+constexpr std::size_t fewMoves = 4;
+constexpr std::size_t mostMoves = 64;
+constexpr std::size_t movesBudget = 4'000'000;
+constexpr std::size_t longest = 10'000'000; // ops; longer schedules get no fix
 
 const Op& opAt(const Schedule& schedule, const OpPlace& place)
 {
@@ -86,14 +89,15 @@ std::vector<OrderChange> candidates(const Schedule& schedule, const std::vector<
     return out;
 }
 
-void findFix(const Schedule& schedule, const CellSpace& cells, const Channels& channels, const std::vector<Wait>& cycle, Deadlock& out)
+void findMoves(const Schedule& schedule, const CellSpace& cells, const Channels& channels, const std::vector<Wait>& cycle,
+               std::size_t most, Deadlock& out)
 {
     Schedule now = schedule;
     std::vector<Wait> circle = cycle;
     std::vector<OrderChange> changes;
     std::size_t done = Attempt(now, cells, channels).execution.done();
     std::size_t looked = 0;
-    while (!circle.empty()) {
+    while (!circle.empty() && changes.size() < most) {
         std::optional<Schedule> best;
         std::vector<Wait> bestCircle;
         OrderChange bestChange;
@@ -101,7 +105,7 @@ void findFix(const Schedule& schedule, const CellSpace& cells, const Channels& c
         bool ends = false;
         for (const OrderChange& change : candidates(now, circle)) {
             looked += now.opCount();
-            if (looked > fixBudget) return;
+            if (looked > movesBudget) return;
             Schedule moved = now;
             auto& row = moved.order[static_cast<std::size_t>(change.rank)];
             if (moved.isPaired(change.rank, change.from) || (change.from > 0 && moved.isPaired(change.rank, change.from - 1))) continue;
@@ -134,28 +138,70 @@ void findFix(const Schedule& schedule, const CellSpace& cells, const Channels& c
     }
 }
 
-// Where no single moves help: both sides of each message stand where one common order of all ops and messages puts them, which
-// the PyTorch rule does; told as the moves that lead there.
-void findCommonOrder(const Schedule& schedule, const Channels& channels, Deadlock& out)
+// The moves that lead from the schedule's lists to others of the same ops. False: they hold other ops.
+bool movesTo(const Schedule& schedule, const Schedule& target, std::vector<OrderChange>& out)
 {
-    if (!isLowered(schedule) || schedule.opCount() * 4 > fixBudget) return;
-    Lowering rule;
-    rule.rule = LoweringRule::PyTorch;
-    auto target = lower(schedule, rule);
-    if (!target || !validate(*target, channels).valid()) return;
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
         std::vector<Op> row = schedule.order[r];
-        const auto& wanted = target->order[r];
-        if (row.size() != wanted.size()) return;
+        const auto& wanted = target.order[r];
+        if (row.size() != wanted.size()) return false;
         for (std::size_t i = 0; i < row.size(); ++i) {
             if (row[i] == wanted[i]) continue;
             const auto at = std::find(row.begin() + static_cast<std::ptrdiff_t>(i), row.end(), wanted[i]);
-            if (at == row.end()) return;
-            out.fix.push_back({static_cast<int>(r), static_cast<std::size_t>(at - row.begin()), i, wanted[i]});
+            if (at == row.end()) return false;
+            out.push_back({static_cast<int>(r), static_cast<std::size_t>(at - row.begin()), i, wanted[i]});
             std::rotate(row.begin() + static_cast<std::ptrdiff_t>(i), at, at + 1);
         }
     }
-    out.fixed = std::move(*target);
+    return true;
+}
+
+// On odd ranks, or on even ones, each receive directly behind a send to the same rank goes before it.
+Schedule receivingFirst(Schedule schedule, std::size_t parity)
+{
+    auto peer = [&](const Op& op) {
+        const Op other = isSend(op.kind) ? receiveOf(op) : sendOf(op);
+        return other.stage < schedule.stages ? schedule.placement.rankOf(other.stage, other.microbatch) : -1;
+    };
+    for (std::size_t r = parity; r < schedule.order.size(); r += 2) {
+        auto& row = schedule.order[r];
+        auto grouped = [&](std::size_t i) { return schedule.isPaired(static_cast<int>(r), i); };
+        for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+            if (!isSend(row[i].kind) || !isReceive(row[i + 1].kind) || peer(row[i]) != peer(row[i + 1])) continue;
+            if (grouped(i) || grouped(i + 1) || (i > 0 && grouped(i - 1))) continue;
+            std::swap(row[i], row[i + 1]);
+            ++i;
+        }
+    }
+    return schedule;
+}
+
+// Many moves that follow one rule: ranks of one parity receive first; or both sides of each message stand where one common
+// order of all ops and messages puts them, which the PyTorch rule does.
+void findRule(const Schedule& schedule, const Channels& channels, Deadlock& out)
+{
+    if (!isLowered(schedule) || schedule.opCount() > longest) return;
+    auto take = [&](Schedule target, std::string rule) {
+        std::vector<OrderChange> changes;
+        if (target == schedule || !validate(target, channels).valid() || !movesTo(schedule, target, changes)) return false;
+        out.fix = std::move(changes);
+        out.fixRule = std::move(rule);
+        out.fixed = std::move(target);
+        return true;
+    };
+    if (take(receivingFirst(schedule, 1), "on odd ranks each receive directly behind a send to the same rank goes before it")) return;
+    if (take(receivingFirst(schedule, 0), "on even ranks each receive directly behind a send to the same rank goes before it")) return;
+    Lowering rule;
+    rule.rule = LoweringRule::PyTorch;
+    if (auto target = lower(schedule, rule))
+        take(std::move(*target), "each message stands where one common order of all ops puts it, as --lower pytorch does");
+}
+
+void findFix(const Schedule& schedule, const CellSpace& cells, const Channels& channels, const std::vector<Wait>& cycle, Deadlock& out)
+{
+    findMoves(schedule, cells, channels, cycle, fewMoves, out);
+    if (!out.fixed) findRule(schedule, channels, out);
+    if (!out.fixed) findMoves(schedule, cells, channels, cycle, mostMoves, out);
 }
 
 // Each send posted together with the receive directly behind it.
@@ -249,10 +295,6 @@ Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& chann
     if (cycle.empty()) return out;
     tryGrouping(schedule, *cells, channels, out);
     findFix(schedule, *cells, channels, cycle, out);
-    if (!out.fixed) {
-        findCommonOrder(schedule, channels, out);
-        if (!out.fixed) out.fix.clear();
-    }
     return out;
 }
 

@@ -45,6 +45,7 @@ struct Deadlock {
     std::vector<int> victims;         // blocked ranks that are on no part of the circle
     std::vector<int> missing;         // ranks whose record is not there (stalled runs only)
     std::vector<OrderChange> fix;     // one after the other; checked: the result is valid and ends. Empty: none found
+    std::string fixRule;              // where many moves follow one rule, that rule in words; empty: they are told one by one
     std::optional<Schedule> fixed;    // the schedule after the fix; groups of messages that were in its way are dissolved in it
     bool worksIfBuffered = false;     // the same lists end where sends are buffered
     // Each send with a receive directly behind it posted together with it: does that remove the hang? None: no such pair on the
@@ -57,7 +58,7 @@ struct Deadlock {
 };
 
 // Runs the lists under these channels and explains where they stop; not hung: an empty value. Fails (Invalid) where the schedule's
-// shape is not sound. O(ops), and O(ops) for each order change tried; very long ones get none.
+// shape is not sound. O(ops), and O(ops) for each order change tried, of which long schedules get fewer.
 Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& channels = {});
 
 // What is wrong, in sentences: the circle, the victims, buffering and grouping, the fix.

@@ -10,11 +10,24 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::size_t mostChanges = 4; // told one by one
+constexpr std::size_t mostChanges = 4;  // told one by one
+constexpr std::size_t mostVictims = 6;  // drawn
 
+// "rank 3", "ranks 0-61, 63"
 std::string rankList(const std::vector<int>& ranks)
 {
-    return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
+    std::string out = ranks.size() == 1 ? "rank" : "ranks";
+    for (std::size_t i = 0; i < ranks.size();) {
+        std::size_t last = i;
+        while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1)
+            ++last;
+        out += i == 0 ? " " : ", ";
+        if (last < i + 2) // two neighbours are no range
+            last = i;
+        out += last == i ? fmt::format("{}", ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[last]);
+        i = last + 1;
+    }
+    return out;
 }
 
 const BlockedRank* blockedOf(const Deadlock& deadlock, int rank)
@@ -47,12 +60,15 @@ std::string describeDeadlock(const Deadlock& deadlock)
     if (deadlock.groupingWorks)
         out += fmt::format("posting {} together with {}, and every send so with the receive behind it, {}\n", toText(deadlock.groupedSend),
                            toText(deadlock.groupedReceive), *deadlock.groupingWorks ? "removes it" : "does not remove it");
+    if (!deadlock.fixRule.empty()) out += fmt::format("a way out, checked: {}\n", deadlock.fixRule);
     for (std::size_t i = 0; i < std::min(mostChanges, deadlock.fix.size()); ++i) {
         const OrderChange& change = deadlock.fix[i];
-        out += fmt::format("{}: on rank {} move {} from op {} to op {}\n", i == 0 ? "a way out, checked" : "then", change.rank,
-                           toText(change.op), change.from, change.to);
+        const std::string_view begin = i > 0 ? "then" : deadlock.fixRule.empty() ? "a way out, checked" : "that is";
+        out += fmt::format("{}: on rank {} move {} from op {} to op {}\n", begin, change.rank, toText(change.op), change.from, change.to);
+        if (!deadlock.fixRule.empty()) break; // the rule says the rest
     }
-    if (deadlock.fix.size() > mostChanges) out += fmt::format("and {} more moves of this kind\n", deadlock.fix.size() - mostChanges);
+    const std::size_t told = deadlock.fixRule.empty() ? mostChanges : 1;
+    if (deadlock.fix.size() > told) out += fmt::format("and {} more moves of this kind\n", deadlock.fix.size() - told);
     return out;
 }
 
@@ -66,13 +82,21 @@ std::string drawDeadlock(const Schedule& schedule, const Deadlock& deadlock, int
     for (const BlockedRank& blocked : deadlock.blocked)
         marks[{blocked.rank, blocked.position}] = {'[', ']'};
 
+    const std::size_t digits = std::max<std::size_t>(3, fmt::formatted_size("{} ", schedule.order.size()));
     std::string out;
+    std::vector<int> left;
     for (const BlockedRank& blocked : deadlock.blocked) {
         const auto r = static_cast<std::size_t>(blocked.rank);
         if (blocked.rank < 0 || r >= schedule.order.size() || blocked.position < 0) continue;
         const auto& ops = schedule.order[r];
         const bool victim = std::find(deadlock.victims.begin(), deadlock.victims.end(), blocked.rank) != deadlock.victims.end();
-        const std::string head = fmt::format("rank {:<3}{}", blocked.rank, victim ? "(victim) " : "");
+        // Of many victims only those that wait for the circle itself.
+        const bool near = std::find(deadlock.cycle.begin(), deadlock.cycle.end(), blocked.onRank) != deadlock.cycle.end();
+        if (victim && deadlock.victims.size() > mostVictims && !near) {
+            left.push_back(blocked.rank);
+            continue;
+        }
+        const std::string head = fmt::format("rank {:<{}}{}", blocked.rank, digits, victim ? "(victim) " : "");
         std::string tail = blocked.onRank < 0 ? std::string(" ⇢ nothing")
                                               : fmt::format(" ⇢ {} on rank {}", toText(blocked.waitsFor), blocked.onRank);
         std::string line;
@@ -97,6 +121,7 @@ std::string drawDeadlock(const Schedule& schedule, const Deadlock& deadlock, int
         }
         out += fmt::format("{}{}{}{}\n", head, first > 0 ? "…" : " ", line, tail);
     }
+    if (!left.empty()) out += fmt::format("{}: victims, not drawn\n", rankList(left));
     if (deadlock.cycle.empty()) return out;
     out += "       ";
     for (const int rank : deadlock.cycle)

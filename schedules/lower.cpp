@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
+#include <queue>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -134,40 +137,58 @@ void Lowerer::group(std::size_t rank)
     std::sort(row.paired.begin(), row.paired.end());
 }
 
+// In each sweep over the ranks, in their order, a rank may append the op or pair at its head. Ranks that wait are passed over
+// until the op that they wait for is placed.
 Result<void> Lowerer::sweep()
 {
+    using Queue = std::priority_queue<int, std::vector<int>, std::greater<>>;
     std::vector<char> placed(index.opCount(), 0);
     std::vector<std::size_t> head(rows.size(), 0);
-    auto ready = [&](std::size_t rank, std::size_t position) {
-        bool all = true;
-        index.eachInput(schedule.order[rank][position],
-                        [&](std::uint32_t id, const Need&, std::size_t) { all = all && id != noOp && placed[id] != 0; });
-        return all;
+    std::vector<std::vector<int>> waiters(index.opCount()); // ranks
+    // The first input that is not placed; noOp: all are. An input that is not there has been refused before.
+    auto missing = [&](std::size_t rank, std::size_t position) {
+        std::uint32_t first = noOp;
+        index.eachInput(schedule.order[rank][position], [&](std::uint32_t id, const Need&, std::size_t) {
+            if (first == noOp && placed[id] == 0) first = id;
+        });
+        return first;
     };
-    while (true) {
-        bool progress = false;
-        bool done = true;
-        for (std::size_t r = 0; r < rows.size(); ++r) {
+    Queue now;
+    Queue next;
+    for (std::size_t r = 0; r < rows.size(); ++r)
+        now.push(static_cast<int>(r));
+    for (; !now.empty(); std::swap(now, next)) {
+        while (!now.empty()) {
+            const int rank = now.top();
+            now.pop();
+            const auto r = static_cast<std::size_t>(rank);
             if (head[r] == schedule.order[r].size()) continue;
-            done = false;
             const std::size_t at = head[r];
             const std::size_t count = width(r, at);
-            if (!ready(r, at) || (count == 2 && !ready(r, at + 1))) continue;
+            std::uint32_t awaited = missing(r, at);
+            if (awaited == noOp && count == 2) awaited = missing(r, at + 1);
+            if (awaited != noOp) {
+                waiters[awaited].push_back(rank);
+                continue;
+            }
             compute(r, at, count);
             for (std::size_t k = at; k < at + count; ++k) {
-                const std::uint32_t id = index.idOf(static_cast<int>(r), k);
+                const std::uint32_t id = index.idOf(rank, k);
                 placed[id] = 1;
                 eachSend(id, [&](const Message& message) {
                     rows[r].ops.push_back(message.send);
                     rows[static_cast<std::size_t>(message.toRank)].ops.push_back(message.receive);
                 });
+                for (const int waiter : std::exchange(waiters[id], {}))
+                    (waiter > rank ? now : next).push(waiter);
             }
             head[r] += count;
-            progress = true;
+            next.push(rank);
         }
-        if (done) return {};
-        if (!progress) return tl::unexpected(blockedError(schedule, index.cells()));
     }
+    for (std::size_t r = 0; r < rows.size(); ++r)
+        if (head[r] < schedule.order[r].size()) return tl::unexpected(blockedError(schedule, index.cells()));
+    return {};
 }
 
 // Before each op the stages of the next three distinct ones are gathered, others released.

@@ -1,6 +1,7 @@
 #include "schedules/message_execution.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "schedules/kinds.h"
 #include "schedules/wait_graph.h"
@@ -54,17 +55,18 @@ void MessageExecution::prepareInputs()
     const CellSpace& cells = m_index.cells();
     const bool lowered = !m_pairs.messages().empty();
     const auto perStage = static_cast<std::size_t>(cells.microbatches) * cells.perMicrobatch();
+    // The last op that needs an op or message; one place more for what is never there.
+    std::vector<std::uint32_t> opFor(m_index.opCount() + 1, noOp);
+    std::vector<std::uint32_t> messageFor(m_pairs.messages().size() + 1, noOp);
     m_inputOffsets.push_back(0);
     for (int r = 0; r < m_schedule.ranks; ++r) {
         const auto& ops = m_schedule.order[static_cast<std::size_t>(r)];
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
-            const std::size_t first = m_inputs.size();
+            const std::uint32_t self = m_index.idOf(r, i);
             auto add = [&](const Input& input) {
-                const bool known = std::any_of(m_inputs.begin() + static_cast<std::ptrdiff_t>(first), m_inputs.end(), [&](const Input& other) {
-                    return other.source == input.source && other.message == input.message;
-                });
-                if (!known) m_inputs.push_back(input);
+                auto& known = input.message ? messageFor : opFor;
+                if (std::exchange(known[std::min<std::size_t>(input.source, known.size() - 1)], self) != self) m_inputs.push_back(input);
             };
             const KindRule& rule = ruleOf(op.kind);
             for (std::size_t n = 0; n < rule.needCount && !isReceive(op.kind); ++n) {

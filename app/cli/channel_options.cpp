@@ -95,6 +95,7 @@ void addDeadlockJson(Json& object, const Deadlock& deadlock)
     object["victims"] = deadlock.victims;
     object["circle"] = std::move(circle);
     object["fix"] = std::move(fix);
+    object["fix_rule"] = deadlock.fixRule.empty() ? Json(nullptr) : Json(deadlock.fixRule);
     object["works_if_buffered"] = deadlock.hung() ? Json(deadlock.worksIfBuffered) : Json(nullptr);
     object["grouping_works"] = deadlock.groupingWorks ? Json(*deadlock.groupingWorks) : Json(nullptr);
 }

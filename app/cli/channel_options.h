@@ -40,7 +40,7 @@ Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOpti
 
 // Sentences, and the circle drawn on the lists.
 std::string deadlockText(const Schedule& schedule, const Deadlock& deadlock, int columns);
-// Keys hung, cycle (waits in order), victims, circle, fix, works_if_buffered, grouping_works; empty lists where nothing hangs.
+// Keys hung, cycle (waits in order), victims, circle, fix, fix_rule, works_if_buffered, grouping_works; empty lists where nothing hangs.
 void addDeadlockJson(nlohmann::ordered_json& object, const Deadlock& deadlock);
 // Keys sends, channels, receives, lowering.
 void addChannelsJson(nlohmann::ordered_json& object, const LoweredChoice& choice);

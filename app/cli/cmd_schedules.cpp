@@ -1,5 +1,5 @@
 #include <CLI/CLI.hpp>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
@@ -8,6 +8,7 @@
 #include "app/cli/options.h"
 #include "app/cli/session.h"
 #include "app/cli/table.h"
+#include "schedules/buffering.h"
 #include "schedules/csv.h"
 #include "schedules/draw_text.h"
 #include "schedules/plan/building_block.h"
@@ -84,6 +85,23 @@ Result<int> printBlock(const std::string& name, const Options& options, Session&
     return ExitDone;
 }
 
+// Under which lowering rules this shape ends without buffers.
+void addBuffering(const Schedule& schedule, Json& object, Session& session)
+{
+    const auto outcomes = outcomesWithoutBuffers(schedule);
+    if (!outcomes) return;
+    Json rules = Json::object();
+    session.out("\nwithout buffers (--sends rendezvous), by --lower RULE\n");
+    for (const RuleOutcome& outcome : *outcomes) {
+        const std::string rule = toText(outcome.lowering);
+        session.out(fmt::format("  {:<14}{}\n", rule,
+                                outcome.ends() ? std::string("ends")
+                                               : fmt::format("hangs, needs buffers: ranks {} wait for each other", fmt::join(outcome.cycle, ", "))));
+        rules[rule] = {{"ends", outcome.ends()}, {"cycle", outcome.cycle}};
+    }
+    object["without_buffers"] = std::move(rules);
+}
+
 Result<int> page(const ScheduleInfo& info, const Options& options, Session& session)
 {
     auto schedule = readSchedule(options.name, options.shape, session);
@@ -117,6 +135,7 @@ Result<int> page(const ScheduleInfo& info, const Options& options, Session& sess
     object["makespan"] = nullptr;
     object["bubble_fraction"] = nullptr;
     object["peak_activation"] = nullptr;
+    object["without_buffers"] = nullptr;
     if (schedule) {
         const CostModel costs = CostModel::uniform(*schedule);
         auto result = simulate(*schedule, costs);
@@ -139,6 +158,7 @@ Result<int> page(const ScheduleInfo& info, const Options& options, Session& sess
         object["makespan"] = units.timeValue(result->makespan);
         object["bubble_fraction"] = figures.bubbleFraction;
         object["peak_activation"] = std::move(peakArray);
+        addBuffering(*schedule, object, session);
     }
     if (session.json) session.answer(object);
     return ExitDone;

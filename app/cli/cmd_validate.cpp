@@ -77,7 +77,11 @@ Result<int> run(const Options& options, Session& session)
     }
     session.out(fmt::format("{}: not valid; {}\n", options.file, shape));
     const std::size_t shown = options.all ? validation.faults.size() : std::min<std::size_t>(1, validation.faults.size());
-    for (std::size_t i = 0; i < shown; ++i) session.out(fmt::format("  {}\n    {}\n", validation.faults[i].message, validation.faults[i].remedy));
+    for (std::size_t i = 0; i < shown; ++i) {
+        const Fault& fault = validation.faults[i];
+        session.out(fmt::format("  {}\n", fault.message));
+        if (fault.kind != FaultKind::Deadlock || !deadlock.hung()) session.out(fmt::format("    {}\n", fault.remedy)); // else it follows
+    }
     if (shown < validation.faults.size())
         session.out(fmt::format("  {} more: --all shows them\n", validation.faults.size() - shown));
     if (nearest) session.out("  " + nearestText(*nearest, *schedule) + "\n");

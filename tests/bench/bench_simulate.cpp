@@ -2,6 +2,8 @@
 // 64 ranks × 512 microbatches split into F, I and W (placing, without building a timeline).
 #include <benchmark/benchmark.h>
 
+#include "schedules/deadlock.h"
+#include "schedules/lower.h"
 #include "schedules/registry.h"
 #include "schedules/simulate.h"
 #include "schedules/timeline/timeline_of.h"
@@ -50,6 +52,45 @@ void simulateAll(benchmark::State& state, const char* name)
         auto result = simulate(schedule, costs);
         benchmark::DoNotOptimize(result->peakActivation.data());
     }
+    countOps(state, schedule);
+}
+
+// 1F1B with its messages, range(0) ranks × range(1) microbatches. Ops are those of the lowered lists.
+Schedule loweredRange(const benchmark::State& state, LoweringRule rule)
+{
+    Lowering lowering;
+    lowering.rule = rule;
+    return *lower(*makeSchedule("1f1b", {static_cast<int>(state.range(0)), static_cast<int>(state.range(1))}), lowering);
+}
+
+void lowerAll(benchmark::State& state, LoweringRule rule)
+{
+    const Schedule schedule = withoutCommunication(loweredRange(state, rule));
+    Lowering lowering;
+    lowering.rule = rule;
+    for (auto _ : state)
+        benchmark::DoNotOptimize(lower(schedule, lowering)->order.data());
+    countOps(state, *lower(schedule, lowering));
+}
+
+void validateRendezvous(benchmark::State& state)
+{
+    const Schedule schedule = loweredRange(state, LoweringRule::PyTorch);
+    Channels channels;
+    channels.sends = SendMode::Rendezvous;
+    for (auto _ : state)
+        benchmark::DoNotOptimize(validate(schedule, channels).valid());
+    countOps(state, schedule);
+}
+
+// With its fix.
+void explainHang(benchmark::State& state)
+{
+    const Schedule schedule = loweredRange(state, LoweringRule::JustInTime);
+    Channels channels;
+    channels.sends = SendMode::Rendezvous;
+    for (auto _ : state)
+        benchmark::DoNotOptimize(explainDeadlock(schedule, channels)->fix.size());
     countOps(state, schedule);
 }
 
@@ -137,6 +178,10 @@ BENCHMARK_CAPTURE(place, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(place, one_f_one_b, "1f1b")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(place, interleaved, "interleaved-1f1b")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulateAll, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(lowerAll, just_in_time, LoweringRule::JustInTime)->Args({64, 512})->Args({512, 1024})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(lowerAll, pytorch, LoweringRule::PyTorch)->Args({64, 512})->Args({512, 1024})->Unit(benchmark::kMillisecond);
+BENCHMARK(validateRendezvous)->Args({64, 512})->Args({512, 1024})->Unit(benchmark::kMillisecond);
+BENCHMARK(explainHang)->Args({64, 512})->Args({512, 1024})->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(validateAll, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(buildTimeline, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(generate, zb_h1, "zb-h1")->Unit(benchmark::kMillisecond);

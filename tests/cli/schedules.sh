@@ -29,3 +29,12 @@ expect_json 27.0 makespan
 run stagewright schedules nothing-like-it
 expect_code 2
 expect_err 'nothing-like-it'
+
+# under which rules a shape needs buffers
+run stagewright schedules 1f1b -p 4 -m 8
+expect_out 'just-in-time +hangs, needs buffers: ranks 2, 3 wait for each other'
+expect_out 'rank-parity +ends'
+run stagewright schedules gpipe -p 4 -m 8 --json
+expect_json ON without_buffers just-in-time ends
+expect_json OFF without_buffers rank-parity ends
+expect_that "ranks wait for each other" [ "$(json without_buffers rank-parity cycle)" -ge 2 ]

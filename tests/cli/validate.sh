@@ -23,6 +23,9 @@ printf '0F0,0F0,0B0\n1F0,1B0\n' >double.csv
 run stagewright validate double.csv --all
 expect_code 1
 expect_out '0F0'
+expect_out 'remove one of the two'
+run stagewright validate double.csv --json
+expect_json 'remove one of the two' faults 0 remedy
 
 # each rank is in order by itself, but they wait for each other
 printf '0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n' >deadlock.csv
@@ -66,7 +69,8 @@ expect_code 1
 expect_out 'so rank 2 waits for itself'
 expect_out 'ranks 0, 1 wait for the circle'
 expect_out 'it works where sends are buffered'
-expect_out 'a way out, checked'
+expect_out 'a way out, checked: on odd ranks each receive directly behind a send'
+expect_out 'and 17 more moves'
 expect_out 'rank 2 ─► rank 3 ─► rank 2'
 run stagewright validate a.csv --sends rendezvous --json
 expect_code 1

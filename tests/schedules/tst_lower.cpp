@@ -202,6 +202,11 @@ private slots:
         for (const QString& file : files) {
             const auto expected = readScheduleCsv(contents(folder.filePath(file)), torch);
             QVERIFY2(expected.has_value(), qPrintable(file));
+            QVERIFY2(isLowered(*expected) && validate(*expected).valid(), qPrintable(file));
+            // Written as it was read: the same bytes but for line ends.
+            const auto written = writeScheduleCsv(*expected, torch);
+            QVERIFY2(written.has_value(), qPrintable(file));
+            QCOMPARE(QString::fromStdString(*written).trimmed(), QString::fromStdString(contents(folder.filePath(file))).remove('\r').trimmed());
             const QString computeFile = QString(file).replace("_comms.csv", ".csv");
             const auto compute = readScheduleCsv(contents(folder.filePath(computeFile)), torch);
             QVERIFY2(compute.has_value(), qPrintable(computeFile));
