@@ -184,62 +184,6 @@ private slots:
         for (int r = 0; r < 4; ++r)
             QCOMPARE(half[static_cast<std::size_t>(r)], (4 - r) + 0.5 * r);
     }
-    // Zero Bubble Pipeline Parallelism, arXiv 2401.10241v1: profiled times of Table 9 (ms), bubble rates of Table 5.
-    void zeroBubblePaper()
-    {
-        struct Row
-        {
-            int m, v;
-            double f, b, w, c, f1b, interleaved, zbh1;
-        };
-        const Row rows[] = {
-            {24, 3, 18.522, 18.086, 9.337, 0.601, .2431, .1055, .1585},
-            {32, 3, 18.513, 18.086, 9.331, 0.626, .1985, .0818, .1242},
-            {64, 3, 18.546, 18.097, 9.321, 0.762, .1240, .0443, .0674},
-            {24, 4, 29.718, 29.444, 19.927, 0.527, .2347, .0808, .1323},
-            {32, 4, 29.802, 29.428, 19.530, 0.577, .1898, .0628, .1045},
-            {64, 4, 29.935, 29.621, 19.388, 0.535, .1091, .0320, .0554},
-        };
-        constexpr int p = 8;
-        auto nanos = [](double ms) { return static_cast<Nanos>(std::llround(ms * 1e6)); };
-        auto fourDigits = [](double got, double printed) { return std::abs(got - printed) <= 0.5001e-4; };
-        for (const Row& row : rows) {
-            auto rate = [&](const char* name) {
-                const Schedule s = *makeSchedule(name, {p, row.m, 1});
-                CostModel costs(s.stages, CostSource::Fitted);
-                for (int stage = 0; stage < s.stages; ++stage) {
-                    costs.setDuration(OpKind::Forward, stage, nanos(row.f));
-                    costs.setDuration(OpKind::InputGrad, stage, nanos(row.b));
-                    costs.setDuration(OpKind::WeightGrad, stage, nanos(row.w));
-                    costs.setDuration(OpKind::Backward, stage, nanos(row.b) + nanos(row.w));
-                }
-                costs.links.all.latency = nanos(row.c);
-                const auto result = simulate(s, costs);
-                return figuresOf(s, *result).bubbleRateSpan;
-            };
-            const double f1b = rate("1f1b");
-            const double zbh1 = rate("zb-h1");
-            QVERIFY2(fourDigits(f1b, row.f1b), qPrintable(QString::number(f1b)));
-            QVERIFY2(fourDigits(zbh1, row.zbh1), qPrintable(QString::number(zbh1)));
-
-            // 1F1B-I with one chunk per layer. The printed cost is m·T + (p−1)·T/v + (2(pv−1) − p)·c; Megatron's order
-            // with the latency on every hop costs p·c more.
-            const double t = row.f + row.b + row.w;
-            const double printed = row.m * t + (p - 1) * t / row.v + (2 * (p * row.v - 1) - p) * row.c;
-            QVERIFY(fourDigits(1 - row.m * t / printed, row.interleaved));
-            const Schedule s = *makeSchedule("interleaved-1f1b", {p, row.m, row.v});
-            CostModel costs(s.stages, CostSource::Fitted);
-            for (int stage = 0; stage < s.stages; ++stage) {
-                costs.setDuration(OpKind::Forward, stage, nanos(row.f / row.v));
-                costs.setDuration(OpKind::Backward, stage, nanos((row.b + row.w) / row.v));
-            }
-            costs.links.all.latency = nanos(row.c);
-            const auto result = simulate(s, costs);
-            const double simulated = static_cast<double>(result->makespan) / 1e6;
-            QVERIFY2(std::abs(simulated - (printed + p * row.c)) < 0.01,
-                     qPrintable(QString::number(simulated - printed)));
-        }
-    }
 };
 
 QTEST_APPLESS_MAIN(TestGolden)
