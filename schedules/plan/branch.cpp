@@ -23,7 +23,7 @@ struct Pair
     Pass b;
     Nanos aFirst = 0;
     Nanos bFirst = 0;
-    Nanos score = 0; // small: little room in both orders
+    Nanos score = 0; // small: one order leaves little room, the other not much more
 };
 
 // Microbatch j of `before` always ends before microbatch j of `after` starts.
@@ -100,7 +100,7 @@ void Brancher::pairsOf(int rank, const Windows& windows)
                     if ((bNeedsA && j >= i) || (aNeedsB && i >= j)) continue;
                     const Nanos aFirst = dueB[j] - headA[i] - both;
                     const Nanos bFirst = dueA[i] - headB[j] - both;
-                    m_pairs.push_back({rank, {a, i}, {b, j}, aFirst, bFirst, 2 * std::max(aFirst, bFirst) + std::min(aFirst, bFirst)});
+                    m_pairs.push_back({rank, {a, i}, {b, j}, aFirst, bFirst, 4 * std::min(aFirst, bFirst) + std::max(aFirst, bFirst)});
                 }
             }
         }
@@ -127,7 +127,7 @@ std::optional<Pair> Brancher::openPair(const Windows& windows)
     m_pairs.clear();
     for (int r = 0; r < m_pipeline.ranks; ++r)
         pairsOf(r, windows);
-    // The pair with least room comes first: both its branches drop most.
+    // The pair with least room comes first: its branches drop most.
     auto later = [](const Pair& x, const Pair& y) { return x.score > y.score; };
     std::make_heap(m_pairs.begin(), m_pairs.end(), later);
     m_result.work += static_cast<std::int64_t>(m_pairs.size());

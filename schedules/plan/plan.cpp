@@ -19,7 +19,8 @@ using namespace planning;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t triesPerRound = 8192;
-constexpr std::int64_t workOfFirstRound = 4'000'000; // of branching, doubled each round
+constexpr std::int64_t workOfFirstRound = 4'000'000; // of branching, four times as much each round
+constexpr std::int64_t mostWork = 1'000'000'000'000;
 constexpr Nanos finestSteps = 2000;                  // targets are not set closer than this part of the best objective
 
 // Where no time for a full backward is given, it is I then W.
@@ -215,7 +216,7 @@ Result<Plan> Search::run()
     RankRelaxation relaxation(m_relaxed);
     raiseBound(provenBound(m_relaxed, relaxation, m_best->objective, [this] { return over(); }));
     tell();
-    for (std::int64_t work = workOfFirstRound; !done() && !over() && !exhausted(); work *= 2) {
+    for (std::int64_t work = workOfFirstRound; !done() && !over() && !exhausted(); work = std::min(4 * work, mostWork)) {
         if (relaxation.usable()) branchAndBound(relaxation, work);
         if (!done() && !over()) localSearch(triesPerRound);
     }
