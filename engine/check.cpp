@@ -143,7 +143,7 @@ Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOption
     for (int i = 0; i < 2; ++i) {
         Result<std::unique_ptr<Backend>> backend = makeBackend();
         if (!backend) return tl::unexpected(std::move(backend.error()));
-        Result<std::unique_ptr<Training>> training = createTraining(schedule, options, std::move(*backend));
+        Result<std::unique_ptr<Training>> training = createTraining(schedule, clockedOptions(options, i), std::move(*backend));
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));

@@ -28,6 +28,10 @@ Difference compareGradients(const std::vector<std::vector<float>>& training,
 Result<CheckResult> checkStale(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop,
                                const BackendMaker& makeBackend);
 
+// The options of the first and the second training of a check. Where the clock is the check's to choose, one runs by the
+// wall and one by the virtual clock: the bits may depend on neither, and no idle cores are looked for.
+TrainingOptions clockedOptions(const TrainingOptions& options, int training);
+
 // What both kinds of result begin with.
 CheckResult checkResultOf(const Schedule& schedule, const TrainingOptions& options);
 

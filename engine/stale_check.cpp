@@ -98,6 +98,14 @@ Difference compareGradients(const std::vector<std::vector<float>>& training,
     return difference;
 }
 
+TrainingOptions clockedOptions(const TrainingOptions& options, int training)
+{
+    TrainingOptions clocked = options;
+    const bool wallOnly = options.channels.sends == SendMode::Rendezvous || options.channels.perDirection > 0;
+    if (clocked.clock == ClockMode::Auto) clocked.clock = training == 0 || wallOnly ? ClockMode::Wall : ClockMode::Virtual;
+    return clocked;
+}
+
 CheckResult checkResultOf(const Schedule& schedule, const TrainingOptions& options)
 {
     CheckResult result;
@@ -118,7 +126,7 @@ Result<CheckResult> checkStale(const Schedule& schedule, const TrainingOptions& 
     for (int i = 0; i < 2; ++i) {
         Result<std::unique_ptr<Backend>> backend = makeBackend();
         if (!backend) return tl::unexpected(std::move(backend.error()));
-        Result<std::unique_ptr<Training>> training = createTraining(schedule, options, std::move(*backend));
+        Result<std::unique_ptr<Training>> training = createTraining(schedule, clockedOptions(options, i), std::move(*backend));
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));

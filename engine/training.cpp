@@ -355,7 +355,10 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const Trai
                     "train on the wall clock");
     }
     if (clock == ClockMode::Auto && wallOnly) clock = ClockMode::Wall;
-    if (clock == ClockMode::Auto) clock = schedule.ranks <= idleCores() ? ClockMode::Wall : ClockMode::Virtual;
+    if (clock == ClockMode::Auto) { // watching the cores takes a while: only where they may suffice
+        const bool enough = schedule.ranks <= usableCores() && schedule.ranks <= idleCores();
+        clock = enough ? ClockMode::Wall : ClockMode::Virtual;
+    }
     const int permits = clock == ClockMode::Virtual ? std::min(usableCores(), schedule.ranks) : 0;
     TrainingOptions whole = options;
     if (!whole.data) whole.data = Corpus::builtIn();
