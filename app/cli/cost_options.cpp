@@ -85,6 +85,7 @@ Result<CostModel::UnitCosts> parseUnitCosts(const std::string& text)
 Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std::string& origin, double inputShare)
 {
     bool split = false;
+    if (const auto starts = sliceStartsOf(schedule); costs.sliceStarts.size() != starts.size()) costs.sliceStarts = starts; // cut otherwise
     if (costs.stages() != schedule.stages)
         return fail(ErrorCode::Usage,
                     fmt::format("the costs of {} are of {} stages, {} has {}", origin, costs.stages(), schedule.name, schedule.stages),

@@ -6,20 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "schedules/kinds.h"
-#include "traces/analysis/step_ops.h"
+#include "traces/fit/fit_durations.h"
+#include "traces/fit/median.h"
 
 namespace stagewright {
 
 namespace {
-
-template <typename T>
-T median(std::vector<T>& values) // of an even number the lower one: a value that occurred
-{
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 class Fit {
 public:
@@ -27,7 +19,8 @@ public:
 
     Result<CostModel> run()
     {
-        collectDurations();
+        const FittedDurations durations = fitDurations(m_timeline, m_firstStep);
+        m_stages = durations.stages;
         if (m_stages == 0)
             return fail(ErrorCode::Invalid, fmt::format("no op to fit costs from in steps {} to {}", m_firstStep, m_timeline.steps() - 1),
                         "choose a run with complete steps");
@@ -38,46 +31,21 @@ public:
                                      toText(m_timeline.provenance()));
         m_costs.timeUnit = m_timeline.timeUnit();
         m_costs.memoryUnit = m_timeline.memoryUnit();
-        setDurations();
+        m_costs.sliceStarts = durations.sliceStarts;
+        setDurations(durations);
         setLinks();
         setMemory();
         return m_costs;
     }
 
 private:
-    static bool whole(const Op& op) { return op.count == 1 && op.half == 0 && op.slice < 0; }
-
-    bool paired(const std::span<const Span>& spans, std::size_t i) const
-    {
-        const auto same = [&](std::size_t other) {
-            return spans[i].end > spans[i].start && spans[other].start == spans[i].start && spans[other].end == spans[i].end;
-        };
-        return (i > 0 && same(i - 1)) || (i + 1 < spans.size() && same(i + 1));
-    }
-
-    void collectDurations()
-    {
-        for (const Track& track : m_timeline.tracks()) {
-            if (track.lane != Lane::Compute) continue;
-            const auto spans = m_timeline.spansOf(track);
-            for (std::size_t i = 0; i < spans.size(); ++i) {
-                const Span& span = spans[i];
-                const bool op = span.label == 0 && span.op.kind != OpKind::Filler && (span.flags & SpanDiscarded) == 0;
-                if (!op || span.step < m_firstStep || !whole(span.op) || paired(spans, i)) continue;
-                if (isBusy(span.op.kind) && span.op.microbatch < 0) continue;
-                m_durations[{span.op.kind, span.op.stage, track.rank}].push_back(span.duration());
-                if (isBusyOp(span.op)) m_stages = std::max(m_stages, span.op.stage + 1);
-            }
-        }
-    }
-
     // One duration a (kind, stage) where its ranks agree, else one a rank.
-    void setDurations()
+    void setDurations(const FittedDurations& durations)
     {
         std::map<std::pair<OpKind, int>, std::vector<std::pair<int, Nanos>>> byStage;
-        for (auto& [key, durations] : m_durations) {
+        for (const auto& [key, duration] : durations.whole) {
             const auto& [kind, stage, rank] = key;
-            if (stage < m_stages) byStage[{kind, stage}].emplace_back(rank, median(durations));
+            if (stage < m_stages) byStage[{kind, stage}].emplace_back(rank, duration);
         }
         for (const auto& [key, ranks] : byStage) {
             const bool alike = std::all_of(ranks.begin(), ranks.end(), [&](const auto& r) { return r.second == ranks[0].second; });
@@ -103,18 +71,15 @@ private:
             all.push_back(delay);
         }
         if (all.empty()) return;
-        m_costs.links.all.latency = median(all);
+        m_costs.links.all.latency = lowerMedian(all);
         for (auto& [ranks, of] : delays) {
-            const Nanos delay = median(of);
+            const Nanos delay = lowerMedian(of);
             if (delay != m_costs.links.all.latency) m_costs.links.overrides[ranks] = {delay, 0};
         }
     }
 
     void setMemory()
     {
-        collectActivations();
-        for (auto& [stage, bytes] : m_activation) m_costs.memory[static_cast<std::size_t>(stage)].activation = median(bytes);
-        for (auto& [stage, bytes] : m_freed) m_costs.memory[static_cast<std::size_t>(stage)].freedAtInput = median(bytes);
         // What stays: the balance of each category over the whole run; what comes and goes: its largest event.
         std::map<std::tuple<MemoryCategory, int, int>, Bytes> balance; // (category, stage, rank)
         for (const MemoryEvent& event : m_timeline.memory()) {
@@ -128,44 +93,74 @@ private:
             if (event.category == MemoryCategory::Workspace) stage.workspace = std::max(stage.workspace, held);
             if (event.category == MemoryCategory::Communication) stage.boundary = std::max(stage.boundary, event.delta);
         }
+        setActivations();
     }
 
-    // What F takes, and what I gives back: the changes of its own (stage, microbatch) in (start, end] of the op.
-    void collectActivations()
+    // What the ops of one microbatch on a stage did to its activations, together.
+    struct Held {
+        Bytes forward = 0;
+        Bytes again = 0; // R
+        Bytes freed = 0; // I
+        bool input = false;
+        bool recomputed = false;
+    };
+
+    // The changes of each op's own (stage, microbatch) in (start, end] of the op, summed over its slices and halves.
+    void setActivations()
     {
         struct Change {
             Nanos time;
             Bytes delta;
         };
-        std::map<std::tuple<int, int, int, int>, std::vector<Change>> changes; // (rank, step, stage, microbatch)
+        using Cell = std::tuple<int, int, int, int>; // (rank, step, stage, microbatch)
+        std::map<Cell, std::vector<Change>> changes;
         for (const MemoryEvent& event : m_timeline.memory())
             if (event.category == MemoryCategory::Activations && event.step >= m_firstStep)
                 changes[{event.rank, event.step, event.stage, event.microbatch}].push_back({event.time, event.delta});
+        if (changes.empty()) return;
+        std::map<Cell, Held> held;
         for (const Track& track : m_timeline.tracks()) {
             if (track.lane != Lane::Compute) continue;
             for (const Span& span : m_timeline.spansOf(track)) {
-                const bool takes = span.op.kind == OpKind::Forward;
-                const bool gives = span.op.kind == OpKind::InputGrad;
-                if ((!takes && !gives) || span.op.microbatch < 0 || span.step < m_firstStep || !whole(span.op)) continue;
-                if (span.op.stage >= m_stages) continue;
-                const auto found = changes.find({track.rank, span.step, span.op.stage, span.op.microbatch});
-                if (found == changes.end()) continue;
-                Bytes sum = 0;
-                for (const Change& change : found->second)
-                    if (change.time > span.start && change.time <= span.end) sum += change.delta;
-                if (takes) m_activation[span.op.stage].push_back(sum);
-                if (gives) m_freed[span.op.stage].push_back(-sum);
+                const Op& op = span.op;
+                const bool counts = op.kind == OpKind::Forward || op.kind == OpKind::InputGrad || op.kind == OpKind::Recompute;
+                if (!counts || op.microbatch < 0 || span.step < m_firstStep || op.stage >= m_stages) continue;
+                for (int k = 0; k < op.count; ++k) {
+                    const Cell cell{track.rank, span.step, op.stage, op.microbatch + k};
+                    const auto found = changes.find(cell);
+                    Bytes sum = 0;
+                    Bytes most = 0; // an R that is one interval with its backward: what there was before that freed it
+                    if (found != changes.end())
+                        for (const Change& change : found->second)
+                            if (change.time > span.start && change.time <= span.end) most = std::max(most, sum += change.delta);
+                    Held& of = held[cell];
+                    if (op.kind == OpKind::Forward) of.forward += sum;
+                    if (op.kind == OpKind::Recompute) of.again += most;
+                    if (op.kind == OpKind::InputGrad) of.freed -= sum;
+                    of.input = of.input || op.kind == OpKind::InputGrad;
+                    of.recomputed = of.recomputed || op.kind == OpKind::Recompute;
+                }
             }
         }
+        std::map<int, std::vector<Bytes>> activation;
+        std::map<int, std::vector<Bytes>> freed;
+        std::map<int, std::vector<Bytes>> kept;
+        for (const auto& [cell, of] : held) {
+            const int stage = std::get<2>(cell);
+            activation[stage].push_back(of.forward + of.again);
+            if (of.input) freed[stage].push_back(of.freed);
+            if (of.recomputed) kept[stage].push_back(of.forward);
+        }
+        for (auto& [stage, bytes] : activation) m_costs.memory[static_cast<std::size_t>(stage)].activation = lowerMedian(bytes);
+        for (auto& [stage, bytes] : freed) m_costs.memory[static_cast<std::size_t>(stage)].freedAtInput = lowerMedian(bytes);
+        for (auto& [stage, bytes] : kept) // a stage's input is as large as its output; messages tell where there are any
+            if (Bytes& boundary = m_costs.memory[static_cast<std::size_t>(stage)].boundary; boundary == 0) boundary = lowerMedian(bytes);
     }
 
     const Timeline& m_timeline;
     int m_firstStep;
     int m_stages = 0;
     CostModel m_costs;
-    std::map<std::tuple<OpKind, int, int>, std::vector<Nanos>> m_durations;
-    std::map<int, std::vector<Bytes>> m_activation;
-    std::map<int, std::vector<Bytes>> m_freed;
 };
 
 } // namespace

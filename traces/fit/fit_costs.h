@@ -1,5 +1,7 @@
-// Costs from a timeline: the median duration of each (kind, stage, rank) over the given steps, link latency from Data
-// edges, memory from memory events. Law: fitCosts(simulatedTimeline(S, C)) == C for every whole, unpaired kind that occurs.
+// Costs from a timeline: the median duration of each (kind, stage, rank) over the given steps (fit_durations.h: also from
+// parts, stacked ops and pairs), link latency from Data edges, memory from memory events.
+// Law: fitCosts(simulatedTimeline(S, C)) == C for every (kind, stage, rank) that occurs, but for a kind that stands only in
+// pairs with others that do so too.
 #pragma once
 
 #include "schedules/base/result.h"

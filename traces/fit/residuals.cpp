@@ -33,6 +33,23 @@ bool paired(const Timeline& timeline, SpanId id)
     return (id > track.begin && same(id - 1)) || (id + 1 < track.end && same(id + 1));
 }
 
+// Where the timeline has no two ops in one interval, its device ran pairs one op after the other. Only a recomputation still
+// waits for what its backward needs.
+Schedule asExecuted(const Schedule& schedule, const Timeline& timeline)
+{
+    if (std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& pairs) { return pairs.empty(); })) return schedule;
+    for (const Track& track : timeline.tracks()) {
+        const auto spans = timeline.spansOf(track);
+        if (track.lane != Lane::Compute) continue;
+        for (std::size_t i = 1; i < spans.size(); ++i)
+            if (spans[i].end > spans[i].start && spans[i].start == spans[i - 1].start && spans[i].end == spans[i - 1].end) return schedule;
+    }
+    Schedule serial = schedule;
+    for (std::size_t rank = 0; rank < serial.paired.size(); ++rank)
+        std::erase_if(serial.paired[rank], [&](std::uint32_t at) { return serial.order[rank][at].kind != OpKind::Recompute; });
+    return serial;
+}
+
 } // namespace
 
 std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, const CostModel& costs)
@@ -51,7 +68,7 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
 {
     if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to predict from", run.info.name));
     const Timeline& timeline = *run.timeline;
-    auto predicted = simulate(*run.schedule, costs);
+    auto predicted = simulate(asExecuted(*run.schedule, timeline), costs);
     if (!predicted) return tl::unexpected(std::move(predicted.error()));
     Residuals out;
 
@@ -74,12 +91,14 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
         OpResiduals of;
         std::tie(of.kind, of.stage, of.rank) = key;
         std::vector<Nanos> durations;
+        std::vector<Nanos> predictions;
         std::vector<Nanos> residuals;
         std::vector<Nanos> sizes;
         for (const SpanId id : members) {
             if (paired(timeline, id)) continue;
             const Span& span = timeline.spans()[id];
-            const Nanos residual = span.duration() - costs.duration(span.op, of.rank);
+            predictions.push_back(costs.duration(span.op, of.rank));
+            const Nanos residual = span.duration() - predictions.back();
             durations.push_back(span.duration());
             residuals.push_back(residual);
             sizes.push_back(std::llabs(residual));
@@ -89,7 +108,7 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
         }
         if (durations.empty()) continue;
         of.count = static_cast<std::int64_t>(durations.size());
-        of.predicted = costs.duration(of.kind, of.stage, of.rank);
+        of.predicted = quantile(predictions, 0.5);
         of.measured = quantile(durations, 0.5);
         of.residual = quantile(residuals, 0.5);
         of.percentile95 = quantile(sizes, 0.95);

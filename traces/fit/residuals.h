@@ -15,7 +15,7 @@ struct OpResiduals {
     int stage = 0;
     int rank = 0;
     std::int64_t count = 0;
-    Nanos predicted = 0;
+    Nanos predicted = 0;   // median of what the costs say of each: they may be parts of unequal length
     Nanos measured = 0;    // median
     Nanos residual = 0;    // median; 0 where the costs are fitted from this run
     Nanos percentile95 = 0; // of |residual|
