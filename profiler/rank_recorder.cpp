@@ -1,5 +1,7 @@
 #include "profiler/rank_recorder.h"
 
+#include <algorithm>
+
 namespace stagewright {
 
 RankRecorder::RankRecorder(std::size_t eventsPerStep, bool threadCpu) : m_threadCpu(threadCpu)
@@ -49,12 +51,16 @@ void RankRecorder::writeMemory(EventKind kind)
     m_netCount = 0;
     m_moreNets.clear();
 
-    // Inside an op its peak is in use from begin to end; what is kept beyond the end (after − before) is added there.
+    // Inside an op its peak is in use from begin to end; what is kept beyond the end (after − before) is added there. Of
+    // weights this is a version that is gone before the end.
     if (kind == EventKind::MemoryAtEnd) {
-        one(EventKind::WorkspaceInside, {m_workspacePeak - m_workspaceBefore, -1, m_stage, MemoryCategory::Workspace});
+        if (m_weightsPeak > std::max(m_weightsBefore, m_weights))
+            one(EventKind::MemoryInside, {m_weightsPeak - m_weightsBefore, -1, m_stage, MemoryCategory::Weights});
+        one(EventKind::MemoryInside, {m_workspacePeak - m_workspaceBefore, -1, m_stage, MemoryCategory::Workspace});
     }
     one(kind, {m_workspace - m_workspaceBefore, -1, m_stage, MemoryCategory::Workspace});
     m_workspaceBefore = m_workspacePeak = m_workspace;
+    m_weightsBefore = m_weightsPeak = m_weights;
 }
 
 std::vector<RecordedEvent> RankRecorder::take()

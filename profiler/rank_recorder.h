@@ -9,7 +9,7 @@
 // to back, an op costs one reading; the hand-over of its message (about 1 µs) then counts to the op that follows.
 //
 // Memory: changes are summed per (category, stage, microbatch) and written once, at the op's end; changes between ops
-// belong to the begin of the next op. Workspace is written as its maximum within the op.
+// belong to the begin of the next op. Workspace, and weights that come and go within an op, are written as their maximum there.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ enum class EventKind : std::uint8_t {
     Sent,            // handed over; value: when it is available to the receiver
     MemoryAtStart,   // of the step; value: bytes
     MemoryAtBegin,   // of the next op
-    WorkspaceInside, // from the last op's begin to its end; value: bytes
+    MemoryInside,    // from the last op's begin to its end; value: bytes
     MemoryAtEnd,     // of the last op
     Released,        // a sent message's buffer was freed; value: bytes (negative)
 };
@@ -106,6 +106,10 @@ public:
             if (m_workspace > m_workspacePeak) m_workspacePeak = m_workspace;
         } else {
             if (category == MemoryCategory::Activations) m_activations += delta;
+            if (category == MemoryCategory::Weights) {
+                m_weights += delta;
+                if (m_weights > m_weightsPeak) m_weightsPeak = m_weights;
+            }
             for (std::size_t i = 0; i < m_netCount; ++i) {
                 Net& net = m_net[i];
                 if (net.microbatch == microbatch && net.stage == stage && net.category == category) {
@@ -161,7 +165,7 @@ private:
     }
     void flushMemory(EventKind kind)
     {
-        if (m_netCount != 0 || m_workspacePeak != m_workspaceBefore || m_workspace != m_workspaceBefore)
+        if (m_netCount != 0 || m_weightsPeak != m_weightsBefore || m_workspacePeak != m_workspaceBefore || m_workspace != m_workspaceBefore)
             writeMemory(kind);
     }
     void writeMemory(EventKind kind);
@@ -179,6 +183,9 @@ private:
     Bytes m_workspace = 0;
     Bytes m_workspaceBefore = 0; // at the last flush
     Bytes m_workspacePeak = 0;   // since then
+    Bytes m_weights = 0;
+    Bytes m_weightsBefore = 0;
+    Bytes m_weightsPeak = 0;
     Bytes m_activations = 0;
     Bytes m_activationPeak = 0;
     std::size_t m_netCount = 0;

@@ -183,12 +183,12 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
                 memory.push_back(changeOf(event, MemoryChange::When::OpBegin, ops.size()));
                 break;
             case EventKind::MemoryAtEnd:
-            case EventKind::WorkspaceInside:
+            case EventKind::MemoryInside:
                 if (ops.empty()) { // freed after a step without ops
                     memory.push_back(changeOf(event, MemoryChange::When::StepBegin, 0));
                     break;
                 }
-                if (event.kind == EventKind::WorkspaceInside) {
+                if (event.kind == EventKind::MemoryInside) {
                     memory.push_back(changeOf(event, MemoryChange::When::OpBegin, ops.size() - 1));
                     memory.push_back(changeOf(event, MemoryChange::When::OpEnd, ops.size() - 1));
                     memory.back().delta = -event.value;
