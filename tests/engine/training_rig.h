@@ -41,15 +41,22 @@ inline double bubbleOf(const Timeline& timeline)
 {
     Nanos first = timeline.end();
     Nanos last = timeline.begin();
-    Nanos busy = 0;
     for (const Span& span : timeline.spans()) {
         if (!isBusy(span.op.kind)) continue;
         first = std::min(first, span.start);
         last = std::max(last, span.end);
-        busy += span.duration();
+    }
+    Nanos covered = 0; // a pair once; optimizer and reductions between busy ops, too
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Compute) continue;
+        Nanos until = first;
+        for (const Span& span : timeline.spansOf(track)) {
+            covered += std::max<Nanos>(0, std::min(span.end, last) - std::max(span.start, until));
+            until = std::max(until, span.end);
+        }
     }
     return 1.0 -
-           static_cast<double>(busy) / (static_cast<double>(timeline.ranks()) * static_cast<double>(last - first));
+           static_cast<double>(covered) / (static_cast<double>(timeline.ranks()) * static_cast<double>(last - first));
 }
 
 } // namespace stagewright::test

@@ -4,7 +4,10 @@
 
 #include <numeric>
 
+#include "schedules/kinds.h"
+#include "schedules/op_index.h"
 #include "schedules/simulate.h"
+#include "schedules/variants.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/memory.h"
 #include "traces/fit/fit_costs.h"
@@ -12,6 +15,18 @@
 
 using namespace stagewright;
 using namespace stagewright::test;
+
+namespace {
+
+std::vector<std::string> everyVariant()
+{
+    std::vector<std::string> names;
+    for (const ScheduleInfo& info : allSchedules())
+        for (std::string& name : variantsOf(info)) names.push_back(std::move(name));
+    return names;
+}
+
+} // namespace
 
 class TestTrainingTruth : public QObject
 {
@@ -22,19 +37,9 @@ private slots:
     {
         QTest::addColumn<QString>("name");
         QTest::addColumn<int>("clock");
-        for (const ScheduleInfo& info : allSchedules()) {
-            // Costs are fitted from whole ops, and kept inputs are no part of them; the CPU runs a pair one after the other.
-            const Schedule schedule = librarySchedule(info.name, 4, 8);
-            bool whole = schedule.weights == WeightRule::Synchronous;
-            for (const Op& op : schedule.order[0])
-                whole = whole && op.slice < 0 && op.kind != OpKind::Recompute;
-            for (const auto& pairs : schedule.paired)
-                whole = whole && pairs.empty();
-            if (!whole) continue;
+        for (const std::string& name : everyVariant()) {
             for (const ClockMode clock : {ClockMode::Wall, ClockMode::Virtual}) {
-                QTest::addRow("%s %s", info.name.data(), toText(clock).data())
-                    << QString::fromUtf8(info.name.data(), static_cast<int>(info.name.size()))
-                    << static_cast<int>(clock);
+                QTest::addRow("%s %s", name.c_str(), toText(clock).data()) << QString::fromStdString(name) << static_cast<int>(clock);
             }
         }
     }
@@ -55,15 +60,28 @@ private slots:
 
         auto costs = fitCosts(timeline);
         QVERIFY2(costs, costs ? "" : costs.error().message.c_str());
-        QCOMPARE(activationPeaks(schedule, *costs), (*training)->peak(MemoryCategory::Activations));
-        QCOMPARE(peakByRank(timeline, MemoryCategory::Activations, 0), (*training)->peak(MemoryCategory::Activations));
+        // The CPU runs a pair one op after the other; the virtual clock places both in one interval, ending at one moment.
+        const bool onVirtual = clock == static_cast<int>(ClockMode::Virtual);
+        const Schedule serial = serialised(schedule);
+        const std::vector<Bytes> real = (*training)->peak(MemoryCategory::Activations);
+        if (cellsOf(schedule)->slices > 1) { // kept keys and values outlive their slice
+            const std::vector<Bytes> predicted = activationPeaks(serial, *costs);
+            for (std::size_t rank = 0; rank < real.size(); ++rank)
+                QVERIFY(std::abs(static_cast<double>(predicted[rank] - real[rank])) <= 0.15 * static_cast<double>(real[rank]));
+        } else {
+            QCOMPARE(activationPeaks(serial, *costs), real);
+            QCOMPARE(peakByRank(timeline, MemoryCategory::Activations, 0), activationPeaks(onVirtual ? schedule : serial, *costs));
+        }
+        for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
+            for (const Op& op : schedule.order[rank])
+                QVERIFY2(!isBusy(op.kind) || costs->duration(op, static_cast<int>(rank)) > 0, toText(op).c_str());
         QCOMPARE(peakByRank(timeline, MemoryCategory::Weights, 0), (*training)->peak(MemoryCategory::Weights));
 
         auto bubbles = analyseBubbles(timeline, 0);
         QVERIFY2(bubbles, bubbles ? "" : bubbles.error().message.c_str());
         QCOMPARE(std::accumulate(bubbles->byCause.begin(), bubbles->byCause.end(), Nanos(0)), bubbles->idle);
         QVERIFY(bubbles->idle > 0);
-        if (clock == static_cast<int>(ClockMode::Virtual)) {
+        if (onVirtual) {
             // Nothing but warm-up, drain, inputs and links holds a rank up there.
             QCOMPARE(bubbles->byCause[static_cast<std::size_t>(IdleCause::Launch)], Nanos(0));
             QVERIFY(std::abs(bubbles->bubbleFraction - bubbleOf(timeline)) < 1e-9);

@@ -23,6 +23,7 @@ struct Idle {
     Nanos start = 0;
     Nanos end = 0;
     bool filler = false;
+    SpanId apart = noSpan; // a reduction or optimizer step that ends it
 };
 
 struct Candidate { // a later op of the rank that could have run
@@ -179,10 +180,11 @@ private:
                 ++next;
             const Nanos start = std::max(span.start, cursor);
             const Nanos end = std::min(span.end, m_ops.windowEnd());
-            if (start > cursor) m_idle.push_back({cursor, start, false});
+            const bool apart = span.op.kind != OpKind::Filler && !m_ops.isBusySpan(all[i]);
+            if (start > cursor) m_idle.push_back({cursor, start, false, apart ? all[i] : noSpan});
             if (end > start) {
                 if (span.op.kind == OpKind::Filler)
-                    m_idle.push_back({start, end, true});
+                    m_idle.push_back({start, end, true, noSpan});
                 else
                     share(i, next, end - start);
                 cursor = end;
@@ -191,7 +193,7 @@ private:
             }
             i = next;
         }
-        if (cursor < m_ops.windowEnd()) m_idle.push_back({cursor, m_ops.windowEnd(), false});
+        if (cursor < m_ops.windowEnd()) m_idle.push_back({cursor, m_ops.windowEnd(), false, noSpan});
         if (!m_timeline.hasCpuTime()) return;
         for (const SpanId id : m_ops.busy(m_rank)) {
             const Nanos cpu = m_timeline.cpuTime(id);
@@ -293,12 +295,33 @@ private:
         addReady(gaps, order, reload, next, freeing, holding);
         add(gaps, reload, hoist, IdleCause::ReloadWait, next, input.reload);
         add(gaps, hoist, launch, IdleCause::RecomputeWait, next, input.arrived.from);
-        addStanding(gaps, launch, idle.end, next, [&](Nanos start, Nanos end) { add(gaps, start, end, IdleCause::Launch, next); });
+        addStanding(gaps, launch, idle.end, next, [&](Nanos start, Nanos end) {
+            if (idle.apart == noSpan) add(gaps, start, end, IdleCause::Launch, next);
+            else add(gaps, start, end, IdleCause::PeerWait, next, lastToCome(idle.apart));
+        });
+    }
+
+    // A reduction begins on all ranks of its stage at once: what the last of them ran before it came. noSpan: none is known.
+    SpanId lastToCome(SpanId reduction) const
+    {
+        const Span& own = m_spans[reduction];
+        SpanId last = noSpan;
+        for (int rank = 0; rank < m_ops.ranks(); ++rank) {
+            SpanId before = noSpan;
+            for (const SpanId id : m_ops.all(rank)) {
+                const Span& span = m_spans[id];
+                if (rank != m_rank && before != noSpan && span.op == own.op && span.step == own.step && span.label == own.label &&
+                    (last == noSpan || m_spans[before].end > m_spans[last].end))
+                    last = before;
+                before = id;
+            }
+        }
+        return last;
     }
 
     // A message's way within [start, end): behind others, waiting for its peer, for the channel, on the wire. What is left of
     // the interval after its arrival is returned.
-    Nanos addMessage(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, const MessageView& message)
+    Nanos addMessage(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, const MessageView& message, SpanId wait = noSpan)
     {
         const bool met = message.begin >= message.receivePosted; // else a buffer took it, whoever was there
         const Nanos both = met ? std::max(message.sendPosted, message.receivePosted) : message.sendPosted;
@@ -309,7 +332,7 @@ private:
                                                                 {message.arrival, IdleCause::Transfer}}};
         for (const auto& [until, cause] : parts) {
             const Nanos cut = std::clamp(until, start, end);
-            add(gaps, start, cut, cause, next, message.producer);
+            add(gaps, start, cut, cause, next, message.producer, noSpan, wait);
             start = cut;
         }
         return start;
@@ -340,7 +363,7 @@ private:
             const auto message = messageOfWait(m_timeline, id);
             if (!message || message->consumer == next) continue;
             rest(start, std::max(start, wait.start));
-            start = addMessage(gaps, std::max(start, wait.start), std::min(end, wait.end), next, *message);
+            start = addMessage(gaps, std::max(start, wait.start), std::min(end, wait.end), next, *message, id);
         }
         if (start < end) rest(start, end);
     }
@@ -373,7 +396,7 @@ private:
     }
 
     void add(std::vector<Gap>& gaps, Nanos start, Nanos end, IdleCause cause, SpanId next = noSpan,
-             SpanId blamed = noSpan, SpanId readySpan = noSpan)
+             SpanId blamed = noSpan, SpanId readySpan = noSpan, SpanId wait = noSpan)
     {
         if (start >= end) return;
         Gap gap;
@@ -383,6 +406,7 @@ private:
         gap.cause = cause;
         gap.next = next;
         gap.blamed = blamed;
+        gap.wait = wait;
         if (readySpan != noSpan) {
             gap.readyOp = m_spans[readySpan].op;
             gap.hasReadyOp = true;
@@ -390,7 +414,7 @@ private:
         if (!gaps.empty()) {
             Gap& last = gaps.back();
             if (last.rank == gap.rank && last.end == gap.start && last.cause == gap.cause && last.next == gap.next &&
-                last.blamed == gap.blamed && last.hasReadyOp == gap.hasReadyOp && last.readyOp == gap.readyOp) {
+                last.blamed == gap.blamed && last.wait == gap.wait && last.hasReadyOp == gap.hasReadyOp && last.readyOp == gap.readyOp) {
                 last.end = gap.end;
                 return;
             }

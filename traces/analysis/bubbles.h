@@ -44,10 +44,11 @@ struct Gap {
     IdleCause cause = IdleCause::Dependency;
     SpanId next = noSpan;   // the span that ends the wait; noSpan in the drain
     // Dependency, Transfer, RecomputeWait: the producer waited for; Imbalance, Straggler: the op that takes too long;
-    // ReloadWait: the reload; Order, Memory: see readyOp
+    // ReloadWait: the reload; PeerWait before a reduction: what the last rank to come ran before; Order, Memory: see readyOp
     SpanId blamed = noSpan;
     Op readyOp;             // Order, Memory: the op that could have run
     bool hasReadyOp = false;
+    SpanId wait = noSpan;   // the message of its own that the rank stood at, on lane Wait; blamed is then that message's producer
 };
 
 struct RankBubbles {

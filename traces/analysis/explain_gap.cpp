@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "schedules/kinds.h"
+#include "schedules/timeline/message_view.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/quantity.h"
 
@@ -22,6 +23,7 @@ public:
         if (m_gap.cause == IdleCause::Drain || m_gap.next == noSpan)
             return fmt::format("{} has no more work in this step: it is idle for {} until the last rank is done", who, length);
         const std::string next = name(m_gap.next);
+        if (m_gap.wait != noSpan && m_gap.blamed != noSpan) return fmt::format("{} waits {} before {}: {}", who, length, next, standing());
         switch (m_gap.cause) {
         case IdleCause::Warmup:
             return fmt::format("{} waits {} for its first op, {}, while the pipeline fills{}", who, length, next,
@@ -52,6 +54,9 @@ public:
         case IdleCause::PeerWait:
         case IdleCause::HeadOfLine:
             if (m_gap.blamed == noSpan) break;
+            if (m_gap.cause == IdleCause::PeerWait && rankOf(m_gap.blamed) != m_gap.rank && !isInput(m_gap.blamed))
+                return fmt::format("{} waits {} before {}: a reduction begins when rank {} comes to it, too, after {}", who, length, next,
+                                   rankOf(m_gap.blamed), name(m_gap.blamed));
             return fmt::format("{} waits {} before {}: the {} of {} {}", who, length, next, message(m_gap.blamed), name(m_gap.blamed),
                                m_gap.cause == IdleCause::PeerWait ? "waits until the other side is ready for it"
                                                                   : "stands behind other messages");
@@ -90,6 +95,34 @@ private:
     {
         const OpKind kind = m_timeline.spans()[id].op.kind;
         return kind == OpKind::Backward || kind == OpKind::InputGrad ? "gradient" : "output";
+    }
+
+    bool isInput(SpanId id) const
+    {
+        for (const Edge& edge : m_timeline.edgesInto(m_gap.next))
+            if (edge.from == id) return true;
+        return false;
+    }
+
+    // Of the message that the rank stands at.
+    std::string standing() const
+    {
+        const Span& wait = m_timeline.spans()[m_gap.wait];
+        const auto view = messageOfWait(m_timeline, m_gap.wait);
+        const std::string what = fmt::format("the {} of {}", message(m_gap.blamed), name(m_gap.blamed));
+        const int receiver = view && view->receive != noSpan ? rankOf(view->receive) : m_gap.rank;
+        const std::string at = isSend(wait.op.kind) ? fmt::format("it stands at its send of {} to rank {}", what, receiver)
+                                                    : fmt::format("it stands at its receive of {} from rank {}", what, rankOf(m_gap.blamed));
+        switch (m_gap.cause) {
+        case IdleCause::Dependency:
+            return fmt::format("{}, which is not made yet", at);
+        case IdleCause::PeerWait:
+            return fmt::format("{} until the other side is ready for it", at);
+        case IdleCause::HeadOfLine:
+            return fmt::format("{}, which stands behind other messages", at);
+        default:
+            return fmt::format("{}, which is under way", at);
+        }
     }
 
     std::string producer(const char* before) const

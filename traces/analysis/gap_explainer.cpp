@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "schedules/kinds.h"
+#include "schedules/timeline/message_view.h"
 #include "traces/analysis/quantity.h"
 
 namespace stagewright {
@@ -44,6 +45,10 @@ SlotId GapExplainer::waitedFor(const Gap& gap) const
                 found = id;
         return found;
     }
+    if (gap.wait != noSpan || (gap.cause == IdleCause::PeerWait && gap.blamed != noSpan)) { // a message of its own, a reduction
+        const SlotId peer = gap.wait != noSpan && gap.cause == IdleCause::PeerWait ? busyPeer(gap) : noSlot;
+        return peer != noSlot ? peer : m_graph.slotOf(gap.blamed);
+    }
     const SlotId slot = m_graph.slotOf(gap.next);
     if (slot == noSlot) return noSlot;
     Nanos latest = std::numeric_limits<Nanos>::min();
@@ -58,6 +63,21 @@ SlotId GapExplainer::waitedFor(const Gap& gap) const
     return found;
 }
 
+// What the rank that a send waits for did last before it came to receive.
+SlotId GapExplainer::busyPeer(const Gap& gap) const
+{
+    const auto message = messageOfWait(m_timeline, gap.wait);
+    if (!message || message->receive == noSpan) return noSlot;
+    const int peer = m_timeline.trackOf(message->receive).rank;
+    const auto spans = m_timeline.spans();
+    SlotId found = noSlot;
+    for (const SpanId id : m_ops.all(peer)) {
+        if (spans[id].end > gap.end) break;
+        if (const SlotId slot = m_graph.slotOf(id); slot != noSlot) found = slot;
+    }
+    return found;
+}
+
 GapChain GapExplainer::chainOf(const Gap& gap) const
 {
     GapChain chain;
@@ -65,9 +85,13 @@ GapChain GapExplainer::chainOf(const Gap& gap) const
     SlotId at = waitedFor(gap);
     if (at == noSlot) return chain;
     const auto messageOf = [&](SlotId slot) { return sendsGradient(spans[m_graph.slot(slot).first].op) ? "gradient" : "output"; };
-    chain.push_back({m_graph.slot(at).first, gap.next == noSpan
-                                                 ? std::string("ends the step")
-                                                 : fmt::format("its {} is what {} waits for", messageOf(at), nameOf(gap.next))});
+    std::string why = gap.next == noSpan ? std::string("ends the step") : fmt::format("its {} is what {} waits for", messageOf(at), nameOf(gap.next));
+    if (gap.wait != noSpan)
+        why = m_graph.slotOf(gap.blamed) == at ? fmt::format("its {} is what rank {} stands at", messageOf(at), gap.rank)
+                                               : fmt::format("keeps rank {} busy until it comes to receive", m_graph.slot(at).rank);
+    else if (gap.cause == IdleCause::PeerWait && m_graph.slotOf(gap.blamed) == at)
+        why = fmt::format("keeps rank {} busy until it comes to the reduction", m_graph.slot(at).rank);
+    chain.push_back({m_graph.slot(at).first, std::move(why)});
     while (chain.size() < longestChain) {
         const Slot& slot = m_graph.slot(at);
         if (gap.next == noSpan ? spans[slot.first].start <= gap.start : slot.rank == gap.rank && chain.size() > 1) {
@@ -105,7 +129,8 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
     StepScenario scenario = m_graph.asItWas();
     const SlotId next = gap.next == noSpan ? noSlot : m_graph.slotOf(gap.next);
     std::string change;
-    switch (gap.cause) {
+    const IdleCause cause = gap.wait != noSpan ? IdleCause::HeadOfLine : gap.cause;
+    switch (cause) {
     case IdleCause::Warmup:
     case IdleCause::Drain: {
         std::size_t halved = 0;
@@ -114,6 +139,11 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
             const SlotId slot = m_graph.slotOf(link.span);
             scenario.duration[slot] /= 2;
             ++halved;
+        }
+        if (halved == 0 && next != noSlot) { // nothing to wait for: a late launch
+            scenario.delay[next] = std::min<Nanos>(scenario.delay[next], 0);
+            change = fmt::format("if rank {} began it at once", gap.rank);
+            break;
         }
         if (halved == 0) return std::nullopt;
         change = fmt::format("if the {} op{} it waits for took half as long, as with twice the chunks,", halved, halved == 1 ? "" : "s");
@@ -153,9 +183,14 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
                 scenario.transfer[i] -= gap.end - gap.start;
                 shortened = true;
             }
-        if (!shortened) scenario.delay[next] -= gap.end - gap.start; // the rank stood at a message of its own
-        change = gap.cause == IdleCause::PeerWait ? "if the peer had been there, or sends were buffered,"
-                                                  : "if the message had not stood behind others";
+        if (!shortened) { // the rank stood at a message of its own, or at a reduction before the op
+            SlotId at = next;
+            while (m_graph.before(at) != noSlot && spans[m_graph.slot(m_graph.before(at)).first].start >= gap.end) at = m_graph.before(at);
+            scenario.delay[at] -= gap.end - gap.start;
+        }
+        change = gap.cause == IdleCause::PeerWait     ? "if the peer had been there, or sends were buffered,"
+                 : gap.cause == IdleCause::HeadOfLine ? "if the message had not stood behind others"
+                                                      : "if it went on at once, as with buffered sends,";
         break;
     }
     case IdleCause::Transfer: {

@@ -40,6 +40,7 @@ public:
 private:
     std::optional<GapExperiment> experimentOf(const Gap& gap, const GapChain& chain) const;
     SlotId waitedFor(const Gap& gap) const;
+    SlotId busyPeer(const Gap& gap) const;
     std::string nameOf(SpanId span) const;
 
     const Timeline& m_timeline;

@@ -46,6 +46,7 @@ StepOps::StepOps(const Timeline& timeline, int step) : m_timeline(timeline), m_s
             backward.kind = OpKind::Recompute;
             if (backward == spans[busy[i]].op) m_heldFor[busy[i]] = busy[i + 1];
         }
+    findPairs();
     if (timeline.schedule()) m_stages = std::max(m_stages, timeline.schedule()->stages);
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Compute) continue;
@@ -83,12 +84,34 @@ SpanId StepOps::heldFor(SpanId recompute) const
     return found == m_heldFor.end() ? noSpan : found->second;
 }
 
+void StepOps::findPairs()
+{
+    const auto spans = m_timeline.spans();
+    const auto& schedule = m_timeline.schedule();
+    for (std::size_t rank = 0; rank < m_busy.size(); ++rank) {
+        std::unordered_map<Op, Op> issued; // first of a pair, second
+        if (schedule && rank < schedule->paired.size())
+            for (const std::uint32_t at : schedule->paired[rank])
+                issued.emplace(schedule->order[rank][at], schedule->order[rank][at + 1]);
+        const auto& busy = m_busy[rank];
+        for (std::size_t i = 0; i + 1 < busy.size(); ++i) {
+            const Span& one = spans[busy[i]];
+            const Span& other = spans[busy[i + 1]];
+            const bool together = one.end > one.start && one.start == other.start && one.end == other.end;
+            const auto pair = issued.find(one.op);
+            const bool serial = m_heldFor.contains(busy[i]) || (pair != issued.end() && pair->second == other.op);
+            if (together || serial) m_issuedWith[busy[i]] = busy[i + 1];
+            if (together) m_issuedWith[busy[i + 1]] = busy[i];
+        }
+    }
+}
+
 std::vector<Input> StepOps::inputs(SpanId id) const
 {
     std::vector<Input> inputs = ownInputs(id);
-    const SpanId backward = heldFor(id);
-    if (backward == noSpan) return inputs;
-    for (const Input& input : ownInputs(backward))
+    const auto other = m_issuedWith.find(id);
+    if (other == m_issuedWith.end()) return inputs;
+    for (const Input& input : ownInputs(other->second))
         if (input.from != id && input.arrival <= m_timeline.spans()[id].start) inputs.push_back(input);
     return inputs;
 }

@@ -38,10 +38,12 @@ public:
     SpanId heldFor(SpanId recompute) const;
 
     // Data edges into the span, and what its kind needs where no edge tells: the producer's end. One entry per producer.
-    // A recomputation that began after the inputs of the backward it is issued with has those, too.
+    // Ops issued together (one interval, or paired in the timeline's schedule and run one after the other; a recomputation and
+    // its backward) begin with the inputs of both: those of the other that were there when the span began are its own, too.
     std::vector<Input> inputs(SpanId id) const;
 
 private:
+    void findPairs();
     std::vector<Input> ownInputs(SpanId id) const;
     void addNeeded(const Op& op, std::vector<Input>& inputs) const;
 
@@ -56,6 +58,7 @@ private:
     std::vector<std::vector<SpanId>> m_all;
     std::unordered_map<Op, SpanId> m_byOp;
     std::unordered_map<SpanId, SpanId> m_heldFor;
+    std::unordered_map<SpanId, SpanId> m_issuedWith;
 };
 
 // An op that names a microbatch of a busy kind; foreign work with a label alone is not one.
