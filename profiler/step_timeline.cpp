@@ -12,7 +12,14 @@ Nanos timeOf(const StepRecord& record, std::size_t rank, const MemoryChange& cha
     const std::vector<RecordedOp>& ops = record.ops[rank];
     if (change.when == MemoryChange::When::StepBegin || ops.empty()) return record.begin;
     if (change.op >= ops.size()) return ops.back().end;
-    return change.when == MemoryChange::When::OpBegin ? ops[change.op].begin : ops[change.op].end;
+    const RecordedOp& op = ops[change.op];
+    if (change.when == MemoryChange::When::OpBegin) return op.begin;
+    if (change.op + 1 < ops.size() && op.op.kind != OpKind::Recompute && op.end > op.begin) {
+        // The first op of a pair in one interval holds or frees its memory before the second frees its own.
+        const RecordedOp& other = ops[change.op + 1];
+        if (other.begin == op.begin && other.end == op.end) return op.begin + (op.end - op.begin) / 2;
+    }
+    return op.end;
 }
 
 // The stage whose output (or input gradient) a message carries.
