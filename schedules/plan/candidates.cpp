@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedules/plan/block_family.h"
 #include "schedules/plan/building_block.h"
 #include "schedules/plan/improve.h"
 #include "schedules/plan/zero_bubble.h"
@@ -135,6 +136,35 @@ std::vector<Guess> firstOrders(const Pipeline& pipeline)
                 out.push_back({greedy(pipeline, {fill, true, false, false, patience, upperFirst}), "list scheduling in the V"});
     blockOrders(pipeline, runner, out);
     return out;
+}
+
+Found searchBlocks(const Pipeline& pipeline, const std::function<bool()>& stop)
+{
+    constexpr std::size_t mostBlocks = 400;
+    Found best;
+    if (pipeline.chunks != 2 || pipeline.ranks < 2 || pipeline.ranks * pipeline.microbatches > 4096) return best;
+    Bytes least = Pipeline::unlimited; // what a chunk holds
+    for (int s = 0; s < pipeline.stages(); ++s)
+        least = std::min(least, pipeline.change(PassKind::Forward, s));
+    const Bytes cap = *std::max_element(pipeline.cap.begin(), pipeline.cap.end());
+    const auto most = static_cast<Bytes>(2 * pipeline.ranks + 2);
+    const int chunks = static_cast<int>(least > 0 ? std::min(cap / least, most) : most);
+    WordRunner runner(pipeline);
+    for (const Block& block : blockFamily(pipeline.ranks, chunks, mostBlocks)) {
+        if (stop && stop()) break;
+        BlockOptions raw;
+        raw.reorder = false;
+        const auto schedule = scheduleOf(block, pipeline.microbatches, raw);
+        if (!schedule) continue;
+        const auto words = wordsOf(pipeline, *schedule);
+        if (!words) continue;
+        const Words core = withoutWeightGrads(*words);
+        for (const FillRule rule : {FillRule{2, false}, FillRule{0, true}}) {
+            if (Found found = filled(runner, core, rule); found.betterThan(best)) best = std::move(found);
+            if (Found found = greedyFrom(pipeline, core, rule); found.betterThan(best)) best = std::move(found);
+        }
+    }
+    return best;
 }
 
 std::vector<Candidate> candidatesOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words, const std::string& by)

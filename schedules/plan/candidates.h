@@ -19,6 +19,9 @@ struct Guess
 // 1F1B-like words; two chunks: list scheduling by several rules and the blocks of the V family.
 std::vector<Guess> firstOrders(const Pipeline& pipeline);
 
+// Two chunks: the V search. Blocks of the family below the largest cap, reordered; the best of them. stop may be empty.
+Found searchBlocks(const Pipeline& pipeline, const std::function<bool()>& stop);
+
 // A schedule timed with the request's own costs.
 struct Candidate
 {

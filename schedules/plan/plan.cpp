@@ -218,6 +218,10 @@ Result<Plan> Search::run()
     tell();
     for (std::int64_t work = workOfFirstRound; !done() && !over() && !exhausted(); work = std::min(4 * work, mostWork)) {
         if (relaxation.usable()) branchAndBound(relaxation, work);
+        if (!done() && !over() && work == workOfFirstRound) {
+            offer(searchBlocks(m_pipeline, [this] { return over(); }), "search of building blocks");
+            tell();
+        }
         if (!done() && !over()) localSearch(triesPerRound);
     }
     return finished();

@@ -1,7 +1,8 @@
 // Planning: the best order for given costs, latencies and memory caps, with a proven lower bound.
 //
 // The plan is the best of: the zero-bubble heuristic (one chunk) or list scheduling in the V and the building blocks (two
-// chunks), every library schedule of that placement that keeps the caps, branch and bound, and local search from the best of them.
+// chunks), every library schedule of that placement that keeps the caps, branch and bound, a search of building blocks
+// (two chunks), and local search from the best of them.
 // Bounds stand in schedules/plan/bound.h, branching in schedules/plan/branch.h. Same request, same plan, wherever the search ends by itself (optimal, or the tries are used up);
 // where the time budget ends it, the plan depends on the machine's speed.
 #pragma once
@@ -43,7 +44,7 @@ struct Plan
     double gap = 0;           // (objective − bound) / objective
     bool optimal = false;     // objective == bound
     std::string provenBy;     // what gave the bound: "work of rank 3", "relaxation of single ranks", "branch and bound"
-    std::string foundBy;      // what gave the order: "zero-bubble heuristic", "library: zb-h1", "branch and bound", "local search"
+    std::string foundBy;      // what gave the order: "zero-bubble heuristic", "library: zb-h1", "branch and bound", "search of building blocks", …
     std::int64_t tries = 0;   // orders timed
     std::int64_t nodes = 0;   // relaxations that branch and bound solved
     bool interrupted = false; // cancelled; the plan is the best until then

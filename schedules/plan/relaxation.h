@@ -29,7 +29,7 @@ class RankRelaxation
 {
 public:
     // Counts of passes done, as one state of a rank; states are numbered, 0 is empty, last is complete.
-    explicit RankRelaxation(const Pipeline& pipeline, std::size_t mostStates = 400'000);
+    explicit RankRelaxation(const Pipeline& pipeline, std::size_t mostStates = 600'000);
     bool usable() const { return m_usable; } // false: more than mostStates, or a rank can't finish at all
     std::size_t stateCount() const;          // of all ranks
 

@@ -5,8 +5,10 @@
 #include <functional>
 
 #include "schedules/kinds.h"
+#include "schedules/plan/block_family.h"
 #include "schedules/plan/bound.h"
 #include "schedules/plan/branch.h"
+#include "schedules/plan/building_block.h"
 #include "schedules/plan/candidates.h"
 #include "schedules/plan/plan.h"
 #include "schedules/plan/zero_bubble.h"
@@ -311,6 +313,32 @@ private slots:
                         if (keeps) QVERIFY(found->objective <= result->makespan);
                     }
                 }
+    }
+    // The least idle time at a memory that the authors' search knows of is the least there is.
+    void bubbleAgainstMemory()
+    {
+        for (const auto& [p, chunks] : {std::pair{4, 4}, {4, 5}, {4, 6}, {4, 7}, {4, 8}, {8, 8}, {8, 10}, {8, 16}}) {
+            PlanRequest request = requestOf(p, 2 * p, 2, chunks / 2.0);
+            request.objective = Objective::Span;
+            request.seconds = 60;
+            request.tries = 200'000;
+            const auto found = plan(request);
+            QVERIFY(found.has_value());
+            QCOMPARE(units(found->objective), 6.0 * p + searchedBubble(p, chunks) / 2.0);
+            QVERIFY(found->optimal);
+        }
+    }
+    void blockFamilyIsValid()
+    {
+        for (int p : {2, 3, 5, 8}) {
+            const auto blocks = planning::blockFamily(p, 2 * p, 200);
+            QVERIFY(blocks.size() >= 20);
+            for (const Block& block : blocks) {
+                QVERIFY(checkBlock(block).has_value());
+                for (int peak : figuresOf(block).peakBound)
+                    QVERIFY(peak <= 2 * p);
+            }
+        }
     }
     // A full backward that is cheaper than I and W is used, and the bound knows it.
     void cheaperFullBackward()
