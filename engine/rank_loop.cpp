@@ -156,10 +156,13 @@ private:
             if (input.rank == m_rank) continue; // handed over, in m_held
             if (m_state.lowered && isReceived(input.key)) continue; // at its receive
             if (!m_state.transport->ready(m_rank, input.key)) m_run.status.set(RankPhase::Waiting, position);
-            if (!receive(input.key, m_flight.receiving(input.key, input.rank, position))) return false;
+            if (!receive(input.key, m_flight.receiving(input.key, input.rank, listed(position)))) return false;
         }
         return true;
     }
+
+    // The place of an op of the plan in the list that the rank runs.
+    int listed(int position) const { return position < 0 ? position : position + m_messagesBefore; }
 
     bool isReceived(const MessageKey& key) const
     {
@@ -186,6 +189,7 @@ private:
         const Schedule& lowered = *m_state.lowered;
         const std::vector<Op>& list = lowered.order[static_cast<std::size_t>(m_rank)];
         std::size_t next = 0; // of the plan
+        m_messagesBefore = 0;
         for (std::size_t i = 0; i < list.size();) {
             if (m_state.control.stopped()) return false;
             const std::size_t count = lowered.isPaired(m_rank, i) ? 2 : 1;
@@ -193,6 +197,7 @@ private:
             if (isMessage(list[i].kind)) {
                 if (!runMessages(list, i, count)) return false;
             } else if (next < m_plan.ops.size() && m_plan.ops[next].op == list[i]) { // all but sharding
+                m_messagesBefore = static_cast<int>(i - next);
                 for (std::size_t k = next; k < next + count; ++k)
                     if (!receiveInputs(m_plan.ops[k], static_cast<int>(k))) return false;
                 freeSent();
@@ -310,7 +315,7 @@ private:
             m_state.control.sleepUntil(monotonicNow() + perturbation.launchOf(m_rank));
         if (m_virtual || position < 0) m_recorder.otherWork();
         m_recorder.opBegin(op, position);
-        const std::uint64_t flight = m_flight.running(op, position);
+        const std::uint64_t flight = m_flight.running(op, listed(position));
         const Nanos cpuBefore = !disturbed || perturbation.slowFactor.empty() ? 0 : threadCpuNow();
         work(stageRun(op.stage));
         if (disturbed && !perturbation.slowFactor.empty()) slowDown(cpuBefore);
@@ -427,6 +432,7 @@ private:
     bool m_virtual;
     RankFlight m_flight;
     OpExecution m_execution;
+    int m_messagesBefore = 0; // the op that runs, in a lowered list
     std::string m_where;                // for messages: the op that runs
     std::vector<SentMessage> m_inputs;  // received for the next op or pair
     std::vector<std::pair<PlannedMessage, Buffer>> m_outputs; // of the op that runs

@@ -71,21 +71,35 @@ Nanos longestPause(const RunState& state)
     return delay + transfer;
 }
 
-// What the ranks recorded; where the lowered lists can't end and stop in the same circle, all that is known of that.
+// Whether both say that a rank stands at the same op; of a pair either.
+bool standsAlike(const Deadlock& found, const Deadlock& foretold, int rank, const Schedule& lowered)
+{
+    const auto of = [rank](const Deadlock& deadlock) {
+        return std::find_if(deadlock.blocked.begin(), deadlock.blocked.end(), [rank](const BlockedRank& blocked) { return blocked.rank == rank; });
+    };
+    const auto a = of(found);
+    const auto b = of(foretold);
+    if (a == found.blocked.end() || b == foretold.blocked.end()) return a == found.blocked.end() && b == foretold.blocked.end();
+    const int apart = a->position - b->position;
+    return apart == 0 || (apart * apart == 1 && lowered.isPaired(rank, static_cast<std::size_t>(std::min(a->position, b->position))));
+}
+
+// What the ranks recorded; where the lowered lists can't end and the ranks (those of the circle, if one is found) stand where they
+// stop, all that is known of that.
 Deadlock explainRun(const RunState& state)
 {
     std::vector<RankRecord> records;
-    for (std::size_t rank = 0; rank < state.ranks.size(); ++rank)
+    std::vector<int> ranks;
+    for (std::size_t rank = 0; rank < state.ranks.size(); ++rank) {
         records.push_back(state.ranks[rank].flight.record(static_cast<int>(rank)));
-    Deadlock found = explainStall(records);
+        ranks.push_back(static_cast<int>(rank));
+    }
+    Deadlock found = explainStall(records, MessageMatching::ByOp);
     if (!state.lowered) return found;
     Result<Deadlock> foretold = explainDeadlock(*state.lowered, state.options.channels);
-    if (!foretold || !foretold->hung() || foretold->cycle != found.cycle) return found;
-    const bool same = std::all_of(found.blocked.begin(), found.blocked.end(), [&](const BlockedRank& blocked) {
-        return std::any_of(foretold->blocked.begin(), foretold->blocked.end(), [&](const BlockedRank& other) {
-            return other.rank == blocked.rank && other.op == blocked.op;
-        });
-    });
+    if (!foretold || !foretold->hung()) return found;
+    if (!found.cycle.empty() && found.cycle == foretold->cycle) ranks = found.cycle;
+    const bool same = std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return standsAlike(found, *foretold, rank, *state.lowered); });
     return same ? std::move(*foretold) : found;
 }
 
@@ -124,7 +138,7 @@ std::optional<Error> Watchdog::look(Nanos now)
                  fmt::format("step {}: no progress for {:g} s: {}", m_state.step,
                              static_cast<double>(m_timeout + m_longestPause) / 1e9, ranks),
                  m_stall.cycle.empty() ? "allow more time where an op is just slow"
-                                       : "see 'stagewright validate --sends rendezvous' for a way out"};
+                                       : "'stagewright validate --sends rendezvous' of the schedule tells a way out"};
 }
 
 } // namespace stagewright

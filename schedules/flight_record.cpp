@@ -6,6 +6,7 @@
 
 #include "schedules/kinds.h"
 #include "schedules/messages.h"
+#include "schedules/wait_graph.h"
 
 namespace stagewright {
 
@@ -42,32 +43,52 @@ const RankRecord* recordOf(std::span<const RankRecord> records, int rank)
     return nullptr;
 }
 
-const FlightEntry* openOf(const RankRecord& record)
-{
-    for (const FlightEntry& entry : record.entries) // the oldest open one holds up the others
-        if (!entry.done) return &entry;
-    return nullptr;
-}
-
 // The peer's side of a message.
-const FlightEntry* otherSide(const RankRecord& peer, int rank, const FlightEntry& entry)
+const FlightEntry* otherSide(const RankRecord& peer, int rank, const FlightEntry& entry, MessageMatching matching)
 {
-    for (const FlightEntry& other : peer.entries)
-        if (other.peer == rank && other.sequence == entry.sequence && isMessage(other.op.kind) &&
-            isSend(other.op.kind) != isSend(entry.op.kind))
-            return &other;
+    const Op counterpart = isSend(entry.op.kind) ? receiveOf(entry.op) : sendOf(entry.op);
+    for (auto other = peer.entries.rbegin(); other != peer.entries.rend(); ++other) { // of a step before: older
+        if (other->peer != rank || !isMessage(other->op.kind) || isSend(other->op.kind) == isSend(entry.op.kind)) continue;
+        if (matching == MessageMatching::ByOp ? other->op == counterpart && !other->done : other->sequence == entry.sequence) return &*other;
+    }
     return nullptr;
 }
 
-std::string standsAt(int rank, const FlightEntry& entry)
+BlockedRank blockedAt(std::span<const RankRecord> records, int rank, const FlightEntry& open, MessageMatching matching)
 {
-    return fmt::format("rank {} waits to {} {} ({} bytes, message {}) {} rank {}", rank, isSend(entry.op.kind) ? "send" : "receive",
-                       toText(entry.op), entry.bytes, entry.sequence, isSend(entry.op.kind) ? "to" : "from", entry.peer);
+    BlockedRank out;
+    out.rank = rank;
+    out.position = open.position;
+    out.op = open.op;
+    if (!isMessage(open.op.kind)) {
+        out.sentence = fmt::format("rank {} stands in {} and waits for no message", rank, toText(open.op));
+        return out;
+    }
+    out.onRank = open.peer;
+    out.waitsFor = isSend(open.op.kind) ? receiveOf(open.op) : sendOf(open.op);
+    // What a receive will bring is not known yet.
+    const std::string size = open.bytes > 0 ? fmt::format("{} bytes, message {}", open.bytes, open.sequence) : fmt::format("message {}", open.sequence);
+    out.sentence = fmt::format("rank {} waits to {} {} ({}) {} rank {}", rank, isSend(open.op.kind) ? "send" : "receive", toText(open.op),
+                               size, isSend(open.op.kind) ? "to" : "from", open.peer);
+    const RankRecord* peer = recordOf(records, open.peer);
+    if (!peer || !peer->present) {
+        out.sentence += ", whose record is missing";
+        return out;
+    }
+    const FlightEntry* other = otherSide(*peer, rank, open, matching);
+    if (!other) return out;
+    out.onPosition = other->position;
+    if (other->op != out.waitsFor)
+        out.sentence += fmt::format(", which has {} there: the orders of the two ranks differ", toText(other->op));
+    else if (other->bytes != open.bytes && other->bytes > 0 && open.bytes > 0)
+        out.sentence += fmt::format(", which has {} bytes there: the sizes differ", other->bytes);
+    out.waitsFor = other->op;
+    return out;
 }
 
 } // namespace
 
-Deadlock explainStall(std::span<const RankRecord> records)
+Deadlock explainStall(std::span<const RankRecord> records, MessageMatching matching)
 {
     Deadlock out;
     int ranks = 0;
@@ -76,40 +97,32 @@ Deadlock explainStall(std::span<const RankRecord> records)
         for (const FlightEntry& entry : record.entries)
             ranks = std::max(ranks, entry.peer + 1);
     }
+    // A rank that posted several messages together waits for each of them.
+    std::vector<BlockedRank> all;
+    std::vector<Wait> waits;
     for (int r = 0; r < ranks; ++r) {
         const RankRecord* record = recordOf(records, r);
         if (!record || !record->present) {
             out.missing.push_back(r);
             continue;
         }
-        const FlightEntry* open = openOf(*record);
-        if (!open) continue; // it is done with its messages
-        BlockedRank blocked;
-        blocked.rank = r;
-        blocked.position = open->position;
-        blocked.op = open->op;
-        if (!isMessage(open->op.kind)) {
-            blocked.sentence = fmt::format("rank {} stands in {} and waits for no message", r, toText(open->op));
-            out.blocked.push_back(std::move(blocked));
-            continue;
+        for (const FlightEntry& entry : record->entries) {
+            if (entry.done) continue;
+            all.push_back(blockedAt(records, r, entry, matching));
+            const BlockedRank& blocked = all.back();
+            if (blocked.onRank >= 0)
+                waits.push_back({r, blocked.position, blocked.op, blocked.onRank, blocked.onPosition, blocked.waitsFor});
         }
-        blocked.onRank = open->peer;
-        blocked.waitsFor = isSend(open->op.kind) ? receiveOf(open->op) : sendOf(open->op);
-        blocked.sentence = standsAt(r, *open);
-        const RankRecord* peer = recordOf(records, open->peer);
-        const FlightEntry* other = peer && peer->present ? otherSide(*peer, r, *open) : nullptr;
-        if (!peer || !peer->present) {
-            blocked.sentence += ", whose record is missing";
-        } else if (other) {
-            blocked.onPosition = other->position;
-            const Op expected = blocked.waitsFor;
-            blocked.waitsFor = other->op;
-            if (other->op != expected)
-                blocked.sentence += fmt::format(", which has {} there: the orders of the two ranks differ", toText(other->op));
-            else if (other->bytes != open->bytes)
-                blocked.sentence += fmt::format(", which has {} bytes there: the sizes differ", other->bytes);
-        }
-        out.blocked.push_back(std::move(blocked));
+    }
+    const std::vector<Wait> cycle = shortestCycle(ranks, waits);
+    for (const BlockedRank& blocked : all) {
+        const bool closes = std::any_of(cycle.begin(), cycle.end(), [&](const Wait& wait) {
+            return wait.rank == blocked.rank && wait.op == blocked.op && wait.onRank == blocked.onRank;
+        });
+        if (out.blocked.empty() || out.blocked.back().rank != blocked.rank)
+            out.blocked.push_back(blocked); // the oldest holds up the others
+        else if (closes)
+            out.blocked.back() = blocked;
     }
     findCircle(out, ranks);
     return out;

@@ -1,6 +1,5 @@
-// What a rank remembers of its last messages: bounded, always on, read when a run stands still. Messages are matched as the
-// transport matches them: the n-th from rank a to rank b is one message, whatever either side believes it to be. So a stall is
-// explained without the schedule, also where a rank's record is missing.
+// What a rank remembers of its last messages: bounded, always on, read when a run stands still. So a stall is explained without
+// the schedule, also where a rank's record is missing.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ struct FlightEntry {
     std::int32_t position = -1;  // in the rank's list, −1: not known
     Bytes bytes = 0;             // of a message; what the side expects or sends
     std::uint32_t sequence = 0;  // of the messages with this peer in this direction, from 0
-    bool done = false;           // the last one that is not done is where the rank stands
+    bool done = false;           // the rank stands at those that are not
 };
 
 struct RankRecord {
@@ -45,9 +44,15 @@ private:
     std::uint64_t m_count = 0;
 };
 
+// Which entries of two ranks are the sides of one message: as their transport matches them.
+enum class MessageMatching : std::uint8_t {
+    BySequence, // the n-th from rank a to rank b, whatever either side believes it to be
+    ByOp,       // a receive takes the send of the same name
+};
+
 // Who waits for whom. A rank that stands at no message (it computes, or hangs by itself) and ranks without a record are named;
 // two sides of one message that differ in op or bytes are told as what they are. Records may come in any order; a rank is named
 // once. The order of a lowered schedule is not known here: no fix.
-Deadlock explainStall(std::span<const RankRecord> records);
+Deadlock explainStall(std::span<const RankRecord> records, MessageMatching matching = MessageMatching::BySequence);
 
 } // namespace stagewright

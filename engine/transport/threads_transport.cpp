@@ -4,6 +4,7 @@
 #include <cassert>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -48,8 +49,8 @@ public:
                 box.chunk[static_cast<std::size_t>(stages[i])] = i;
             box.slots.resize(messages);
             if (channels.perDirection > 0)
-                box.channelFree.assign(static_cast<std::size_t>(ranks),
-                                       std::vector<Nanos>(static_cast<std::size_t>(channels.perDirection), 0));
+                box.channels.assign(static_cast<std::size_t>(ranks),
+                                    {std::vector<Nanos>(static_cast<std::size_t>(channels.perDirection), 0), {}});
             m_outboxes[static_cast<std::size_t>(rank)].returned.reserve(messages);
         }
     }
@@ -68,10 +69,14 @@ public:
             slot.full = true;
             const Nanos now = monotonicNow();
             slot.delay = std::max<Nanos>(0, availableAt - now);
-            if (m_rendezvous && !slot.offered)
-                slot.availableAt = never;
-            else
-                slot.availableAt = box.channelFree.empty() ? availableAt : begin(box, slot, now);
+            slot.availableAt = never;
+            if (box.channels.empty()) {
+                if (!m_rendezvous || slot.offered) slot.availableAt = availableAt;
+            } else {
+                Direction& channels = box.channels[static_cast<std::size_t>(fromRank)];
+                channels.queue.push_back(&slot);
+                advance(channels, now);
+            }
         }
         box.changed.notify_all(); // its owner waits, and under rendezvous those who send to it
     }
@@ -84,7 +89,10 @@ public:
             const std::lock_guard lock(box.mutex);
             Slot& slot = box.slots[at(box, key)];
             slot.offered = true;
-            if (slot.full) slot.availableAt = begin(box, slot, monotonicNow());
+            if (slot.full && box.channels.empty())
+                slot.availableAt = monotonicNow() + slot.delay;
+            else if (slot.full)
+                advance(box.channels[static_cast<std::size_t>(slot.fromRank)], monotonicNow());
         }
         box.changed.notify_all();
     }
@@ -191,6 +199,12 @@ public:
     }
 
 private:
+    // From one rank to another, where their number is limited.
+    struct Direction
+    {
+        std::vector<Nanos> free;  // when each is
+        std::deque<Slot*> queue; // messages that have not begun, in the order of their sends
+    };
     struct Mailbox
     {
         mutable std::mutex mutex;
@@ -198,7 +212,7 @@ private:
         std::vector<Slot> slots;
         std::vector<std::size_t> chunk; // of each stage on this rank
         std::map<ControlKey, Slot> control;
-        std::vector<std::vector<Nanos>> channelFree; // limited channels: by sender, when each is free
+        std::vector<Direction> channels; // limited ones: by sender
         bool interrupted = false;
     };
     struct Outbox
@@ -212,14 +226,17 @@ private:
         return box.chunk[key.stage] * m_space.perStage() + m_space.within(key);
     }
 
-    // A message that could go over from `now` on takes the channel that is free first; gives its arrival.
-    static Nanos begin(Mailbox& box, const Slot& slot, Nanos now)
+    // Puts under way what may go over from `now` on, each on the channel that is free first. Behind a message whose receive is not
+    // posted the others stand.
+    void advance(Direction& channels, Nanos now) const
     {
-        if (box.channelFree.empty()) return now + slot.delay;
-        std::vector<Nanos>& free = box.channelFree[static_cast<std::size_t>(slot.fromRank)];
-        Nanos& first = *std::min_element(free.begin(), free.end());
-        first = std::max(first, now) + slot.delay;
-        return first;
+        for (; !channels.queue.empty(); channels.queue.pop_front()) {
+            Slot& slot = *channels.queue.front();
+            if (m_rendezvous && !slot.offered) return;
+            Nanos& first = *std::min_element(channels.free.begin(), channels.free.end());
+            first = std::max(first, now) + slot.delay;
+            slot.availableAt = first;
+        }
     }
 
     static TransportStatus await(Mailbox& box, const Slot& slot, std::unique_lock<std::mutex>& lock)
