@@ -90,7 +90,9 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     p.fillRect(rect, theme.canvas);
     p.setFont(fontOf(FontRole::Body));
     const QFontMetricsF metrics(p.font());
-    double x = rect.left() + gutterWidth;
+    double x = rect.left() + gutterWidth, whole = 0;
+    for (const Entry& entry : m_entries) whole += 18 + metrics.horizontalAdvance(entry.text) + (entry.look == Entry::Look::Hatch || entry.look == Entry::Look::Outline ? 4 : 0);
+    const double room = rect.right() - x - whole, gap = m_entries.size() < 2 ? 18 : std::clamp(room / static_cast<double>(m_entries.size() - 1), 8.0, 18.0);
     const double y = rect.center().y();
     for (const Entry& entry : m_entries) {
         const double width = 18 + metrics.horizontalAdvance(entry.text);
@@ -133,7 +135,7 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
         }
         p.setPen(theme.text);
         p.drawText(QPointF(x + 18, y + 4.5), entry.text);
-        x += width + 18;
+        x += width + gap;
     }
     p.restore();
 }

@@ -92,6 +92,7 @@ void MainWindow::chooseGap(int index)
     const TimeRange visible = m_state->visible();
     const Nanos begin = gap.start - m_shown->panel->origin, end = gap.end - m_shown->panel->origin;
     if (end <= visible.begin || begin >= visible.end) m_state->fit({begin - (end - begin) * 4, end + (end - begin) * 4});
+    m_timeline->ensureRowVisible(0, gap.rank);
     m_toolPending = true;
     inBackground(
         this,

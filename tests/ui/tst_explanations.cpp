@@ -128,6 +128,20 @@ private slots:
         QVERIFY(m_window->viewState()->selected().valid());
     }
 
+    void aGapFarBelowIsScrolledTo()
+    {
+        open({"1f1b"}, 24, 24);
+        const BubbleReport shown = report();
+        const auto last = std::find_if(shown.gaps.begin(), shown.gaps.end(), [](const Gap& gap) { return gap.rank == 23; });
+        const Timeline& timeline = *m_window->timelineView()->panels().front()->timeline;
+        const SpanRef there{0, WindowFixture::spanOf(timeline, "23F0")};
+        const QRectF rows = QRectF(m_window->timelineView()->rect());
+        QVERIFY(!rows.contains(m_window->timelineView()->rectOf(there)->center()));
+        m_window->chooseGap(static_cast<int>(last - shown.gaps.begin()));
+        QVERIFY(rows.contains(m_window->timelineView()->rectOf(there)->center()));
+        QVERIFY(WindowFixture::settle(*m_window));
+    }
+
     void slackIsToldAndDrawn()
     {
         open({"1f1b"});

@@ -85,6 +85,11 @@ private slots:
             shown.view.setNotes(notes);
             const QImage marked = shown.painted(*theme);
             QVERIFY(ofColour(marked, theme->critical) > red + 100);
+            notes = std::make_shared<TimelineNotes>(*notes); // of a long chain the root, not the last arrow
+            for (int i = 0; i < 400; ++i) notes->chain.insert(notes->chain.begin(), {3, 2});
+            shown.view.setNotes(notes);
+            const QRectF start = shown.rectOf(0);
+            QCOMPARE(shown.painted(*theme).pixelColor(static_cast<int>(start.center().x()), static_cast<int>(start.top()) - 1), theme->critical);
             // The root is outlined, and the arrow from it ends at the op that waited for it.
             const QRectF root = shown.rectOf(0), second = shown.rectOf(2);
             QCOMPARE(marked.pixelColor(static_cast<int>(root.center().x()), static_cast<int>(root.top()) - 1), theme->critical);

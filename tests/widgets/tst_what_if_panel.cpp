@@ -117,6 +117,18 @@ private slots:
         QVERIFY2(asked.panel.plainText().contains(QStringLiteral("stage 7")), qPrintable(asked.panel.plainText()));
     }
 
+    void largeSchedulesAreDrawnWithoutCauses()
+    {
+        const auto schedule = std::make_shared<const Schedule>(*makeSchedule("1f1b", Shape{8, 512, 0}));
+        const WhatIfBase base = whatIfBase(schedule, CostModel::uniform(*schedule));
+        WhatIfQuestion question;
+        question.changes = *parseWhatIf("F*0.5");
+        const WhatIfPicture picture = whatIfPicture(base, question);
+        QVERIFY(!picture.panel->bubbles && !base.panel->bubbles);
+        QVERIFY(picture.panel->critical.empty());
+        QVERIFY(std::abs(picture.panel->bubbleFraction - picture.answer.bubbleAfter) < 1e-9);
+    }
+
     void everythingIsReachedByTab()
     {
         Asked asked;

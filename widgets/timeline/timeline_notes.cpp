@@ -74,7 +74,7 @@ void paintGaps(QPainter& p, const TimelineScene& scene, const Theme& theme)
 
 void paintChain(QPainter& p, const TimelineScene& scene, const Theme& theme)
 {
-    constexpr std::size_t most = 64;
+    constexpr std::size_t most = 512; // the arrows nearest to the gap; the root is outlined all the same
     const TimelineNotes& notes = *scene.notes;
     const auto place = [&](SpanId span) { return scene.rectOf({0, span}); };
     std::optional<QRectF> gap;
@@ -101,7 +101,7 @@ void paintChain(QPainter& p, const TimelineScene& scene, const Theme& theme)
         if (from) paintDependency(p, *from, end, theme.critical, theme.canvas);
     }
     if (count == 0) return;
-    if (const auto root = place(notes.chain[count - 1])) {
+    if (const auto root = place(notes.chain.back())) {
         p.setBrush(Qt::NoBrush);
         p.setPen(QPen(theme.canvas, 5.5));
         p.drawRoundedRect(root->adjusted(-1, -1, 1, 1), 4, 4);

@@ -371,11 +371,22 @@ void TimelineView::ensureVisible(SpanRef ref)
         const Nanos middle = axis.toTime(rect->center().x());
         m_state->setVisible({middle - range.duration() / 2, middle - range.duration() / 2 + range.duration()}, false);
     }
+    showRows(rect->top(), rect->bottom());
+}
+
+void TimelineView::ensureRowVisible(int panel, int rank)
+{
+    const int row = m_scene.rowOf(panel, rank);
+    if (row >= 0) showRows(m_scene.rowTop(row), m_scene.rowTop(row) + m_scene.rows.metrics.height);
+}
+
+void TimelineView::showRows(double top, double bottom)
+{
     const QRectF rows = m_scene.rowsRect();
-    if (rect->top() < rows.top() + 4) {
-        setScrollTop(m_scene.scroll - (rows.top() + 12 - rect->top()));
-    } else if (rect->bottom() > rows.bottom() - 4) {
-        setScrollTop(m_scene.scroll + (rect->bottom() + 12 - rows.bottom()));
+    if (top < rows.top() + 4) {
+        setScrollTop(m_scene.scroll - (rows.top() + 12 - top));
+    } else if (bottom > rows.bottom() - 4) {
+        setScrollTop(m_scene.scroll + (bottom + 12 - rows.bottom()));
     }
 }
 

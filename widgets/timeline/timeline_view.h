@@ -58,6 +58,7 @@ public:
     void fitSelection(); // the selection; again, or without one: everything
     void fitSpan(SpanRef ref);
     void ensureVisible(SpanRef ref);
+    void ensureRowVisible(int panel, int rank); // scrolls the rows, not the time
     double scrollTop() const { return m_scene.scroll; }
     void setScrollTop(double top);
 
@@ -135,6 +136,7 @@ private:
     void walkOnRank(int by);
     void walkStage(int by);
     void walkDependency(bool forward);
+    void showRows(double top, double bottom); // y in the view
     void choose(SpanRef ref); // selects and brings into view
     void settle();
     void acceptFrame(const QImage& image, std::uint64_t generation);

@@ -8,6 +8,8 @@
 namespace stagewright {
 namespace {
 
+constexpr std::size_t explainedOps = 4'000; // of more, neither causes nor the critical path: the picture follows the fields
+
 Result<std::shared_ptr<const TimelinePanel>> panelOf(const WhatIfCase& of, const QString& name)
 {
     auto timeline = timelineOf(of.schedule, of.result, of.costs);
@@ -15,6 +17,7 @@ Result<std::shared_ptr<const TimelinePanel>> panelOf(const WhatIfCase& of, const
     PanelOptions options;
     options.step = 0;
     options.name = name;
+    options.causes = of.result.start.size() <= explainedOps;
     return makePanel(*timeline, options);
 }
 
