@@ -11,6 +11,7 @@ Result<Nanos> measureForwardUnit(const Schedule& schedule, const TrainingOptions
     TrainingOptions alone = options;
     alone.clock = ClockMode::Virtual; // CPU time, whatever else the machine does
     alone.links = Links();
+    alone.channels = Channels();
     alone.perturbation = RunPerturbation();
     Result<std::unique_ptr<Training>> training = Training::create(schedule, alone);
     if (!training) return tl::unexpected(std::move(training.error()).with("measuring the forward time"));

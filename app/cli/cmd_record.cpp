@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "app/cli/channel_options.h"
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "app/cli/progress_line.h"
@@ -37,6 +38,7 @@ struct Options {
     std::vector<int> stageLayers;
     std::vector<std::string> perturb;
     RecomputeOptions recompute;
+    ChannelOptions channels;
     std::string recomputeLayers;
     std::string output;
 };
@@ -80,6 +82,13 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
         schedule = recomputed(*schedule, options.recompute);
         if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
+        auto chosen = chooseLowering(*schedule, options.channels, session);
+        if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));
+        settings.training.channels = chosen->channels;
+        if (chosen->lowering) { // the training lowers it
+            settings.training.lowering = *chosen->lowering;
+            schedule = withoutCommunication(*schedule);
+        }
         settings.schedules.push_back(std::move(*schedule));
     }
     int ranks = settings.schedules.front().ranks;
@@ -173,20 +182,37 @@ std::string comparisonTable(const std::vector<Row>& rows, bool colour)
     return table.text(colour);
 }
 
+// A run that the watchdog stopped before its first step was complete; no file holds it.
+Json stalledRunJson(const Recording& recording)
+{
+    Json object = hungJson(recording.stalledLists, {});
+    object["provenance"] = std::string(toText(Provenance::Measured));
+    object["clock"] = nullptr;
+    object["state"] = std::string(toText(RunState::Interrupted));
+    addDeadlockJson(object, *recording.stall);
+    object["file"] = nullptr;
+    return object;
+}
+
 // Reads the recorded runs back, as every other verb will, and tells about them.
 Result<void> tell(const std::string& path, const Recording& recording, Session& session)
 {
-    auto file = openRunFile(path);
-    if (!file) return tl::unexpected(std::move(file.error()));
+    std::unique_ptr<RunFile> file;
+    if (!recording.runs.empty()) {
+        auto opened = openRunFile(path);
+        if (!opened) return tl::unexpected(std::move(opened.error()));
+        file = std::move(*opened);
+    }
     std::vector<Row> rows;
     Json runs = Json::array();
     for (const std::int64_t id : recording.runs) {
-        auto stored = readRun(**file, std::to_string(id));
+        auto stored = readRun(*file, std::to_string(id));
         if (!stored) return tl::unexpected(std::move(stored.error()));
         auto figures = analyseRun(stored->run);
         if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
         Json object = runJson(stored->run, *figures);
         object["file"] = path;
+        if (recording.stall && recording.stalledRun == id) addDeadlockJson(object, *recording.stall);
         runs.push_back(std::move(object));
         Row row{std::move(stored->run), std::move(*figures), 0, 0};
         row.stepTime = medianOf(measuredValues(row.run, "step_time_ns"));
@@ -194,7 +220,8 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
         row.contention = medianOf(measuredValues(row.run, "contention"));
         rows.push_back(std::move(row));
     }
-    if (session.json) session.answer({{"file", path}, {"runs", std::move(runs)}, {"comparison", comparisonTableJson(rows)}});
+    if (recording.stall && recording.stalledRun == 0) runs.push_back(stalledRunJson(recording));
+    if (session.json) session.answer({{"file", rows.empty() ? Json(nullptr) : Json(path)}, {"runs", std::move(runs)}, {"comparison", comparisonTableJson(rows)}});
     if (rows.empty()) return {};
     const bool colour = session.colourOut();
     session.out(comparisonTable(rows, colour));
@@ -233,10 +260,13 @@ Result<int> run(const Options& options, Session& session)
     if (!settings) return tl::unexpected(std::move(settings.error()));
     auto recording = recordRuns(*settings, session);
     if (!recording) return tl::unexpected(std::move(recording.error()));
-    if (!recording->runs.empty()) {
+    if (!recording->runs.empty() || recording->stall) {
         if (auto told = tell(settings->file, *recording, session); !told && !recording->stopped)
             return tl::unexpected(std::move(told.error()));
     }
+    if (recording->stall)
+        session.out((recording->stall->cycle.empty() ? "where the ranks stand:\n" : "ranks that wait for each other:\n") +
+                    deadlockText(recording->stalledLists, *recording->stall, session.columns()));
     if (recording->stopped) {
         Error error = std::move(*recording->stopped);
         const std::string kept = keptText(*recording, settings->file);
@@ -266,6 +296,7 @@ Command command_record()
                 app.add_option("--clock", options->clock, "wall; virtual: projected for as many devices as ranks; auto: wall where cores suffice [auto]")
                     ->type_name("CLOCK")->check(oneOf({"auto", "wall", "virtual"}));
                 addCommOptions(app, options->comm, options->link);
+                addChannelOptions(app, options->channels);
                 addPerturbOption(app, options->perturb);
                 addRecomputeOptions(app, options->recompute);
                 app.add_option("--recompute-layers", options->recomputeLayers, "Layers that recomputation makes anew, others keep theirs [all]")

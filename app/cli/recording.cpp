@@ -13,6 +13,7 @@
 #include "app/cli/session.h"
 #include "app/cli/version.h"
 #include "engine/stale_model.h"
+#include "schedules/messages.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/simulated_run.h"
 
@@ -138,6 +139,15 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
     return {};
 }
 
+// The lists that the ranks ran: under rendezvous with sends and receives.
+Schedule listsOf(const Schedule& given, const TrainingOptions& options)
+{
+    if (options.channels.sends != SendMode::Rendezvous) return withoutCommunication(given);
+    if (isLowered(given)) return given;
+    auto lowered = lower(given, options.lowering);
+    return lowered ? std::move(*lowered) : given;
+}
+
 // Closes every run. What can't be closed is left to the file's own recovery: complete steps are in it.
 void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, bool early, Recording& recording)
 {
@@ -211,12 +221,19 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
             }
             if (auto taken = takeStep(one, settings, ++done, total, session); !taken) {
                 recording.stopped = std::move(taken.error()).with(one.training->schedule().name);
+                recording.stall = one.training->stall();
+                if (!recording.stall) break;
+                recording.stalledRun = one.complete > 0 ? one.writer->id() : 0;
+                recording.stalledLists = listsOf(settings.schedules[static_cast<std::size_t>(&one - ongoing.data())], settings.training);
                 break;
             }
         }
     }
     line.clear();
     closeRuns(ongoing, **file, recording.stopped.has_value(), recording);
+    if (recording.stalledRun > 0) // complete steps say nothing of why there are no more
+        if (auto noted = (*file)->annotate(recording.stalledRun, recording.stopped->message); !noted)
+            session.warn(noted.error().message);
     file->reset();
     if (recording.runs.empty() && !existed) removeEmptyFile(settings.file);
     return recording;

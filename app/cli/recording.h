@@ -30,6 +30,11 @@ struct Recording {
     std::vector<std::int64_t> runs; // ids of the runs that hold a complete step, in the order of the schedules
     std::vector<int> completeSteps; // of those, warm-up included
     std::optional<Error> stopped;   // why it ended early; complete steps are kept
+    // Where the watchdog stopped it: who waited for whom, in which lists, in which run (0: it has no complete step, so it is
+    // removed again).
+    std::optional<Deadlock> stall;
+    Schedule stalledLists;
+    std::int64_t stalledRun = 0;
 };
 
 // Fails where nothing could begin (bad model, file not writable): then the file is as it was. A failure or stop after that is

@@ -194,3 +194,38 @@ run stagewright devices --json
 expect_code 0
 expect_json cpu devices 0 backend
 expect_json ON devices 0 usable
+
+# sends without buffers: what is foretold to hang hangs, is stopped and explained; other rules end
+small='--model layers=4,hidden=32,heads=2,seq=16 --microbatch-size 1'
+# shellcheck disable=SC2086
+run stagewright record -s 1f1b -p 4 -m 8 $small --steps 2 --sends rendezvous --timeout 1 -o hung.stagewright
+expect_code 1
+expect_err 'no progress for 1 s: rank 2 waits to send the activations of 2F1 to rank 3; rank 3 waits to send the gradient of 3B0 to rank 2'
+expect_out 'ranks 0, 1 wait for the circle'
+expect_out 'rank 2 ─► rank 3 ─► rank 2'
+expect_no_file hung.stagewright
+# shellcheck disable=SC2086
+run stagewright record -s 1f1b -p 4 -m 8 $small --steps 2 --sends rendezvous --timeout 1 -o hung.stagewright --json
+expect_code 1
+expect_json ON runs 0 hung
+expect_json 2 runs 0 cycle 0 rank
+expect_json 2SEND_F1 runs 0 cycle 0 op
+expect_json 3 runs 0 cycle 1 rank
+expect_json 1 runs 0 victims 1
+stagewright schedules 1f1b -p 4 -m 8 --csv >hung.csv
+run stagewright validate hung.csv --sends rendezvous --json
+expect_json 2SEND_F1 cycle 0 op
+# shellcheck disable=SC2086
+run stagewright record -s gpipe,1f1b -p 4 -m 8 $small --steps 2 --sends rendezvous --timeout 1 -o kept.stagewright --json
+expect_code 1
+expect_json OFF runs 0 hung
+expect_json gpipe runs 0 schedule
+expect_json ON runs 1 hung
+run stagewright report kept.stagewright 1 --json
+expect_code 0
+expect_json 1 loss
+# shellcheck disable=SC2086
+run stagewright record -s 1f1b -p 4 -m 8 $small --steps 2 --sends rendezvous --channels 1 --lower grouped --timeout 20 --comm 0.5 -o ends.stagewright --json
+expect_code 0
+expect_json OFF runs 0 hung
+expect_json 3 runs 0 loss
