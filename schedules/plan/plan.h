@@ -1,10 +1,9 @@
 // Planning: the best order for given costs, latencies and memory caps, with a proven lower bound.
 //
 // The plan is the best of: the zero-bubble heuristic (one chunk) or list scheduling in the V and the building blocks (two
-// chunks), every library schedule of that placement that keeps the caps, branch and bound, a search of building blocks
-// (two chunks), and local search from the best of them.
-// Bounds stand in schedules/plan/bound.h, branching in schedules/plan/branch.h. Same request, same plan, wherever the search ends by itself (optimal, or the tries are used up);
-// where the time budget ends it, the plan depends on the machine's speed.
+// chunks), every library schedule of that placement that keeps the caps, branch and bound (schedules/plan/branch.h), a search of
+// building blocks (two chunks) and local search. Bounds stand in schedules/plan/bound.h. Same request, same plan, wherever the
+// search ends by itself (optimal, or the tries are used up); where the time budget ends it, the plan depends on the machine's speed.
 #pragma once
 
 #include <functional>
