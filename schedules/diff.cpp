@@ -7,13 +7,14 @@
 
 #include "schedules/lower.h"
 #include "schedules/messages.h"
-#include "schedules/registry.h"
+#include "schedules/variants.h"
 
 namespace stagewright {
 
 namespace {
 
 constexpr std::size_t mostOps = 4'000'000;
+constexpr std::size_t mostToSearch = 10'000; // ops: beyond, no schedule that searches is tried
 
 // The n-th of equal ops on a rank.
 struct Occurrence
@@ -93,22 +94,6 @@ std::string pairText(std::string_view what, const auto& a, const auto& b)
     return fmt::format("{}: {} and {}", what, a, b);
 }
 
-// Ways to call a schedule: its defaults, and one parameter at another of its alternatives.
-std::vector<std::string> variants(const ScheduleInfo& info)
-{
-    std::vector<std::string> out{std::string(info.name)};
-    for (const ScheduleParameter& parameter : info.parameters) {
-        std::string_view rest = parameter.values;
-        if (rest.find('|') == std::string_view::npos) continue;
-        while (!rest.empty()) {
-            const std::size_t bar = std::min(rest.find('|'), rest.size());
-            if (rest.substr(0, bar) != parameter.fallback) out.push_back(fmt::format("{}:{}={}", info.name, parameter.name, rest.substr(0, bar)));
-            rest.remove_prefix(std::min(rest.size(), bar + 1));
-        }
-    }
-    return out;
-}
-
 } // namespace
 
 ScheduleDiff diffSchedules(const Schedule& first, const Schedule& second)
@@ -158,22 +143,19 @@ std::optional<NearestSchedule> nearestSchedule(const Schedule& given)
     const auto cells = static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(schedule.microbatches);
     if (ops < cells / 2) return std::nullopt; // a stray number in a file names a shape far larger than its ops
     if (schedule.stages % schedule.ranks != 0) return std::nullopt;
-    const int chunks = schedule.stages / schedule.ranks;
+    const Shape shape{schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks};
     std::optional<NearestSchedule> best;
     std::size_t looked = 0;
-    for (const ScheduleInfo& info : allSchedules()) {
-        if (info.fixedChunks > 0 && info.fixedChunks != chunks && !schedule.placement.hasCopies()) continue;
-        for (const std::string& name : variants(info)) {
-            looked += ops;
-            if (looked > mostOps) return best;
-            const auto made = makeSchedule(name, Shape{schedule.ranks, schedule.microbatches, chunks});
-            if (!made || made->ranks != schedule.ranks || made->stages != schedule.stages || made->microbatches != schedule.microbatches)
-                continue;
-            ScheduleDiff diff = diffSchedules(schedule, *made);
-            if (best && best->diff.distance() + best->diff.shape.size() <= diff.distance() + diff.shape.size()) continue;
-            best = NearestSchedule{name, std::move(diff)};
-            if (best->diff.same()) return best;
-        }
+    for (const std::string& name : namesThatMayFit(schedule, ops <= mostToSearch)) {
+        if (looked > mostOps) return best;
+        const auto made = makeSchedule(name, shape);
+        if (!made || made->ranks != schedule.ranks || made->stages != schedule.stages || made->microbatches != schedule.microbatches)
+            continue;
+        looked += made->opCount();
+        ScheduleDiff diff = diffSchedules(schedule, *made);
+        if (best && best->diff.distance() + best->diff.shape.size() <= diff.distance() + diff.shape.size()) continue;
+        best = NearestSchedule{name, std::move(diff)};
+        if (best->diff.same()) return best;
     }
     return best;
 }

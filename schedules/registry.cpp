@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "schedules/variants.h"
 
 namespace stagewright {
 
@@ -219,13 +222,17 @@ Result<Wanted> wantedOf(std::string_view name, const Shape& shape)
         full.chunks = (*info)->defaultChunks;
     constexpr std::int64_t mostStages = 65536;
     if (static_cast<std::int64_t>(full.ranks) * full.chunks > mostStages)
-        return fail(ErrorCode::Usage, fmt::format("schedule {}: {} ranks × {} chunks are more than {} stages", known,
-                                                  full.ranks, full.chunks, mostStages));
+        return fail(ErrorCode::Usage,
+                    fmt::format("schedule {}: {} ranks × {} chunks are more than {} stages", known, full.ranks, full.chunks, mostStages),
+                    full.ranks > mostStages / std::max(1, (*info)->fixedChunks)
+                        ? fmt::format("the most is {} ranks", mostStages / std::max(1, (*info)->fixedChunks))
+                        : fmt::format("the most on {} ranks is {} chunks", full.ranks, mostStages / full.ranks));
     constexpr std::int64_t mostOps = 1'000'000'000;
     if (static_cast<std::int64_t>(full.ranks) * full.chunks > mostOps / full.microbatches)
         return fail(ErrorCode::Usage,
                     fmt::format("schedule {}: {} ranks × {} chunks × {} microbatches are more than {} forwards", known,
-                                full.ranks, full.chunks, full.microbatches, mostOps));
+                                full.ranks, full.chunks, full.microbatches, mostOps),
+                    fmt::format("the most there is {} microbatches", mostOps / (static_cast<std::int64_t>(full.ranks) * full.chunks)));
     return wanted;
 }
 
@@ -249,56 +256,35 @@ Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, doubl
     return wanted->info->closedForm(wanted->shape, forward, inputGrad, weightGrad);
 }
 
-namespace {
-
-// The schedule's variants that differ from its defaults in one parameter: each alternative, a few whole numbers.
-std::vector<std::string> variantsOf(const ScheduleInfo& info)
-{
-    std::vector<std::string> out;
-    for (const ScheduleParameter& parameter : info.parameters)
-        for (std::string_view rest = parameter.values; !rest.empty();) {
-            const std::size_t bar = rest.find('|');
-            const std::string_view choice = rest.substr(0, bar);
-            rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
-            if (choice == "whole") {
-                for (const int number : {2, 3, 4, 6, 8})
-                    out.push_back(fmt::format("{}:{}={}", info.name, parameter.name, number));
-            } else if (choice != "real" && choice != parameter.fallback) {
-                out.push_back(fmt::format("{}:{}={}", info.name, parameter.name, choice));
-            }
-        }
-    return out;
-}
-
-bool makes(const std::string& name, const Shape& shape, const Schedule& schedule)
-{
-    const auto made = makeSchedule(name, shape);
-    return made && *made == schedule;
-}
-
-} // namespace
-
 std::string recognise(const Schedule& schedule)
 {
     if (schedule.ranks < 1 || schedule.microbatches < 1 || schedule.stages % schedule.ranks != 0) return {};
     // A stray number in a file can name a shape far larger than its ops; such a shape is not built.
+    const std::size_t ops = schedule.opCount();
     const std::size_t cells =
         static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(schedule.microbatches);
-    if (schedule.opCount() < cells / 2) return {};
-    constexpr std::size_t many = 300'000; // ops: beyond, neither searches nor variants
+    if (ops < cells / 2) return {};
     constexpr std::size_t manyToSearch = 10'000;
-    const bool large = schedule.opCount() > many;
+    constexpr std::size_t mostMade = 30'000'000; // ops of all tries
     const Shape shape{schedule.ranks, schedule.microbatches, schedule.stages / schedule.ranks};
-    for (const ScheduleInfo& info : allSchedules()) {
-        if ((info.fixedChunks > 0 && info.fixedChunks != shape.chunks) || (info.searches && schedule.opCount() > manyToSearch)) continue;
-        std::string name(info.name);
-        if (makes(name, shape, schedule)) return name;
+    std::size_t made = 0;
+    bool defaultsTried = false;
+    for (std::string& name : namesThatMayFit(schedule, ops <= manyToSearch)) {
+        if (!defaultsTried && name.find(':') != std::string::npos) {
+            defaultsTried = true;
+            if (isFallingGpipe(schedule)) return "gpipe, backwards in falling order";
+        }
+        if (defaultsTried && made > mostMade) break;
+        const auto candidate = makeSchedule(name, shape);
+        if (candidate && *candidate == schedule) return std::move(name);
+        if (candidate) made += candidate->opCount();
     }
-    if (isFallingGpipe(schedule)) return "gpipe, backwards in falling order";
-    if (large) return {};
-    for (const ScheduleInfo& info : allSchedules())
-        for (std::string& name : info.searches ? std::vector<std::string>() : variantsOf(info))
-            if (makes(name, shape, schedule)) return std::move(name);
+    if (!schedule.sliceLengths.empty()) { // cut by other costs than a name has
+        Schedule equal = schedule;
+        equal.sliceLengths.clear();
+        if (const std::string name = recognise(equal); !name.empty())
+            return fmt::format("{}, slices of {}", name, fmt::join(schedule.sliceLengths, ","));
+    }
     return {};
 }
 

@@ -63,27 +63,31 @@ Join joinOf(const Shape& shape)
 Result<Plan> planOf(const Shape& shape)
 {
     const Plan plan{shape.ranks, shape.microbatches, shape.number("f", 1), joinOf(shape)};
+    const int factor = plan.pipelines() * plan.itemSize();
+    const auto works = [&](int p, int m) { return p % (2 * plan.pairs) == 0 && m % factor == 0; };
+    if (works(plan.ranks, plan.microbatches)) return plan;
     if (plan.ranks % 2 != 0)
         return fail(ErrorCode::Usage, fmt::format("chimera: {} ranks; two directions need an even number", plan.ranks),
-                    nearestMultiples(plan.ranks, 2, 2, "ranks"));
+                    nearestThatWork(plan.ranks, plan.microbatches, works));
     const int half = plan.ranks / 2;
-    if (plan.pairs > half || half % plan.pairs != 0) {
+    if (half % plan.pairs != 0) {
         int below = std::min(plan.pairs, half);
         while (half % below != 0)
             --below;
+        const int multiple = 2 * below * plan.itemSize();
+        const bool fits = plan.microbatches % multiple == 0;
         return fail(ErrorCode::Usage,
                     fmt::format("chimera: {} pairs of pipelines on {} ranks; a divisor of {} is needed", plan.pairs,
                                 plan.ranks, half),
-                    fmt::format("the nearest below that works is f={}", below));
+                    fits ? fmt::format("the nearest below that works is f={}", below)
+                         : fmt::format("the nearest below that works is f={} with {} microbatches", below,
+                                       std::max(1, plan.microbatches / multiple) * multiple));
     }
-    const int factor = plan.pipelines() * plan.itemSize();
-    if (plan.microbatches % factor != 0)
-        return fail(ErrorCode::Usage,
-                    fmt::format("chimera: {} microbatches for {} pipelines{}; a multiple of {} is needed",
-                                plan.microbatches, plan.pipelines(),
-                                plan.join == Join::Doubling ? ", two to a forward" : "", factor),
-                    nearestMultiples(plan.microbatches, factor, factor, "microbatches"));
-    return plan;
+    return fail(ErrorCode::Usage,
+                fmt::format("chimera: {} microbatches for {} pipelines{}; a multiple of {} is needed",
+                            plan.microbatches, plan.pipelines(),
+                            plan.join == Join::Doubling ? ", two to a forward" : "", factor),
+                nearestThatWork(plan.ranks, plan.microbatches, works));
 }
 
 Placement placementOf(const Plan& plan)

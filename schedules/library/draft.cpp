@@ -21,19 +21,13 @@ Schedule draft(std::string_view name, int ranks, int stages, int microbatches, P
 
 Result<int> loopGroup(std::string_view schedule, int ranks, int microbatches)
 {
-    const auto groups = [ranks](int m) { return std::max(1, m / ranks); };
-    const auto divides = [&](int m) { return m % groups(m) == 0; };
-    if (divides(microbatches)) return microbatches / groups(microbatches);
-    int below = microbatches;
-    int above = microbatches;
-    while (!divides(below))
-        --below;
-    while (!divides(above))
-        ++above;
+    const auto groups = [](int p, int m) { return std::max(1, m / p); };
+    const auto divides = [&](int p, int m) { return m % groups(p, m) == 0; };
+    if (divides(ranks, microbatches)) return microbatches / groups(ranks, microbatches);
     return fail(ErrorCode::Usage,
                 fmt::format("{}: {} microbatches do not divide into {} groups on {} ranks", schedule, microbatches,
-                            groups(microbatches), ranks),
-                fmt::format("the nearest that work are {} and {} microbatches", below, above));
+                            groups(ranks, microbatches), ranks),
+                nearestThatWork(ranks, microbatches, divides));
 }
 
 Op loopedOp(OpKind kind, int rank, int ranks, int chunks, int group, int k)
@@ -63,13 +57,47 @@ void appendOptimizers(Schedule& schedule, const Shape& shape)
             schedule.order[static_cast<std::size_t>(r)].push_back(makeOp(OpKind::Optimizer, stage));
 }
 
-std::string nearestMultiples(int value, int factor, int least, std::string_view unit)
+std::string nearestThatWork(int ranks, int microbatches, const std::function<bool(int, int)>& works)
 {
-    const int lowest = (least + factor - 1) / factor * factor;
-    const int below = value / factor * factor;
-    const int above = std::max(lowest, below + factor);
-    if (below < lowest) return fmt::format("the nearest that works is {} {}", above, unit);
-    return fmt::format("the nearest that work are {} and {} {}", below, above, unit);
+    const int window = 4 * ranks + 4096; // constraints repeat sooner
+    constexpr int none = 0;
+    const auto below = [=](int from, const auto& holds) {
+        for (int n = from; n >= std::max(1, from - window); --n)
+            if (holds(n)) return n;
+        return none;
+    };
+    const auto above = [=](int from, const auto& holds) {
+        for (int n = from; n <= from + window; ++n)
+            if (holds(n)) return n;
+        return none;
+    };
+    const auto list = [](const std::string& less, const std::string& more, std::string_view unit) {
+        if (less.empty() && more.empty()) return std::string();
+        if (less.empty() || more.empty()) return fmt::format("the nearest that works is {}{}{}", less, more, unit);
+        return fmt::format("the nearest that work are {} and {}{}", less, more, unit);
+    };
+    const auto text = [](int number) { return number == none ? std::string() : fmt::format("{}", number); };
+
+    const auto here = [&](int m) { return works(ranks, m); };
+    const int fewer = below(microbatches, here);
+    const int more = above(microbatches, here);
+    if (fewer != none || more != none) return list(text(fewer), text(more), " microbatches");
+
+    const auto asGiven = [&](int p) { return works(p, microbatches); };
+    const auto adjusted = [&](int p) {
+        const auto there = [&](int m) { return works(p, m); };
+        const int less = below(microbatches, there);
+        return less != none ? less : above(microbatches, there);
+    };
+    const auto atAll = [&](int p) { return adjusted(p) != none; };
+    const int narrower = below(ranks, atAll);
+    const int wider = above(ranks, atAll);
+    if ((narrower == none || asGiven(narrower)) && (wider == none || asGiven(wider)))
+        return list(text(narrower), text(wider), " ranks");
+    const auto both = [&](int p) {
+        return p == none ? std::string() : fmt::format("{} ranks with {} microbatches", p, adjusted(p));
+    };
+    return list(both(narrower), both(wider), "");
 }
 
 } // namespace stagewright::library

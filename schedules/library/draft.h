@@ -2,6 +2,7 @@
 // nearest shape that works.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,9 @@ inline constexpr ScheduleParameter optimizerParameter{
 inline constexpr ScheduleParameter optimizerParameters[] = {optimizerParameter};
 void appendOptimizers(Schedule& schedule, const Shape& shape);
 
-// "the nearest that work are 2 and 4 ranks": multiples of `factor` around `value`, none below `least`.
-std::string nearestMultiples(int value, int factor, int least, std::string_view unit);
+// The remedy where works(ranks, microbatches) does not hold: the nearest microbatches for which it does on these ranks, else
+// the nearest ranks, with other microbatches where it needs them. "the nearest that work are 2 and 4 ranks", "the nearest that
+// works is 6 ranks with 12 microbatches".
+std::string nearestThatWork(int ranks, int microbatches, const std::function<bool(int, int)>& works);
 
 } // namespace stagewright::library

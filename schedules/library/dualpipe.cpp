@@ -18,13 +18,16 @@ Result<Schedule> make(const Shape& shape)
 {
     const int p = shape.ranks;
     const int m = shape.microbatches;
+    const auto works = [](int ranks, int microbatches) {
+        return ranks % 2 == 0 && microbatches % 2 == 0 && microbatches >= 2 * ranks;
+    };
     if (p % 2 != 0)
         return fail(ErrorCode::Usage, fmt::format("dualpipe: {} ranks; two directions need an even number", p),
-                    nearestMultiples(p, 2, 2, "ranks"));
-    if (m % 2 != 0 || m < 2 * p)
+                    nearestThatWork(p, m, works));
+    if (!works(p, m))
         return fail(ErrorCode::Usage,
                     fmt::format("dualpipe: {} microbatches on {} ranks; an even number from 2 × {} on is needed", m, p, p),
-                    nearestMultiples(m, 2, 2 * p, "microbatches"));
+                    nearestThatWork(p, m, works));
     const int n = m / 2;
     Schedule out = draft("dualpipe", p, p, m, Placement::bidirectional(p, m));
     out.paired.resize(out.order.size());

@@ -19,10 +19,10 @@ Result<Schedule> make(const Shape& shape)
     const int p = shape.ranks;
     const int m = shape.microbatches;
     const int v = shape.chunks > 0 ? shape.chunks : 2;
+    const auto group = loopGroup("interleaved-1f1b", p, m);
     if (v < 2)
         return fail(ErrorCode::Usage, fmt::format("interleaved-1f1b: {} stage per rank, 2 or more needed", v),
-                    "use 2 chunks, or 1f1b for one stage per rank");
-    const auto group = loopGroup("interleaved-1f1b", p, m);
+                    group ? "use 2 chunks, or 1f1b for one stage per rank" : "use 1f1b for one stage per rank");
     if (!group) return tl::unexpected(group.error());
     const int q = *group;
     Schedule out = draft(fmt::format("interleaved-1f1b v={}", v), p, p * v, m, Placement::loop(p, p * v));

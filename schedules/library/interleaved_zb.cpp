@@ -29,12 +29,15 @@ Result<int> groupOf(const Shape& shape)
     if (shape.parameter("group") == "auto") return loopGroup("interleaved-zb", p, m);
     const int group = shape.number("group", p);
     const int least = (p + 1) / 2;
-    if (group < least || group > p)
+    const int nearest = std::clamp(group, least, p);
+    const auto works = [&](int, int microbatches) { return microbatches % nearest == 0; };
+    if (group != nearest)
         return fail(ErrorCode::Usage, fmt::format("interleaved-zb: groups of {} on {} ranks; {} to {} work", group, p, least, p),
-                    fmt::format("the nearest that works is group={}", std::clamp(group, least, p)));
-    if (m % group != 0)
+                    m % nearest == 0 ? fmt::format("the nearest that works is group={}", nearest)
+                                     : fmt::format("take group={}; {}", nearest, nearestThatWork(p, m, works)));
+    if (!works(p, m))
         return fail(ErrorCode::Usage, fmt::format("interleaved-zb: {} microbatches in groups of {}; a multiple is needed", m, group),
-                    nearestMultiples(m, group, group, "microbatches"));
+                    nearestThatWork(p, m, works));
     return group;
 }
 

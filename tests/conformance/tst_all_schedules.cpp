@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "schedules/csv.h"
+#include "schedules/diff.h"
 #include "schedules/draw_text.h"
 #include "schedules/registry.h"
 #include "schedules/simulate.h"
@@ -95,6 +96,28 @@ std::vector<std::string> variants(const ScheduleInfo& info)
             if (choice != "real")
                 out.push_back(std::string(info.name) + ":" + std::string(parameter.name) + "=" +
                               (choice == "whole" ? "2" : choice.toStdString()));
+    return out;
+}
+
+// All values of all parameters with each other; a whole number is 2 or 3, a real one its default.
+std::vector<std::string> combinations(const ScheduleInfo& info)
+{
+    std::vector<std::string> out{std::string(info.name)};
+    for (const ScheduleParameter& parameter : info.parameters) {
+        const QString values = QString::fromUtf8(parameter.values.data(), static_cast<int>(parameter.values.size()));
+        const std::size_t before = out.size();
+        for (const QString& value : QString(values).replace("whole", "2|3").split('|'))
+            for (std::size_t i = 0; i < before && value != "real" && value.toStdString() != parameter.fallback && parameter.name != "tokens"; ++i)
+                out.push_back(out[i] + ":" + std::string(parameter.name) + "=" + value.toStdString());
+    }
+    return out;
+}
+
+QStringList namesOf(const std::set<std::string>& names)
+{
+    QStringList out;
+    for (const std::string& name : names)
+        out << QString::fromStdString(name);
     return out;
 }
 
@@ -192,6 +215,11 @@ private slots:
             {"dualpipev", {4, 7}, "the nearest that works is 8 microbatches"},
             {"pipedream-2bw", {4, 3}, "the nearest that works is 4 microbatches"},
             {"interleaved-zb", {4, 9, 2}, "the nearest that work are 8 and 10 microbatches"},
+            {"interleaved-zb:group=3", {4, 8, 2}, "the nearest that work are 6 and 9 microbatches"},
+            {"chimera:f=3", {7, 6}, "the nearest that work are 6 and 12 ranks"},
+            {"chimera:f=3", {8, 6}, "the nearest below that works is f=2 with 4 microbatches"},
+            {"dualpipe", {5, 9}, "the nearest that work are 4 ranks with 8 microbatches and 6 ranks with 12 microbatches"},
+            {"hanayo:waves=40000", {4, 8}, "the nearest that works is 8192 waves"},
         };
         for (const auto& [name, shape, remedy] : rows) {
             const auto refused = makeSchedule(name, shape);
@@ -200,11 +228,119 @@ private slots:
             QCOMPARE(QString::fromStdString(refused.error().remedy), QString(remedy));
         }
     }
+    // Over a grid: what a refusal suggests is accepted.
+    void suggestionsWork()
+    {
+        std::vector<std::string> names;
+        for (const ScheduleInfo& info : allSchedules())
+            if (!info.searches)
+                for (const std::string& name : variants(info))
+                    names.push_back(name);
+        for (const char* name : {"chimera:f=3", "chimera:f=4:join=doubling", "chimera:f=6:join=halving", "interleaved-zb:group=1",
+                                 "interleaved-zb:group=3", "interleaved-zb:group=5", "interleaved-zb:group=9:w=now",
+                                 "terapipe:tokens=5000", "terapipe:slices=40000"})
+            names.emplace_back(name);
+        const QRegularExpression shape("(\\d+) ranks(?: with (\\d+) microbatches)?");
+        const QRegularExpression numbers("nearest that works? (?:is|are) (?:(\\d+) and )?(\\d+) (ranks|microbatches)");
+        const QRegularExpression parameter("((f|group|tokens|slices)=\\d+)");
+        int refused = 0;
+        int tried = 0;
+        for (const std::string& name : names)
+            for (int p = 1; p <= 12; ++p)
+                for (int m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 18, 23, 25, 31})
+                    for (int v : {0, 1}) {
+                        const auto made = makeSchedule(name, {p, m, v});
+                        if (made) continue;
+                        ++refused;
+                        const QString remedy = QString::fromStdString(made.error().remedy);
+                        const QByteArray label = QString("%1 p=%2 m=%3 v=%4: %5").arg(QString::fromStdString(name)).arg(p).arg(m).arg(v).arg(remedy).toUtf8();
+                        const auto accepts = [&](const std::string& otherName, const Shape& other) {
+                            ++tried;
+                            const auto accepted = makeSchedule(otherName, other);
+                            QVERIFY2(accepted.has_value(), label);
+                        };
+                        const int before = tried;
+                        std::string suggested = name;
+                        const auto given = parameter.match(remedy);
+                        if (given.hasMatch()) {
+                            const std::string key = given.captured(2).toStdString() + "=";
+                            const std::size_t at = suggested.find(key);
+                            const std::size_t end = suggested.find(':', at);
+                            suggested.replace(at, end == std::string::npos ? end : end - at, given.captured(1).toStdString());
+                        }
+                        if (remedy.contains(" ranks with ")) {
+                            for (auto match = shape.globalMatch(remedy); match.hasNext();) {
+                                const auto one = match.next();
+                                accepts(suggested, {one.captured(1).toInt(), one.captured(2).toInt(), v});
+                            }
+                        } else if (const auto found = numbers.match(remedy); found.hasMatch()) {
+                            for (int i : {1, 2}) {
+                                if (found.captured(i).isEmpty()) continue;
+                                const int number = found.captured(i).toInt();
+                                if (found.captured(3) == "ranks") accepts(suggested, {number, m, v});
+                                if (found.captured(3) == "microbatches") accepts(suggested, {p, number, v});
+                            }
+                        } else if (given.hasMatch()) {
+                            const auto with = QRegularExpression("with (\\d+) microbatches").match(remedy);
+                            if (name.find("terapipe") == std::string::npos) accepts(suggested, {p, with.hasMatch() ? with.captured(1).toInt() : m, v});
+                            else accepts("terapipe:slices=2", {p, 1, v});
+                        } else if (remedy.startsWith("use 2 chunks")) {
+                            accepts(name, {p, m, 2});
+                        }
+                        if (remedy.contains("1f1b for")) accepts("1f1b", {p, m, v});
+                        QVERIFY2(tried > before, label);
+                    }
+        QVERIFY(refused > 1000);
+    }
+    // Every schedule under every combination of its parameters, through CSV: recognised under a name that makes the same.
+    void recognised_data()
+    {
+        QTest::addColumn<QString>("name");
+        for (const ScheduleInfo& info : allSchedules())
+            QTest::newRow(std::string(info.name).c_str()) << QString::fromUtf8(info.name.data(), static_cast<int>(info.name.size()));
+    }
+    void recognised()
+    {
+        QFETCH(QString, name);
+        std::set<std::string> recognisedAs;
+        int made = 0;
+        for (const auto& [p, m] : {std::pair{2, 4}, {4, 8}, {6, 12}, {8, 16}})
+            for (const std::string& full : combinations(**findSchedule(name.toStdString()))) {
+                if (full.find("reorder") == std::string::npos && name.startsWith("v-") && p > 4) continue; // slow to make
+                const auto s = makeSchedule(full, {p, m, 0});
+                if (!s) continue;
+                ++made;
+                const auto back = readScheduleCsv(*writeScheduleCsv(*s));
+                QVERIFY2(back.has_value(), full.c_str());
+                const std::string known = recognise(*back);
+                QVERIFY2(!known.empty(), (full + " on " + std::to_string(p) + " ranks").c_str());
+                const int chunks = s->stages / s->ranks;
+                if (known.find(", ") == std::string::npos) QVERIFY2(*makeSchedule(known, {p, m, chunks}) == *s, (full + " as " + known).c_str());
+                recognisedAs.insert(known);
+                // One op moved: the nearest is no farther than that, and names the first difference.
+                Schedule mutated = *s;
+                auto& row = mutated.order[1];
+                std::size_t at = row.size() / 2;
+                while (row[at] == row[at - 1] || mutated.isPaired(1, at) || mutated.isPaired(1, at - 1))
+                    --at;
+                std::swap(row[at], row[at - 1]);
+                const auto nearest = nearestSchedule(mutated);
+                QVERIFY2(nearest.has_value(), full.c_str());
+                QVERIFY2(nearest->diff.distance() <= 1, fmt::format("{} is nearest to {}, {} ops off", full, nearest->name, nearest->diff.distance()).c_str());
+                if (!nearest->diff.same()) QVERIFY(!nearest->diff.first.empty() || !nearest->diff.shape.empty());
+            }
+        QVERIFY(made >= 4);
+        qInfo().noquote() << "recognised as" << QStringList(recognisedAs.size() > 8 ? QStringList{QString::number(recognisedAs.size()) + " names"} : namesOf(recognisedAs)).join("; ");
+    }
     void recognisedWithParameters()
     {
         for (const char* name : {"bfs:order=descending", "2bp-1f1b:w=last", "zb-h2:optimizer=rank", "chimera:f=2",
-                                 "hanayo:waves=2", "merak:variant=pre", "terapipe:base=1f1b"})
+                                 "hanayo:waves=2", "merak:variant=pre", "terapipe:base=1f1b", "chimera:f=2:join=doubling",
+                                 "chimera:join=halving:sync=eager", "interleaved-zb:group=2:w=now", "v-half:reorder=no",
+                                 "hanayo:waves=5", "terapipe:slices=7", "zb-auto:limit=1.5"})
             QCOMPARE(QString::fromStdString(recognise(*makeSchedule(name, {4, 8, 0}))), QString(name));
+        QCOMPARE(QString::fromStdString(recognise(*makeSchedule("terapipe:tokens=32:base=1f1b", {4, 8, 0}))),
+                 QString("terapipe:base=1f1b:slices=4, slices of 13,8,6,5"));
     }
     void pages()
     {
