@@ -154,6 +154,77 @@ private slots:
         QVERIFY(!budget.set(QStringLiteral("6 MiB"), units).has_value());
     }
 
+    void everyToolOnRunsThatTellLittle()
+    {
+        const QString path = m_fixture->dir.filePath(QStringLiteral("little.stagewright"));
+        {
+            auto file = RunFile::open(path.toStdString(), OpenMode::Create);
+            Run foreign; // no schedule, a backward without its forward
+            TimelineBuilder builder(Provenance::Imported, "wall", 2);
+            for (int rank = 0; rank < 2; ++rank) {
+                Span span;
+                span.start = rank * 500;
+                span.end = span.start + 1000;
+                span.op = makeOp(rank == 0 ? OpKind::Backward : OpKind::Forward, rank, 3);
+                builder.addSpan(builder.addTrack(rank, Lane::Compute), span);
+            }
+            foreign.timeline = *builder.build();
+            foreign.info.name = "foreign";
+            foreign.info.provenance = Provenance::Imported;
+            foreign.info.ranks = foreign.info.stages = 2;
+            foreign.info.steps = 1;
+            QVERIFY((*file)->add(foreign).has_value());
+            QVERIFY((*file)->add(WindowFixture::simulated("1f1b", 1, 1)).has_value());
+            QVERIFY((*file)->add(WindowFixture::simulated("dualpipe", 4, 8)).has_value());
+        }
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        const auto tools = {ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals};
+        for (const ActionId id : {ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals, ActionId::NextGap, ActionId::Slack})
+            QVERIFY(!window.actions()[id]->isEnabled()); // nothing is shown
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        for (const qint64 run : {1, 2, 3}) {
+            window.showRun({window.shownRef().file, run});
+            QVERIFY(WindowFixture::settle(window));
+            for (const ActionId id : {ActionId::NextGap, ActionId::Slack, ActionId::WhatIf, ActionId::Residuals, ActionId::LoweredView}) {
+                if (window.actions()[id]->isEnabled()) window.actions()[id]->trigger();
+                QVERIFY(WindowFixture::settle(window));
+                QCOMPARE(window.mode(), MainWindow::Mode::Run);
+            }
+            window.setTool(MainWindow::Tool::None);
+            window.actions()[ActionId::Slack]->trigger();
+            QVERIFY(WindowFixture::settle(window));
+            QCOMPARE(window.timelineView()->panels().size(), std::size_t(1));
+        }
+        // Whatever is asked, compare, edit and close take over.
+        const QString file = window.shownRef().file;
+        for (const ActionId id : tools) {
+            window.showRun({file, 3});
+            QVERIFY(WindowFixture::settle(window));
+            if (window.actions()[id]->isEnabled()) window.actions()[id]->trigger();
+            window.showCompare({file, 2}, {file, 3});
+            QVERIFY(WindowFixture::settle(window));
+            QCOMPARE(window.mode(), MainWindow::Mode::Compare);
+            QCOMPARE(window.timelineView()->panels().front()->timeline->ranks(), 1);
+            QVERIFY(!window.actions()[id]->isEnabled());
+            window.showRun({file, 3});
+            QVERIFY(WindowFixture::settle(window));
+            if (window.actions()[id]->isEnabled()) window.actions()[id]->trigger();
+            window.enterEdit();
+            QVERIFY(WindowFixture::settle(window));
+            QCOMPARE(window.mode(), MainWindow::Mode::Edit);
+            QCOMPARE(window.timelineView()->panels().size(), std::size_t(1));
+        }
+        window.showRun({file, 3});
+        QVERIFY(WindowFixture::settle(window));
+        window.actions()[ActionId::WhatIf]->trigger();
+        window.actions()[ActionId::CloseFile]->trigger();
+        QVERIFY(WindowFixture::settle(window));
+        QTest::qWait(100);
+        QCOMPARE(window.mode(), MainWindow::Mode::Empty);
+    }
+
     // A run too large for one thread to draw and read at once: the window goes on answering while it is read.
     void aLargeRunDoesNotHoldTheWindow()
     {
