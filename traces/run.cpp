@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace stagewright {
 
 std::string_view toText(RunState state)
@@ -50,6 +52,19 @@ int Run::representativeStep() const
     const std::size_t upper = byTime.size() / 2;
     const std::size_t lower = (byTime.size() - 1) / 2;
     return std::min(byTime[lower].second, byTime[upper].second);
+}
+
+std::string weightsText(const Run& run)
+{
+    std::string rule;
+    if (run.schedule && run.schedule->weights != WeightRule::Synchronous) rule = toText(run.schedule->weights);
+    for (const auto& [key, value] : run.configuration)
+        if (key == "weights") rule = value;
+    const Metric* deviation = run.metric("deviation");
+    if (deviation == nullptr || deviation->values.empty())
+        return rule.empty() ? rule : fmt::format("{}: recording measures how far from synchronous training", rule);
+    return fmt::format("{}: {:.2e} from synchronous training after the last step (relative L2)", rule.empty() ? "stale" : rule,
+                       deviation->values.back());
 }
 
 } // namespace stagewright

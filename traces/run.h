@@ -57,4 +57,9 @@ struct Run {
     int representativeStep() const;
 };
 
+// Of a run of an asynchronous schedule, which changes the mathematics: the rule of its weights and, where it was trained, how
+// far they are from those of synchronous training. "stashed: 7.7e-02 from synchronous training after the last step (relative
+// L2)". Empty: the run is synchronous.
+std::string weightsText(const Run& run);
+
 } // namespace stagewright

@@ -235,8 +235,8 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
                                 ? fmt::format(" after {} of warm-up", first.run.info.warmupSteps)
                                 : ""));
     for (const Row& row : rows)
-        if (const std::string deviation = deviationText(row.run); !deviation.empty())
-            session.out(fmt::format("{}: weights {}\n", row.run.info.name, deviation));
+        if (const std::string weights = weightsText(row.run); !weights.empty())
+            session.out(fmt::format("{}: weights {}\n", row.run.info.name, weights));
     for (const Row& row : rows)
         if (row.run.info.clock == "wall" && row.contention > 0.05)
             session.warn(fmt::format("{}: ops were off the processor {} of their time, so wall times are too long; use --clock virtual, or "

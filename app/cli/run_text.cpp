@@ -33,16 +33,6 @@ std::string peaksText(const RunFigures& figures, MemoryCategory category)
 
 } // namespace
 
-std::string deviationText(const Run& run)
-{
-    const Metric* deviation = run.metric("deviation");
-    if (!deviation || deviation->values.empty()) return {};
-    std::string rule = "stale";
-    for (const auto& [key, value] : run.configuration)
-        if (key == "weights") rule = value;
-    return fmt::format("{}: {:.2e} from synchronous training after the last step (relative L2)", rule, deviation->values.back());
-}
-
 std::string headlineText(const Run& run, const RunFigures& figures, bool colour)
 {
     const BubbleReport& bubbles = figures.bubbles;
@@ -65,7 +55,7 @@ std::string headlineText(const Run& run, const RunFigures& figures, bool colour)
     if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty())
         table.add({"loss", fmt::format("{:.3f} → {:.3f} nats over {}", loss->values.front(), loss->values.back(),
                                        plural(static_cast<long long>(loss->values.size()), "step"))});
-    if (std::string deviation = deviationText(run); !deviation.empty()) table.add({"weights", std::move(deviation)});
+    if (std::string weights = weightsText(run); !weights.empty()) table.add({"weights", std::move(weights)});
     return text + table.text(colour);
 }
 

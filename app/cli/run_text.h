@@ -11,8 +11,6 @@
 namespace stagewright {
 
 std::string headlineText(const Run& run, const RunFigures& figures, bool colour);
-// Runs that change the mathematics: how far their weights are from synchronous training; else empty.
-std::string deviationText(const Run& run);
 std::string idleText(const RunFigures& figures, bool colour);     // by cause and rank
 std::string memoryText(const RunFigures& figures, bool colour);   // by rank, and who holds the peak
 std::string overlapText(const RunFigures& figures);

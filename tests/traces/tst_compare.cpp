@@ -90,6 +90,22 @@ private slots:
             QVERIFY(std::llabs(comparison->ops[i - 1].startDelta) >= std::llabs(comparison->ops[i].startDelta));
     }
 
+    // What changes the mathematics says so, whatever its speed.
+    void deviationIsTold()
+    {
+        Run a = samples::simulatedRun("1f1b", 4, 8);
+        Run b = samples::simulatedRun("pipedream", 4, 8);
+        QVERIFY(weightsText(a).empty());
+        QVERIFY(mentions(compareRuns(a, b).value(), {"B changes the mathematics", "stashed", "recording measures"}));
+        b.metrics = {{"deviation", "", {0.01, 0.25}}};
+        b.configuration = {{"weights", "stashed"}};
+        const Comparison comparison = compareRuns(a, b).value();
+        QVERIFY(mentions(comparison, {"B changes the mathematics", "stashed: 2.50e-01 from synchronous training"}));
+        QCOMPARE(metric(comparison, "deviation", false), 0.0);
+        QCOMPARE(metric(comparison, "deviation", true), 0.25);
+        QVERIFY(!mentions(compareRuns(a, a).value(), {"mathematics"}));
+    }
+
     void aRunAgainstItselfIsTheSame()
     {
         const Run run = samples::simulatedRun("zb-h1", 4, 8, 0.5);

@@ -81,6 +81,12 @@ void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
     const Metric* lossB = b.metric("loss");
     if (lossA != nullptr && lossB != nullptr && !lossA->values.empty() && !lossB->values.empty())
         metrics.add("loss", "Loss after the last step", lossA->unit, lossA->values.back(), lossB->values.back());
+    const auto deviationOf = [](const Run& run) {
+        const Metric* deviation = run.metric("deviation");
+        return deviation == nullptr || deviation->values.empty() ? 0.0 : deviation->values.back();
+    };
+    if (deviationOf(a) != 0 || deviationOf(b) != 0) // of synchronous training there is none
+        metrics.add("deviation", "Weights from synchronous", "", deviationOf(a), deviationOf(b));
 }
 
 ChangeSplit splitOf(const BubbleReport& a, const BubbleReport& b)

@@ -48,7 +48,7 @@ struct WaitChange {
 class Why {
 public:
     Why(const Comparison& comparison, const Alignment& alignment, const Run& a, const Run& b)
-        : m_comparison(comparison), m_alignment(alignment), m_a(*a.timeline), m_b(*b.timeline)
+        : m_comparison(comparison), m_alignment(alignment), m_runA(a), m_runB(b), m_a(*a.timeline), m_b(*b.timeline)
     {
     }
 
@@ -62,6 +62,7 @@ public:
             m_sentences.push_back("the runs are timed in different units, so times are not set against each other, only shares");
         }
         peaks();
+        weights();
         partners();
         return std::move(m_sentences);
     }
@@ -254,6 +255,15 @@ private:
         m_sentences.push_back(fmt::format("peak activation {} {}", !alike ? "changed" : risen > 0 ? "rose" : "fell", list(words, 4)));
     }
 
+    // A run that changes the mathematics is no mere change of speed.
+    void weights()
+    {
+        const std::string a = weightsText(m_runA);
+        const std::string b = weightsText(m_runB);
+        if (!a.empty()) m_sentences.push_back("A changes the mathematics, weights " + a);
+        if (!b.empty()) m_sentences.push_back("B changes the mathematics, weights " + b);
+    }
+
     void partners()
     {
         if (m_alignment.splitsBackward())
@@ -266,6 +276,8 @@ private:
 
     const Comparison& m_comparison;
     const Alignment& m_alignment;
+    const Run& m_runA;
+    const Run& m_runB;
     const Timeline& m_a;
     const Timeline& m_b;
     std::vector<std::string> m_sentences;

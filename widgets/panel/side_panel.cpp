@@ -280,7 +280,8 @@ void SidePanel::fillTraining()
 {
     const Metric* loss = m_run->metric("loss");
     const Metric* contention = m_run->metric("contention");
-    const bool any = (loss != nullptr && !loss->values.empty()) || (contention != nullptr && !contention->values.empty());
+    const QString weights = QString::fromStdString(weightsText(*m_run));
+    const bool any = (loss != nullptr && !loss->values.empty()) || (contention != nullptr && !contention->values.empty()) || !weights.isEmpty();
     m_training->setVisible(any);
     if (!any) return;
     const auto step = static_cast<std::size_t>(m_figures->step);
@@ -288,6 +289,12 @@ void SidePanel::fillTraining()
         if (step < loss->values.size())
             m_training->addRow(tr("Loss of this step"), fixed(loss->values[step], 4), definition::loss());
         m_training->addRow(tr("First to last step"), tr("%1 → %2").arg(fixed(loss->values.front(), 3), fixed(loss->values.back(), 3)), definition::loss());
+    }
+    if (!weights.isEmpty()) {
+        const Metric* deviation = m_run->metric("deviation");
+        const bool measured = deviation != nullptr && !deviation->values.empty();
+        m_training->addRow(tr("Weights from synchronous training"), measured ? QString::number(deviation->values.back(), 'e', 2) : tr("not measured"),
+                           tr("This schedule changes the mathematics. Weights %1.").arg(weights));
     }
     if (contention != nullptr && step < contention->values.size())
         m_training->addRow(tr("Contention"), percentText(contention->values[step]),
