@@ -1,11 +1,15 @@
 // The CSV reader on any bytes: it may refuse, never crash; what it accepts must come back from its own writing, and
-// validation, simulation and drawing must answer for it too.
+// validation, simulation, drawing, lowering and the explanation of deadlocks must answer for it too, under some semantics of
+// messages that the bytes choose.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "schedules/csv.h"
+#include "schedules/deadlock.h"
+#include "schedules/diff.h"
 #include "schedules/draw_text.h"
+#include "schedules/lower.h"
 #include "schedules/op.h"
 #include "schedules/timeline/timeline_of.h"
 #include "schedules/validate.h"
@@ -17,6 +21,40 @@ namespace {
 void require(bool condition)
 {
     if (!condition) std::abort();
+}
+
+void explain(const Schedule& schedule, unsigned choice)
+{
+    Channels channels;
+    channels.sends = choice % 2 == 0 ? SendMode::Rendezvous : SendMode::Buffered;
+    channels.perDirection = static_cast<int>(choice / 2 % 3);
+    channels.receives = choice / 6 % 2 == 0 ? ReceiveMode::Blocking : ReceiveMode::Posted;
+    const Validation validation = validate(schedule, channels);
+    for (const Fault& fault : validation.faults)
+        require(!fault.message.empty() && !fault.remedy.empty());
+    const auto result = simulate(schedule, CostModel::uniform(schedule), channels);
+    if (validation.valid()) require(result.has_value());
+    const auto deadlock = explainDeadlock(schedule, channels);
+    require(deadlock.has_value() || !validation.valid());
+    if (deadlock && deadlock->hung()) {
+        require(!validation.valid());
+        require(!describeDeadlock(*deadlock).empty() && !drawDeadlock(schedule, *deadlock, 80).empty());
+        if (deadlock->fixed) require(validate(*deadlock->fixed, channels).valid());
+    }
+    require(diffSchedules(schedule, schedule).same());
+    Lowering lowering;
+    lowering.rule = static_cast<LoweringRule>(choice / 12 % 5);
+    lowering.collectives = lowering.rule == LoweringRule::PyTorch && choice / 60 % 2 == 1;
+    const auto lowered = lower(schedule, lowering);
+    if (!lowered) {
+        require(!validation.valid() && !lowered.error().message.empty());
+        return;
+    }
+    if (!validation.valid()) return;
+    require(lowering.collectives || withoutCommunication(*lowered) == withoutCommunication(schedule));
+    require(validate(*lowered).valid());
+    const auto text = writeScheduleCsv(*lowered);
+    require(text && *readScheduleCsv(*text) == *lowered);
 }
 
 } // namespace
@@ -42,6 +80,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
         const Validation validation = validate(*schedule);
         if (schedule->stages > 4096 || schedule->microbatches > 4096) continue; // large tables are slow, not wrong
+        if (dialect == CsvDialect::Auto && schedule->opCount() < 4096) {
+            unsigned choice = static_cast<unsigned>(size);
+            for (const char letter : text) choice = choice * 31 + static_cast<unsigned char>(letter);
+            explain(*schedule, choice >> 8);
+        }
         const auto timeline = simulatedTimeline(*schedule, CostModel::uniform(*schedule));
         if (validation.valid()) require(timeline.has_value());
         if (!timeline) continue;
