@@ -292,13 +292,23 @@ private:
             return runFiller(planned.op, position);
         case OpKind::ReduceGrad:
             return recorded(planned.op, position, RankPhase::Running, position,
-                            [this](StageRun& run) { m_stepEnd.shareGradients(run); });
+                            [this](StageRun& run) { m_stepEnd.shareGradients(run); }) &&
+                   meetCopies(planned.op, position);
         case OpKind::Optimizer:
             return m_stepEnd.runOptimizer(planned.op, position);
         default:
             return recorded(planned.op, position, RankPhase::Running, position,
                             [&](StageRun& run) { runCompute(planned, run); });
         }
+    }
+
+    bool meetCopies(const Op& op, int position)
+    {
+        if (!m_state.lowered || m_state.schedule->weights != WeightRule::Synchronous) return true;
+        const std::uint64_t flight = m_flight.running(op, listed(position));
+        if (!m_stepEnd.meetCopies(op.stage)) return false;
+        m_run.flight.finish(flight);
+        return true;
     }
 
     // Runs `work` on the op's stage under a permit, between opBegin and opEnd. statusPosition: for the watchdog.

@@ -96,6 +96,21 @@ void StepEnd::shareGradients(StageRun& run)
     }
 }
 
+bool StepEnd::meetCopies(int stage)
+{
+    const auto s = static_cast<std::uint16_t>(stage);
+    const MemoryTag tag{MemoryCategory::Communication, s, -1};
+    std::vector<int> others;
+    for (const StageRun* copy : m_state.copiesOf(stage))
+        if (copy->rank != m_rank) others.push_back(copy->rank);
+    for (const int other : others)
+        m_state.transport->post(other, {ControlKey::Kind::AtReduction, s, m_rank}, m_run.allocator->take(1, tag), monotonicNow());
+    m_run.status.set(RankPhase::Copies, stage);
+    return std::all_of(others.begin(), others.end(), [&](int other) {
+        return static_cast<bool>(m_state.transport->collect(m_rank, {ControlKey::Kind::AtReduction, s, other}, *m_run.allocator, tag));
+    });
+}
+
 // Every copy adds up all of them in the order of ranks, so that they stay equal bit for bit.
 bool StepEnd::sumOverCopies()
 {

@@ -39,6 +39,8 @@ public:
     void begin(); // of a step
     // A ReduceGrad op: this copy's gradients go to every other copy of the stage.
     void shareGradients(StageRun& run);
+    // Under rendezvous: waits until all copies of the stage have come to it, as a collective does. False: stopped.
+    bool meetCopies(int stage);
     // An Optimizer op of the list. False: stopped.
     bool runOptimizer(const Op& op, int position);
     // After the list. False: stopped.

@@ -61,7 +61,8 @@ BlockedRank blockedAt(std::span<const RankRecord> records, int rank, const Fligh
     out.position = open.position;
     out.op = open.op;
     if (!isMessage(open.op.kind)) {
-        out.sentence = fmt::format("rank {} stands in {} and waits for no message", rank, toText(open.op));
+        out.sentence = fmt::format("rank {} stands in {} and waits for {}", rank, toText(open.op),
+                                   open.op.kind == OpKind::ReduceGrad ? "the other copies of the stage" : "no message");
         return out;
     }
     out.onRank = open.peer;

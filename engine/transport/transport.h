@@ -29,9 +29,9 @@ struct SentMessage
 // global norm, up the ranks and down again. Never part of a rendezvous.
 struct ControlKey
 {
-    enum class Kind : std::uint8_t { WeightGradients, NormsUp, NormsDown };
+    enum class Kind : std::uint8_t { WeightGradients, NormsUp, NormsDown, AtReduction };
     Kind kind = Kind::NormsUp;
-    std::uint16_t stage = 0; // WeightGradients
+    std::uint16_t stage = 0; // WeightGradients, AtReduction
     int fromRank = 0;
     auto operator<=>(const ControlKey&) const = default;
 };
