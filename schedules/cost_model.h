@@ -94,7 +94,7 @@ private:
     std::map<std::tuple<OpKind, int, int>, Nanos> m_onRank;
 };
 
-// {"format": "stagewright-costs", "version": 1, …}; docs/schedules.md has the fields. read(write(x)) == x.
+// {"format": "stagewright-costs", "version": 1, …}; docs/formats.md has the fields. read(write(x)) == x.
 std::string writeCostsJson(const CostModel& costs);
 Result<CostModel> readCostsJson(const std::string& text);
 

@@ -6,6 +6,7 @@
 #include "app/cli/figures.h"
 #include "app/cli/files.h"
 #include "app/cli/options.h"
+#include "app/cli/schedule_pages.h"
 #include "app/cli/session.h"
 #include "app/cli/table.h"
 #include "schedules/buffering.h"
@@ -26,6 +27,7 @@ struct Options {
     ShapeOptions shape;
     bool csv = false;
     bool block = false;
+    bool markdown = false;
 };
 
 Json infoJson(const ScheduleInfo& info)
@@ -102,6 +104,15 @@ void addBuffering(const Schedule& schedule, Json& object, Session& session)
     object["without_buffers"] = std::move(rules);
 }
 
+Result<int> printPages(Session& session)
+{
+    auto pages = schedulePages();
+    if (!pages) return tl::unexpected(std::move(pages.error()));
+    session.out(*pages);
+    if (session.json) session.answer({{"markdown", *pages}});
+    return ExitDone;
+}
+
 Result<int> page(const ScheduleInfo& info, const Options& options, Session& session)
 {
     auto schedule = readSchedule(options.name, options.shape, session);
@@ -174,8 +185,13 @@ Command command_schedules()
         addShapeOptions(app, options->shape);
         app.add_flag("--csv", options->csv, "Print the schedule as CSV (PyTorch's convention) and nothing else");
         app.add_flag("--block", options->block, "Print the building block it is made of; edited, it is a schedule too: -s mine.block");
+        app.add_flag("--markdown", options->markdown, "Print the pages of all schedules, as docs/schedules.md has them");
         app.footer("Example: stagewright schedules zb-h1 --ranks 4 --csv > mine.csv");
         return [options](Session& session) -> Result<int> {
+            if (options->markdown) {
+                if (!options->name.empty()) return fail(ErrorCode::Usage, "--markdown is for all schedules", "leave the name out");
+                return printPages(session);
+            }
             if (options->name.empty()) {
                 if (options->csv) return fail(ErrorCode::Usage, "--csv needs a schedule", "name one: stagewright schedules 1f1b --csv");
                 return list(session);

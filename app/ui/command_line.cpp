@@ -20,11 +20,13 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
   --schedule NAME         the one of the library that --show new or block shows
   --theme light|dark      default: as the system, or as chosen last
   --no-runs-list          without the list at the left
+  --no-memory             without the memory under the timeline
 
   --screenshot OUT.png    draw the window without a display and leave
   --size WxH              size of the window for it (default 1600x1000)
   --export png|svg|pdf -o OUT
-                          draw the timeline and the memory alone and leave
+                          draw the timeline and the memory alone and leave;
+                          as wide as the timeline in a window of --size
 
   --version, --help
 
@@ -100,6 +102,8 @@ CommandLine parseCommandLine(const QStringList& arguments)
             if (!QStringList{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals"}.contains(line.show)) wrong(QStringLiteral("--show %1: use edit, record, new, block, lowered, gap, slack or residuals").arg(line.show));
         } else if (word == QLatin1String("--no-runs-list")) {
             line.hideRuns = true;
+        } else if (word == QLatin1String("--no-memory")) {
+            line.hideMemory = true;
         } else if (word.startsWith(QLatin1Char('-')) && word.size() > 1) {
             wrong(QStringLiteral("%1: unknown option; --help lists them").arg(word));
         } else {

@@ -24,6 +24,7 @@ struct CommandLine {
     QString select;            // an op to select, as the search field takes it
     int step = -1;             // 1-based on the command line
     bool hideRuns = false;
+    bool hideMemory = false;
     bool help = false;
     bool version = false;
     QString fault;             // wrong usage

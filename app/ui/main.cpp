@@ -99,6 +99,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     if (!waitUntil([&] { return window.settled() || !window.bannerText().isEmpty(); }, 120000)) return complain(3, QStringLiteral("reading took too long"));
     auto* stuck = window.findChild<QDialog*>(QStringLiteral("deadlock"));
     if (!line.files.isEmpty() && window.mode() == MainWindow::Mode::Empty && stuck == nullptr) return complain(3, window.bannerText().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.bannerText());
+    if (line.hideMemory && window.actions()[ActionId::Memory]->isChecked()) window.actions()[ActionId::Memory]->trigger();
     if (!line.select.isEmpty()) window.find(line.select);
     showPart(window, line);
     if (!waitUntil([&] { return window.settled(); }, 60000)) return complain(5, QStringLiteral("the tool took too long"));

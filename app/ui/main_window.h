@@ -163,6 +163,7 @@ private:
     void refreshRecent();
     void fileListed(const QString& path, const std::vector<RunRef>& refs);
     QString captionText() const;
+    QSizeF pictureSize(bool captioned) const;
     void paintPicture(QPainter& painter, const QRectF& rect, bool captioned) const;
     // window_edit.cpp
     void connectEditor();

@@ -1,4 +1,6 @@
 // Files: opening, remembering, saving, exporting.
+#include <cmath>
+
 #include <QBuffer>
 #include <QDragEnterEvent>
 #include <QFileDialog>
@@ -225,6 +227,26 @@ QString MainWindow::captionText() const
     return one(*m_shown);
 }
 
+namespace {
+
+constexpr double legendHeight = 28;
+
+double captionHeight(const QString& caption)
+{
+    return 14 + 16.0 * (1 + caption.count(QLatin1Char('\n')));
+}
+
+} // namespace
+
+// As in the window; without the memory no higher than the rows are.
+QSizeF MainWindow::pictureSize(bool captioned) const
+{
+    const double room = std::max(240, m_pages->height());
+    if ((*m_actions)[ActionId::Memory]->isChecked()) return {static_cast<double>(m_timeline->width()), room};
+    const double rows = m_timeline->contentHeight() + legendHeight + (captioned ? captionHeight(captionText()) : 0);
+    return {static_cast<double>(m_timeline->width()), std::ceil(std::min(room, rows))};
+}
+
 void MainWindow::paintPicture(QPainter& painter, const QRectF& rect, bool captioned) const
 {
     const Theme& t = *m_theme;
@@ -232,14 +254,13 @@ void MainWindow::paintPicture(QPainter& painter, const QRectF& rect, bool captio
     double top = rect.top();
     if (captioned) {
         const QString caption = captionText();
-        const double height = 14 + 16.0 * (1 + caption.count(QLatin1Char('\n')));
+        const double height = captionHeight(caption);
         painter.setFont(fontOf(FontRole::Body));
         painter.setPen(t.secondary);
         painter.drawText(QRectF(rect.left() + 14, top, rect.width() - 28, height), Qt::AlignVCenter | Qt::AlignLeft, caption);
         top += height;
     }
-    const double legend = 28;
-    const double below = rect.bottom() - legend - top;
+    const double below = rect.bottom() - legendHeight - top;
     const bool memory = (*m_actions)[ActionId::Memory]->isChecked();
     const double timeline = memory ? std::min<double>(m_timeline->height(), below * 0.62) : below;
     m_timeline->paintTo(painter, QRectF(rect.left(), top, rect.width(), timeline), t);
@@ -247,12 +268,12 @@ void MainWindow::paintPicture(QPainter& painter, const QRectF& rect, bool captio
         painter.fillRect(QRectF(rect.left(), top + timeline, rect.width(), 1), t.separator);
         m_memory->paintTo(painter, QRectF(rect.left(), top + timeline + 1, rect.width(), below - timeline - 1), t);
     }
-    m_legend->paintTo(painter, QRectF(rect.left(), rect.bottom() - legend, rect.width(), legend), t);
+    m_legend->paintTo(painter, QRectF(rect.left(), rect.bottom() - legendHeight, rect.width(), legendHeight), t);
 }
 
 QImage MainWindow::renderPicture(double scale, bool captioned) const
 {
-    const QSizeF size(m_timeline->width(), std::max(240, m_pages->height()));
+    const QSizeF size = pictureSize(captioned);
     QImage image((size * scale).toSize(), QImage::Format_ARGB32_Premultiplied);
     image.setDevicePixelRatio(scale);
     image.fill(m_theme->canvas);
@@ -265,7 +286,7 @@ QImage MainWindow::renderPicture(double scale, bool captioned) const
 Result<void> MainWindow::exportPicture(const QString& path, bool captioned)
 {
     const QString suffix = QFileInfo(path).suffix().toLower();
-    const QSizeF size(m_timeline->width(), std::max(240, m_pages->height()));
+    const QSizeF size = pictureSize(captioned);
     QByteArray bytes;
     QBuffer buffer(&bytes);
     buffer.open(QIODevice::WriteOnly);

@@ -182,6 +182,11 @@ void TimelineView::setTitle(const QString& title)
     invalidate();
 }
 
+double TimelineView::contentHeight() const
+{
+    return rulerHeight + m_scene.rows.height;
+}
+
 void TimelineView::setScrollTop(double top)
 {
     const double before = m_scene.scroll;

@@ -61,6 +61,7 @@ public:
     void ensureRowVisible(int panel, int rank); // scrolls the rows, not the time
     double scrollTop() const { return m_scene.scroll; }
     void setScrollTop(double top);
+    double contentHeight() const; // of the ruler and all rows
 
     bool showsDraft() const { return m_canvas.detail == Detail::Draft; } // until the exact frame arrives
     QString statusText() const; // "100 slices, 4 ranks · view 0.0 – 282.6 ms · 1 px = 253 µs, about 40 ops per px"
