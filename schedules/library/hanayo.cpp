@@ -2,8 +2,10 @@
 //
 // Chunk c stands on rank s mod p where c is even and on rank p−1−(s mod p) where it is odd, so that a microbatch runs W waves
 // through the ranks and turns without a transfer. The published order is not at hand; this one is built by running the
-// ranks against each other in steps of one forward (B takes two): a rank takes the backward that is farthest along, that of its
-// least stage that is ready, else the forward that is farthest along, of its deepest; at most p microbatches are under way.
+// ranks against each other in steps of one forward (B takes two). A rank alternates: after a backward it takes a forward if one
+// is ready, of its deepest stage, else the backward that is farthest along, of its least stage. It holds the activations of at
+// most p microbatches (3p/2 with two waves or more), and a forward leaves a place for each deeper chunk of the rank. So the
+// foremost microbatch is never refused: nobody is deeper, and chunks before its own never take the last places.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -23,7 +25,7 @@ class Race
 public:
     Race(int ranks, int stages, int microbatches, Schedule& out)
         : m_ranks(ranks), m_stages(stages), m_microbatches(microbatches), m_out(out),
-          m_state(static_cast<std::size_t>(stages)), m_running(static_cast<std::size_t>(ranks))
+          m_state(static_cast<std::size_t>(stages)), m_running(static_cast<std::size_t>(ranks)), m_held(static_cast<std::size_t>(ranks), 0)
     {
         for (int r = 0; r < ranks; ++r)
             m_stagesOf.push_back(out.placement.stagesOf(r));
@@ -38,6 +40,7 @@ public:
                 if (running.left == 0 || --running.left > 0) continue;
                 Counts& counts = m_state[static_cast<std::size_t>(running.stage)];
                 ++(running.backward ? counts.backwardsDone : counts.forwardsDone);
+                if (running.backward) --m_held[static_cast<std::size_t>(&running - m_running.data())];
                 ++done;
             }
             for (int r = 0; r < m_ranks; ++r)
@@ -56,8 +59,8 @@ private:
     struct Running
     {
         int stage = 0;
-        int left = 0; // steps until it ends; 0: idle
-        bool backward = false;
+        int left = 0;         // steps until it ends; 0: idle
+        bool backward = true; // as if one came before the first forward
     };
 
     bool backwardReady(int stage) const
@@ -71,8 +74,13 @@ private:
     {
         const Counts& counts = m_state[static_cast<std::size_t>(stage)];
         if (counts.forwardsBegun == m_microbatches) return false;
-        return stage == 0 ? counts.forwardsBegun < counts.backwardsDone + m_ranks
-                          : counts.forwardsBegun < m_state[static_cast<std::size_t>(stage) - 1].forwardsDone;
+        return stage == 0 || counts.forwardsBegun < m_state[static_cast<std::size_t>(stage) - 1].forwardsDone;
+    }
+    bool hasPlace(int rank, int stage) const
+    {
+        const int deeper = (m_stages - 1) / m_ranks - stage / m_ranks;
+        const int most = m_stages > 2 * m_ranks ? m_stages + m_stages / 2 : m_stages; // p microbatches of 2W chunks are p · 2W = stages
+        return m_held[static_cast<std::size_t>(rank)] < most - deeper;
     }
     void begin(int rank, int stage, bool backward)
     {
@@ -81,14 +89,17 @@ private:
         m_out.order[static_cast<std::size_t>(rank)].push_back(
             makeOp(backward ? OpKind::Backward : OpKind::Forward, stage, microbatch));
         m_running[static_cast<std::size_t>(rank)] = {stage, backward ? 2 : 1, backward};
+        if (!backward) ++m_held[static_cast<std::size_t>(rank)];
     }
     void pick(int rank)
     {
         const auto& mine = m_stagesOf[static_cast<std::size_t>(rank)];
-        for (const int stage : mine)
-            if (backwardReady(stage)) return begin(rank, stage, true);
-        for (auto stage = mine.rbegin(); stage != mine.rend(); ++stage)
-            if (forwardReady(*stage)) return begin(rank, *stage, false);
+        const auto backward = std::find_if(mine.begin(), mine.end(), [&](int stage) { return backwardReady(stage); });
+        const auto forward =
+            std::find_if(mine.rbegin(), mine.rend(), [&](int stage) { return forwardReady(stage) && hasPlace(rank, stage); });
+        const bool forwardNext = backward == mine.end() || m_running[static_cast<std::size_t>(rank)].backward;
+        if (forward != mine.rend() && forwardNext) return begin(rank, *forward, false);
+        if (backward != mine.end()) return begin(rank, *backward, true);
     }
 
     int m_ranks;
@@ -97,6 +108,7 @@ private:
     Schedule& m_out;
     std::vector<Counts> m_state; // by stage
     std::vector<Running> m_running;
+    std::vector<int> m_held; // activations of chunks, by rank
     std::vector<std::vector<int>> m_stagesOf; // by rank, ascending
 };
 
@@ -137,7 +149,7 @@ constinit const ScheduleInfo hanayo{
     .constraints = "any ranks, any microbatches",
     .formulas = "makespan  (5p-2)F                         (W = 1, m = p, B = 2F)\n"
                 "bubble    at most (2p-2)/(3pW+p-1) of the step, the paper's figure, for W <= 3 (m = p, B = 2F)\n"
-                "peak      at most p",
+                "peak      at most p (W = 1 or m <= p), 3p/2 else",
     .drawing = "rank 0 |F0F1F2F3......F0B0- F1B1- F2B2- F3B3- ........B0- ..B1- ....B2- ....B3- |\n"
                "rank 1 |..F0F1F2F3..F0..F1..B0- F2B1- F3B2- ..B3- B0- ..B1- ....B2- ....B3- ....|\n"
                "rank 2 |....F0F1F2F0F3F1..F2..F3B0- ..B1- ..B0- B2- B1- B3- B2- ....B3- ........|\n"
