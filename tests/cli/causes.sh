@@ -1,0 +1,44 @@
+# Each cause of idle time provoked by its option, in a simulation and in a real training, and found again: of all causes it grows
+# most.
+# shellcheck shell=bash
+causes='warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler recompute_wait reload_wait launch'
+told() { local each; for each in $causes; do printf '%s %s\n' "$each" "$(json "$@" idle_by_cause "$each")"; done; }
+# grown BEFORE AFTER: the cause that grew most, of two files of `told`
+grown() { paste "$1" "$2" | awk '{ d = $4 - $2; if (NR == 1 || d > most) { most = d; name = $1 } } END { print name }'; }
+
+# provokes CAUSE 'COMMON OPTIONS' 'DISTURBANCE'
+provokes() {
+    local cause=$1 common=$2 disturbance=$3
+    # shellcheck disable=SC2086
+    for verb in simulate record; do
+        local more=''
+        [ $verb = record ] && more="--clock virtual --steps 3 --model layers=8,hidden=32,heads=2,seq=32 -o causes-$RANDOM.stagewright"
+        path=() && [ $verb = record ] && path=(runs 0)
+        run stagewright $verb $common $more --json --log-level error
+        expect_code 0
+        told "${path[@]}" >before.txt
+        run stagewright $verb $common $disturbance $more --json --log-level error
+        expect_code 0
+        told "${path[@]}" >after.txt
+        expect_same "$verb $disturbance: $(grown before.txt after.txt)" "$verb $disturbance: $cause"
+    done
+}
+provokes imbalance '-s gpipe -p 4 -m 8' '--perturb rank=2:2'
+provokes imbalance '-s gpipe -p 4 -m 8' '--stage-layers 1,1,1,5'
+provokes transfer '-s interleaved-1f1b --chunks 2 -p 2 -m 4' '--perturb link=0-1:4'
+provokes launch '-s gpipe -p 4 -m 8' '--perturb launch=0:2,launch=1:2,launch=2:2,launch=3:2'
+provokes recompute_wait '-s 1f1b -p 2 -m 8' '--recompute all'
+
+# A cap turns order into memory; sends that wait stand for their peers.
+run stagewright simulate -s 1f1b -p 4 -m 8 --json
+expect_json 12.0 idle_by_cause order
+told >before.txt
+run stagewright simulate -s 1f1b -p 4 -m 8 --memory-limit 4 --json
+expect_json 6.0 idle_by_cause memory
+told >after.txt
+expect_same memory "$(grown before.txt after.txt)"
+run stagewright simulate -s 1f1b -p 2 -m 8 --lower rank-parity --json --log-level error
+told >before.txt
+run stagewright simulate -s 1f1b -p 2 -m 8 --lower rank-parity --sends rendezvous --json --log-level error
+told >after.txt
+expect_same peer_wait "$(grown before.txt after.txt)"
