@@ -200,8 +200,10 @@ void addShards(const Schedule& schedule, std::size_t rank, std::vector<Op>& out,
         const bool second = i > 0 && schedule.isPaired(static_cast<int>(rank), i - 1);
         if (!second) {
             std::vector<int> next;
-            for (std::size_t k = i; k < ops.size() && next.size() < activeStages; ++k)
+            for (std::size_t k = i; k < ops.size(); ++k) {
                 if (std::find(next.begin(), next.end(), ops[k].stage) == next.end()) next.push_back(ops[k].stage);
+                if (next.size() >= activeStages && !schedule.isPaired(static_cast<int>(rank), k)) break; // both of a pair
+            }
             for (std::size_t k = 0; k < active.size();)
                 if (std::find(next.begin(), next.end(), active[k]) == next.end()) {
                     out.push_back(makeOp(OpKind::Reshard, active[k]));

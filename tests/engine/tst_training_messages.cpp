@@ -5,7 +5,7 @@
 #include <future>
 #include <random>
 
-#include "../schedules/random_schedules.h"
+#include "../schedules/mutated_schedules.h"
 #include "schedules/csv.h"
 #include "schedules/lower.h"
 #include "schedules/messages.h"
@@ -196,6 +196,32 @@ private slots:
         while (!running.empty()) finish();
         QVERIFY2(failure.isEmpty(), qPrintable(failure));
         QVERIFY2(hung > 60 && ended > 30, qPrintable(QString("%1 hung, %2 ended").arg(hung).arg(ended)));
+    }
+    // Damaged schedules are refused with a reason, or train.
+    void damagedSchedules()
+    {
+        int refused = 0;
+        int made = 0;
+        for (unsigned seed = 0; seed < 500; ++seed) {
+            Schedule s = test::randomSchedule(seed, true, seed % 3 == 0);
+            TrainingOptions options = strict("just-in-time");
+            if (seed % 2 == 0) options.channels = {};
+            if (seed % 4 == 1) s = *lower(s, options.lowering);
+            s = test::damaged(s, seed);
+            options.model = {std::max(1, std::min(s.stages, 64)), 8, 2, 6, 256};
+            options.backend = "cpu";
+            options.timeoutSeconds = 0.5;
+            const auto training = Training::create(s, options);
+            if (!training) {
+                QVERIFY(!training.error().message.empty());
+                ++refused;
+                continue;
+            }
+            QVERIFY2(isValid(s), validate(s).faults.empty() ? "" : validate(s).faults[0].message.c_str());
+            ++made;
+            if (seed % 8 == 0) QVERIFY((*training)->step({}));
+        }
+        QVERIFY2(refused > 300 && made > 20, qPrintable(QString("%1 refused, %2 made").arg(refused).arg(made)));
     }
     // A rank that hangs by itself: it is named, the others wait for it, nobody for himself.
     void hangingRank()
