@@ -35,22 +35,28 @@ Result<CostModel> costsOf(const Run& run)
     return fitCosts(*run.timeline, run.info.warmupSteps);
 }
 
-// Every requirement's sentence on stderr. False: one does not hold.
-Result<bool> checkRequirements(const std::vector<Requirement>& requirements, Json& object, Session& session)
+Result<std::vector<RequirementCheck>> checkRequirements(const std::vector<Requirement>& requirements, const Json& object)
 {
-    bool all = true;
-    Json list = Json::array();
+    std::vector<RequirementCheck> checks;
     for (const Requirement& requirement : requirements) {
         auto checked = checkRequirement(requirement, object);
         if (!checked) return tl::unexpected(std::move(checked.error()).with("--require"));
-        list.push_back({{"requirement", requirement.text}, {"holds", checked->holds}, {"sentence", checked->sentence}});
-        all = all && checked->holds;
-        if (checked->holds)
-            session.note("holds: " + checked->sentence);
-        else
-            session.warn("does not hold: " + checked->sentence);
+        checks.push_back(std::move(*checked));
     }
-    object["requirements"] = requirements.empty() ? Json(nullptr) : std::move(list);
+    return checks;
+}
+
+// Every requirement's sentence on stderr. False: one does not hold.
+bool tellChecks(const std::vector<RequirementCheck>& checks, Session& session)
+{
+    bool all = true;
+    for (const RequirementCheck& check : checks) {
+        all = all && check.holds;
+        if (check.holds)
+            session.note("holds: " + check.sentence);
+        else
+            session.warn("does not hold: " + check.sentence);
+    }
     return all;
 }
 
@@ -95,10 +101,23 @@ Result<int> run(const Options& options, Session& session)
         object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
         object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
-        auto kept = checkRequirements(requirements, object, session);
-        if (!kept) return tl::unexpected(std::move(kept.error()));
+        auto checks = checkRequirements(requirements, object);
+        if (!checks) return tl::unexpected(std::move(checks.error()));
+        Json list = Json::array();
+        for (std::size_t i = 0; i < checks->size(); ++i)
+            list.push_back({{"requirement", requirements[i].text}, {"holds", (*checks)[i].holds}, {"sentence", (*checks)[i].sentence}});
+        object["requirements"] = requirements.empty() ? Json(nullptr) : std::move(list);
+        const bool kept = tellChecks(*checks, session);
         session.answer(object);
-        return *kept ? ExitDone : ExitDoesNotHold;
+        return kept ? ExitDone : ExitDoesNotHold;
+    }
+    std::vector<RequirementCheck> checks; // before anything is printed: a wrong key prints nothing else
+    if (!requirements.empty()) {
+        Json object = runJson(run, *figures);
+        object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
+        auto checked = checkRequirements(requirements, object);
+        if (!checked) return tl::unexpected(std::move(checked.error()));
+        checks = std::move(*checked);
     }
     const bool colour = session.colourOut();
     const auto heading = [&](const char* text) { session.out("\n" + tinted(text, Tint::Bold, colour) + "\n"); };
@@ -133,12 +152,7 @@ Result<int> run(const Options& options, Session& session)
         heading("what if");
         session.out(whatIfText(answers, figures->units, colour));
     }
-    if (requirements.empty()) return ExitDone;
-    Json object = runJson(run, *figures);
-    object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
-    auto kept = checkRequirements(requirements, object, session);
-    if (!kept) return tl::unexpected(std::move(kept.error()));
-    return *kept ? ExitDone : ExitDoesNotHold;
+    return tellChecks(checks, session) ? ExitDone : ExitDoesNotHold;
 }
 
 } // namespace

@@ -159,6 +159,7 @@ void simulateRow(const Options& options, Row& row)
     CostOptions given;
     given.costs = row.costs;
     given.costsFrom = options.costsFrom;
+    if (row.costs.empty()) row.costs = options.costsFrom; // for the table
     given.comm = row.comm;
     auto costs = chooseCosts(*schedule, given);
     if (!costs) return wrong(costs.error());

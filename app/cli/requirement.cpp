@@ -2,17 +2,42 @@
 
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include <fmt/core.h>
 
 #include "app/cli/figures.h"
+#include "app/cli/options.h"
 #include "app/cli/usage.h"
 
 namespace stagewright {
 
 namespace {
 
-constexpr const char* form = "write KEY<=NUMBER, such as bubble_fraction<=0.12, idle_by_cause.order<1000000 or loss[-1]<3.2";
+constexpr const char* form = "write KEY<=NUMBER, such as bubble_fraction<=0.12, makespan_ns<40ms, peak_activation_bytes[0]<=8MiB or loss[-1]<3.2";
+
+// "0.12", "12%"; of a key in nanoseconds or bytes also "40ms", "8MiB".
+std::optional<double> readBound(const std::string& text, const std::string& key)
+{
+    double value = 0;
+    const char* const last = text.data() + text.size();
+    const auto [end, code] = std::from_chars(text.data(), last, value);
+    if (code != std::errc() || !std::isfinite(value)) return std::nullopt;
+    if (end == last) return value;
+    if (std::string_view(end, static_cast<std::size_t>(last - end)) == "%") return value / 100;
+    if (key.find("bytes") != std::string::npos) {
+        const auto bytes = parseBytes(text);
+        return bytes ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
+    }
+    if (key.find("_ns") == std::string::npos) return std::nullopt;
+    const auto time = parseTime(text);
+    return time ? std::optional(static_cast<double>(*time)) : std::nullopt;
+}
+
+std::string numberText(double value)
+{
+    return std::abs(value) < 1e15 && value == std::round(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+}
 
 bool readPath(std::string text, std::vector<std::string>& path)
 {
@@ -56,10 +81,11 @@ Result<Requirement> parseRequirement(const std::string& text)
         std::string key = text.substr(0, at);
         while (!key.empty() && key.back() == ' ') key.pop_back();
         while (after < text.size() && text[after] == ' ') ++after;
-        const auto [end, code] = std::from_chars(text.data() + after, text.data() + text.size(), out.bound);
-        if (out.comparison != "=" && code == std::errc() && end == text.data() + text.size() && std::isfinite(out.bound) &&
-            readPath(key, out.path))
+        const auto bound = readBound(text.substr(after), key);
+        if (out.comparison != "=" && bound && readPath(key, out.path)) {
+            out.bound = *bound;
             return out;
+        }
     }
     return fail(ErrorCode::Usage, fmt::format("requirement '{}': it is no comparison of a figure with a number", text), form);
 }
@@ -97,7 +123,7 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
     }
     RequirementCheck out;
     if (at->is_null()) {
-        out.sentence = fmt::format("{} is not known of this run, required is {} {}", key, requirement.comparison, requirement.bound);
+        out.sentence = fmt::format("{} is not known of this run, required is {} {}", key, requirement.comparison, numberText(requirement.bound));
         return out;
     }
     if (!at->is_number()) {
@@ -108,7 +134,7 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
     const double bound = requirement.bound;
     const std::string& is = requirement.comparison;
     out.holds = is == "<=" ? value <= bound : is == ">=" ? value >= bound : is == "<" ? value < bound : is == ">" ? value > bound : value == bound;
-    out.sentence = fmt::format("{} is {:.6g}, required is {} {:.6g}", key, value, is, bound);
+    out.sentence = fmt::format("{} is {}, required is {} {}", key, numberText(value), is, numberText(bound));
     return out;
 }
 

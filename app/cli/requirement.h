@@ -14,7 +14,7 @@ struct Requirement {
     std::string text;
     std::vector<std::string> path; // keys, and positions as "[-1]"
     std::string comparison;        // "<=", ">=", "<", ">", "=="
-    double bound = 0;
+    double bound = 0;              // may be written with %, and with a unit where the key is in nanoseconds or bytes
 };
 
 // Usage errors say the form; keys are looked up in check().

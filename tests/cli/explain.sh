@@ -96,8 +96,18 @@ expect_code 0
 expect_json ON requirements 0 holds
 run stagewright report b.stagewright --require 'loss[-1]<3'
 expect_code 1
+run stagewright report b.stagewright --require 'bubble_fraction<=12%' --require 'makespan_ns<1s' --require 'makespan_ns<=1ms'
+expect_code 1
+expect_err 'does not hold: bubble_fraction is 0.272727, required is <= 0.12'
+expect_err 'holds: makespan_ns is 332640000, required is < 1000000000'
+expect_err 'does not hold: makespan_ns is 332640000, required is <= 1000000'
+run stagewright report b.stagewright --require 'makespan_ns<=1MiB'
+expect_code 2
+run stagewright sweep -s gpipe --costs-from b.stagewright
+expect_out '^gpipe,4,8,auto,4,b.stagewright,0,'
 run stagewright report b.stagewright --require 'bubble_faction<=0.12'
 expect_code 2
+expect_no_out .
 expect_err 'did you mean bubble_fraction'
 expect_err 'keys are .*idle_by_cause'
 run stagewright report b.stagewright --require 'bubble_fraction'
