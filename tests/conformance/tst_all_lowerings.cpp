@@ -145,7 +145,8 @@ private slots:
                     QCOMPARE(bubbles->idle, schedule->ranks * bubbles->makespan() - bubbles->busy - apartOf(*bubbles));
                     peerWait += bubbles->byCause[std::size_t(IdleCause::PeerWait)];
                     headOfLine += bubbles->byCause[std::size_t(IdleCause::HeadOfLine)];
-                    if (buffered) QCOMPARE(bubbles->byCause[std::size_t(IdleCause::PeerWait)], Nanos{0});
+                    if (buffered && !schedule->placement.hasCopies()) // whose reductions wait for each other
+                        QCOMPARE(bubbles->byCause[std::size_t(IdleCause::PeerWait)], Nanos{0});
                 }
             }
             // What the schedule's page states.

@@ -334,6 +334,22 @@ private slots:
         checkStep(*strict, report, true);
     }
 
+    // One channel: the second message arrives two units later than it would on a channel of its own, and so long its receiver waits.
+    void queueForAChannel()
+    {
+        const Schedule schedule = lower(samples::schedule("gpipe", 3, 2), {LoweringRule::JustInTime, 0, false}).value();
+        const CostModel costs = samples::unitCosts(schedule, 3);
+        const auto one = simulatedTimeline(schedule, costs, {SendMode::Buffered, 1, ReceiveMode::Posted}).value();
+        const auto report = analyseBubbles(*one, 0).value();
+        const auto gap = std::find_if(report.gaps.begin(), report.gaps.end(), [](const Gap& g) { return g.rank == 1 && g.cause == IdleCause::HeadOfLine; });
+        QVERIFY(gap != report.gaps.end());
+        QCOMPARE(gap->start, 5 * rankShare);
+        QCOMPARE(gap->end, 7 * rankShare);
+        checkStep(*one, report, true);
+        const auto two = simulatedTimeline(schedule, costs, {SendMode::Buffered, 2, ReceiveMode::Posted}).value();
+        QCOMPARE(of(analyseBubbles(*two, 0).value(), IdleCause::HeadOfLine), Nanos{0});
+    }
+
     void sumsOverLoweredSchedules()
     {
         std::mt19937 random(3);

@@ -319,8 +319,9 @@ private:
         return last;
     }
 
-    // A message's way within [start, end): behind others, waiting for its peer, for the channel, on the wire. What is left of
-    // the interval after its arrival is returned.
+    // A message's way within [start, end): behind others in its sender's list, waiting for its peer, on the wire; what it waited for
+    // a channel is the last part, which would not be there had the channel been free. What is left of the interval after its
+    // arrival is returned.
     Nanos addMessage(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, const MessageView& message, SpanId wait = noSpan)
     {
         const bool met = message.begin >= message.receivePosted; // else a buffer took it, whoever was there
@@ -328,8 +329,8 @@ private:
         const std::array<std::pair<Nanos, IdleCause>, 5> parts{{{message.produced, IdleCause::Dependency},
                                                                 {message.sendPosted, IdleCause::HeadOfLine},
                                                                 {both, IdleCause::PeerWait},
-                                                                {message.begin, IdleCause::HeadOfLine},
-                                                                {message.arrival, IdleCause::Transfer}}};
+                                                                {both + message.arrival - message.begin, IdleCause::Transfer},
+                                                                {message.arrival, IdleCause::HeadOfLine}}};
         for (const auto& [until, cause] : parts) {
             const Nanos cut = std::clamp(until, start, end);
             add(gaps, start, cut, cause, next, message.producer, noSpan, wait);
