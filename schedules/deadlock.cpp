@@ -92,6 +92,7 @@ std::vector<OrderChange> candidates(const Schedule& schedule, const std::vector<
 void findMoves(const Schedule& schedule, const CellSpace& cells, const Channels& channels, const std::vector<Wait>& cycle,
                std::size_t most, Deadlock& out)
 {
+    if (schedule.opCount() * fewMoves > movesBudget) return;
     Schedule now = schedule;
     std::vector<Wait> circle = cycle;
     std::vector<OrderChange> changes;
