@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/large_memory.h"
 #include "schedules/kinds.h"
 #include "schedules/message_execution.h"
 #include "schedules/op_index.h"
@@ -84,7 +85,10 @@ void Execution::prepare()
         }
     }
     for (std::size_t p = 0; p < productCount; ++p)
-        if (needed[p]) ready[p].assign(cells.size(), notReady);
+        if (needed[p]) {
+            reserveLarge(ready[p], cells.size());
+            ready[p].assign(cells.size(), notReady);
+        }
     for (KindPlan& plan : plans)
         if (plan.product >= 0 && !needed[static_cast<std::size_t>(plan.product)]) plan.product = -1;
 
@@ -105,8 +109,10 @@ void Execution::prepare()
     head.assign(ranks, 0);
     clock.assign(ranks, 0);
     nextWaiter.assign(ranks, -1);
-    out.start.resize(out.offsets.back());
-    out.end.resize(out.offsets.back());
+    for (auto* times : {&out.start, &out.end}) {
+        reserveLarge(*times, out.offsets.back());
+        times->resize(out.offsets.back());
+    }
 }
 
 // Only where delays are not uniform: the message of one op, from the rank that made it.

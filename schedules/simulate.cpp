@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedules/activation.h"
+#include "schedules/base/large_memory.h"
 #include "schedules/kinds.h"
 #include "schedules/perturb.h"
 
@@ -11,7 +12,7 @@ namespace stagewright {
 std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
 {
     std::vector<Nanos> out;
-    out.reserve(schedule.opCount());
+    reserveLarge(out, schedule.opCount());
     const auto stages = static_cast<std::size_t>(std::max(schedule.stages, 0));
     std::vector<Nanos> table(opKindCount * stages, -1); // of one rank, filled on demand
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {

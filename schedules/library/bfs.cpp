@@ -3,8 +3,6 @@
 // A rank runs all forwards of its first stage, then of its second …; then all backwards of its last stage, of the one
 // before …. A stage's weights are gathered, and its gradient reduced, once per step, which suits sharded weights. Within a
 // stage the author runs backwards in rising order of microbatches, PyTorch in falling order.
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "schedules/library/draft.h"

@@ -2,9 +2,7 @@
 //
 // Rank r runs F0 … F(m−1), then B0 … B(m−1). The paper's figure runs the backwards in falling order; time and memory
 // are the same either way, and rising order is what PyTorch runs.
-#include <algorithm>
-
-#include "schedules/registry.h"
+#include "schedules/library/draft.h"
 
 namespace stagewright::library {
 
@@ -12,16 +10,15 @@ namespace {
 
 Result<Schedule> make(const Shape& shape)
 {
-    Schedule out;
-    out.name = "gpipe";
-    out.ranks = out.stages = shape.ranks;
-    out.microbatches = shape.microbatches;
-    out.placement = Placement::loop(shape.ranks, shape.ranks);
-    for (int r = 0; r < shape.ranks; ++r) {
-        auto& ops = out.order.emplace_back();
-        for (int j = 0; j < shape.microbatches; ++j)
+    const int p = shape.ranks;
+    const int m = shape.microbatches;
+    Schedule out = draft("gpipe", p, p, m, Placement::loop(p, p));
+    for (int r = 0; r < p; ++r) {
+        auto& ops = out.order[static_cast<std::size_t>(r)];
+        ops.reserve(2 * static_cast<std::size_t>(m));
+        for (int j = 0; j < m; ++j)
             ops.push_back(makeOp(OpKind::Forward, r, j));
-        for (int j = 0; j < shape.microbatches; ++j)
+        for (int j = 0; j < m; ++j)
             ops.push_back(makeOp(OpKind::Backward, r, j));
     }
     return out;

@@ -4,7 +4,7 @@
 // are backwards. As fast as GPipe, but rank r never holds more than p−r microbatches.
 #include <algorithm>
 
-#include "schedules/registry.h"
+#include "schedules/library/draft.h"
 
 namespace stagewright::library {
 
@@ -12,21 +12,14 @@ namespace {
 
 Result<Schedule> make(const Shape& shape)
 {
-    Schedule out;
-    out.name = "1f1b";
-    out.ranks = out.stages = shape.ranks;
-    out.microbatches = shape.microbatches;
-    out.placement = Placement::loop(shape.ranks, shape.ranks);
-    for (int r = 0; r < shape.ranks; ++r) {
-        auto& ops = out.order.emplace_back();
-        int forward = 0;
-        const int warmup = std::min(shape.microbatches, shape.ranks - 1 - r);
-        while (forward < warmup)
-            ops.push_back(makeOp(OpKind::Forward, r, forward++));
-        for (int j = 0; j < shape.microbatches; ++j) {
-            if (forward < shape.microbatches) ops.push_back(makeOp(OpKind::Forward, r, forward++));
-            ops.push_back(makeOp(OpKind::Backward, r, j));
-        }
+    const int p = shape.ranks;
+    const int m = shape.microbatches;
+    Schedule out = draft("1f1b", p, p, m, Placement::loop(p, p));
+    for (int r = 0; r < p; ++r) {
+        auto& ops = out.order[static_cast<std::size_t>(r)];
+        ops.reserve(2 * static_cast<std::size_t>(m));
+        oneForwardOneBackward(m, p - 1 - r,
+                              [&](OpKind kind, int microbatch) { ops.push_back(makeOp(kind, r, microbatch)); });
     }
     return out;
 }

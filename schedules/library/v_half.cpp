@@ -1,9 +1,9 @@
-// V-Half (half of the activations). Drawing: unit costs, four ranks and four microbatches; a rank's two stages share its row.
+// V-Half (Qi et al. 2024, arXiv 2405.15362, section 3, table 9): half of 1F1B's activations from a building block.
 //
-//   rank 0 |F0 F1 F2 F3 .........F0 I0 F1 I1 W0 W1 ...F2 I0 I2 W0 W2 F3 I3 I1 W3 I2 W1 W2 ...I3 W3 |
-//   rank 1 |...F0 F1 F2 F3 ...F0 ...F1 I0 W0 I1 W1 F2 I0 W0 ...I2 F3 W2 I1 I3 I2 W1 W3 W2 I3 W3 ...|
-//   rank 2 |......F0 F1 F2 F0 F3 F1 ......I0 W0 F2 I0 I1 W0 W1 F3 I2 I1 W2 I2 I3 W1 W2 I3 W3 W3 ...|
-//   rank 3 |.........F0 F0 F1 F1 F2 F2 ......I0 I0 W0 F3 W0 F3 I1 I1 I2 I2 W1 W1 I3 I3 W2 W2 W3 W3 |
+// Two stages per rank in a V. The block is the passes of one microbatch, repeated every 6 slots: F0 = 2i, F1 = 3p−2−i,
+// I1 = 3p+e+2i−1, I0 = 6p+e−2−i on rank i, e = 3 where p is even: forwards down the V take two slots a hop, up it one. The
+// paper's table has the spare slot at the first turn instead (turn=paper). W goes into the first idle slots
+// (schedules/plan/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules v-half --block`.
 #include <algorithm>
 
 #include "schedules/plan/building_block.h"

@@ -1,9 +1,8 @@
-// V-Min (a third of the activations). Drawing: unit costs, four ranks and four microbatches; a rank's two stages share its row.
+// V-Min (Qi et al. 2024, arXiv 2405.15362, section 3, appendix B): a third of 1F1B's activations from a building block.
 //
-//   rank 0 |F0 F1 ...............F0 I0 W0 F2 ......F1 I1 I0 W1 W0 F3 F2 I2 I1 W2 W1 ...F3 I3 I2 W3 W2 .........I3 W3 |
-//   rank 1 |...F0 ............F0 F1 ...I0 W0 ...F1 F2 I0 I1 W0 W1 F2 F3 I1 I2 W1 W2 F3 ...I2 I3 W2 W3 ......I3 W3 ...|
-//   rank 2 |......F0 ......F0 ......F1 ...I0 F1 W0 I0 F2 W0 I1 F2 W1 I1 F3 W1 I2 F3 W2 I2 W2 ...I3 W3 ...I3 W3 ......|
-//   rank 3 |.........F0 F0 ............F1 F1 I0 I0 W0 W0 F2 F2 I1 I1 W1 W1 F3 F3 I2 I2 W2 W2 ......I3 I3 W3 W3 ......|
+// Two stages per rank in a V. The block is the passes of one microbatch, repeated every 6 slots: F0 = i, F1 = 2p−1−i,
+// I1 = 2p+e+i, I0 = 4p+e−1−i on rank i, e = 2 where 3 divides p; every hop takes one slot. W goes into the first idle slots
+// (schedules/plan/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules v-min --block`.
 #include <algorithm>
 
 #include "schedules/plan/building_block.h"

@@ -1,9 +1,8 @@
-// V-ZB (zero bubble from a building block). Drawing: unit costs, four ranks and four microbatches; a rank's two stages share its row.
+// V-ZB (Qi et al. 2024, arXiv 2405.15362, section 3, figure 3): no bubble in the middle, from a building block.
 //
-//   rank 0 |F0 F1 F2 F3 .........F0 I0 F1 I1 F2 I2 F3 I3 I0 W0 I1 W1 I2 W2 I3 W3 W0 W1 W2 W3 |
-//   rank 1 |...F0 F1 F2 ......F0 F3 F1 I0 F2 I1 F3 I2 I0 I3 I1 W0 I2 W1 I3 W2 W0 W3 W1 W2 W3 |
-//   rank 2 |......F0 F1 ...F0 F2 F1 F3 F2 I0 F3 I1 I0 I2 I1 I3 I2 W0 I3 W1 W0 W2 W1 W3 W2 W3 |
-//   rank 3 |.........F0 F0 F1 F1 F2 F2 F3 F3 I0 I0 I1 I1 I2 I2 I3 I3 W0 W0 W1 W1 W2 W2 W3 W3 |
+// Two stages per rank in a V. The block is the passes of one microbatch, repeated every 6 slots: F0 = 4i, F1 = 6p−5−2i,
+// I1 = 6p−4+4i, I0 = 12p−9−2i on rank i, each W two slots behind its I; hops of 4 and −2 slots leave every rank the same
+// residues (schedules/plan/building_block.h repeats, squeezes and reorders). The block is printed by `schedules v-zb --block`.
 #include <algorithm>
 
 #include "schedules/plan/building_block.h"

@@ -1,10 +1,8 @@
-// ZB-auto: the zero-bubble heuristic for given costs, latency and memory. Drawing: unit costs, limit p, four ranks and four
-// microbatches.
+// ZB-auto (Qi et al. 2024, arXiv 2401.10241, section 3.1): the zero-bubble heuristic for given costs, latency and memory.
 //
-//   rank 0 |F0 F1 F2 F3 .........I0 W0 I1 W1 I2 W2 I3 W3 |
-//   rank 1 |...F0 F1 F2 ......I0 F3 I1 W0 I2 W1 I3 W2 W3 |
-//   rank 2 |......F0 F1 ...I0 F2 I1 F3 I2 W0 I3 W1 W2 W3 |
-//   rank 3 |.........F0 I0 F1 I1 F2 I2 F3 I3 W0 W1 W2 W3 |
+// Forwards warm a rank up as long as memory allows and they are through before the first gradient comes; later ones alternate
+// with I; W runs where memory is full or the rank would wait. Each of the rules has variants, of which the one with the
+// shortest span is kept (schedules/plan/zero_bubble.h). At unit costs and limit p this is ZB-H1.
 #include <cstdlib>
 
 #include <fmt/format.h>

@@ -2,8 +2,6 @@
 //
 // 1F1B with I (input gradient) in B's place; W (weight gradient) of a microbatch waits until r backwards are done and
 // then fills what was bubble, the last ones in the drain. The paper writes B for I.
-#include <algorithm>
-
 #include "schedules/library/draft.h"
 
 namespace stagewright::library {
@@ -12,24 +10,19 @@ namespace {
 
 Result<Schedule> make(const Shape& shape)
 {
-    Schedule out;
-    out.name = "zb-h1";
-    out.ranks = out.stages = shape.ranks;
-    out.microbatches = shape.microbatches;
-    out.placement = Placement::loop(shape.ranks, shape.ranks);
-    for (int r = 0; r < shape.ranks; ++r) {
-        auto& ops = out.order.emplace_back();
-        int forward = 0;
+    const int p = shape.ranks;
+    const int m = shape.microbatches;
+    Schedule out = draft("zb-h1", p, p, m, Placement::loop(p, p));
+    for (int r = 0; r < p; ++r) {
+        auto& ops = out.order[static_cast<std::size_t>(r)];
+        ops.reserve(3 * static_cast<std::size_t>(m));
         int weight = 0;
-        const int warmup = std::min(shape.microbatches, shape.ranks - 1 - r);
-        while (forward < warmup)
-            ops.push_back(makeOp(OpKind::Forward, r, forward++));
-        for (int j = 0; j < shape.microbatches; ++j) {
-            if (forward < shape.microbatches) ops.push_back(makeOp(OpKind::Forward, r, forward++));
-            ops.push_back(makeOp(OpKind::InputGrad, r, j));
-            if (j >= r) ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
-        }
-        while (weight < shape.microbatches)
+        oneForwardOneBackward(m, p - 1 - r, [&](OpKind kind, int microbatch) {
+            const bool forward = kind == OpKind::Forward;
+            ops.push_back(makeOp(forward ? kind : OpKind::InputGrad, r, microbatch));
+            if (!forward && microbatch >= r) ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
+        });
+        while (weight < m)
             ops.push_back(makeOp(OpKind::WeightGrad, r, weight++));
     }
     appendOptimizers(out, shape);

@@ -5,8 +5,6 @@
 // a parallelogram: it pays where no barrier ends the step (optimizer=rank). The paper writes B for I.
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "schedules/library/draft.h"
 
 namespace stagewright::library {
