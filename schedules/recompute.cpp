@@ -41,21 +41,32 @@ Schedule withRecompute(const Schedule& schedule, const std::vector<bool>& stages
 {
     Schedule out = schedule;
     std::unordered_set<int> has;
+    std::unordered_set<Op> halved; // forwards that ran by half
     for (const auto& ops : schedule.order)
-        for (const Op& op : ops)
+        for (const Op& op : ops) {
             if (op.kind == OpKind::Recompute) has.insert(op.stage);
+            if (op.kind == OpKind::Forward && op.half != 0) halved.insert(op);
+        }
+    std::unordered_set<Op> made; // whole ones, for the halves of a backward
     out.paired.assign(schedule.order.size(), {});
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
         const auto& ops = schedule.order[r];
         std::vector<Op>& list = out.order[r];
         list.clear();
+        // Cut as the forward was: one R before the first half of a backward whose forward ran whole.
+        const auto asForward = [&](Op op) {
+            op.kind = OpKind::Forward;
+            if (op.half != 0 && !halved.contains(op)) op.half = 0;
+            op.kind = OpKind::Recompute;
+            return op;
+        };
         const auto recomputed = [&](const Op& op) {
             return (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad) && op.stage < stages.size() && stages[op.stage] &&
-                   !has.contains(op.stage);
+                   !has.contains(op.stage) && !made.contains(asForward(op));
         };
-        const auto add = [&](Op op) {
-            op.kind = OpKind::Recompute;
-            list.push_back(op);
+        const auto add = [&](const Op& op) {
+            list.push_back(asForward(op));
+            if (op.half != 0 && list.back().half == 0) made.insert(list.back());
         };
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const int rank = static_cast<int>(r);

@@ -13,7 +13,7 @@ namespace stagewright {
 // "all", "none", "0-2", "1", "0-1,3" (or with '+') → by stage. Usage error outside 0 … stages − 1.
 Result<std::vector<bool>> parseRecompute(std::string_view text, int stages);
 
-// R stands directly before each B or I of the chosen stages. Not hoisted, R is issued together with it (Schedule::paired):
+// R stands directly before each B or I of the chosen stages (the first half of one whose forward ran whole). Not hoisted, R is issued together with it (Schedule::paired):
 // it begins when the gradient is there too, and the backward follows it. Hoisted, it begins as soon as its rank is free.
 // A backward that is in a pair already gets its R before the pair. Stages that have an R already keep theirs.
 Schedule withRecompute(const Schedule& schedule, const std::vector<bool>& stages, bool hoisted = false);

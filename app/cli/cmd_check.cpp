@@ -10,7 +10,9 @@
 #include "app/cli/progress_line.h"
 #include "app/cli/session.h"
 #include "app/cli/table.h"
+#include "app/cli/training_options.h"
 #include "app/cli/usage.h"
+#include "engine/execution_plan.h"
 #include "engine/training.h"
 #include "schedules/op_index.h"
 #include "schedules/variants.h"
@@ -23,6 +25,8 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
     ScheduleOptions schedule;
+    RecomputeOptions recompute;
+    TrainingChoice choice;
     std::string backend;
     std::string model = "layers=8,hidden=32,heads=2,seq=16";
     int steps = 2;
@@ -75,6 +79,7 @@ Result<int> run(const Options& options, Session& session)
     training.microbatchSize = options.microbatchSize;
     training.seed = static_cast<std::uint64_t>(options.seed);
     training.data = Corpus::builtIn();
+    if (auto applied = applyTo(options.choice, training); !applied) return tl::unexpected(std::move(applied.error()));
 
     std::vector<Schedule> schedules;
     for (const std::string& name : options.schedule.schedules) {
@@ -84,6 +89,16 @@ Result<int> run(const Options& options, Session& session)
     }
     std::vector<std::string> leftOut;
     if (schedules.empty()) schedules = everySchedule(options.schedule.shape, options.microbatchSize, leftOut);
+    std::vector<Schedule> trained;
+    for (const Schedule& schedule : schedules) {
+        auto with = recomputed(schedule, options.recompute);
+        if (!with) return tl::unexpected(std::move(with.error()).with(schedule.name));
+        if (auto plan = planExecution(*with); !plan && options.schedule.schedules.empty())
+            leftOut.push_back(fmt::format("{} left out: {}", schedule.name, plan.error().message));
+        else
+            trained.push_back(std::move(*with));
+    }
+    schedules = std::move(trained);
     std::vector<std::string> backends;
     if (!options.backend.empty()) backends.push_back(options.backend);
     else
@@ -152,6 +167,8 @@ Command command_check()
                 app.add_option("--steps", options->steps, "Training steps [2]")->type_name("N")->check(wholeNumber(1, 10'000));
                 app.add_option("--model", options->model, "The model [layers=8,hidden=32,heads=2,seq=16]")->type_name("KEY=N,…");
                 app.add_option("--microbatch-size", options->microbatchSize, "Samples of a microbatch [2]")->type_name("B")->check(wholeNumber(1, 4096));
+                addRecomputeOptions(app, options->recompute);
+                addTrainingOptions(app, options->choice);
                 app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
                 app.footer("Exit code 1 where a check fails.");
                 return [options](Session& session) { return run(*options, session); };

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -14,6 +13,7 @@
 #include "app/cli/run_text.h"
 #include "app/cli/session.h"
 #include "app/cli/table.h"
+#include "app/cli/training_options.h"
 #include "app/cli/usage.h"
 
 namespace stagewright {
@@ -30,8 +30,7 @@ struct Options {
     double comm = -1;
     std::string link;
     std::string data;
-    std::string optimizer = "adamw";
-    double learningRate = -1;
+    TrainingChoice choice;
     long long seed = 1;
     double timeout = 120;
     std::string backend = "cpu";
@@ -39,7 +38,6 @@ struct Options {
     std::vector<std::string> perturb;
     RecomputeOptions recompute;
     ChannelOptions channels;
-    std::string recomputeLayers;
     std::string output;
 };
 
@@ -52,24 +50,6 @@ std::string defaultOutput(const std::vector<std::string>& names)
         text += (text == "run-" ? "" : "+") + base;
     }
     return text + ".stagewright";
-}
-
-// "2" or "1-3"
-Result<std::pair<int, int>> parseLayers(const std::string& text)
-{
-    int first = 0;
-    int last = 0;
-    const char* const end = text.data() + text.size();
-    auto read = std::from_chars(text.data(), end, first);
-    bool good = read.ec == std::errc() && first >= 0;
-    last = first;
-    if (good && read.ptr != end) {
-        good = *read.ptr == '-';
-        if (good) read = std::from_chars(read.ptr + 1, end, last);
-        good = good && read.ec == std::errc() && read.ptr == end && last >= first;
-    }
-    if (!good) return fail(ErrorCode::Usage, fmt::format("--recompute-layers: '{}' is no range of layers", text), "such as 2 or 1-3, from 0");
-    return std::pair(first, last);
 }
 
 Result<RecordSettings> settingsOf(const Options& options, Session& session)
@@ -106,13 +86,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     training.model = *model;
     training.microbatchSize = options.microbatchSize;
     training.stageLayers = options.stageLayers;
-    if (!options.recomputeLayers.empty()) {
-        auto layers = parseLayers(options.recomputeLayers);
-        if (!layers) return tl::unexpected(std::move(layers.error()));
-        training.recomputedLayers = *layers;
-    }
-    training.optimizer.kind = options.optimizer == "sgd" ? OptimizerKind::Sgd : OptimizerKind::AdamW;
-    if (options.learningRate >= 0) training.optimizer.learningRate = options.learningRate;
+    if (auto applied = applyTo(options.choice, training); !applied) return tl::unexpected(std::move(applied.error()));
     training.seed = static_cast<std::uint64_t>(options.seed);
     training.clock = options.clock == "wall" ? ClockMode::Wall : options.clock == "virtual" ? ClockMode::Virtual : ClockMode::Auto;
     training.backend = options.backend;
@@ -299,11 +273,8 @@ Command command_record()
                 addChannelOptions(app, options->channels);
                 addPerturbOption(app, options->perturb);
                 addRecomputeOptions(app, options->recompute);
-                app.add_option("--recompute-layers", options->recomputeLayers, "Layers that recomputation makes anew, others keep theirs [all]")
-                    ->type_name("A-B");
+                addTrainingOptions(app, options->choice);
                 app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [text of the program]")->type_name("FILE");
-                app.add_option("--optimizer", options->optimizer, "adamw or sgd [adamw]")->type_name("NAME")->check(oneOf({"adamw", "sgd"}));
-                app.add_option("--lr", options->learningRate, "Learning rate [0.003]")->type_name("X")->check(realNumber(0, 1000));
                 app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
                 app.add_option("--backend", options->backend, "Device to train on [cpu]")->type_name("NAME");
                 app.add_option("--timeout", options->timeout, "Give up when nothing moves for so long, in seconds [120]")->type_name("S")->check(realNumber(0.1, 1e6));

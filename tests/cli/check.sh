@@ -30,3 +30,17 @@ expect_out 'stashed: .* from synchronous training'
 run stagewright report stale.stagewright 1 --json
 expect_that "the report has the deviation" [ "$(json deviation)" != null ]
 expect_that "rank 0 holds two versions of its weights" [ "$(json weight_bytes 0)" -gt "$(json weight_bytes 1)" ]
+
+# Recomputation and every optimizer.
+small='--model layers=4,hidden=16,heads=2,seq=8 --steps 2'
+for option in '--recompute all' '--recompute all --hoist' '--recompute 0-1 --recompute-layers 1-2' '--optimizer sgd --momentum 0.9 --lr 0.05' \
+    '--optimizer sgd --lr 0.05 --clip 0.02' '--weight-decay 0.5 --clip 0.02'; do
+    # shellcheck disable=SC2086
+    run stagewright check $small -p 2 -m 4 $option
+    expect_code 0
+    expect_out '^all pass'
+    expect_out 'chimera:join=halving .* pass$'
+done
+run stagewright check --momentum 0.9
+expect_code 2
+expect_err 'adamw has moments of its own'

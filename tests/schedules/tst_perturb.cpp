@@ -4,6 +4,7 @@
 #include "schedules/csv.h"
 #include "schedules/perturb.h"
 #include "schedules/recompute.h"
+#include "schedules/validate.h"
 #include "schedules/registry.h"
 #include "schedules/simulate.h"
 #include "schedules/timeline/timeline_of.h"
@@ -159,6 +160,23 @@ private slots:
     {
         QCOMPARE(parseRecompute("0-1+3", 4).value(), (std::vector<bool>{true, true, false, true}));
         for (const char* text : {"", "4", "2-1", "x", "0-", "-1", "0,,1"}) QVERIFY2(!parseRecompute(text, 4), text);
+    }
+
+    // A forward that ran whole is made anew whole, before the first half of its backward.
+    void recomputationIsCutAsTheForward()
+    {
+        const Schedule schedule = makeSchedule("chimera:join=halving", {4, 8}).value();
+        const Schedule with = withRecompute(schedule, std::vector<bool>(4, true));
+        QVERIFY2(validate(with).valid(), toText(with).c_str());
+        int made = 0;
+        for (const auto& list : with.order)
+            for (std::size_t i = 0; i < list.size(); ++i) {
+                if (list[i].kind != OpKind::Recompute) continue;
+                QCOMPARE(list[i].half, std::uint8_t{0});
+                QCOMPARE(list[i + 1].half, std::uint8_t{1});
+                ++made;
+            }
+        QCOMPARE(made, 4 * 8);
     }
 };
 

@@ -1,0 +1,63 @@
+#include "app/cli/training_options.h"
+
+#include <charconv>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "app/cli/usage.h"
+
+namespace stagewright {
+
+namespace {
+
+// "2" or "1-3"
+Result<std::pair<int, int>> parseLayers(const std::string& text)
+{
+    int first = 0;
+    int last = 0;
+    const char* const end = text.data() + text.size();
+    auto read = std::from_chars(text.data(), end, first);
+    bool good = read.ec == std::errc() && first >= 0;
+    last = first;
+    if (good && read.ptr != end) {
+        good = *read.ptr == '-';
+        if (good) read = std::from_chars(read.ptr + 1, end, last);
+        good = good && read.ec == std::errc() && read.ptr == end && last >= first;
+    }
+    if (!good) return fail(ErrorCode::Usage, fmt::format("--recompute-layers: '{}' is no range of layers", text), "such as 2 or 1-3, from 0");
+    return std::pair(first, last);
+}
+
+} // namespace
+
+void addTrainingOptions(CLI::App& app, TrainingChoice& choice)
+{
+    app.add_option("--recompute-layers", choice.recomputeLayers, "Layers that recomputation makes anew, others keep theirs [all]")->type_name("A-B");
+    app.add_option("--optimizer", choice.optimizer, "adamw or sgd [adamw]")->type_name("NAME")->check(oneOf({"adamw", "sgd"}));
+    app.add_option("--lr", choice.learningRate, "Learning rate [0.003]")->type_name("X")->check(realNumber(0, 1000));
+    app.add_option("--momentum", choice.momentum, "Of sgd [0]")->type_name("X")->check(realNumber(0, 0.9999));
+    app.add_option("--weight-decay", choice.weightDecay, "Of matrices [0.1]")->type_name("X")->check(realNumber(0, 1000));
+    app.add_option("--clip", choice.clipNorm, "Largest global gradient norm; 0: none [1]")->type_name("X")->check(realNumber(0, 1e9));
+}
+
+Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training)
+{
+    OptimizerConfig& optimizer = training.optimizer;
+    optimizer.kind = choice.optimizer == "sgd" ? OptimizerKind::Sgd : OptimizerKind::AdamW;
+    if (choice.learningRate >= 0) optimizer.learningRate = choice.learningRate;
+    if (choice.weightDecay >= 0) optimizer.weightDecay = choice.weightDecay;
+    if (choice.clipNorm >= 0) optimizer.clipNorm = choice.clipNorm;
+    if (choice.momentum >= 0) {
+        if (optimizer.kind != OptimizerKind::Sgd)
+            return fail(ErrorCode::Usage, fmt::format("--momentum {}: adamw has moments of its own", choice.momentum), "give --optimizer sgd with it");
+        optimizer.momentum = choice.momentum;
+    }
+    if (choice.recomputeLayers.empty()) return {};
+    auto layers = parseLayers(choice.recomputeLayers);
+    if (!layers) return tl::unexpected(std::move(layers.error()));
+    training.recomputedLayers = *layers;
+    return {};
+}
+
+} // namespace stagewright

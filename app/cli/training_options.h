@@ -1,0 +1,26 @@
+// Options of whatever trains for real (record, check): the optimizer, and the layers that recomputation makes anew.
+#pragma once
+
+#include <string>
+
+#include "engine/training.h"
+#include "schedules/base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace stagewright {
+
+struct TrainingChoice {
+    std::string optimizer = "adamw";
+    double learningRate = -1; // < 0: the engine's default; likewise below
+    double momentum = -1;
+    double weightDecay = -1;
+    double clipNorm = -1;
+    std::string recomputeLayers; // "2", "1-3"; "": all
+};
+void addTrainingOptions(CLI::App& app, TrainingChoice& choice);
+Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training);
+
+} // namespace stagewright
