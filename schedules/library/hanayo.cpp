@@ -117,10 +117,10 @@ Result<Schedule> make(const Shape& shape)
     const int p = shape.ranks;
     const int m = shape.microbatches;
     const int waves = shape.number("waves", 1);
-    constexpr int most = 65536;
-    if (waves > most / (2 * p))
-        return fail(ErrorCode::Usage, fmt::format("hanayo: {} waves over {} ranks are more than {} stages", waves, p, most),
-                    fmt::format("the nearest that works is {} waves", most / (2 * p)));
+    const int most = std::min(256, 65536 / (2 * p)); // a stage is a 16-bit number
+    if (waves > most)
+        return fail(ErrorCode::Usage, fmt::format("hanayo: {} waves over {} ranks; at most {} are possible", waves, p, most),
+                    fmt::format("the nearest that works is {} waves", most));
     const int stages = 2 * waves * p;
     Schedule out = draft("hanayo", p, stages, m, Placement::zigzag(p, stages));
     for (auto& ops : out.order)

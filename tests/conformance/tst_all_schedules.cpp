@@ -219,7 +219,7 @@ private slots:
             {"chimera:f=3", {7, 6}, "the nearest that work are 6 and 12 ranks"},
             {"chimera:f=3", {8, 6}, "the nearest below that works is f=2 with 4 microbatches"},
             {"dualpipe", {5, 9}, "the nearest that work are 4 ranks with 8 microbatches and 6 ranks with 12 microbatches"},
-            {"hanayo:waves=40000", {4, 8}, "the nearest that works is 8192 waves"},
+            {"hanayo:waves=40000", {4, 8}, "the nearest that works is 256 waves"},
         };
         for (const auto& [name, shape, remedy] : rows) {
             const auto refused = makeSchedule(name, shape);
