@@ -65,6 +65,7 @@ Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, con
 SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
 {
     SimFigures figures;
+    Nanos begin = -1, end = 0; // the window: from the first busy start to the last busy end
     Nanos longestSpan = -1;
     Nanos ideal = 0;
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
@@ -75,21 +76,32 @@ SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
         for (std::size_t i = 0; i < ops.size(); ++i) {
             if (!isBusy(ops[i].kind)) continue;
             const std::size_t id = result.offsets[r] + i;
-            const bool second =
-                i > 0 && schedule.isPaired(static_cast<int>(r), i - 1); // its time is in the first's interval
+            const bool second = i > 0 && schedule.isPaired(static_cast<int>(r), i - 1) &&
+                                ops[i - 1].kind != OpKind::Recompute; // its time is in the first's interval
             if (!second) busy += result.end[id] - result.start[id];
             if (first < 0) first = result.start[id];
             last = result.end[id];
         }
         figures.busy += busy;
-        if (first >= 0 && last - first > longestSpan) {
+        if (first < 0) continue;
+        begin = begin < 0 ? first : std::min(begin, first);
+        end = std::max(end, last);
+        if (last - first > longestSpan) {
             longestSpan = last - first;
             ideal = busy;
         }
     }
-    if (result.makespan > 0)
-        figures.bubbleFraction = 1.0 - static_cast<double>(figures.busy) /
-                                           (static_cast<double>(schedule.ranks) * static_cast<double>(result.makespan));
+    Nanos apart = 0;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r)
+        for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
+            const OpKind kind = schedule.order[r][i].kind;
+            if (isBusy(kind) || isMessage(kind) || kind == OpKind::Filler) continue;
+            const std::size_t id = result.offsets[r] + i;
+            apart += std::max<Nanos>(0, std::min(result.end[id], end) - std::max(result.start[id], begin));
+        }
+    if (begin >= 0 && end > begin)
+        figures.bubbleFraction = 1.0 - static_cast<double>(figures.busy + apart) /
+                                           (static_cast<double>(schedule.ranks) * static_cast<double>(end - begin));
     if (longestSpan > 0) figures.bubbleRateSpan = 1.0 - static_cast<double>(ideal) / static_cast<double>(longestSpan);
     return figures;
 }

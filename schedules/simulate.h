@@ -56,7 +56,7 @@ std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& co
 // Headline figures; the formulas stand in docs/numbers.md.
 struct SimFigures {
     Nanos busy = 0;            // F, B, I, W, R over all ranks
-    double bubbleFraction = 0; // 1 − busy / (ranks × makespan)
+    double bubbleFraction = 0; // idle / (ranks × window); optimizers and collectives in lists are not idle
     double bubbleRateSpan = 0; // 1 − ideal / span, ideal = busy of the rank with the longest span
 };
 SimFigures figuresOf(const Schedule& schedule, const SimResult& result);

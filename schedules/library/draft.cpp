@@ -19,6 +19,39 @@ Schedule draft(std::string_view name, int ranks, int stages, int microbatches, P
     return out;
 }
 
+ClosedForm closedForm1f1b(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    ClosedForm form;
+    form.makespan = (shape.microbatches + shape.ranks - 1) * (forward + inputGrad + weightGrad);
+    for (int r = 0; r < shape.ranks; ++r)
+        form.peakActivation.push_back(std::min(shape.microbatches, shape.ranks - r));
+    return form;
+}
+
+Schedule updatedAfterEveryBackward(std::string_view name, WeightRule weights, const Shape& shape)
+{
+    const int p = shape.ranks;
+    const int m = shape.microbatches;
+    Schedule out = draft(name, p, p, m, Placement::loop(p, p));
+    out.weights = weights;
+    for (int r = 0; r < p; ++r) {
+        auto& ops = out.order[static_cast<std::size_t>(r)];
+        ops.reserve(3 * static_cast<std::size_t>(m));
+        oneForwardOneBackward(m, p - 1 - r, [&](OpKind kind, int microbatch) {
+            ops.push_back(makeOp(kind, r, microbatch));
+            if (kind == OpKind::Backward) ops.push_back(makeOp(OpKind::Optimizer, r));
+        });
+    }
+    return out;
+}
+
+bool isForUnitCosts(const Shape& shape, double forward, double inputGrad, double weightGrad)
+{
+    const GeneratorCosts& costs = shape.costs;
+    return forward == inputGrad && inputGrad == weightGrad && costs.forward == costs.inputGrad &&
+           costs.inputGrad == costs.weightGrad && costs.latency == 0;
+}
+
 Result<int> loopGroup(std::string_view schedule, int ranks, int microbatches)
 {
     const auto groups = [](int p, int m) { return std::max(1, m / p); };

@@ -1,5 +1,5 @@
-// What the generators of this folder share: an empty schedule to fill, the optimizer parameter, errors that name the
-// nearest shape that works.
+// What the generators of this folder share: an empty schedule to fill, the list of 1F1B, looped stages, parameters, errors that
+// name the nearest shape that works.
 #pragma once
 
 #include <functional>
@@ -28,6 +28,15 @@ void oneForwardOneBackward(int microbatches, int warmup, Visit&& visit)
     }
 }
 
+// Of 1F1B's list: (m+p−1)T and min(m, p−r) microbatches on rank r.
+ClosedForm closedForm1f1b(const Shape& shape, double forward, double inputGrad, double weightGrad);
+
+// The list of 1F1B with an Optimizer op after each backward: the asynchronous pipelines.
+Schedule updatedAfterEveryBackward(std::string_view name, WeightRule weights, const Shape& shape);
+
+// F = I = W, asked for and made for, without latency: where the V schedules have closed forms.
+bool isForUnitCosts(const Shape& shape, double forward, double inputGrad, double weightGrad);
+
 // Looped stages: the microbatches that go round together, q = m / max(1, ⌊m/p⌋) by PyTorch's rule, which relaxes Megatron's
 // m mod p = 0. Fails where m is no multiple of max(1, ⌊m/p⌋).
 Result<int> loopGroup(std::string_view schedule, int ranks, int microbatches);
@@ -46,6 +55,10 @@ inline constexpr ScheduleParameter optimizerParameter{
     "barrier: all ranks step together; rank: each rank steps its stages at the end of its list, validated afterwards"};
 inline constexpr ScheduleParameter optimizerParameters[] = {optimizerParameter};
 void appendOptimizers(Schedule& schedule, const Shape& shape);
+
+// Of the schedules made of building blocks.
+inline constexpr ScheduleParameter reorderParameter{
+    "reorder", "yes", "yes|no", "move passes at both ends into idle time without raising the peak; no: the repeated block as it is"};
 
 // The remedy where works(ranks, microbatches) does not hold: the nearest microbatches for which it does on these ranks, else
 // the nearest ranks, with other microbatches where it needs them. "the nearest that work are 2 and 4 ranks", "the nearest that

@@ -2,8 +2,6 @@
 //
 // Rank r warms up with min(m, p−1−r) forwards; then each further forward is followed by the oldest backward; the rest
 // are backwards. As fast as GPipe, but rank r never holds more than p−r microbatches.
-#include <algorithm>
-
 #include "schedules/library/draft.h"
 
 namespace stagewright::library {
@@ -22,15 +20,6 @@ Result<Schedule> make(const Shape& shape)
                               [&](OpKind kind, int microbatch) { ops.push_back(makeOp(kind, r, microbatch)); });
     }
     return out;
-}
-
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
-{
-    ClosedForm form;
-    form.makespan = (shape.microbatches + shape.ranks - 1) * (forward + inputGrad + weightGrad);
-    for (int r = 0; r < shape.ranks; ++r)
-        form.peakActivation.push_back(std::min(shape.microbatches, shape.ranks - r));
-    return form;
 }
 
 } // namespace
@@ -53,7 +42,7 @@ constinit const ScheduleInfo one_f_one_b{
     .fixedChunks = 1,
     .defaultChunks = 1,
     .make = make,
-    .closedForm = closedForm,
+    .closedForm = closedForm1f1b,
 };
 
 } // namespace stagewright::library

@@ -3,8 +3,6 @@
 // Rank r runs the list of 1F1B with an Optimizer op after each B. A forward uses the newest weights and keeps them for its
 // own backward, so that rank r holds p−r versions and its gradients are p−1−r updates old:
 // w(t+1) = w(t) − lr·∇f(w₁(t−p+1), …, w_p(t)). In the steady state there is no bubble; steps follow each other unflushed.
-#include <algorithm>
-
 #include "schedules/library/draft.h"
 
 namespace stagewright::library {
@@ -13,28 +11,7 @@ namespace {
 
 Result<Schedule> make(const Shape& shape)
 {
-    const int p = shape.ranks;
-    const int m = shape.microbatches;
-    Schedule out = draft("pipedream", p, p, m, Placement::loop(p, p));
-    out.weights = WeightRule::Stashed;
-    for (int r = 0; r < p; ++r) {
-        auto& ops = out.order[static_cast<std::size_t>(r)];
-        ops.reserve(3 * static_cast<std::size_t>(m));
-        oneForwardOneBackward(m, p - 1 - r, [&](OpKind kind, int microbatch) {
-            ops.push_back(makeOp(kind, r, microbatch));
-            if (kind == OpKind::Backward) ops.push_back(makeOp(OpKind::Optimizer, r));
-        });
-    }
-    return out;
-}
-
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
-{
-    ClosedForm form;
-    form.makespan = (shape.microbatches + shape.ranks - 1) * (forward + inputGrad + weightGrad);
-    for (int r = 0; r < shape.ranks; ++r)
-        form.peakActivation.push_back(std::min(shape.microbatches, shape.ranks - r));
-    return form;
+    return updatedAfterEveryBackward("pipedream", WeightRule::Stashed, shape);
 }
 
 } // namespace
@@ -57,7 +34,7 @@ constinit const ScheduleInfo pipedream{
     .fixedChunks = 1,
     .defaultChunks = 1,
     .make = make,
-    .closedForm = closedForm,
+    .closedForm = closedForm1f1b,
 };
 
 } // namespace stagewright::library

@@ -3,8 +3,6 @@
 // Gradients are summed over the m ≥ p microbatches of a step and applied once, at the end of each rank's list; microbatches
 // already in the pipeline keep the version they began with, new ones use the newest. With m ≥ p two versions suffice and
 // every gradient is exactly one update old: w(t+1) = w(t) − lr·∇f(w(t−1)).
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "schedules/library/draft.h"
@@ -35,15 +33,6 @@ Result<Schedule> make(const Shape& shape)
     return out;
 }
 
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
-{
-    ClosedForm form;
-    form.makespan = (shape.microbatches + shape.ranks - 1) * (forward + inputGrad + weightGrad);
-    for (int r = 0; r < shape.ranks; ++r)
-        form.peakActivation.push_back(std::min(shape.microbatches, shape.ranks - r));
-    return form;
-}
-
 } // namespace
 
 extern const ScheduleInfo pipedream_2bw;
@@ -64,7 +53,7 @@ constinit const ScheduleInfo pipedream_2bw{
     .fixedChunks = 1,
     .defaultChunks = 1,
     .make = make,
-    .closedForm = closedForm,
+    .closedForm = closedForm1f1b,
 };
 
 } // namespace stagewright::library

@@ -3,8 +3,6 @@
 // The list is PipeDream's: an Optimizer op after every B. No version is kept for the backward. A forward on rank r uses
 // w − lr·s·d, where s = p−1−r is the number of updates before its backward and d the optimizer's own direction; the
 // backward uses the current weights. The last rank has s = 0.
-#include <algorithm>
-
 #include "schedules/library/draft.h"
 
 namespace stagewright::library {
@@ -13,28 +11,7 @@ namespace {
 
 Result<Schedule> make(const Shape& shape)
 {
-    const int p = shape.ranks;
-    const int m = shape.microbatches;
-    Schedule out = draft("pipeoptim", p, p, m, Placement::loop(p, p));
-    out.weights = WeightRule::Predicted;
-    for (int r = 0; r < p; ++r) {
-        auto& ops = out.order[static_cast<std::size_t>(r)];
-        ops.reserve(3 * static_cast<std::size_t>(m));
-        oneForwardOneBackward(m, p - 1 - r, [&](OpKind kind, int microbatch) {
-            ops.push_back(makeOp(kind, r, microbatch));
-            if (kind == OpKind::Backward) ops.push_back(makeOp(OpKind::Optimizer, r));
-        });
-    }
-    return out;
-}
-
-ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, double weightGrad)
-{
-    ClosedForm form;
-    form.makespan = (shape.microbatches + shape.ranks - 1) * (forward + inputGrad + weightGrad);
-    for (int r = 0; r < shape.ranks; ++r)
-        form.peakActivation.push_back(std::min(shape.microbatches, shape.ranks - r));
-    return form;
+    return updatedAfterEveryBackward("pipeoptim", WeightRule::Predicted, shape);
 }
 
 } // namespace
@@ -57,7 +34,7 @@ constinit const ScheduleInfo pipeoptim{
     .fixedChunks = 1,
     .defaultChunks = 1,
     .make = make,
-    .closedForm = closedForm,
+    .closedForm = closedForm1f1b,
 };
 
 } // namespace stagewright::library

@@ -6,8 +6,8 @@
 // (schedules/plan/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules v-half --block`.
 #include <algorithm>
 
+#include "schedules/library/draft.h"
 #include "schedules/plan/building_block.h"
-#include "schedules/registry.h"
 
 namespace stagewright::library {
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr ScheduleParameter parameters[] = {
     {"turn", "code", "code|paper", "where the block's spare slot stands: at the last turn (authors' program) or at the first (paper)"},
-    {"reorder", "yes", "yes|no", "move passes at both ends into idle time without raising the peak; no: the repeated block as it is"},
+    reorderParameter,
 };
 
 Result<Schedule> make(const Shape& shape)
@@ -39,8 +39,7 @@ ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, doub
                              (shape.parameter("turn") == "paper" ? 0.5 : 0)) * forward;
         return form;
     }
-    if (forward == inputGrad && inputGrad == weightGrad && shape.costs.forward == shape.costs.inputGrad &&
-        shape.costs.inputGrad == shape.costs.weightGrad && shape.costs.latency == 0)
+    if (isForUnitCosts(shape, forward, inputGrad, weightGrad))
         form.makespan = (3.0 * shape.microbatches + std::max(searchedBubble(p, 2 * ((p + 2) / 2)), p - 1) / 2.0) * forward;
     return form;
 }

@@ -5,15 +5,15 @@
 // (schedules/plan/building_block.h repeats, fills, squeezes and reorders). The block is printed by `schedules v-min --block`.
 #include <algorithm>
 
+#include "schedules/library/draft.h"
 #include "schedules/plan/building_block.h"
-#include "schedules/registry.h"
 
 namespace stagewright::library {
 
 namespace {
 
 constexpr ScheduleParameter parameters[] = {
-    {"reorder", "yes", "yes|no", "move passes at both ends into idle time without raising the peak; no: the repeated block as it is"},
+    reorderParameter,
 };
 
 Result<Schedule> make(const Shape& shape)
@@ -36,8 +36,7 @@ ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, doub
             form.makespan = (3.0 * shape.microbatches + 2 * p - 2.5 + (p % 3 == 0 ? 1 : 0)) * forward;
         return form;
     }
-    if ((p % 3 == 1 || p == 2) && forward == inputGrad && inputGrad == weightGrad && shape.costs.forward == shape.costs.inputGrad &&
-        shape.costs.inputGrad == shape.costs.weightGrad && shape.costs.latency == 0)
+    if ((p % 3 == 1 || p == 2) && isForUnitCosts(shape, forward, inputGrad, weightGrad))
         form.makespan = (3.0 * shape.microbatches + std::max(searchedBubble(p, 2 * ((p + 4) / 3)), p - 1) / 2.0) * forward;
     return form;
 }

@@ -5,15 +5,15 @@
 // residues (schedules/plan/building_block.h repeats, squeezes and reorders). The block is printed by `schedules v-zb --block`.
 #include <algorithm>
 
+#include "schedules/library/draft.h"
 #include "schedules/plan/building_block.h"
-#include "schedules/registry.h"
 
 namespace stagewright::library {
 
 namespace {
 
 constexpr ScheduleParameter parameters[] = {
-    {"reorder", "yes", "yes|no", "move passes at both ends into idle time without raising the peak; no: the repeated block as it is"},
+    reorderParameter,
 };
 
 Result<Schedule> make(const Shape& shape)
@@ -36,8 +36,7 @@ ClosedForm closedForm(const Shape& shape, double forward, double inputGrad, doub
             form.makespan = (3.0 * shape.microbatches + p - 1.5) * forward;
         return form;
     }
-    if (forward == inputGrad && inputGrad == weightGrad && shape.costs.forward == shape.costs.inputGrad &&
-        shape.costs.inputGrad == shape.costs.weightGrad && shape.costs.latency == 0)
+    if (isForUnitCosts(shape, forward, inputGrad, weightGrad))
         form.makespan = (3.0 * shape.microbatches + (p - 1) / 2.0) * forward;
     return form;
 }

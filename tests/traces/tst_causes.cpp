@@ -177,6 +177,8 @@ private slots:
                     if (!timeline) continue; // some recomputations do not fit some orders
                     const auto report = analyseBubbles(**timeline, 0, {round == 2 ? std::optional<Bytes>(2 * activationShare) : std::nullopt});
                     checkStep(**timeline, report.value(), round != 3);
+                    const double foretold = figuresOf(tried, simulate(tried, costs).value()).bubbleFraction;
+                    QVERIFY2(std::abs(foretold - report->bubbleFraction) < 1e-12, qPrintable(QString("%1 p=%2 round %3: %4 against %5").arg(name.c_str()).arg(ranks).arg(round).arg(foretold).arg(report->bubbleFraction)));
                     if (costs.launch.empty()) QCOMPARE(of(*report, IdleCause::Launch), Nanos{0});
                     if (QTest::currentTestFailed()) QFAIL(qPrintable(QString("%1 at p=%2, round %3").arg(name.c_str()).arg(ranks).arg(round)));
                     ++steps;

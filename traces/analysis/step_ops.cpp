@@ -33,11 +33,11 @@ StepOps::StepOps(const Timeline& timeline, int step) : m_timeline(timeline), m_s
             busy.push_back(id);
             m_stages = std::max(m_stages, span.op.stage + 1);
             m_lastMicrobatch = std::max(m_lastMicrobatch, span.op.microbatch);
-            if ((span.flags & SpanDiscarded) == 0) m_byOp[span.op] = id;
         }
         if (++lanes[static_cast<std::size_t>(track.rank)] > 1) std::stable_sort(busy.begin(), busy.end(), byTime);
     }
     if (m_empty) return;
+    indexOps();
     for (const auto& busy : m_busy)
         for (std::size_t i = 0; i + 1 < busy.size(); ++i) {
             Op backward = spans[busy[i + 1]].op;
@@ -74,8 +74,34 @@ int StepOps::rankOf(SpanId id) const
 
 SpanId StepOps::find(const Op& op) const
 {
-    const auto found = m_byOp.find(op);
-    return found == m_byOp.end() ? noSpan : found->second;
+    if (const std::size_t at = cellOf(op); at < m_whole.size()) return m_whole[at];
+    const auto found = m_parts.find(op);
+    return found == m_parts.end() ? noSpan : found->second;
+}
+
+std::size_t StepOps::cellOf(const Op& op) const
+{
+    constexpr auto outside = static_cast<std::size_t>(-1);
+    if (op.count != 1 || op.slice >= 0 || op.half != 0 || op.delay != 0 || static_cast<std::size_t>(op.kind) >= wholeKinds) return outside;
+    if (op.microbatch < 0 || op.microbatch > m_lastMicrobatch || op.stage >= m_stages) return outside;
+    const auto row = static_cast<std::size_t>(op.stage) * wholeKinds + static_cast<std::size_t>(op.kind);
+    return row * (static_cast<std::size_t>(m_lastMicrobatch) + 1) + static_cast<std::size_t>(op.microbatch);
+}
+
+void StepOps::indexOps()
+{
+    const auto spans = m_timeline.spans();
+    std::size_t ops = 0;
+    for (const auto& busy : m_busy) ops += busy.size();
+    const std::size_t cells = static_cast<std::size_t>(m_stages) * wholeKinds * (static_cast<std::size_t>(m_lastMicrobatch) + 1);
+    if (cells <= 16 * ops + 1024) m_whole.assign(cells, noSpan); // else few ops with large numbers: a damaged or foreign run
+    for (const auto& busy : m_busy)
+        for (const SpanId id : busy) {
+            const Span& span = spans[id];
+            if ((span.flags & SpanDiscarded) != 0) continue;
+            if (const std::size_t at = cellOf(span.op); at < m_whole.size()) m_whole[at] = id;
+            else m_parts[span.op] = id;
+        }
 }
 
 SpanId StepOps::heldFor(SpanId recompute) const

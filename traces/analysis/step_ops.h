@@ -43,8 +43,12 @@ public:
     std::vector<Input> inputs(SpanId id) const;
 
 private:
+    static constexpr std::size_t wholeKinds = 5; // F, B, I, W, R
+
     void findPairs();
     std::vector<Input> ownInputs(SpanId id) const;
+    void indexOps();
+    std::size_t cellOf(const Op& op) const; // in m_whole; beyond it where the op is not a whole one
     void addNeeded(const Op& op, std::vector<Input>& inputs) const;
 
     const Timeline& m_timeline;
@@ -56,7 +60,8 @@ private:
     Nanos m_end = 0;
     std::vector<std::vector<SpanId>> m_busy;
     std::vector<std::vector<SpanId>> m_all;
-    std::unordered_map<Op, SpanId> m_byOp;
+    std::vector<SpanId> m_whole;                // by stage, kind and microbatch: ops over one whole microbatch
+    std::unordered_map<Op, SpanId> m_parts;     // all others
     std::unordered_map<SpanId, SpanId> m_heldFor;
     std::unordered_map<SpanId, SpanId> m_issuedWith;
 };
