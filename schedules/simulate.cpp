@@ -99,9 +99,10 @@ SimFigures figuresOf(const Schedule& schedule, const SimResult& result)
             const std::size_t id = result.offsets[r] + i;
             apart += std::max<Nanos>(0, std::min(result.end[id], end) - std::max(result.start[id], begin));
         }
-    if (begin >= 0 && end > begin)
+    if (begin >= 0) figures.makespan = end - begin;
+    if (figures.makespan > 0)
         figures.bubbleFraction = 1.0 - static_cast<double>(figures.busy + apart) /
-                                           (static_cast<double>(schedule.ranks) * static_cast<double>(end - begin));
+                                           (static_cast<double>(schedule.ranks) * static_cast<double>(figures.makespan));
     if (longestSpan > 0) figures.bubbleRateSpan = 1.0 - static_cast<double>(ideal) / static_cast<double>(longestSpan);
     return figures;
 }

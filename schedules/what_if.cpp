@@ -204,9 +204,14 @@ Result<Schedule> WhatIf::repeated(int microbatches) const
     const auto made = makeSchedule(name, now);
     if (!made || !(*made == m_schedule)) name = recognise(m_schedule);
     if (name.empty() || name.find(',') != std::string::npos)
-        return fail(ErrorCode::Usage, fmt::format("{} is no schedule of the library, so its microbatches can't be changed", m_schedule.name),
-                    "change costs, or take a schedule by name");
-    return makeSchedule(name, shape);
+        return fail(ErrorCode::Usage,
+                    fmt::format("{} as it stands is no schedule of the library, so its microbatches can't be changed", m_schedule.name),
+                    "simulate it by name with other microbatches: an order made for its costs or a memory limit is made anew there");
+    auto other = makeSchedule(name, shape);
+    if (other && other->sliceLengths != m_schedule.sliceLengths)
+        return fail(ErrorCode::Usage, fmt::format("{} cuts sequences otherwise for {} microbatches, and these costs are those of its slices", name, microbatches),
+                    "simulate it by name with other microbatches");
+    return other;
 }
 
 Result<WhatIfCase> WhatIf::caseOf(const std::vector<WhatIfChange>& changes) const
@@ -244,10 +249,11 @@ Result<WhatIfAnswer> WhatIf::answer(const std::vector<WhatIfChange>& changes) co
     auto changed = caseOf(changes);
     if (!changed) return tl::unexpected(std::move(changed.error()));
     WhatIfAnswer out;
-    out.makespanBefore = m_result.makespan;
-    out.makespanAfter = changed->result.makespan;
+    const SimFigures after = figuresOf(changed->schedule, changed->result);
+    out.makespanBefore = m_figures.makespan;
+    out.makespanAfter = after.makespan;
     out.bubbleBefore = m_figures.bubbleFraction;
-    out.bubbleAfter = figuresOf(changed->schedule, changed->result).bubbleFraction;
+    out.bubbleAfter = after.bubbleFraction;
     out.peakBefore = m_result.peakActivation;
     out.peakAfter = std::move(changed->result.peakActivation);
     out.microbatchesBefore = m_schedule.microbatches;

@@ -166,7 +166,7 @@ std::string placeOf(const LibraryPoint& point, const std::vector<ParetoPoint>& c
     if (same) {
         const double more = static_cast<double>(point.objective) / static_cast<double>(std::max<Nanos>(same->plan.objective, 1)) - 1;
         place = more > 0.0005 ? fmt::format("{} longer than the plan", formatPercent(more)) : "on it";
-        if (more < -0.0005) place = point.planned ? "below it: between two caps" : fmt::format("{} shorter than the plan", formatPercent(-more));
+        if (more < -0.0005) place = point.planned || same->cap < point.peak ? "below it: between two caps" : fmt::format("{} shorter than the plan", formatPercent(-more));
     }
     if (point.asynchronous) return place + "; stale weights";
     if (point.copies) return place + "; weights twice";

@@ -121,7 +121,7 @@ Result<int> run(const Options& options, Session& session)
         const std::string state = stateText(info, options.verify && !read);
         array.push_back(runInfoJson(info, read));
         table.add({std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches),
-                   info.warmupSteps > 0 ? fmt::format("{} + {}", info.warmupSteps, info.steps - info.warmupSteps)
+                   info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps), std::max(info.steps - info.warmupSteps, 0))
                                         : std::to_string(info.steps),
                    std::string(toText(info.provenance)), info.clock, state, localTime(info.createdUnixMs),
                    std::to_string(info.spanCount), info.note},

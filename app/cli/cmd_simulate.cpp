@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
@@ -25,12 +27,16 @@ struct Options {
     std::string output;
 };
 
+bool isPlainNumber(const std::string& text)
+{
+    return !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+}
+
 // In the cost model's memory units: microbatch-activations as a plain number, bytes with a suffix.
 Result<std::optional<Bytes>> memoryLimit(const std::string& text, const CostModel& costs)
 {
     if (text.empty()) return std::optional<Bytes>();
-    const bool plain = text.find_first_not_of("0123456789.") == std::string::npos;
-    if (plain) {
+    if (isPlainNumber(text)) {
         if (costs.memoryUnit == 1)
             return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs count bytes", text),
                         "write a size such as 64MB");
@@ -76,6 +82,7 @@ Result<int> run(const Options& options, Session& session)
     const std::string name = names.empty() ? "1f1b" : names.front();
     ShapeOptions shape = options.schedule.shape;
     shape.costs = generatorCosts(options.costs);
+    if (isPlainNumber(options.memoryLimit)) shape.costs.memoryLimit = std::strtod(options.memoryLimit.c_str(), nullptr);
     auto schedule = readSchedule(name, shape, session);
     if (schedule) schedule = recomputed(*schedule, options.recompute);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));

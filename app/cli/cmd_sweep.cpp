@@ -2,6 +2,7 @@
 #include <atomic>
 #include <charconv>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -151,16 +152,17 @@ Result<std::vector<Row>> gridOf(const Options& options)
 void simulateRow(const Options& options, Row& row)
 {
     const auto wrong = [&row](const Error& error) { row.error = error.message; };
+    CostOptions given;
+    given.costs = row.costs;
+    given.costsFrom = options.costsFrom;
+    given.comm = row.comm;
+    row.shape.costs = generatorCosts(given);
     auto schedule = makeSchedule(row.schedule, row.shape);
     if (!schedule) return wrong(schedule.error());
     auto stages = parseRecompute(options.recompute, schedule->stages);
     if (!stages) return wrong(stages.error());
     *schedule = withRecompute(*schedule, *stages);
-    CostOptions given;
-    given.costs = row.costs;
-    given.costsFrom = options.costsFrom;
     if (row.costs.empty()) row.costs = options.costsFrom; // for the table
-    given.comm = row.comm;
     auto costs = chooseCosts(*schedule, given);
     if (!costs) return wrong(costs.error());
     auto result = simulate(*schedule, *costs);
@@ -170,7 +172,7 @@ void simulateRow(const Options& options, Row& row)
     row.microbatches = schedule->microbatches;
     row.units = {costs->timeUnit, costs->memoryUnit};
     row.figures = figuresOf(*schedule, *result);
-    row.result.makespan = result->makespan;
+    row.result.makespan = row.figures.makespan;
     row.result.span = result->span;
     row.result.peakActivation = std::move(result->peakActivation);
 }
@@ -240,7 +242,11 @@ Result<int> run(const Options& options, Session& session)
     std::size_t done = 0;
     const auto work = [&] {
         for (std::size_t i = next++; i < rows->size() && !stop.stop_requested(); i = next++) {
-            simulateRow(options, (*rows)[i]);
+            try {
+                simulateRow(options, (*rows)[i]);
+            } catch (const std::bad_alloc&) {
+                (*rows)[i].error = "out of memory";
+            }
             const std::lock_guard lock(mutex);
             progress.tell("points", static_cast<std::int64_t>(++done), static_cast<std::int64_t>(rows->size()));
         }

@@ -190,7 +190,8 @@ Nanos forwardUnit(const Schedule& schedule, const CostModel& costs)
     double total = 0;
     for (int rank = 0; rank < schedule.ranks; ++rank)
         for (const int stage : schedule.placement.stagesOf(rank))
-            total += static_cast<double>(costs.duration(OpKind::Forward, stage, rank));
+            total += static_cast<double>(costs.duration(OpKind::Forward, stage, rank)) /
+                     static_cast<double>(std::max<std::size_t>(schedule.placement.copiesOf(stage).size(), 1));
     return schedule.ranks > 0 ? std::llround(total / schedule.ranks) : 0;
 }
 
@@ -211,7 +212,7 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
         if (!options.link.empty())
             return fail(ErrorCode::Usage, "--link gives times, but the costs are in units of a rank share",
                         "use --comm C, or measured costs (--costs-from FILE#RUN)");
-        units.latency = options.comm > 0 ? options.comm : 0;
+        units.latency = options.comm > 0 ? options.comm * units.forward : 0;
         units.freedAtInput = options.freedAtInput;
         CostModel costs = CostModel::uniform(schedule, units);
         for (StageMemory& memory : costs.memory)
@@ -255,7 +256,7 @@ GeneratorCosts generatorCosts(const CostOptions& options)
             out.weightGrad = parsed->weightGrad;
         }
     }
-    out.latency = std::max(options.comm, 0.0);
+    out.latency = std::max(options.comm, 0.0) * out.forward;
     out.freedAtInput = options.freedAtInput;
     return out;
 }

@@ -124,8 +124,15 @@ Result<std::vector<WhatIfRow>> answerWhatIfs(const Schedule& schedule, const Cos
         auto changes = parseWhatIf(question);
         if (!changes) return tl::unexpected(std::move(changes.error()));
         auto answer = base->answer(*changes);
-        if (!answer) return tl::unexpected(std::move(answer.error()));
-        rows.push_back({question, std::move(*answer)});
+        if (answer) {
+            rows.push_back({question, std::move(*answer), {}});
+            continue;
+        }
+        auto before = base->answer({});
+        if (!before) return tl::unexpected(std::move(before.error()));
+        std::string why = answer.error().message;
+        if (!answer.error().remedy.empty()) why += "; " + answer.error().remedy;
+        rows.push_back({question, std::move(*before), std::move(why)});
     }
     return rows;
 }
@@ -134,15 +141,22 @@ std::string whatIfText(const std::vector<WhatIfRow>& rows, const Units& units, b
 {
     Table table({{"change"}, {"time", Align::Right}, {"now", Align::Right}, {"", Align::Right}, {"bubble", Align::Right},
                  {"now", Align::Right}, {"peak", Align::Right}, {"now", Align::Right}});
+    std::string faults;
     for (const WhatIfRow& row : rows) {
         const WhatIfAnswer& answer = row.answer;
+        if (!row.fault.empty()) {
+            table.add({row.question, "none", units.timeText(answer.makespanBefore), "", "", formatPercent(answer.bubbleBefore), "",
+                       units.memoryText(largest(answer.peakBefore))}, Tint::Bad);
+            faults += fmt::format("{}: {}\n", row.question, row.fault);
+            continue;
+        }
         const double change =
             answer.makespanBefore > 0 ? static_cast<double>(answer.makespanAfter) / static_cast<double>(answer.makespanBefore) - 1 : 0;
         table.add({row.question, units.timeText(answer.makespanAfter), units.timeText(answer.makespanBefore), signedPercentText(change),
                    formatPercent(answer.bubbleAfter), formatPercent(answer.bubbleBefore), units.memoryText(largest(answer.peakAfter)),
                    units.memoryText(largest(answer.peakBefore))});
     }
-    return table.text(colour);
+    return table.text(colour) + faults;
 }
 
 Json whatIfJson(const std::vector<WhatIfRow>& rows, const Units& units)
@@ -154,16 +168,19 @@ Json whatIfJson(const std::vector<WhatIfRow>& rows, const Units& units)
         return out;
     };
     Json out = Json::array();
-    for (const WhatIfRow& row : rows)
+    for (const WhatIfRow& row : rows) {
+        const auto known = [&](Json value) { return row.fault.empty() ? std::move(value) : Json(nullptr); };
         out.push_back({{"change", row.question},
                        {"makespan_before", time(row.answer.makespanBefore)},
-                       {"makespan_after", time(row.answer.makespanAfter)},
+                       {"makespan_after", known(time(row.answer.makespanAfter))},
                        {"bubble_fraction_before", row.answer.bubbleBefore},
-                       {"bubble_fraction_after", row.answer.bubbleAfter},
+                       {"bubble_fraction_after", known(row.answer.bubbleAfter)},
                        {"peak_activation_before", memory(row.answer.peakBefore)},
-                       {"peak_activation_after", memory(row.answer.peakAfter)},
+                       {"peak_activation_after", known(memory(row.answer.peakAfter))},
                        {"microbatches_before", row.answer.microbatchesBefore},
-                       {"microbatches_after", row.answer.microbatchesAfter}});
+                       {"microbatches_after", known(row.answer.microbatchesAfter)},
+                       {"error", row.fault.empty() ? Json(nullptr) : Json(row.fault)}});
+    }
     return out;
 }
 

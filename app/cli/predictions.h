@@ -23,7 +23,8 @@ Json slackJson(const Run& run, int step);
 
 struct WhatIfRow {
     std::string question; // as it was asked
-    WhatIfAnswer answer;
+    WhatIfAnswer answer;  // where it fails: of the schedule as it is
+    std::string fault;    // why it can't be answered, such as a deadlock; empty: it is
 };
 void addWhatIfOption(CLI::App& app, std::vector<std::string>& questions);
 // Each question by itself, against the schedule as it is.

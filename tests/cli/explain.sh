@@ -112,3 +112,14 @@ expect_err 'did you mean bubble_fraction'
 expect_err 'keys are .*idle_by_cause'
 run stagewright report b.stagewright --require 'bubble_fraction'
 expect_code 2
+
+# A change under which it can't end is an answer of its row; the others stand.
+run stagewright simulate -s 1f1b --comm 0.3 --what-if 'F*0.5' --what-if sends=rendezvous --json
+expect_code 0
+expect_that "the first is answered" [ "$(json what_if 0 makespan_after)" != null ]
+expect_that "the second tells its deadlock" grep -q deadlock <<<"$(json what_if 1 error)"
+run stagewright simulate -s terapipe --what-if m=16
+expect_out 'cuts sequences otherwise'
+# Optimizers in the lists are no part of the step's time, here as in the headline.
+run stagewright simulate -s pipedream --costs F=1,OPT=1 --what-if 'F*1' --json
+expect_same "$(json makespan)" "$(json what_if 0 makespan_before)"

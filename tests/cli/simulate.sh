@@ -108,3 +108,8 @@ expect_keys . a b headline metrics change why ops
 # the change is split exactly: 4 ranks × −6 shares of 10,080,000 ns
 expect_json -60480000 change makespan_delta_ns
 expect_json 0 change unexplained_ns
+
+# A memory limit reaches the schedule that is made for one.
+run stagewright simulate -s zb-auto --memory-limit 2 --json
+expect_json 2.0 peak_activation 0
+expect_quiet_err

@@ -32,3 +32,11 @@ run stagewright sweep -s 1f1b -p 2-
 expect_code 2
 run stagewright sweep -s nobody
 expect_code 2
+
+# Schedules made for their costs are made for each point's; a latency counts in forwards.
+run stagewright sweep -s v-half,zb-auto -p 4 -m 8 --comm 0.5 --json
+swept=$(json rows 0 makespan)
+run stagewright simulate -s v-half -p 4 -m 8 --comm 0.5 --json
+expect_same "$(json makespan)" "$swept"
+run stagewright simulate -s 1f1b -p 2 -m 1 --costs F=2,I=2,W=2 --comm 0.5 --json
+expect_json 14.0 makespan

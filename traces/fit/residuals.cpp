@@ -68,7 +68,8 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
 {
     if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to predict from", run.info.name));
     const Timeline& timeline = *run.timeline;
-    auto predicted = simulate(asExecuted(*run.schedule, timeline), costs);
+    const Schedule executed = asExecuted(*run.schedule, timeline);
+    auto predicted = simulate(executed, costs);
     if (!predicted) return tl::unexpected(std::move(predicted.error()));
     Residuals out;
 
@@ -116,7 +117,7 @@ Result<Residuals> residualsOf(const Run& run, const CostModel& costs)
     }
     out.steps = static_cast<std::int64_t>(steps.size());
     out.measuredStep = quantile(steps, 0.5);
-    out.predictedStep = predicted->makespan;
+    out.predictedStep = figuresOf(executed, *predicted).makespan;
     if (out.measuredStep > 0)
         out.error = static_cast<double>(out.predictedStep - out.measuredStep) / static_cast<double>(out.measuredStep);
     return out;
