@@ -9,7 +9,7 @@ namespace stagewright {
 namespace {
 
 // What an op makes known: one entry per (kind, stage, microbatch, slice, half).
-using Key = std::tuple<OpKind, int, int, int>;
+using Key = std::tuple<OpKind, int, int, int, int>;
 
 struct Done {
     Nanos end = 0;
@@ -39,17 +39,25 @@ public:
             bool moved = false;
             for (std::size_t r = 0; r < ranks; ++r) {
                 while (head[r] < m_schedule.order[r].size()) {
-                    const Op& op = m_schedule.order[r][head[r]];
+                    const int rank = static_cast<int>(r);
+                    const bool paired = m_schedule.isPaired(rank, head[r]);
                     Nanos ready = clock[r];
-                    if (!inputs(op, static_cast<int>(r), ready) && !force) break;
+                    bool there = true; // of a pair the inputs of both
+                    for (std::size_t i = head[r]; i <= head[r] + (paired ? 1 : 0); ++i)
+                        there = inputs(m_schedule.order[r][i], rank, ready) && there;
+                    if (!there && !force) break;
                     force = false;
-                    const std::size_t index = result.offsets[r] + head[r];
-                    result.start[index] = ready;
-                    result.end[index] = ready + durations[index];
-                    clock[r] = result.end[index];
-                    tell(op, static_cast<int>(r), result.end[index]);
-                    ++head[r];
-                    --left;
+                    const std::size_t first = result.offsets[r] + head[r];
+                    const bool serial = paired && m_schedule.order[r][head[r]].kind == OpKind::Recompute;
+                    const Nanos both = ready + durations[first] + (paired ? durations[first + 1] : 0);
+                    for (std::size_t index = first; index <= first + (paired ? 1 : 0); ++index) {
+                        result.start[index] = serial && index > first ? result.end[first] : ready;
+                        result.end[index] = serial && index == first ? ready + durations[first] : both;
+                        tell(m_schedule.order[r][head[r]], rank, result.end[index]);
+                        ++head[r];
+                        --left;
+                    }
+                    clock[r] = both;
                     moved = true;
                 }
             }
@@ -68,9 +76,10 @@ public:
 
 private:
     // Raises `ready` to the arrival of each known input; false where one is missing.
-    bool inputs(const Op& op, int rank, Nanos& ready) const
+    bool inputs(const Op& op, int rank, Nanos& ready)
     {
         const KindRule& rule = ruleOf(op.kind);
+        if (op.kind == OpKind::ReduceGrad) return meets(op.stage, rank, ready);
         if (!rule.takesMicrobatch) return true;
         bool all = true;
         for (int n = 0; n < rule.needCount; ++n) {
@@ -78,35 +87,56 @@ private:
             const int stage = op.stage + need.stageOffset;
             if (stage < 0 || stage >= m_schedule.stages) continue;
             for (int m = op.microbatch; m < op.microbatch + op.count; ++m) {
-                auto found = m_done.find({need.kind, stage, m, op.slice});
-                if (found == m_done.end()) found = m_done.find({need.orKind, stage, m, op.slice});
-                if (found == m_done.end()) {
-                    all = false;
-                    continue;
-                }
-                Bytes bytes = 0;
-                if (!m_costs.memory.empty()) {
-                    const auto sender = static_cast<std::size_t>(std::min<int>(stage, op.stage));
-                    if (sender < m_costs.memory.size()) bytes = m_costs.memory[sender].boundary;
-                }
-                const Nanos delay =
-                    found->second.rank == rank ? 0 : m_costs.links.delay(found->second.rank, rank, bytes);
-                ready = std::max(ready, found->second.end + delay);
+                if (op.half != 0 && take(need, stage, m, op.slice, op.half, op.stage, rank, ready)) continue;
+                if (take(need, stage, m, op.slice, 0, op.stage, rank, ready)) continue;
+                const bool halves = op.half == 0 && take(need, stage, m, op.slice, 1, op.stage, rank, ready) &&
+                                    take(need, stage, m, op.slice, 2, op.stage, rank, ready);
+                all = all && halves;
             }
         }
         return all;
+    }
+
+    // Copies of a stage sum their gradients together: all wait for the last of them.
+    bool meets(int stage, int rank, Nanos& ready)
+    {
+        auto& arrived = m_arrived[stage];
+        arrived.emplace(rank, ready);
+        bool all = true;
+        for (const auto& copy : m_schedule.placement.copiesOf(stage)) {
+            const auto at = arrived.find(copy.rank);
+            all = all && at != arrived.end();
+            if (at != arrived.end()) ready = std::max(ready, at->second + m_costs.links.delay(copy.rank, rank, 0));
+        }
+        return all;
+    }
+
+    bool take(const Need& need, int stage, int microbatch, int slice, int half, int ownStage, int rank, Nanos& ready) const
+    {
+        auto found = m_done.find({need.kind, stage, microbatch, slice, half});
+        if (found == m_done.end()) found = m_done.find({need.orKind, stage, microbatch, slice, half});
+        if (found == m_done.end()) return false;
+        Bytes bytes = 0;
+        if (!m_costs.memory.empty()) {
+            const auto sender = static_cast<std::size_t>(std::min(stage, ownStage));
+            if (sender < m_costs.memory.size()) bytes = m_costs.memory[sender].boundary;
+        }
+        const Nanos delay = found->second.rank == rank ? 0 : m_costs.links.delay(found->second.rank, rank, bytes);
+        ready = std::max(ready, found->second.end + delay);
+        return true;
     }
 
     void tell(const Op& op, int rank, Nanos end)
     {
         if (!ruleOf(op.kind).takesMicrobatch) return;
         for (int m = op.microbatch; m < op.microbatch + op.count; ++m)
-            m_done[{op.kind, op.stage, m, op.slice}] = {end, rank};
+            m_done[{op.kind, op.stage, m, op.slice, op.half}] = {end, rank};
     }
 
     const Schedule& m_schedule;
     const CostModel& m_costs;
     std::map<Key, Done> m_done;
+    std::map<int, std::map<int, Nanos>> m_arrived; // at the reduction of a stage, by rank
 };
 
 } // namespace
