@@ -128,7 +128,7 @@ void GapSections::fillLongest()
 
 void GapSections::setSelected(int index, const std::optional<GapExplanation>& explanation)
 {
-    const auto focused = [](const QPushButton* button) { return button != nullptr && button->hasFocus(); };
+    const auto focused = [this](const QPushButton* button) { return button != nullptr && (button->hasFocus() || button == m_toFocus); };
     const bool longerHad = focused(m_longer), shorterHad = focused(m_shorter);
     m_selected->clear();
     const bool any = m_report != nullptr && index >= 0 && static_cast<std::size_t>(index) < m_report->gaps.size();
@@ -175,7 +175,13 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
     m_selected->addWidget(walk);
     // Once they are shown, which is after this.
     for (QPushButton* button : {longerHad ? m_longer.data() : nullptr, shorterHad ? m_shorter.data() : nullptr})
-        if (button != nullptr) QMetaObject::invokeMethod(button, [button] { button->setFocus(); }, Qt::QueuedConnection);
+        if (button != nullptr) {
+            m_toFocus = button; // the explanation may come before that
+            QMetaObject::invokeMethod(button, [this, button] {
+                if (m_toFocus == button) m_toFocus = nullptr;
+                button->setFocus();
+            }, Qt::QueuedConnection);
+        }
 }
 
 } // namespace stagewright

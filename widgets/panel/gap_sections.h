@@ -51,6 +51,7 @@ private:
 
     std::vector<CauseRow> m_rows;
     QPointer<QPushButton> m_longer, m_shorter; // made anew with each gap
+    QPointer<QPushButton> m_toFocus; // takes the focus once it is shown
     PanelSection *m_causes, *m_longest, *m_selected;
     const Timeline* m_timeline = nullptr;
     const BubbleReport* m_report = nullptr;
