@@ -160,7 +160,7 @@ public:
             slot.availableAt = availableAt;
             slot.full = true;
         }
-        box.changed.notify_one();
+        box.changed.notify_all(); // one woken alone may be a sender that waits for its receive
     }
 
     Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) override
