@@ -1,4 +1,4 @@
-// Actions: everything the window can be asked to do, declared in one table (actions.cpp): id, words, keys, tooltip. Menus,
+// Actions: everything the window can be asked to do, declared in one table (actions.cpp): id, menu, words, keys, tooltip. Menus,
 // toolbar, palette of keys and tests find them here by id.
 #pragma once
 
@@ -22,8 +22,12 @@ enum class ActionId {
     Keys, About,
 };
 
+enum class MenuId { File, Edit, View, Theme, Schedule, Analyse, Help };
+
 struct ActionEntry {
     ActionId id;
+    MenuId menu; // menus list their actions in the order of the table
+    bool line;   // a separator before it
     const char* name;    // objectName
     const char* text;    // in menus, with mnemonic
     const char* button;  // on the toolbar; empty: as `text` without mnemonic

@@ -1,5 +1,7 @@
 #include "app/ui/main_window.h"
 
+#include <map>
+
 #include <QActionGroup>
 #include <QApplication>
 #include <QComboBox>
@@ -204,36 +206,28 @@ void MainWindow::buildToolBar()
 
 void MainWindow::buildMenus()
 {
+    const std::pair<MenuId, QString> titles[] = {{MenuId::File, tr("&File")},         {MenuId::Edit, tr("&Edit")},       {MenuId::View, tr("&View")},
+                                                 {MenuId::Schedule, tr("&Schedule")}, {MenuId::Analyse, tr("&Analyse")}, {MenuId::Help, tr("&Help")}};
+    std::map<MenuId, QMenu*> menus;
+    for (const auto& [id, title] : titles)
+        menus[id] = menuBar()->addMenu(title);
+    menus[MenuId::Theme] = new QMenu(tr("&Theme"), this);
+    for (const ActionEntry& entry : actionTable()) {
+        QMenu* menu = menus.at(entry.menu);
+        if (entry.line) menu->addSeparator();
+        if (entry.id == ActionId::OpenRecent)
+            m_recentMenu = menu->addMenu(tr(entry.text));
+        else
+            menu->addAction((*m_actions)[entry.id]);
+    }
+    menus[MenuId::View]->addSeparator();
+    menus[MenuId::View]->addMenu(menus[MenuId::Theme]);
     using I = ActionId;
-    const Actions& a = *m_actions;
-    auto fill = [&](QMenu* menu, std::initializer_list<std::optional<I>> ids) {
-        for (const auto& id : ids) {
-            if (id)
-                menu->addAction(a[*id]);
-            else
-                menu->addSeparator();
-        }
-    };
-    constexpr auto line = std::nullopt;
-    QMenu* file = menuBar()->addMenu(tr("&File"));
-    fill(file, {I::Open});
-    m_recentMenu = file->addMenu(tr("Open &recent"));
-    fill(file, {I::SaveCopy, I::CloseFile, line, I::ExportPicture, I::ExportChrome, I::ExportCsv, line, I::Quit});
-    fill(menuBar()->addMenu(tr("&Edit")), {I::Undo, I::Redo, line, I::Find, I::FindNext, I::FindPrevious});
-    QMenu* view = menuBar()->addMenu(tr("&View"));
-    fill(view, {I::Fit, I::FitSelection, I::Back, I::Forward, line, I::CommTracks, I::Memory, line, I::RunsList, I::SidePanel, I::Details, line});
-    QMenu* themes = view->addMenu(tr("&Theme"));
-    fill(themes, {I::ThemeSystem, I::ThemeLight, I::ThemeDark});
-    auto* themeGroup = new QActionGroup(this);
-    for (const I id : {I::ThemeSystem, I::ThemeLight, I::ThemeDark})
-        themeGroup->addAction(a[id]);
-    fill(menuBar()->addMenu(tr("&Schedule")), {I::Record, I::CancelRecording, line, I::NewSchedule, I::BuildingBlock, I::EditMode, I::InsertDelay, I::RunEdited, line, I::Play});
-    fill(menuBar()->addMenu(tr("&Analyse")), {I::CriticalPath, I::MemoryBudget, line, I::NextGap, I::PreviousGap, I::Slack, line, I::WhatIf, I::Residuals, I::LoweredView, line, I::Compare, I::SwapCompare, line, I::PreviousStep, I::NextStep});
-    QMenu* help = menuBar()->addMenu(tr("&Help"));
-    fill(help, {I::Keys, line, I::KeysPerfetto, I::KeysNsight, I::KeysTracy, line, I::About});
-    auto* keyGroup = new QActionGroup(this);
-    for (const I id : {I::KeysPerfetto, I::KeysNsight, I::KeysTracy})
-        keyGroup->addAction(a[id]);
+    for (const auto& exclusive : {std::vector{I::ThemeSystem, I::ThemeLight, I::ThemeDark}, std::vector{I::KeysPerfetto, I::KeysNsight, I::KeysTracy}}) {
+        auto* group = new QActionGroup(this);
+        for (const I id : exclusive)
+            group->addAction((*m_actions)[id]);
+    }
     m_titleLabel = makeLabel({}, "title", menuBar());
     m_titleLabel->setAttribute(Qt::WA_TransparentForMouseEvents);
     m_titleLabel->setAlignment(Qt::AlignCenter);
