@@ -43,6 +43,9 @@ qt6-svg-dev             icons and SVG export
 libgl-dev               asked for by Qt's build files
 libbenchmark-dev        benchmark programs
 fonts-dejavu-core       text in pictures and tests without a desktop
+xvfb                    an X server for the tests of mouse and keyboard
+xauth                   wanted by xvfb-run
+xdotool                 real mouse and keyboard for those tests
 LIST
 }
 
