@@ -53,6 +53,12 @@ Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOpti
         out.lowering = Lowering{};
         session.note("sends and receives inserted just in time; --lower chooses another rule");
     }
+    if (out.lowering && isLowered(schedule)) {
+        session.note(schedule.name + " holds its sends and receives already: --lower is not used");
+        out.lowering.reset();
+    }
+    if (!options.receives.empty() && !out.lowering && !isLowered(schedule))
+        session.note("--receives is not used: there are no receives in the order; --lower or --sends rendezvous inserts them");
     if (out.lowering) out.channels.receives = receivesOf(out.lowering->rule);
     if (!options.receives.empty())
         out.channels.receives = options.receives == "posted" ? ReceiveMode::Posted : ReceiveMode::Blocking;

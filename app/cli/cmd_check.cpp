@@ -91,7 +91,7 @@ Result<int> run(const Options& options, Session& session)
     if (schedules.empty()) schedules = everySchedule(options.schedule.shape, options.microbatchSize, leftOut);
     std::vector<Schedule> trained;
     for (const Schedule& schedule : schedules) {
-        auto with = recomputed(schedule, options.recompute);
+        auto with = recomputed(schedule, options.recompute, session);
         if (!with) return tl::unexpected(std::move(with.error()).with(schedule.name));
         if (auto plan = planExecution(*with); !plan && options.schedule.schedules.empty())
             leftOut.push_back(fmt::format("{} left out: {}", schedule.name, plan.error().message));

@@ -60,7 +60,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     for (const std::string& name : names) {
         auto schedule = chooseSchedule(name, options.schedule.shape, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()));
-        schedule = recomputed(*schedule, options.recompute);
+        schedule = recomputed(*schedule, options.recompute, session);
         if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
         auto chosen = chooseLowering(*schedule, options.channels, session);
         if (!chosen) return tl::unexpected(std::move(chosen.error()).with(name));

@@ -84,8 +84,9 @@ Result<int> run(const Options& options, Session& session)
     shape.costs = generatorCosts(options.costs);
     if (isPlainNumber(options.memoryLimit)) shape.costs.memoryLimit = std::strtod(options.memoryLimit.c_str(), nullptr);
     auto schedule = readSchedule(name, shape, session);
-    if (schedule) schedule = recomputed(*schedule, options.recompute);
+    if (schedule) schedule = recomputed(*schedule, options.recompute, session);
     if (!schedule) return tl::unexpected(std::move(schedule.error()));
+    if (options.costs.keep > 0 && options.recompute.stages == "none") session.note("--keep is not used: no stage recomputes; --recompute names them");
     auto chosen = chooseLowering(*schedule, options.channels, session);
     if (!chosen) return tl::unexpected(std::move(chosen.error()));
     schedule = chosen->schedule;

@@ -1,8 +1,11 @@
 #include "app/cli/options.h"
 
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "app/cli/channel_options.h"
 #include "app/cli/files.h"
 #include "app/cli/session.h"
 #include "app/cli/usage.h"
@@ -17,9 +20,9 @@ namespace stagewright {
 void addShapeOptions(CLI::App& app, ShapeOptions& options)
 {
     app.add_option("-p,--ranks", options.ranks, "Ranks (devices) of the pipeline [4]")
-        ->type_name("P")->check(wholeNumber(1, 4096));
+        ->type_name("P")->check(wholeNumber(1, 4096))->each([&options](const std::string&) { options.ranksGiven = true; });
     app.add_option("-m,--microbatches", options.microbatches, "Microbatches of a step [8]")
-        ->type_name("M")->check(wholeNumber(1, 1'000'000));
+        ->type_name("M")->check(wholeNumber(1, 1'000'000))->each([&options](const std::string&) { options.microbatchesGiven = true; });
     app.add_option("--chunks", options.chunks, "Stages per rank; auto: the schedule's own [auto]")
         ->type_name("V")
         ->check(CLI::Validator(
@@ -28,7 +31,8 @@ void addShapeOptions(CLI::App& app, ShapeOptions& options)
                 std::string error = wholeNumber(1, 64)(text);
                 return error.empty() ? error : fmt::format("takes auto or a whole number from 1 to 64, not '{}'", text);
             },
-            ""));
+            ""))
+        ->each([&options](const std::string&) { options.chunksGiven = true; });
     app.add_option("--overlap", options.overlap,
                    "An overlapped pair: atomic, one interval that needs the inputs of both; serial, one op after the other [atomic]")
         ->type_name("atomic|serial")->check(CLI::IsMember({"atomic", "serial"}));
@@ -72,10 +76,11 @@ void addRecomputeOptions(CLI::App& app, RecomputeOptions& options)
     app.add_flag("--hoist", options.hoisted, "Recompute as soon as the rank is free, not when the gradient is there");
 }
 
-Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options)
+Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options, Session& session)
 {
     auto stages = parseRecompute(options.stages, schedule.stages);
     if (!stages) return tl::unexpected(std::move(stages.error()).with("--recompute"));
+    if (options.hoisted && std::none_of(stages->begin(), stages->end(), [](bool on) { return on; })) session.note("--hoist is not used: no stage recomputes; --recompute names them");
     return withRecompute(schedule, *stages, options.hoisted);
 }
 
@@ -105,8 +110,22 @@ bool namesFile(const std::string& nameOrFile)
 
 namespace {
 
+// A file has a shape of its own; of a block, only the number of microbatches is free.
+void tellUnused(const std::string& path, const ShapeOptions& shape, bool block, Session& session)
+{
+    std::string names;
+    const auto add = [&](bool given, const char* name) {
+        if (given) names += (names.empty() ? "" : ", ") + std::string(name);
+    };
+    add(shape.ranksGiven, "--ranks");
+    add(shape.microbatchesGiven && !block, "--microbatches");
+    add(shape.chunksGiven, "--chunks");
+    if (!names.empty()) session.note(fmt::format("{} has its own shape: {} not used", path, names));
+}
+
 Result<Schedule> readScheduleFile(const std::string& path, const ShapeOptions& shape, Session& session)
 {
+    tellUnused(path, shape, path.ends_with(".block"), session);
     auto text = readFile(path);
     if (!text) return tl::unexpected(std::move(text.error()));
     if (path.ends_with(".block")) {
@@ -153,6 +172,9 @@ Result<Schedule> chooseSchedule(const std::string& nameOrFile, const ShapeOption
     if (!schedule) return schedule;
     const Validation validation = validate(*schedule);
     if (auto valid = validation.toResult(); !valid) {
+        if (!validation.cycle.empty())
+            if (const auto deadlock = explainDeadlock(*schedule, {}); deadlock && deadlock->hung())
+                session.out("ranks that wait for each other:\n" + deadlockText(*schedule, *deadlock, session.columns()));
         Error error = std::move(valid.error()).with(nameOrFile);
         if (error.remedy.empty() && namesFile(nameOrFile))
             error.remedy = fmt::format("'stagewright validate {} --all' shows every fault", nameOrFile);

@@ -26,6 +26,7 @@ struct ShapeOptions {
     std::string chunks = "auto";
     GeneratorCosts costs; // for schedules that are made for their costs
     std::string overlap = "atomic";
+    bool ranksGiven = false, microbatchesGiven = false, chunksGiven = false; // on the command line
 };
 void addShapeOptions(CLI::App& app, ShapeOptions& options);
 
@@ -58,7 +59,7 @@ struct RecomputeOptions {
     bool hoisted = false;
 };
 void addRecomputeOptions(CLI::App& app, RecomputeOptions& options);
-Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options);
+Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options, Session& session); // tells where --hoist has no effect
 
 // A library schedule for the shape, a CSV read and recognised, or a building block (.block) repeated for the microbatches. Tells where
 // --chunks or the shape is not used. Valid schedules only: a CSV with faults is the first fault as an error (Invalid).
