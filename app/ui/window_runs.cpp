@@ -372,7 +372,9 @@ void MainWindow::runMenu(const QPoint& at, const RunRef& ref, const QString& fil
         menu.addAction(tr("Read the file again"), this, [this, file] { m_library->reload(file); });
         menu.addAction(tr("Copy its path"), this, [file] { QApplication::clipboard()->setText(file); });
     }
-    if (!menu.isEmpty()) menu.exec(at);
+    menu.addSeparator();
+    addCopyActions(&menu, m_runsPanel, [this] { return m_runsPanel->table(); });
+    menu.exec(at);
 }
 
 void MainWindow::spanMenu(const QPoint& at, SpanRef ref)

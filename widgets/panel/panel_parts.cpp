@@ -115,6 +115,7 @@ PanelSection::PanelSection(const QString& title, QWidget* parent) : QWidget(pare
     m_rule = new QFrame(this);
     m_rule->setObjectName(QStringLiteral("rule"));
     layout->addWidget(m_rule);
+    makeCopyable(this, [this] { return table(); });
 }
 
 void PanelSection::setTitle(const QString& title) { m_title->setText(title); }
@@ -215,6 +216,13 @@ void PanelSection::setTheme(const Theme& theme)
     m_theme = &theme;
     for (ShareBar* bar : m_bars)
         bar->setTheme(theme);
+}
+
+TableText PanelSection::table() const
+{
+    TableText table = tableOf(*m_grid);
+    table.title = m_title->text();
+    return table;
 }
 
 QString PanelSection::plainText() const

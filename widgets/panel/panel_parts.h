@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QWidget>
 
+#include "widgets/table_copy.h"
 #include "widgets/theme.h"
 
 class QGridLayout;
@@ -54,6 +55,7 @@ public:
     void addText(const QString& text, const char* role = "secondary");
     void setTheme(const Theme& theme);
     void setRuled(bool ruled);
+    TableText table() const;   // its rows, as they are copied
     QString plainText() const; // title, rows as "label: value", texts; for copying and for tests
 
 private:

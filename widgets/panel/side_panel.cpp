@@ -56,6 +56,7 @@ SectionColumn::SectionColumn(QWidget* parent) : QScrollArea(parent)
     setWidgetResizable(true);
     setFrameShape(QFrame::NoFrame);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    makeCopyable(this, [this] { return table(); });
 }
 
 PanelSection* SectionColumn::addSection(const QString& title)
@@ -79,6 +80,18 @@ void SectionColumn::setTheme(const Theme& theme)
     m_theme = &theme;
     for (PanelSection* section : m_sections)
         section->setTheme(theme);
+}
+
+TableText SectionColumn::table() const
+{
+    TableText all;
+    for (const PanelSection* section : m_sections) {
+        if (!section->isVisibleTo(widget())) continue;
+        const TableText one = section->table();
+        for (const QStringList& row : one.rows)
+            all.rows << QStringList{one.title} + row;
+    }
+    return all;
 }
 
 QString SectionColumn::plainText() const

@@ -38,6 +38,7 @@ public:
     virtual void setTheme(const Theme& theme);
     const Theme& theme() const { return *m_theme; }
     QString plainText() const;
+    TableText table() const; // of every section shown, its title in the first column
 
 private:
     QVBoxLayout* m_layout;

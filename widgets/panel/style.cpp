@@ -4,6 +4,8 @@
 #include <QStyle>
 #include <QVariant>
 
+#include "widgets/table_copy.h"
+
 // Outside any namespace, as Q_INIT_RESOURCE demands.
 static void initPanelResources() { Q_INIT_RESOURCE(stagewright_panel); }
 
@@ -161,7 +163,10 @@ QLabel* makeLabel(const QString& text, const char* role, QWidget* parent, bool s
     auto* label = new QLabel(text, parent);
     label->setProperty("role", QString::fromLatin1(role));
     label->setTextFormat(Qt::PlainText);
-    if (selectable) label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    if (selectable) {
+        label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+        leaveCopyToTable(label);
+    }
     return label;
 }
 

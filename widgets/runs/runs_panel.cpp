@@ -119,6 +119,7 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     m_tree->setStyleSheet(QStringLiteral("QTreeView::branch{background:transparent;border-image:none;image:none;}"
                                          "QTreeView::item:selected,QTreeView::branch:selected{background:transparent;}"));
     layout->addWidget(m_tree, 1);
+    makeCopyable(m_tree, [this] { return table(); });
 
     connect(m_tree->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& now) {
         const RunRef ref = m_model->refAt(now);
@@ -143,6 +144,13 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     connect(m_model, &QAbstractItemModel::rowsInserted, this, changed);
     connect(m_model, &QAbstractItemModel::rowsRemoved, this, changed);
     changed();
+}
+
+TableText RunsPanel::table() const
+{
+    TableText table = tableOf(*m_model); // with the columns that the list folds into one
+    table.title = tr("Runs");
+    return table;
 }
 
 void RunsPanel::setTheme(const Theme& theme)

@@ -6,6 +6,7 @@
 #include <QWidget>
 
 #include "widgets/runs/runs_model.h"
+#include "widgets/table_copy.h"
 #include "widgets/theme.h"
 
 class QLabel;
@@ -33,6 +34,7 @@ public:
     void setCurrent(const RunRef& ref); // selects without emitting runChosen
     RunRef current() const;
     QTreeView* tree() { return m_tree; }
+    TableText table() const; // all files and runs, with every column
 
 signals:
     void runChosen(const stagewright::RunRef& ref);                            // click or Enter
