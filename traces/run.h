@@ -53,7 +53,7 @@ struct Run {
     std::vector<Metric> metrics;
 
     const Metric* metric(std::string_view metricName) const;
-    // The step whose figures are shown: of the measured (not warm-up) steps the one with the median time, the earlier of two.
+    // The step whose figures are shown: of the measured (not warm-up) steps the one with the median time, of two the faster.
     int representativeStep() const;
 };
 

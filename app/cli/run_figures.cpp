@@ -62,9 +62,9 @@ std::string clockText(const Run& run)
 double medianOf(std::vector<double> values)
 {
     if (values.empty()) return 0;
-    const std::size_t middle = values.size() / 2;
-    std::sort(values.begin(), values.end());
-    return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
 }
 
 std::vector<double> measuredValues(const Run& run, std::string_view metric)

@@ -42,7 +42,7 @@ Result<RunFigures> analyseRun(const Run& run, int step = -1, std::optional<Bytes
 
 // "virtual clock: projected for 4 devices", "wall clock, 2 threads", "model time: F=1, I=1, W=1"
 std::string clockText(const Run& run);
-double medianOf(std::vector<double> values); // 0 where empty
+double medianOf(std::vector<double> values); // of an even number the lower of the two in the middle; 0 where empty
 // Values of the measured steps (warm-up left out).
 std::vector<double> measuredValues(const Run& run, std::string_view metric);
 
