@@ -1,0 +1,56 @@
+// Edit commands: the moves that hints, steps and solutions make, as words.
+//
+//   load 1f1b               the library schedule of that name
+//   move 3B0 after 3F0      (or before) within its rank
+//   rank 3: 3F0 3B0 3F1     the rank's list anew
+//   warmup 7,5,3,1          by rank, so many forwards before the first backward, then one of each in turn
+//   flush 4                 GPipe in rounds of so many microbatches
+//   split                   every B into I and W side by side; merge: back
+//   lag 0,1,2,3             by rank, each W so many backwards after its I
+//   begin 3: 3F0 3B0        these ops first, in this order; the others behind them as they stand
+//   swap 3F1 3B0
+//   place 1F1 3             the tray's op at that position of its list (without a number: at the end)
+//   group 1SEND_B0 1RECV_F1 posted together; the second follows the first
+//   set comm=0.5            settings (traces/lessons/settings.h)
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/schedule.h"
+#include "traces/lessons/settings.h"
+
+namespace stagewright::lessons {
+
+// What a learner has before them. The schedule may lack ops (they wait in a tray) and may be invalid.
+struct Canvas {
+    Schedule schedule;
+    Settings settings;
+};
+
+struct EditCommand {
+    std::string verb;  // "move"
+    std::string words; // "3B0 after 3F0"
+
+    std::string text() const { return words.empty() ? verb : verb + " " + words; }
+    std::string_view tool() const; // the tool of lessons::tools() that does the same by hand
+};
+
+// "move 3B0 after 3F0"; several are separated by ';'. Errors (Usage) name the word.
+Result<std::vector<EditCommand>> parseEdits(std::string_view text);
+Result<Canvas> apply(const EditCommand& edit, Canvas canvas);
+Result<Canvas> apply(const std::vector<EditCommand>& edits, Canvas canvas);
+
+// The canvas's order as it runs: passedThrough() its settings.
+Result<Schedule> shownOn(const Canvas& canvas);
+
+// A canvas with all ops in the tray; the placement is a loop of chunks × ranks stages.
+Schedule emptySchedule(const Settings& settings);
+// Ops of the schedule's shape that stand nowhere, by rank: F, then B (or I and W where it splits), by microbatch.
+std::vector<std::vector<Op>> trayOf(const Schedule& schedule);
+// Without the ops that can't run yet because what they need is in the tray or never comes.
+Schedule runnablePart(const Schedule& schedule);
+
+} // namespace stagewright::lessons

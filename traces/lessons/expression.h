@@ -1,0 +1,120 @@
+// Expressions of lessons: what stands in {{…}}, in goals and in truths. Total: no loops, no input or output, bounded size, so an
+// evaluation always ends. Arithmetic and comparisons go over lists element by element, a single value against a list with every
+// element; a list of truths holds where all of it holds.
+//
+//   numbers        33   0.125   1e3   50%   [4,3,2,1]        texts  "1f1b"        ops  3B0 (a text)
+//   arithmetic     + - * / ^   floor ceil min max abs sum size sqrt round argmin argmax range(a,b,step) first(values, truths)
+//   comparisons    == != < <= > >=   x ~ y ±5%   x ~ y ±0.5      (numbers within 1e-9 are equal)
+//   truths         and or not   all any   true false
+//   parts          a.b   a[0]   a[-1]
+// All other names and calls are the scope's: makespan, p, sim("1f1b", c=0.5), answer(total) …
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "schedules/base/result.h"
+
+namespace stagewright::lessons {
+
+class Value;
+using List = std::vector<Value>;
+
+// Something with named figures: a simulated schedule, a recorded run.
+class Report {
+public:
+    virtual ~Report() = default;
+    // "makespan", "idle_by_cause"; an unknown key is a Usage error that lists the known ones.
+    virtual Result<Value> figure(std::string_view key) const = 0;
+};
+
+// Nothing (a figure that does not apply), a truth, a number, a text, a list, or a report.
+class Value {
+public:
+    Value() = default;
+    Value(bool truth) : m_held(truth) {}
+    Value(double number) : m_held(number) {}
+    Value(int number) : m_held(static_cast<double>(number)) {}
+    Value(std::string text) : m_held(std::move(text)) {}
+    Value(const char* text) : m_held(std::string(text)) {}
+    Value(List list) : m_held(std::make_shared<const List>(std::move(list))) {}
+    Value(std::shared_ptr<const Report> report) : m_held(std::move(report)) {}
+
+    bool isNothing() const { return std::holds_alternative<std::monostate>(m_held); }
+    const bool* truth() const { return std::get_if<bool>(&m_held); }
+    const double* number() const { return std::get_if<double>(&m_held); }
+    const std::string* text() const { return std::get_if<std::string>(&m_held); }
+    const List* list() const;
+    const Report* report() const;
+
+private:
+    std::variant<std::monostate, bool, double, std::string, std::shared_ptr<const List>, std::shared_ptr<const Report>> m_held;
+};
+
+// "33", "0.4286", "7, 5, 3, 1", "yes", "none": as prose prints it, numbers with up to four decimals.
+std::string toText(const Value& value);
+// Nothing and empty lists don't hold; a list holds where every element does. Numbers and texts are no truths: Usage.
+Result<bool> holds(const Value& value);
+// Within 1e-9 (absolute below 1, else relative); lists of one length by element.
+bool same(const Value& a, const Value& b);
+
+struct Argument {
+    std::string name; // "" where it has none
+    Value value;
+};
+
+// What the names mean. Errors (Usage) name what is unknown and what there is.
+class Scope {
+public:
+    virtual ~Scope() = default;
+    virtual Result<Value> name(std::string_view name) const = 0;
+    virtual Result<Value> call(std::string_view function, const std::vector<Argument>& arguments) const = 0;
+};
+
+class Expression {
+public:
+    struct Node;
+
+    // Errors (Usage) name the column, from 1. At most 2,000 characters, nested at most 48 deep.
+    static Result<Expression> parse(std::string_view text);
+
+    Expression() = default; // empty: evaluates to nothing
+    bool empty() const { return !m_root; }
+    const std::string& text() const { return m_text; }
+    Result<Value> evaluate(const Scope& scope) const;
+
+    // The parts that `and` joins at the top; one where there is no `and`.
+    std::vector<Expression> conjuncts() const;
+    // Of a comparison: both sides and the sign between them ("<=", "~"); sign "" where it is none.
+    struct Comparison;
+    Comparison comparison() const;
+    // Names that it reads and functions that it calls, each once, in order of appearance; names quoted for a function
+    // (answer(total)) are not read.
+    std::vector<std::string> names() const;
+    std::vector<std::string> functions() const;
+    // Every whole or decimal number of it, with its place in text(): what a mutation of the expression changes.
+    struct Literal {
+        std::size_t begin = 0;
+        std::size_t end = 0;
+        double value = 0;
+    };
+    std::vector<Literal> literals() const;
+
+private:
+    explicit Expression(std::string text, std::shared_ptr<const Node> root) : m_text(std::move(text)), m_root(std::move(root)) {}
+
+    std::string m_text;
+    std::shared_ptr<const Node> m_root;
+};
+
+struct Expression::Comparison {
+    Expression left;
+    std::string sign;
+    Expression right;
+};
+
+} // namespace stagewright::lessons

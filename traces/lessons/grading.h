@@ -1,0 +1,104 @@
+// Grading: a step of a lesson, what the learner has on the canvas and has said, against goals, truths and the values in the text.
+// A verdict is a function of these alone: it falls with the schedule that earned it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "traces/lessons/lesson.h"
+#include "traces/run.h"
+
+namespace stagewright::lessons {
+
+// The canvas with which a step begins. kept: answers of checks by id, for a step that shows one; where there is none, the check's
+// solution is taken.
+Result<Canvas> startOf(const Lesson& lesson, const Step& step, const std::map<std::string, Schedule>& kept = {});
+// The canvas that an answer of the file describes.
+Result<Canvas> canvasOf(const Lesson& lesson, const GivenAnswer& answer);
+
+// What the learner said and recorded. Runs are named "BLOCK/SCHEDULE" (as run() finds them) with the order that was recorded.
+struct Learner {
+    std::map<std::string, std::string> said; // by id of predict or quiz: "45", "4 3 2 1", "gpipe"
+    std::map<std::string, std::shared_ptr<const Run>> runs;
+    std::map<std::string, std::string> failures; // by block: why a run was refused or stopped
+};
+
+enum class Verdict { Open, Pass, Fail }; // Open: nothing was answered, or a run is missing
+std::string_view toText(Verdict verdict); // "open", "pass", "fail"
+
+// One comparison of a goal.
+struct Meter {
+    std::string subject; // "makespan"
+    Value yours;
+    std::string sign;    // "<="; "" where the part is a truth (complete, valid)
+    Value needed;
+    bool holds = false;
+};
+
+struct Grade {
+    Verdict verdict = Verdict::Open;
+    std::string message; // the pass text, the first fail text that fits, or what could not be evaluated
+    std::string medal;   // of the best grade line that holds; "" none
+    std::vector<Meter> meters;
+};
+
+struct LiveValue {
+    std::string expression;
+    std::string text; // the value, or "?" where it can't be evaluated
+    std::string error; // "" none
+};
+
+// The three lines of a score; numbers in rank shares, NaN where there is none.
+struct ScoreRail {
+    double yours = 0;
+    double guess = 0;
+    double par = 0;
+    std::string parName;
+    double bound = 0;     // proved for orders with this placement, split and costs (boundOf)
+    double bestKnown = 0; // the best of the library and of the lesson's solutions within the step's cap
+    std::string bestKnownName;
+    std::string boundReason;
+};
+
+// A step at a moment. Immutable; keeps references to the lesson, which must outlive it. Thread-safe for reading.
+class StepState {
+public:
+    // Simulates the canvas (microseconds); an order that can't run is a state too: its figures are nothing.
+    StepState(const Lesson& lesson, const Step& step, Canvas canvas, Learner learner = {});
+    ~StepState();
+    StepState(StepState&&) noexcept;
+
+    Grade grade(const Check& check) const;
+    Grade grade(const Quiz& quiz) const;
+    // In file order, with the run's figures; a run without result leaves them Open. The last one is the fit, where asked for.
+    std::vector<Grade> grade(const RunBlock& run) const;
+
+    // Words with values; what can't be evaluated stands as "?". within: the check whose goal value(goal, n) means.
+    std::string say(const Text& text, const Check* within = nullptr) const;
+    std::vector<LiveValue> values(const Text& text, const Check* within = nullptr) const;
+    Result<Value> evaluate(const Expression& expression, const Check* within = nullptr) const;
+
+    ScoreRail rail(const Check& check) const;
+    const Canvas& canvas() const;
+
+    struct Inside;
+
+private:
+    std::unique_ptr<Inside> m_inside;
+};
+
+// A lower bound on the step time of every order with this placement and these costs, and why: some rank waits for its first
+// forward, works all it has, and a fused backward then travels home. Rank shares.
+struct Bound {
+    double value = 0;
+    std::string why;
+};
+Bound boundOf(const Schedule& schedule, const CostModel& costs);
+
+// A learner's words as a value: "4 3 2 1" or "4,3,2,1" a list, "50 %" a number, else a text.
+Value saidValue(const std::string& words);
+
+} // namespace stagewright::lessons

@@ -1,0 +1,202 @@
+// Lesson: one Markdown file as a value. Front matter, then prose and typed blocks under the headings Guess, Do, Prove and Keep.
+// docs/lessons/README.md describes the file; traces/lessons/lesson_file.h reads it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "traces/lessons/edit_command.h"
+#include "traces/lessons/expression.h"
+#include "traces/lessons/settings.h"
+
+namespace stagewright::lessons {
+
+struct FilePlace { // both from 1; 0: none
+    int line = 0;
+    int column = 0;
+};
+
+// Words with {{expressions}} between them.
+struct Text {
+    struct Piece {
+        std::string words;     // Markdown, where `value` is empty
+        Expression expression; // else its value stands here
+        FilePlace at;
+    };
+    std::vector<Piece> pieces;
+    std::string source; // as written, without the line breaks of a paragraph
+    bool empty() const { return pieces.empty(); }
+};
+
+struct Prose { // one paragraph, list or heading of Markdown
+    Text text;
+    FilePlace at;
+};
+
+// Before doing: a guess, kept and shown later, never graded.
+struct Predict {
+    std::string id;
+    Text ask;
+    std::vector<std::string> choices; // empty: a number (or a list of numbers)
+    std::string unit;                 // of a number; "mark": a place on a plot
+    Expression truth;
+    Text reveal; // said afterwards; may be empty
+    FilePlace at;
+};
+
+// What is on the canvas from here on, and which tools live.
+struct Step {
+    std::string id; // "step-1" where none is given
+    std::string show = "empty";        // library name, "empty", or the id of a check whose answer is taken over
+    std::vector<EditCommand> edits;    // applied to it
+    std::string compare;               // a second schedule above; "" none
+    std::vector<std::string> allow;    // tools: lessons::tools()
+    Settings settings;                 // the lesson's with what the step sets
+    std::string expectInvalid;         // the op of its first fault, where the canvas begins invalid on purpose
+    std::string view;                  // "lowered", "memory", "plan" …: what the window opens besides; a wish
+    Expression targets;                // activation peaks to draw as lines, by rank
+    std::vector<std::string> needs;    // features without which the step is skipped
+    FilePlace at;
+};
+
+struct Remark { // "fail:" and "grade:" lines: what is said where the condition holds; an empty condition is the catch-all
+    Expression condition;
+    Text text;
+    FilePlace at;
+};
+
+// A goal on the schedule (and settings) of its step.
+struct Check {
+    std::string id;
+    Expression goal;
+    Text say;
+    Text pass;
+    std::vector<Remark> fails;
+    std::vector<Remark> grades; // best last: "grade: makespan <= 33 -> silver"
+    std::string par;            // the schedule the lesson teaches; "" the solution's
+    Text formula;               // beside the picture; may be empty
+    std::vector<std::pair<int, int>> generaliseRanks, generaliseMicrobatches; // one range each, or none
+    bool graded = true;         // false: reported only
+    std::vector<std::string> needs;
+    int step = -1;              // index into Lesson::steps
+    FilePlace at;
+};
+
+// A question whose answer has a truth.
+struct Quiz {
+    std::string id;
+    Text ask;
+    std::vector<std::string> choices; // empty: a number, or a list of numbers
+    Expression truth;
+    double within = 0; // numbers: how far off is still right
+    Text pass;
+    std::vector<Remark> fails;
+    std::vector<std::string> needs;
+    int step = -1;
+    FilePlace at;
+};
+
+struct Hints { // of the check or quiz `of`: point, principle, move
+    std::string of;
+    struct Hint {
+        Text text;
+        std::vector<EditCommand> edits; // only the third has some
+    };
+    std::vector<Hint> hints;
+    FilePlace at;
+};
+
+// A real run of the learner's computer.
+struct RunBlock {
+    std::string id;
+    std::vector<std::string> arguments; // of `stagewright record`, without -o
+    std::vector<EditCommand> edits;     // applied to its schedules before
+    std::string look;                   // what to look at
+    std::vector<std::pair<Expression, Text>> goals; // with what is said of them; text may be empty
+    double fit = 0;                     // how far the fitted model may be off, relative; 0: not asked
+    bool expectFailure = false;         // the run is meant to be refused or to hang: run(id).hung, run(id).refused
+    bool wallClock = false;             // skipped unless cores are idle
+    std::vector<std::string> needs;
+    int step = -1;
+    FilePlace at;
+};
+
+struct Figure {
+    std::string file;
+    std::string of; // lessons::figureOf reads it
+    Text caption;
+    int step = -1;
+    FilePlace at;
+};
+
+// An answer: for the validator, and for "show me".
+struct GivenAnswer {
+    std::string check;                  // of which check or quiz
+    std::string schedule;               // library name; "" the step's canvas
+    std::string rows;                   // orders, ranks separated by '/'; "" none
+    std::vector<EditCommand> edits;     // applied to it, settings too
+    std::vector<std::pair<std::string, std::string>> said; // answers to questions, by id
+    std::string says;                   // Wrong: part of the message it gets
+    FilePlace at;
+};
+struct Solution : GivenAnswer {};
+struct Wrong : GivenAnswer {};
+
+using Block = std::variant<Prose, Predict, Step, Check, Quiz, Hints, RunBlock, Figure, Solution, Wrong>;
+
+enum class Part : std::uint8_t { Question, Guess, Do, Prove, Keep }; // Question: before the first heading
+
+struct Section {
+    Part part = Part::Question;
+    std::string title; // "Do"
+    std::vector<Block> blocks;
+    FilePlace at;
+};
+
+struct Lesson {
+    std::string id;    // "latency"
+    int number = 0;    // from the file's name, 0: none
+    std::string title; // the question
+    std::vector<std::string> after;
+    int minutes = 0;
+    std::vector<std::string> uses;  // schedules
+    std::vector<std::string> needs; // features without which the lesson is skipped
+    std::string shelf;              // "Basics", "Schedules", "Real world", "Mastery"; "" a teacher's own
+    Settings settings;
+    std::vector<Section> sections;
+
+    std::string file;          // where it was read from
+    std::uint64_t hash = 0;    // of its text
+    std::string source;        // its text
+
+    // Blocks of one kind in file order; pointers into sections.
+    template <typename Kind>
+    std::vector<const Kind*> all() const
+    {
+        std::vector<const Kind*> found;
+        for (const Section& section : sections)
+            for (const Block& block : section.blocks)
+                if (const Kind* one = std::get_if<Kind>(&block)) found.push_back(one);
+        return found;
+    }
+    const Step* step(int index) const; // in file order; null where there is none
+    const Check* check(const std::string& checkId) const;
+    const Quiz* quiz(const std::string& quizId) const;
+    const Solution* solutionOf(const std::string& checkId) const;
+    std::vector<const Hints::Hint*> hintsOf(const std::string& checkId) const;
+};
+
+// The tools a step may allow, with their titles: place move split warmup placement layers recompute group settings text plan.
+struct Tool {
+    std::string_view name;
+    std::string_view title;
+};
+const std::vector<Tool>& tools();
+
+std::string_view toText(Part part); // "Guess"
+
+} // namespace stagewright::lessons

@@ -1,0 +1,34 @@
+// Where lessons are: the learner's own folder, the installation, and the sixteen that are built into the program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "traces/lessons/lesson.h"
+
+namespace stagewright::lessons {
+
+// $XDG_DATA_HOME/stagewright (or ~/.local/share/stagewright): lessons/ of the learner's own, lessons.json with their progress.
+std::string learnerFolder();
+
+// Every lesson by number, then title: those of learnerFolder()/lessons, then of the installation beside this program
+// (../share/stagewright/lessons), then the built-in ones; of one id the first. Files that can't be read are told in `faults`.
+struct Library {
+    std::vector<Lesson> lessons;
+    std::vector<Error> faults;
+    const Lesson* find(const std::string& idOrNumber) const; // "latency", "6", "06-latency"
+};
+Library loadLibrary();
+
+// A path (with '/' or ".md"), else an id or number of the library. Errors name what there is.
+Result<Lesson> findLesson(const std::string& nameOrPath);
+
+struct BuiltInText {
+    std::string_view name; // "06-latency.md"
+    std::string_view text;
+};
+const std::vector<BuiltInText>& builtInLessons();
+std::string_view builtInGlossary();
+
+} // namespace stagewright::lessons

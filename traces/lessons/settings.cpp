@@ -1,0 +1,272 @@
+#include "traces/lessons/settings.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "schedules/kinds.h"
+#include "schedules/perturb.h"
+#include "schedules/recompute.h"
+#include "schedules/registry.h"
+#include "traces/lessons/words.h"
+
+namespace stagewright::lessons {
+
+namespace {
+
+constexpr int mostRanks = 64;
+constexpr int mostMicrobatches = 512;
+
+tl::unexpected<Error> wrong(const std::string& word, const std::string& what, const std::string& remedy = {})
+{
+    return fail(ErrorCode::Usage, fmt::format("setting '{}': {}", word, what), remedy);
+}
+
+Result<void> setCosts(Settings& settings, const std::string& word, std::string_view text)
+{
+    for (const std::string& part : partsOf(text, ",")) {
+        const std::size_t equals = part.find('=');
+        const auto value = equals == std::string::npos ? std::nullopt : numberOf(std::string_view(part).substr(equals + 1));
+        if (!value || *value < 0 || *value > 1e6) return wrong(word, fmt::format("'{}' is no cost", part), "write costs=F=1,I=1,W=1");
+        const std::string kind = part.substr(0, equals);
+        if (kind == "F") settings.forward = *value;
+        else if (kind == "I") settings.inputGrad = *value;
+        else if (kind == "W") settings.weightGrad = *value;
+        else if (kind == "B") settings.backward = *value;
+        else return wrong(word, fmt::format("there is no kind '{}'", kind), "kinds are F, I, W and B");
+    }
+    return {};
+}
+
+Result<void> setWhole(int& out, const std::string& word, std::string_view value, int least, int most)
+{
+    const auto number = wholeOf(value);
+    if (!number || *number < least || *number > most)
+        return wrong(word, fmt::format("'{}' is no whole number from {} to {}", value, least, most));
+    out = *number;
+    return {};
+}
+
+Result<void> setReal(double& out, const std::string& word, std::string_view value, double least, double most)
+{
+    const auto number = numberOf(value);
+    if (!number || *number < least || *number > most) return wrong(word, fmt::format("'{}' is no number from {} to {}", value, least, most));
+    out = *number;
+    return {};
+}
+
+Result<void> setList(std::vector<double>& out, const std::string& word, std::string_view value)
+{
+    const auto numbers = numbersOf(value);
+    if (!numbers || numbers->size() > 4 * mostRanks) return wrong(word, fmt::format("'{}' is no list of numbers", value), "such as 4,4,3,1");
+    for (const double number : *numbers)
+        if (number < 0 || number > 1e6) return wrong(word, fmt::format("{} is outside 0 to 1000000", number));
+    out = *numbers;
+    return {};
+}
+
+Result<void> setOne(Settings& settings, const std::string& word)
+{
+    const std::size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals);
+    const std::string_view value = equals == std::string::npos ? std::string_view() : std::string_view(word).substr(equals + 1);
+    if (key == "hoist" && equals == std::string::npos) {
+        settings.hoist = true;
+        return {};
+    }
+    if (key == "hoist") {
+        settings.hoist = value == "yes";
+        return value == "yes" || value == "no" ? Result<void>{} : wrong(word, "it takes yes or no");
+    }
+    if (key == "ranks") return setWhole(settings.ranks, word, value, 1, mostRanks);
+    if (key == "microbatches") return setWhole(settings.microbatches, word, value, 1, mostMicrobatches);
+    if (key == "chunks") return setWhole(settings.chunks, word, value, 0, 16);
+    if (key == "costs") return setCosts(settings, word, value);
+    if (key == "comm") return setReal(settings.comm, word, value, 0, 1e6);
+    if (key == "keep") return setReal(settings.keep, word, value, 0, 1);
+    if (key == "head") return setReal(settings.head, word, value, 0, 1e6);
+    if (key == "share") return setReal(settings.share, word, value, 1e-6, 1e6);
+    if (key == "layers") return setList(settings.layers, word, value);
+    if (key == "slow") return setList(settings.slow, word, value);
+    if (key == "cap") {
+        if (value == "none") {
+            settings.cap.reset();
+            return {};
+        }
+        double cap = 0;
+        auto set = setReal(cap, word, value, 0, 1e6);
+        if (set) settings.cap = cap;
+        return set;
+    }
+    if (key == "recompute") {
+        auto stages = parseRecompute(value, 4096);
+        if (!stages) return wrong(word, stages.error().message, stages.error().remedy);
+        settings.recompute = std::string(value);
+        return {};
+    }
+    if (key == "link" || key == "launch") {
+        auto read = parsePerturbation(word, mostRanks);
+        if (!read) return wrong(word, read.error().message, read.error().remedy);
+        settings.disturbed += (settings.disturbed.empty() ? "" : ",") + word;
+        return {};
+    }
+    if (key == "sends") {
+        settings.rendezvous = value == "rendezvous";
+        return value == "rendezvous" || value == "buffered" ? Result<void>{} : wrong(word, "it takes buffered or rendezvous");
+    }
+    if (key == "lower") {
+        if (value != "none")
+            if (auto read = parseLowering(value); !read) return wrong(word, read.error().message, read.error().remedy);
+        settings.lower = value == "none" ? std::string() : std::string(value);
+        return {};
+    }
+    return wrong(word, "there is no such setting",
+                 "settings are ranks, microbatches, chunks, costs, comm, cap, recompute, hoist, keep, layers, head, share, slow, link, launch, "
+                 "sends, lower");
+}
+
+std::string joined(const std::vector<double>& numbers)
+{
+    std::string text;
+    for (const double number : numbers) text += fmt::format("{}{}", text.empty() ? "" : ",", number);
+    return text;
+}
+
+Nanos scaled(Nanos value, double factor)
+{
+    return std::llround(static_cast<double>(value) * factor);
+}
+
+void setLayers(const Schedule& schedule, const Settings& settings, CostModel& costs)
+{
+    for (int stage = 0; stage < schedule.stages; ++stage) {
+        const double count = static_cast<std::size_t>(stage) < settings.layers.size() ? settings.layers[static_cast<std::size_t>(stage)] : 0;
+        const double work = (count + (stage + 1 == schedule.stages ? settings.head : 0)) / settings.share;
+        for (std::size_t k = 0; k < opKindCount; ++k)
+            if (const auto kind = static_cast<OpKind>(k); isCompute(kind)) costs.setDuration(kind, stage, scaled(costs.duration(kind, stage, -1), work));
+        StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
+        memory.activation = scaled(memory.activation, work);
+        memory.freedAtInput = scaled(memory.freedAtInput, work);
+    }
+}
+
+void setSlow(const Schedule& schedule, const Settings& settings, CostModel& costs)
+{
+    for (int stage = 0; stage < schedule.stages; ++stage)
+        for (const auto& copy : schedule.placement.copiesOf(stage)) {
+            const auto rank = static_cast<std::size_t>(copy.rank);
+            if (rank >= settings.slow.size() || settings.slow[rank] == 1) continue;
+            for (std::size_t k = 0; k < opKindCount; ++k)
+                if (const auto kind = static_cast<OpKind>(k); isCompute(kind))
+                    costs.setDuration(kind, stage, copy.rank, scaled(costs.duration(kind, stage, -1), settings.slow[rank]));
+        }
+}
+
+} // namespace
+
+Result<Settings> withSettings(Settings settings, std::string_view text)
+{
+    for (const std::string& word : partsOf(text, " \t\n"))
+        if (auto set = setOne(settings, word); !set) return tl::unexpected(std::move(set.error()));
+    return settings;
+}
+
+std::string changesOf(const Settings& settings, const Settings& from)
+{
+    std::string text;
+    const auto add = [&](bool differs, const std::string& word) {
+        if (differs) text += (text.empty() ? "" : " ") + word;
+    };
+    add(settings.ranks != from.ranks, fmt::format("ranks={}", settings.ranks));
+    add(settings.microbatches != from.microbatches, fmt::format("microbatches={}", settings.microbatches));
+    add(settings.chunks != from.chunks, fmt::format("chunks={}", settings.chunks));
+    std::string costs;
+    const auto addCost = [&](double value, double other, const char* kind) {
+        if (value != other) costs += fmt::format("{}{}={}", costs.empty() ? "costs=" : ",", kind, value);
+    };
+    addCost(settings.forward, from.forward, "F");
+    addCost(settings.inputGrad, from.inputGrad, "I");
+    addCost(settings.weightGrad, from.weightGrad, "W");
+    if (settings.backward >= 0) addCost(settings.backward, from.backward, "B");
+    add(!costs.empty(), costs);
+    add(settings.comm != from.comm, fmt::format("comm={}", settings.comm));
+    add(settings.cap != from.cap, settings.cap ? fmt::format("cap={}", *settings.cap) : "cap=none");
+    add(settings.recompute != from.recompute, "recompute=" + settings.recompute);
+    add(settings.hoist != from.hoist, settings.hoist ? "hoist=yes" : "hoist=no");
+    add(settings.keep != from.keep, fmt::format("keep={}", settings.keep));
+    add(settings.layers != from.layers, "layers=" + joined(settings.layers));
+    add(settings.head != from.head, fmt::format("head={}", settings.head));
+    add(settings.share != from.share, fmt::format("share={}", settings.share));
+    add(settings.slow != from.slow, "slow=" + joined(settings.slow));
+    if (settings.disturbed != from.disturbed)
+        for (const std::string& part : partsOf(settings.disturbed, ",")) add(true, part);
+    add(settings.rendezvous != from.rendezvous, settings.rendezvous ? "sends=rendezvous" : "sends=buffered");
+    add(settings.lower != from.lower, settings.lower.empty() ? "lower=none" : "lower=" + settings.lower);
+    return text;
+}
+
+Result<Schedule> passedThrough(const Schedule& schedule, const Settings& settings)
+{
+    const auto has = [&](const auto& wanted) {
+        for (const auto& list : schedule.order)
+            if (std::any_of(list.begin(), list.end(), [&](const Op& op) { return wanted(op.kind); })) return true;
+        return false;
+    };
+    Schedule out = schedule;
+    if (settings.recompute != "none" && !has([](OpKind kind) { return kind == OpKind::Recompute; })) {
+        auto stages = parseRecompute(settings.recompute, schedule.stages);
+        if (!stages) return tl::unexpected(std::move(stages.error()).with("recompute"));
+        out = withRecompute(out, *stages, settings.hoist);
+        out.name = schedule.name;
+    }
+    if ((settings.lower.empty() && !settings.rendezvous) || has(isMessage)) return out;
+    auto lowering = parseLowering(settings.lower.empty() ? "just-in-time" : settings.lower);
+    if (!lowering) return tl::unexpected(std::move(lowering.error()));
+    return lower(out, *lowering);
+}
+
+Result<Schedule> makeFor(const std::string& name, const Settings& settings)
+{
+    Shape shape(settings.ranks, settings.microbatches, settings.chunks);
+    shape.costs.forward = settings.forward;
+    shape.costs.inputGrad = settings.inputGrad;
+    shape.costs.weightGrad = settings.weightGrad;
+    shape.costs.latency = settings.comm * settings.forward;
+    if (settings.cap) shape.costs.memoryLimit = *settings.cap;
+    return makeSchedule(name, shape);
+}
+
+Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings)
+{
+    CostModel::UnitCosts units;
+    units.forward = settings.forward;
+    units.inputGrad = settings.inputGrad;
+    units.weightGrad = settings.weightGrad;
+    units.backward = settings.backward;
+    units.latency = settings.comm * settings.forward;
+    CostModel costs = CostModel::uniform(schedule, units);
+    for (StageMemory& memory : costs.memory) memory.boundary = std::llround(settings.keep * static_cast<double>(memory.activation));
+    if (!settings.layers.empty()) {
+        if (settings.layers.size() != static_cast<std::size_t>(schedule.stages))
+            return fail(ErrorCode::Usage, fmt::format("layers of {} stages, the schedule has {}", settings.layers.size(), schedule.stages),
+                        "give one number a stage");
+        setLayers(schedule, settings, costs);
+    }
+    if (!settings.slow.empty()) setSlow(schedule, settings, costs);
+    if (settings.disturbed.empty()) return costs;
+    auto disturbance = parsePerturbation(settings.disturbed, schedule.ranks);
+    if (!disturbance) return tl::unexpected(std::move(disturbance.error()));
+    return perturbed(schedule, costs, *disturbance, scaled(rankShare, settings.forward));
+}
+
+Channels channelsOf(const Settings& settings)
+{
+    Channels channels;
+    channels.sends = settings.rendezvous ? SendMode::Rendezvous : SendMode::Buffered;
+    if (!settings.lower.empty())
+        if (auto lowering = parseLowering(settings.lower)) channels.receives = receivesOf(lowering->rule);
+    return channels;
+}
+
+} // namespace stagewright::lessons
