@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/edit_row.h"
 #include "schedules/kinds.h"
 #include "schedules/op_index.h"
 
@@ -12,43 +13,13 @@ namespace stagewright {
 
 namespace {
 
-// One rank's list with a mark at each op that is issued together with its follower, so that pairs survive where both
-// members still stand side by side after the edit.
-struct Row
+EditResult with(const Schedule& schedule, int rank, const EditRow& row)
 {
-    struct Entry
-    {
-        Op op;
-        int pairId = -1; // both members of a pair carry it
-    };
-    std::vector<Entry> entries;
-
-    Row(const Schedule& schedule, int rank)
-    {
-        const auto& ops = schedule.order[static_cast<std::size_t>(rank)];
-        for (const Op& op : ops)
-            entries.push_back({op, -1});
-        for (std::size_t i = 0; i + 1 < ops.size(); ++i)
-            if (schedule.isPaired(rank, i)) entries[i].pairId = entries[i + 1].pairId = static_cast<int>(i);
-    }
-    EditResult into(const Schedule& schedule, int rank) const
-    {
-        EditResult out{schedule, {}};
-        auto& ops = out.schedule.order[static_cast<std::size_t>(rank)];
-        ops.clear();
-        std::vector<std::uint32_t> pairs;
-        for (std::size_t i = 0; i < entries.size(); ++i) {
-            ops.push_back(entries[i].op);
-            if (i > 0 && entries[i].pairId >= 0 && entries[i].pairId == entries[i - 1].pairId)
-                pairs.push_back(static_cast<std::uint32_t>(i - 1));
-        }
-        auto& paired = out.schedule.paired;
-        if (!pairs.empty() && paired.size() < out.schedule.order.size()) paired.resize(out.schedule.order.size());
-        if (static_cast<std::size_t>(rank) < paired.size()) paired[static_cast<std::size_t>(rank)] = std::move(pairs);
-        out.validation = validate(out.schedule);
-        return out;
-    }
-};
+    EditResult out{schedule, {}};
+    row.writeTo(out.schedule, rank);
+    out.validation = validate(out.schedule);
+    return out;
+}
 
 Result<void> checkPosition(const Schedule& schedule, int rank, std::size_t position, bool endAllowed = false)
 {
@@ -71,32 +42,31 @@ Result<EditResult> moveOp(const Schedule& schedule, int rank, std::size_t from, 
 {
     for (std::size_t position : {from, to})
         if (auto checked = checkPosition(schedule, rank, position); !checked) return tl::unexpected(checked.error());
-    Row row(schedule, rank);
+    EditRow row(schedule, rank);
     const auto begin = row.entries.begin();
     if (from < to)
         std::rotate(begin + at(from), begin + at(from) + 1, begin + at(to) + 1);
     else
         std::rotate(begin + at(to), begin + at(from), begin + at(from) + 1);
-    return row.into(schedule, rank);
+    return with(schedule, rank, row);
 }
 
 Result<EditResult> swapOps(const Schedule& schedule, int rank, std::size_t a, std::size_t b)
 {
     for (std::size_t position : {a, b})
         if (auto checked = checkPosition(schedule, rank, position); !checked) return tl::unexpected(checked.error());
-    Row row(schedule, rank);
+    EditRow row(schedule, rank);
     std::swap(row.entries[a], row.entries[b]);
-    return row.into(schedule, rank);
+    return with(schedule, rank, row);
 }
 
 Result<EditResult> insertDelay(const Schedule& schedule, int rank, std::size_t position, std::uint32_t delay)
 {
     if (auto checked = checkPosition(schedule, rank, position, true); !checked) return tl::unexpected(checked.error());
     const std::vector<int> stages = schedule.placement.stagesOf(rank);
-    Row row(schedule, rank);
-    row.entries.insert(row.entries.begin() + at(position),
-                       {makeFiller(stages.empty() ? 0 : stages.front(), delay), -1});
-    return row.into(schedule, rank);
+    EditRow row(schedule, rank);
+    row.insert(position, makeFiller(stages.empty() ? 0 : stages.front(), delay));
+    return with(schedule, rank, row);
 }
 
 Result<EditResult> removeDelay(const Schedule& schedule, int rank, std::size_t position)
@@ -107,9 +77,9 @@ Result<EditResult> removeDelay(const Schedule& schedule, int rank, std::size_t p
         return fail(ErrorCode::Usage,
                     fmt::format("rank {}, op {} ({}): only a delay can be removed", rank, position, toText(op)),
                     "every other op is needed; move it instead");
-    Row row(schedule, rank);
-    row.entries.erase(row.entries.begin() + at(position));
-    return row.into(schedule, rank);
+    EditRow row(schedule, rank);
+    row.erase(position);
+    return with(schedule, rank, row);
 }
 
 namespace {

@@ -1,0 +1,53 @@
+// Changes of an order that look at times: fill a gap, snap to the earliest place, carry what depends on an op along; and why a
+// move is refused. Times are those of a placement of the same schedule (SimResult, rank-major). All are O(ops) or O(ops log ops).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/cost_model.h"
+#include "schedules/edit_ops.h"
+#include "schedules/simulate.h"
+
+namespace stagewright {
+
+// When each op's last input is there, rank-major; 0 for an op without inputs or whose inputs nobody makes.
+std::vector<Nanos> arrivalsOf(const Schedule& schedule, const CostModel& costs, const SimResult& times);
+
+// The idle time before place `before` of a rank's list (= size: none).
+struct Gap {
+    int rank = -1;
+    int before = -1;
+    Nanos begin = 0;
+    Nanos end = 0;
+    bool valid() const { return rank >= 0 && end > begin; }
+};
+Gap gapBefore(const SimResult& times, int rank, int place);
+Gap gapAt(const SimResult& times, int rank, Nanos time); // not valid where an op runs, and after the last
+
+// Weight gradients that stand later on the rank, whose inputs are there and that fit into what is left of the gap, moved into it: the
+// longest first, and of equally long ones the first. Fails (Usage) where none does, and says what is nearest to fitting.
+Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const SimResult& times, const Gap& gap);
+
+// Each chosen op goes before the first op of its rank that begins when its inputs are there, or later. Ops that stand there
+// already stay.
+Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, const SimResult& times, const std::vector<OpPosition>& positions);
+// Every rank takes the op whose inputs came first; of several the one that stands first. Pairs are kept where they still stand
+// together. The order without its idle time that waiting ops could fill; it may hold more activations.
+Schedule earliestOrder(const Schedule& schedule, const CostModel& costs);
+
+// Moves one op as moveOp() does. Where the lists then stand still, ops that depend on it are put off, each behind the next op of its
+// rank that does not (where it goes to the left: what it depends on is brought forward), until the order ends.
+Result<Edited> moveCarrying(const Schedule& schedule, OpPosition from, int to);
+
+// Why an op may not stand at place `to` of its rank's list (moveOp semantics), and the nearest place where it may.
+struct MoveRefusal {
+    bool refused = false;
+    std::string reason; // "0B1 needs 1B1 of rank 1, which waits for 0F3, at place 6 here"
+    int goThere = -1;   // the nearest place that is valid
+    std::string where;  // "earliest place: after 0F3"
+    std::string sentence(const Op& op) const; // "0B1 can't go there: …. Earliest place: after 0F3."
+};
+MoveRefusal explainMove(const Schedule& schedule, OpPosition from, int to);
+
+} // namespace stagewright
