@@ -45,7 +45,6 @@ const std::vector<ActionEntry>& actionTable()
         {I::EditMode, M::Schedule, false, "editMode", "&Edit the schedule", "Edit", "E", "Drag ops along their rank; the order is checked and timed as you drag", true},
         {I::InsertDelay, M::Schedule, false, "insertDelay", "Insert &delay before the op", "", "", "A wanted wait, as long as the op", false},
         {I::RunEdited, M::Schedule, false, "runEdited", "R&un the edited schedule", "", "Ctrl+Return", "Train it for real and compare with the original", false},
-        {I::Play, M::Schedule, true, "play", "Pla&y the schedule", "", "Space", "Walks through the step op by op; again or Esc: stop", true},
 
         {I::CriticalPath, M::Analyse, false, "criticalPath", "&Critical path", "Critical path", "", "Outline the chain of ops that decides when the step ends", true},
         {I::MemoryBudget, M::Analyse, false, "memoryBudget", "Memory &budget…", "", "Ctrl+M", "How much activation memory a rank may use: the dashed line, the headroom, and idle time caused by memory", false},
@@ -59,6 +58,16 @@ const std::vector<ActionEntry>& actionTable()
         {I::SwapCompare, M::Analyse, false, "swapCompare", "S&wap A and B", "", "", "", false},
         {I::PreviousStep, M::Analyse, true, "previousStep", "&Previous step", "", "Ctrl+PgUp", "", false},
         {I::NextStep, M::Analyse, false, "nextStep", "&Next step", "", "Ctrl+PgDown", "", false},
+
+        {I::Play, M::Learn, true, "play", "Pla&y", "", "P", "Half a second a rank share, slower at what happens for the first time, faster where a pattern repeats", true},
+        {I::NextBeat, M::Learn, false, "nextBeat", "&Next beat", "", "Space", "Ops that begin together are one beat; the first press begins at the first", false},
+        {I::PreviousBeat, M::Learn, false, "previousBeat", "Pre&vious beat", "", "Shift+Space", "", false},
+        {I::NextMoment, M::Learn, false, "nextMoment", "Next &interesting beat", "", "N", "The next first of its kind, gap of half an op, peak, or change of the pattern", false},
+        {I::Pace1, M::Learn, true, "pace1", "Pace × &1", "", "1", "", true},
+        {I::Pace2, M::Learn, false, "pace2", "Pace × &2", "", "2", "", true},
+        {I::Pace3, M::Learn, false, "pace3", "Pace × &4", "", "3", "", true},
+        {I::Pace4, M::Learn, false, "pace4", "Pace × &8", "", "4", "", true},
+        {I::ReducedMotion, M::Learn, true, "reducedMotion", "&Less motion", "", "", "Playback jumps from beat to beat, and no parcels fly", true},
 
         {I::Keys, M::Help, false, "keys", "&Keys", "", "?|F1", "What every key does", false},
         {I::KeysPerfetto, M::Help, true, "keysPerfetto", "Keys as in &Perfetto", "", "", "", true},

@@ -16,13 +16,14 @@ enum class ActionId {
     Undo, Redo, EditMode, NewSchedule, BuildingBlock, InsertDelay, RunEdited,
     Record, CancelRecording,
     CriticalPath, MemoryBudget, Slack, NextGap, PreviousGap, WhatIf, Residuals, LoweredView, CommTracks, Memory, RunsList, Details, SidePanel,
-    Fit, FitSelection, Back, Forward, Compare, SwapCompare, PreviousStep, NextStep, Play,
+    Fit, FitSelection, Back, Forward, Compare, SwapCompare, PreviousStep, NextStep,
+    Play, NextBeat, PreviousBeat, NextMoment, Pace1, Pace2, Pace3, Pace4, ReducedMotion,
     Find, FindNext, FindPrevious,
     ThemeSystem, ThemeLight, ThemeDark, KeysPerfetto, KeysNsight, KeysTracy,
     Keys, About,
 };
 
-enum class MenuId { File, Edit, View, Theme, Schedule, Analyse, Help };
+enum class MenuId { File, Edit, View, Theme, Schedule, Analyse, Learn, Help };
 
 struct ActionEntry {
     ActionId id;

@@ -12,6 +12,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
 
   --run A                 show this run (id or name) of the first file
   --step N                show this step, from 1 (default: the measured one with the median time)
+  --beat N                play to the beat N of that step, from 1
   --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
   --compare A B           show two runs of the first file, A above B
   --show edit|record|new|block|lowered|gap|slack|residuals
@@ -88,6 +89,11 @@ CommandLine parseCommandLine(const QStringList& arguments)
             const QString text = value();
             line.step = text.toInt(&ok) - 1;
             if (!ok || line.step < 0) wrong(QStringLiteral("--step %1: give a number from 1").arg(text));
+        } else if (word == QLatin1String("--beat")) {
+            bool ok = false;
+            const QString text = value();
+            line.beat = text.toInt(&ok) - 1;
+            if (!ok || line.beat < 0) wrong(QStringLiteral("--beat %1: give a number from 1").arg(text));
         } else if (word == QLatin1String("--compare")) {
             const QString first = value();
             has = false;

@@ -12,6 +12,7 @@
 
 #include "app/ui/command_line.h"
 #include "app/ui/main_window.h"
+#include "app/ui/playback_controller.h"
 #include "app/ui/version.h"
 #include "traces/store/run_file.h"
 #include "widgets/library/block_editor.h"
@@ -86,6 +87,13 @@ void showPart(MainWindow& window, const CommandLine& line)
     if (line.show == QLatin1String("lowered")) window.setTool(MainWindow::Tool::Lowered);
     if (line.show == QLatin1String("residuals")) window.setTool(MainWindow::Tool::Residuals);
     if (!line.whatIf.isEmpty()) window.askWhatIf(line.whatIf);
+    if (line.beat < 0) return;
+    Player* player = window.playback()->player();
+    window.actions()[ActionId::NextBeat]->trigger();
+    waitUntil([&] { return player->active() || window.playback()->settled(); }, 60000);
+    if (!player->active()) return;
+    while (player->beat() < line.beat && player->cursor() < player->beats()->end)
+        player->nextBeat();
 }
 
 int drawAndLeave(MainWindow& window, const CommandLine& line)

@@ -21,6 +21,7 @@
 #include <QVBoxLayout>
 
 #include "app/ui/banner.h"
+#include "app/ui/playback_controller.h"
 #include "app/ui/welcome_page.h"
 #include "widgets/panel/style.h"
 #include "widgets/record/record_strip.h"
@@ -68,6 +69,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     buildStatusBar();
     connectAll();
     connectEditor();
+    m_playback = new PlaybackController(*this);
     restoreLayout();
     applyTheme();
     setMode(Mode::Empty);
@@ -77,7 +79,6 @@ MainWindow::~MainWindow()
 {
     m_process->disconnect(this);
     m_poll.stop();
-    m_player.stop();
 }
 
 void MainWindow::buildViews()
@@ -107,9 +108,9 @@ void MainWindow::buildViews()
     auto* work = new QWidget(m_pages);
     work->setObjectName(QStringLiteral("canvas"));
     work->setAttribute(Qt::WA_StyledBackground);
-    auto* workLayout = new QVBoxLayout(work);
-    workLayout->setContentsMargins(0, 0, 0, 0);
-    workLayout->setSpacing(0);
+    m_work = new QVBoxLayout(work);
+    m_work->setContentsMargins(0, 0, 0, 0);
+    m_work->setSpacing(0);
     m_rows = new QSplitter(Qt::Vertical, work);
     m_rows->setHandleWidth(1);
     m_rows->setChildrenCollapsible(false);
@@ -122,14 +123,20 @@ void MainWindow::buildViews()
     m_rows->setStretchFactor(0, 0);
     m_rows->setStretchFactor(1, 1);
     m_legend = new Legend(work);
-    workLayout->addWidget(m_rows, 1);
-    workLayout->addWidget(m_legend);
+    m_work->addWidget(m_rows, 1);
+    m_work->addWidget(m_legend);
     m_pages->addWidget(work);
     m_overlay = new FaultOverlay(m_timeline, m_state);
 
-    m_panels = new QStackedWidget(m_columns);
-    m_panels->setObjectName(QStringLiteral("panel"));
-    m_panels->setMinimumWidth(270);
+    auto* column = new QWidget(m_columns);
+    column->setObjectName(QStringLiteral("panel"));
+    column->setAttribute(Qt::WA_StyledBackground);
+    column->setMinimumWidth(270);
+    m_panelColumn = new QVBoxLayout(column);
+    m_panelColumn->setContentsMargins(0, 0, 0, 0);
+    m_panelColumn->setSpacing(0);
+    m_panels = new QStackedWidget(column);
+    m_panelColumn->addWidget(m_panels, 1);
     m_side = new SidePanel(m_panels);
     m_comparePanel = new ComparePanel(m_panels);
     m_editPanel = new EditPanel(m_editor, m_panels);
@@ -137,7 +144,7 @@ void MainWindow::buildViews()
     m_panels->addWidget(m_comparePanel);
     m_panels->addWidget(m_editPanel);
     buildTools();
-    m_columns->addWidget(m_panels);
+    m_columns->addWidget(column);
     m_columns->setStretchFactor(0, 0);
     m_columns->setStretchFactor(1, 1);
     m_columns->setStretchFactor(2, 0);
@@ -207,7 +214,8 @@ void MainWindow::buildToolBar()
 void MainWindow::buildMenus()
 {
     const std::pair<MenuId, QString> titles[] = {{MenuId::File, tr("&File")},         {MenuId::Edit, tr("&Edit")},       {MenuId::View, tr("&View")},
-                                                 {MenuId::Schedule, tr("&Schedule")}, {MenuId::Analyse, tr("&Analyse")}, {MenuId::Help, tr("&Help")}};
+                                                 {MenuId::Schedule, tr("&Schedule")}, {MenuId::Analyse, tr("&Analyse")}, {MenuId::Learn, tr("&Learn")},
+                                                 {MenuId::Help, tr("&Help")}};
     std::map<MenuId, QMenu*> menus;
     for (const auto& [id, title] : titles)
         menus[id] = menuBar()->addMenu(title);
@@ -307,6 +315,7 @@ void MainWindow::applyTheme()
     m_residuals->setTheme(*m_theme);
     (*m_actions)[m_themeChoice == ThemeChoice::System ? ActionId::ThemeSystem : dark ? ActionId::ThemeDark : ActionId::ThemeLight]->setChecked(true);
     if (m_mode == Mode::Run) selectionChanged(); // its swatch is in the theme's colours
+    emit themeChanged();
 }
 
 void MainWindow::changeEvent(QEvent* event)
@@ -339,7 +348,8 @@ void MainWindow::setMode(Mode mode)
     m_panels->setCurrentWidget(mode == Mode::Compare ? static_cast<QWidget*>(m_comparePanel)
                                : mode == Mode::Edit  ? static_cast<QWidget*>(m_editPanel)
                                                      : toolPanel());
-    m_panels->setVisible(mode != Mode::Empty && (*m_actions)[ActionId::SidePanel]->isChecked());
+    m_pageTitle.clear();
+    showPanels();
     m_runsPanel->setVisible((*m_actions)[ActionId::RunsList]->isChecked() && runs()->rowCount() > 0);
     m_memory->setVisible((*m_actions)[ActionId::Memory]->isChecked());
     m_timeline->setEditMode(mode == Mode::Edit);
@@ -356,7 +366,6 @@ void MainWindow::setMode(Mode mode)
         m_side->setRun(nullptr, nullptr);
         m_welcome->setRecent(recentFiles());
     }
-    play(false);
     fillSteps();
     refreshActions();
     refreshTitle();
@@ -364,16 +373,37 @@ void MainWindow::setMode(Mode mode)
     emit modeChanged();
 }
 
+void MainWindow::showPanels()
+{
+    m_panelColumn->parentWidget()->setVisible(m_mode != Mode::Empty && m_pageTitle.isEmpty() && (*m_actions)[ActionId::SidePanel]->isChecked());
+}
+
+void MainWindow::addPage(QWidget* page) { m_pages->addWidget(page); }
+
+void MainWindow::showPage(QWidget* page, const QString& title)
+{
+    m_pageTitle = page != nullptr ? title : QString();
+    if (page != nullptr)
+        m_pages->setCurrentWidget(page);
+    else
+        m_pages->setCurrentIndex(m_mode == Mode::Empty ? 0 : 1);
+    showPanels();
+    refreshTitle();
+    refreshStatus();
+}
+
 void MainWindow::refreshTitle()
 {
-    QString title;
-    if (m_mode == Mode::Compare && m_shown && m_other)
+    QString title = m_pageTitle;
+    if (!title.isEmpty())
+        ;
+    else if (m_mode == Mode::Compare && m_shown && m_other)
         title = tr("%1 and %2").arg(runTitle(m_shown->run->info), runTitle(m_other->run->info));
     else if (m_mode == Mode::Edit && m_editSource)
         title = tr("%1, edited%2").arg(runTitle(m_editSource->run->info), m_editor->changed() ? QStringLiteral(" *") : QString());
     else if (m_mode == Mode::Run && m_shown)
         title = runTitle(m_shown->run->info);
-    if (m_shown && m_mode == Mode::Run && !m_library->isSimulated(m_shown->ref.file))
+    if (m_pageTitle.isEmpty() && m_shown && m_mode == Mode::Run && !m_library->isSimulated(m_shown->ref.file))
         title = QFileInfo(m_shown->ref.file).fileName() + QStringLiteral(": ") + title;
     title = title.isEmpty() ? QStringLiteral("Stagewright") : title + QStringLiteral(" — Stagewright");
     setWindowTitle(title);

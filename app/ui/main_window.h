@@ -34,12 +34,14 @@ class QLineEdit;
 class QProgressBar;
 class QSplitter;
 class QStackedWidget;
+class QVBoxLayout;
 
 namespace stagewright {
 
 class Banner;
 class BlockEditor;
 class LoweredPanel;
+class PlaybackController;
 struct LoweredPicture;
 class WhatIfPanel;
 class ResidualPanel;
@@ -104,9 +106,17 @@ public:
     RunRef shownRef() const { return m_shown ? m_shown->ref : RunRef{}; }
     std::shared_ptr<const Comparison> comparison() const { return m_comparison; }
     const Theme& theme() const { return *m_theme; }
+    QVBoxLayout* workArea() { return m_work; }          // the views over the legend; room above and below them
+    QVBoxLayout* panelColumn() { return m_panelColumn; } // the panels at the right; room above them
+    QStackedWidget* panels() { return m_panels; }
+    void addPage(QWidget* page);                      // in place of the views, when shown
+    void showPage(QWidget* page, const QString& title); // null: back to the views; so does showing a run
+    Banner* banner() { return m_banner; }
+    PlaybackController* playback() { return m_playback; }
 
 signals:
     void modeChanged();
+    void themeChanged();
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -128,6 +138,7 @@ private:
     void applyTheme();
     void restoreLayout();
     void setMode(Mode mode);
+    void showPanels();
     void refreshTitle();
     void refreshActions();
     void refreshStatus();
@@ -140,8 +151,6 @@ private:
     void stepBy(int by);
     void chooseCompare();
     void selectionChanged();
-    void play(bool on);
-    void playNext();
     void runMenu(const QPoint& at, const RunRef& ref, const QString& file);
     void spanMenu(const QPoint& at, SpanRef ref);
     void tellDamage(std::initializer_list<const RunView*> views);
@@ -210,8 +219,11 @@ private:
 
     QSplitter* m_columns = nullptr;
     QSplitter* m_rows = nullptr;
+    QVBoxLayout* m_work = nullptr;
     QStackedWidget* m_pages = nullptr;
     QStackedWidget* m_panels = nullptr;
+    QVBoxLayout* m_panelColumn = nullptr;
+    QString m_pageTitle; // of a page that is shown; empty: the views are
     RunsPanel* m_runsPanel = nullptr;
     TimelineView* m_timeline = nullptr;
     MemoryView* m_memory = nullptr;
@@ -285,12 +297,11 @@ private:
     RunRef m_compareAfter;  // the original of an edited schedule under way
     int m_recordCount = 0;
 
-    // find and playback
+    // find
     QString m_query;
     std::vector<SpanId> m_found;
-    QTimer m_player;
-    std::vector<SpanId> m_playOrder;
-    std::size_t m_playAt = 0;
+
+    PlaybackController* m_playback = nullptr;
 };
 
 } // namespace stagewright

@@ -66,10 +66,10 @@ void MainWindow::connectAll()
         m_memory->setVisible(wanted);
     });
     on(I::RunsList, [this](bool wanted) { m_runsPanel->setVisible(wanted); });
-    on(I::SidePanel, [this](bool wanted) { m_panels->setVisible(wanted && m_mode != Mode::Empty); });
+    on(I::SidePanel, [this] { showPanels(); });
     on(I::Details, [this] {
         (*m_actions)[I::SidePanel]->setChecked(true);
-        m_panels->setVisible(m_mode != Mode::Empty);
+        showPanels();
         m_side->verticalScrollBar()->setValue(m_side->verticalScrollBar()->maximum());
     });
     on(I::Fit, [this] { m_state->fitAll(); });
@@ -82,7 +82,6 @@ void MainWindow::connectAll()
     });
     on(I::PreviousStep, [this] { stepBy(-1); });
     on(I::NextStep, [this] { stepBy(1); });
-    on(I::Play, [this](bool wanted) { play(wanted); });
     on(I::Find, [this] {
         m_find->setFocus();
         m_find->selectAll();
@@ -149,8 +148,6 @@ void MainWindow::connectAll()
     connect(m_process, &RecordProcess::progressed, this, &MainWindow::refreshActions);
     m_poll.setInterval(700);
     connect(&m_poll, &QTimer::timeout, this, &MainWindow::pollRecording);
-    m_player.setInterval(160);
-    connect(&m_player, &QTimer::timeout, this, &MainWindow::playNext);
 }
 
 void MainWindow::refreshActions()
@@ -160,7 +157,7 @@ void MainWindow::refreshActions()
     const bool shown = m_mode != Mode::Empty;
     const bool recording = m_process->running();
     for (const I id : {I::ExportPicture, I::ExportChrome, I::ExportCsv, I::SaveCopy, I::CloseFile, I::Fit, I::FitSelection, I::Find, I::FindNext,
-                       I::FindPrevious, I::CriticalPath, I::MemoryBudget, I::CommTracks, I::Memory, I::Details, I::SidePanel, I::Play})
+                       I::FindPrevious, I::CriticalPath, I::MemoryBudget, I::CommTracks, I::Memory, I::Details, I::SidePanel})
         a[id]->setEnabled(shown);
     const bool whole = shown && m_shown && !m_shown->partial;
     for (const I id : {I::ExportChrome, I::EditMode}) // of a growing run only the newest step is here

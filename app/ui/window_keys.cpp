@@ -11,6 +11,7 @@
 
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
+#include "app/ui/playback_controller.h"
 #include "widgets/panel/style.h"
 
 namespace stagewright {
@@ -18,8 +19,8 @@ namespace stagewright {
 void MainWindow::keyPressEvent(QKeyEvent* event)
 {
     if (event->key() == Qt::Key_Escape) {
-        if (m_player.isActive()) {
-            play(false);
+        if (m_playback->player()->active()) {
+            m_playback->player()->end();
         } else if (m_editor->previewing()) {
             m_editor->cancelPreview();
             m_timeline->setDragFeedback(std::nullopt);

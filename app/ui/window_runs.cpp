@@ -1,4 +1,4 @@
-// Showing runs: one, two, their steps; finding ops, playback, the menus of runs and ops.
+// Showing runs: one, two, their steps; finding ops, the menus of runs and ops.
 #include <algorithm>
 #include <utility>
 
@@ -287,56 +287,6 @@ void MainWindow::find(const QString& text, bool backward)
     m_state->select(ref);
     m_timeline->ensureVisible(ref);
     statusBar()->showMessage(tr("%1 of %2 matches: %3").arg(next + 1).arg(m_found.size()).arg(opOnRank(*shown->timeline, ref.span)), 6000);
-}
-
-void MainWindow::play(bool on)
-{
-    (*m_actions)[ActionId::Play]->setChecked(on);
-    if (!on) {
-        if (m_player.isActive()) {
-            m_player.stop();
-            m_state->setHoverTime(std::nullopt);
-            m_state->setHovered({});
-        }
-        return;
-    }
-    const auto& panels = m_timeline->panels();
-    if (panels.empty()) return;
-    const TimelinePanel& panel = *panels.front();
-    m_playOrder.clear();
-    for (const Track& track : panel.timeline->tracks()) {
-        if (track.lane != Lane::Compute) continue;
-        auto [first, last] = panel.step < 0 ? std::pair(track.begin, track.end) : panel.timeline->stepRange(track, panel.step);
-        for (SpanId id = first; id < last; ++id)
-            m_playOrder.push_back(id);
-    }
-    const auto spans = panel.timeline->spans();
-    std::stable_sort(m_playOrder.begin(), m_playOrder.end(), [&](SpanId a, SpanId b) { return spans[a].start < spans[b].start; });
-    m_playAt = 0;
-    m_player.start();
-    playNext();
-}
-
-void MainWindow::playNext()
-{
-    const auto& panels = m_timeline->panels();
-    if (panels.empty() || m_playAt >= m_playOrder.size()) {
-        play(false);
-        return;
-    }
-    const TimelinePanel& panel = *panels.front();
-    const SpanId id = m_playOrder[m_playAt];
-    if (id >= panel.timeline->spans().size()) {
-        play(false);
-        return;
-    }
-    const Span& span = panel.timeline->spans()[id];
-    m_state->setHoverTime(panel.toAxis(span.start));
-    m_state->setHovered({0, id}, {span.op.microbatch, span.step});
-    statusBar()->showMessage(tr("Op %1 of %2: %3").arg(m_playAt + 1).arg(m_playOrder.size()).arg(opOnRank(*panel.timeline, id)), 1000);
-    // All ops that start at this moment are passed together.
-    while (m_playAt < m_playOrder.size() && panel.timeline->spans()[m_playOrder[m_playAt]].start == span.start)
-        ++m_playAt;
 }
 
 void MainWindow::runMenu(const QPoint& at, const RunRef& ref, const QString& file)

@@ -126,12 +126,13 @@ private slots:
     void playsAndStops()
     {
         open({"1f1b"});
-        press(Qt::Key_Space);
-        QVERIFY(m_window->actions()[ActionId::Play]->isChecked());
-        QVERIFY(m_window->viewState()->hoverTime().has_value());
-        press(Qt::Key_Escape);
-        if (m_window->actions()[ActionId::Play]->isChecked()) press(Qt::Key_Escape);
+        press(Qt::Key_P);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->actions()[ActionId::Play]->isChecked(), 20000);
+        press(Qt::Key_P);
         QVERIFY(!m_window->actions()[ActionId::Play]->isChecked());
+        QVERIFY(m_window->actions()[ActionId::PreviousBeat]->isEnabled());
+        press(Qt::Key_Escape);
+        QVERIFY(!m_window->actions()[ActionId::PreviousBeat]->isEnabled());
     }
 
     void findsAndComesBack()

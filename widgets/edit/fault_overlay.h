@@ -1,4 +1,4 @@
-// FaultOverlay: outlines ops over a TimelineView (both ops of a fault, the op that playback is at). Takes no input.
+// FaultOverlay: outlines ops over a TimelineView, both ops of a fault. Takes no input.
 #pragma once
 
 #include <vector>

@@ -78,6 +78,7 @@ QTreeView::item:selected { background: @tint; color: @text; }
 QScrollArea { border: none; background: @panel; }
 QWidget#panel, QWidget#panelBody { background: @panel; }
 QWidget#canvas { background: @canvas; }
+QFrame#playbackBar { background: @panel; border: none; border-top: 1px solid @separator; }
 QFrame#rule { background: @separator; border: none; max-height: 1px; min-height: 1px; }
 QSplitter::handle { background: @separator; }
 QSplitter::handle:hover { background: @accent; }

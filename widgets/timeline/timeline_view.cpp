@@ -187,6 +187,19 @@ double TimelineView::contentHeight() const
     return rulerHeight + m_scene.rows.height;
 }
 
+std::optional<QRectF> TimelineView::rowRect(int panel, int rankIndex) const
+{
+    const int row = m_scene.rowOf(panel, rankIndex);
+    if (row < 0) return std::nullopt;
+    return QRectF(m_scene.axis.left, m_scene.rowTop(row), m_scene.axis.width, m_scene.rows.metrics.height);
+}
+
+double TimelineView::trackHeight() const
+{
+    const RowMetrics& metrics = m_scene.rows.metrics;
+    return metrics.track > 0 ? metrics.track + metrics.trackGap : 0;
+}
+
 void TimelineView::setScrollTop(double top)
 {
     const double before = m_scene.scroll;

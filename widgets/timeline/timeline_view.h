@@ -62,6 +62,9 @@ public:
     double scrollTop() const { return m_scene.scroll; }
     void setScrollTop(double top);
     double contentHeight() const; // of the ruler and all rows
+    // Of a rank's compute row, by its index in the panel; in widget coordinates, unclipped; nullopt: there is none.
+    std::optional<QRectF> rowRect(int panel, int rankIndex) const;
+    double trackHeight() const; // of the communication track under a row with the gap to it; 0: none
 
     bool showsDraft() const { return m_canvas.detail == Detail::Draft; } // until the exact frame arrives
     QString statusText() const; // "100 slices, 4 ranks · view 0.0 – 282.6 ms · 1 px = 253 µs, about 40 ops per px"

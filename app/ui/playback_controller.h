@@ -1,0 +1,49 @@
+// PlaybackController: playing whatever the timeline shows, beat by beat or at a pace, with words under the canvas. Edits keep
+// the cursor; another run or mode ends it. Beats are made off the GUI thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <QObject>
+
+#include "widgets/playback/player.h"
+
+namespace stagewright {
+
+class MainWindow;
+class MemoryPlayback;
+class PlaybackBar;
+class PlaybackOverlay;
+
+class PlaybackController : public QObject {
+    Q_OBJECT
+public:
+    explicit PlaybackController(MainWindow& window);
+
+    Player* player() { return m_player; }
+    PlaybackBar* bar() { return m_bar; }
+    PlaybackOverlay* overlay() { return m_overlay; }
+    MemoryPlayback* memory() { return m_memory; }
+    bool settled() const { return !m_making; }
+
+private:
+    void picturesChanged();
+    void withBeats(std::function<void()> then); // at once where they are there
+    void makeBeatsAgain();
+    void refreshActions();
+    void tell();
+
+    MainWindow& m_window;
+    Player* m_player;
+    PlaybackOverlay* m_overlay;
+    MemoryPlayback* m_memory;
+    PlaybackBar* m_bar;
+    std::vector<std::shared_ptr<const TimelinePanel>> m_panels; // whose beats the player has, or will have
+    std::function<void()> m_then;
+    quint64 m_generation = 0;
+    bool m_making = false;
+};
+
+} // namespace stagewright

@@ -1,0 +1,155 @@
+#include "widgets/playback/playback_bar.h"
+
+#include <QHBoxLayout>
+#include <QIcon>
+#include <QLabel>
+#include <QMenu>
+#include <QPainter>
+#include <QPushButton>
+
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+namespace {
+
+enum class Sign { Previous, Play, Stop, Next, Moment, Close };
+
+QIcon signOf(Sign sign, const QColor& colour)
+{
+    QPixmap picture(48, 48);
+    picture.setDevicePixelRatio(3);
+    picture.fill(Qt::transparent);
+    QPainter painter(&picture);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(colour);
+    auto triangle = [&](double x, double width) { painter.drawPolygon(QPolygonF{QPointF(x, 3), QPointF(x + width, 8), QPointF(x, 13)}); };
+    switch (sign) {
+    case Sign::Previous:
+        painter.drawRect(QRectF(3, 3, 2, 10));
+        triangle(13, -8);
+        break;
+    case Sign::Play: triangle(4, 9); break;
+    case Sign::Stop:
+        painter.drawRect(QRectF(4, 3, 3, 10));
+        painter.drawRect(QRectF(9, 3, 3, 10));
+        break;
+    case Sign::Next:
+        triangle(3, 8);
+        painter.drawRect(QRectF(11, 3, 2, 10));
+        break;
+    case Sign::Moment:
+        triangle(1, 6);
+        triangle(7, 6);
+        painter.drawRect(QRectF(13, 3, 2, 10));
+        break;
+    case Sign::Close:
+        painter.setPen(QPen(colour, 1.6, Qt::SolidLine, Qt::RoundCap));
+        painter.drawLine(QPointF(4, 4), QPointF(12, 12));
+        painter.drawLine(QPointF(12, 4), QPointF(4, 12));
+        break;
+    }
+    return QIcon(picture);
+}
+
+} // namespace
+
+PlaybackBar::PlaybackBar(Player* player, QWidget* parent) : QFrame(parent), m_player(player)
+{
+    setObjectName(QStringLiteral("playbackBar"));
+    setAttribute(Qt::WA_StyledBackground);
+    setAccessibleName(tr("Playback"));
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(8, 4, 12, 4);
+    layout->setSpacing(2);
+    auto button = [&](const QString& text, const QString& name, const QString& tip) {
+        auto* made = new QPushButton(text, this);
+        made->setObjectName(QStringLiteral("flat"));
+        made->setAccessibleName(name);
+        made->setToolTip(tip);
+        made->setFixedHeight(26);
+        layout->addWidget(made);
+        return made;
+    };
+    m_previous = button({}, tr("Previous beat"), tr("To the beat before: ops that begin together are one beat  (Shift+Space)"));
+    connect(m_previous, &QPushButton::clicked, player, &Player::previousBeat);
+    m_play = button({}, tr("Play or stop"), tr("Plays at half a second a rank share, slower where something happens for the first time, faster where a pattern repeats  (P)"));
+    connect(m_play, &QPushButton::clicked, player, [player] { player->play(!player->playing()); });
+    m_next = button({}, tr("Next beat"), tr("To the next beat: ops that begin together are one beat  (Space)"));
+    connect(m_next, &QPushButton::clicked, player, &Player::nextBeat);
+    m_moment = button({}, tr("Next interesting beat"), tr("To the next first of its kind, gap of half an op, peak, or change of the pattern  (N)"));
+    connect(m_moment, &QPushButton::clicked, player, &Player::nextInteresting);
+    layout->addSpacing(8);
+    m_words = makeLabel({}, "value", this);
+    m_words->setTextFormat(Qt::PlainText);
+    m_words->setAccessibleName(tr("What happens"));
+    m_words->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    layout->addWidget(m_words, 1);
+    layout->addSpacing(8);
+    m_clock = makeLabel({}, "secondary", this);
+    m_clock->setAccessibleName(tr("Moment"));
+    m_clock->setToolTip(tr("Time since the begin of the step, and the beat of all beats"));
+    layout->addWidget(m_clock);
+    m_speed = button({}, tr("Pace"), tr("Times the pace of half a second a rank share  (1 to 4)"));
+    auto* menu = new QMenu(m_speed);
+    for (int speed = 1; speed <= 4; ++speed)
+        menu->addAction(tr("%1 × the pace").arg(1 << (speed - 1)), this, [player, speed] { player->setSpeed(speed); });
+    menu->addSeparator();
+    auto* reduced = menu->addAction(tr("Less motion: jump from beat to beat"));
+    reduced->setCheckable(true);
+    connect(menu, &QMenu::aboutToShow, this, [reduced, player] { reduced->setChecked(player->reducedMotion()); });
+    connect(reduced, &QAction::triggered, this, &PlaybackBar::reducedMotionChosen);
+    m_speed->setMenu(menu);
+    m_speed->setStyleSheet(QStringLiteral("QPushButton::menu-indicator { image: none; width: 0; }"));
+    m_close = button({}, tr("End playback"), tr("Shows the whole step again  (Esc)"));
+    connect(m_close, &QPushButton::clicked, player, &Player::end);
+    connect(player, &Player::stateChanged, this, &PlaybackBar::refresh);
+    connect(player, &Player::cursorMoved, this, &PlaybackBar::refresh);
+    hide();
+}
+
+void PlaybackBar::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    m_previous->setIcon(signOf(Sign::Previous, theme.secondary));
+    m_next->setIcon(signOf(Sign::Next, theme.secondary));
+    m_moment->setIcon(signOf(Sign::Moment, theme.secondary));
+    m_close->setIcon(signOf(Sign::Close, theme.secondary));
+    refresh();
+}
+
+void PlaybackBar::setUnits(const Units& units)
+{
+    m_units = units;
+    refresh();
+}
+
+void PlaybackBar::setWords(const QString& words)
+{
+    m_text = words;
+    m_words->setToolTip(words);
+    elide();
+}
+
+QString PlaybackBar::words() const { return m_text; }
+
+// A sentence that does not fit is whole in the tooltip.
+void PlaybackBar::elide() { m_words->setText(m_words->fontMetrics().elidedText(m_text, Qt::ElideRight, m_words->width())); }
+
+void PlaybackBar::resizeEvent(QResizeEvent* event)
+{
+    QFrame::resizeEvent(event);
+    elide();
+}
+
+void PlaybackBar::refresh()
+{
+    setVisible(m_player->active());
+    m_play->setIcon(signOf(m_player->playing() ? Sign::Stop : Sign::Play, m_theme->accent));
+    m_speed->setText(tr("%1×").arg(1 << (m_player->speed() - 1)));
+    if (!m_player->active() || !m_player->beats()) return;
+    m_clock->setText(tr("%1   ·   beat %2 of %3").arg(durationText(m_player->cursor(), m_units)).arg(m_player->beat() + 1).arg(m_player->beats()->beats.size()));
+    elide();
+}
+
+} // namespace stagewright

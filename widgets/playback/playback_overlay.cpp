@@ -1,0 +1,308 @@
+#include "widgets/playback/playback_overlay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <QEvent>
+#include <QPainter>
+#include <QPaintEvent>
+
+#include "widgets/timeline/slice_painter.h"
+
+namespace stagewright {
+namespace {
+
+constexpr double parcelSize = 15;
+constexpr int mostWaiting = 5; // parcels drawn at one receiver
+constexpr double reach = 118;  // px right of the cursor that parcels may take
+constexpr std::size_t mostOutlines = 4000;
+constexpr std::size_t mostStacked = 64; // ranks whose stacks are kept
+constexpr int stackColumns = 4;
+constexpr double stackReach = 6 + 15 * stackColumns; // px right of the cursor
+
+void overWhole(QWidget* overlay, QWidget* view)
+{
+    overlay->setAttribute(Qt::WA_TransparentForMouseEvents);
+    overlay->setAttribute(Qt::WA_NoSystemBackground);
+    overlay->setFocusPolicy(Qt::NoFocus);
+    overlay->resize(view->size());
+    overlay->hide();
+}
+
+void paintCursor(QPainter& painter, double x, double top, double bottom, const Theme& theme)
+{
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(theme.accent);
+    painter.drawRect(QRectF(x - 0.75, top, 1.5, bottom - top));
+}
+
+} // namespace
+
+PlaybackOverlay::PlaybackOverlay(TimelineView* view, ViewState* state, Player* player) : QWidget(view), m_view(view), m_player(player)
+{
+    overWhole(this, view);
+    setObjectName(QStringLiteral("playbackOverlay"));
+    view->installEventFilter(this);
+    connect(state, &ViewState::visibleChanged, this, qOverload<>(&QWidget::update));
+    connect(state, &ViewState::shownChanged, this, qOverload<>(&QWidget::update));
+    connect(player, &Player::stateChanged, this, &PlaybackOverlay::refresh);
+    connect(player, &Player::cursorMoved, this, &PlaybackOverlay::moveStrip);
+}
+
+void PlaybackOverlay::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    update();
+}
+
+void PlaybackOverlay::refresh()
+{
+    setVisible(m_player->active());
+    if (!m_player->active()) return;
+    gatherParcels();
+    raise();
+    update();
+}
+
+void PlaybackOverlay::gatherParcels()
+{
+    m_parcels.clear();
+    if (!m_player->beats()) return;
+    const auto& parcels = m_player->beats()->parcels;
+    const Nanos now = m_player->cursor();
+    for (std::size_t i = 0; i < parcels.size() && parcels[i].sent <= now; ++i)
+        if (parcels[i].consumed > now) m_parcels.push_back(i);
+}
+
+bool PlaybackOverlay::eventFilter(QObject* watched, QEvent* event)
+{
+    if (event->type() == QEvent::Resize) resize(m_view->size());
+    if (event->type() == QEvent::Wheel) update();
+    return QWidget::eventFilter(watched, event);
+}
+
+std::optional<TimeRange> PlaybackOverlay::idleAt(const TimelinePanel& panel, int rank, Nanos time) const
+{
+    const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
+    if (time >= panel.duration) return std::nullopt;
+    const std::size_t next = lane.firstEndingAfter(time);
+    if (next < lane.size() && lane.slices()[next].begin() <= time) return std::nullopt;
+    const Nanos begin = next == 0 ? 0 : lane.slices()[next - 1].end();
+    const Nanos end = next < lane.size() ? lane.slices()[next].begin() : panel.duration;
+    return TimeRange{begin, end};
+}
+
+// From the earliest idle time that is still growing to what parcels need right of the cursor.
+void PlaybackOverlay::moveStrip(Nanos from, Nanos to)
+{
+    gatherParcels();
+    const Axis axis = m_view->axis();
+    double left = std::min(axis.toX(from), axis.toX(to)), right = std::max(axis.toX(from), axis.toX(to));
+    const auto& panels = m_view->panels();
+    for (std::size_t p = 0; p < panels.size(); ++p)
+        for (std::size_t rank = 0; rank < panels[p]->ranks.size(); ++rank) {
+            const auto row = m_view->rowRect(static_cast<int>(p), static_cast<int>(rank));
+            if (!row || row->bottom() < 0 || row->top() > height() || row->height() < 14) continue;
+            for (const Nanos time : {from, to})
+                if (const auto idle = idleAt(*panels[p], static_cast<int>(rank), time)) left = std::min(left, axis.toX(idle->begin));
+        }
+    left = std::max(left - 4, gutterWidth - 4);
+    right += reach;
+    m_strip = QRectF(left, 0, right - left, height()).toAlignedRect() & rect();
+    update(m_strip);
+}
+
+void PlaybackOverlay::paintRow(QPainter& painter, int p, int rank, const QRectF& row)
+{
+    const TimelinePanel& panel = *m_view->panels()[static_cast<std::size_t>(p)];
+    const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
+    const Axis axis = m_view->axis();
+    const Nanos now = m_player->cursor();
+    const double x = std::max(axis.toX(now), axis.left);
+
+    // A gap still open: hatched up to the cursor, with how long it is by now.
+    if (const auto idle = idleAt(panel, rank, now); idle && row.height() >= 14) {
+        const double begin = axis.toX(idle->begin), visible = std::max(begin, axis.left);
+        if (x > visible) paintHatch(painter, QRectF(visible, row.top(), x - visible, row.height()), QPointF(axis.toX(0), row.top()), *m_theme);
+        const QString text = durationText(now - idle->begin, panel.units);
+        painter.setFont(fontOf(FontRole::Small));
+        const double width = QFontMetricsF(painter.font()).horizontalAdvance(text) + 14;
+        if (x - visible >= width + 8) {
+            const QRectF pill(x - width - 4, row.center().y() - 9, width, 18);
+            painter.setPen(Qt::NoPen);
+            painter.setBrush(m_theme->pill);
+            painter.drawRoundedRect(pill, 9, 9);
+            painter.setPen(m_theme->pillText);
+            painter.drawText(pill, Qt::AlignCenter, text);
+        }
+    }
+
+    // What has not happened yet: nothing but its outline.
+    const QRectF ahead(x, row.top() - 4, std::max(0.0, width() - x), row.height() + 8 + m_view->trackHeight());
+    painter.fillRect(ahead, m_theme->canvas);
+    for (const RulerTick& tick : rulerTicks(axis, 32, panel.units.time))
+        if (tick.major && tick.time > now) painter.fillRect(QRectF(std::round(axis.toX(tick.time)), ahead.top(), 1, ahead.height()), m_theme->grid);
+    const std::size_t from = lane.firstEndingAfter(now), to = lane.firstBeginningAt(axis.range.end);
+    if (to <= from || to - from > mostOutlines || row.height() < 8) return;
+    QColor line = m_theme->text;
+    line.setAlphaF(0.35f);
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(line, 1));
+    for (std::size_t i = from; i < to; ++i) {
+        const Slice& slice = lane.slices()[i];
+        const double x0 = axis.toX(slice.begin()), x1 = axis.toX(slice.end());
+        if (x1 - x0 < 2) continue;
+        const double top = row.top() + (slice.lower != 0 ? row.height() / 2 : 0), height = row.height() / (slice.upper != 0 || slice.lower != 0 ? 2 : 1);
+        painter.drawRoundedRect(QRectF(x0 + 0.5, top + 0.5, x1 - x0 - 1.5, height - 1), 2.5, 2.5);
+    }
+}
+
+void PlaybackOverlay::paintParcels(QPainter& painter)
+{
+    const Axis axis = m_view->axis();
+    const Nanos now = m_player->cursor();
+    const double x = axis.toX(now);
+    const Fill& fill = m_theme->of(Paint::Communication);
+    std::map<std::pair<int, int>, int> waiting; // by panel and rank
+    for (const std::size_t index : m_parcels) {
+        const Parcel& parcel = m_player->beats()->parcels[index];
+        const auto a = m_view->rowRect(parcel.panel, parcel.from), b = m_view->rowRect(parcel.panel, parcel.to);
+        if (!a || !b || a->height() < 14) continue;
+        const bool down = b->top() > a->top();
+        const double leave = down ? a->bottom() : a->top(), reached = down ? b->top() : b->bottom();
+        QPointF centre;
+        bool more = false;
+        if (now < parcel.arrival && !m_player->reducedMotion()) {
+            const double share = static_cast<double>(now - parcel.sent) / static_cast<double>(std::max<Nanos>(1, parcel.arrival - parcel.sent));
+            // Down and up keep apart on their way past one another.
+            centre = {x + 3 + parcelSize * (down ? 0.5 : 1.5), leave + (reached - leave) * share};
+        } else if (now < parcel.arrival) {
+            continue;
+        } else {
+            const int place = waiting[{parcel.panel, parcel.to}]++;
+            if (place > mostWaiting) continue;
+            more = place == mostWaiting;
+            centre = {x + 3 + parcelSize / 2 + place * (parcelSize + 2), reached + (down ? 3 : -3)};
+        }
+        const QRectF box(centre.x() - parcelSize / 2, centre.y() - parcelSize / 2, parcelSize, parcelSize);
+        painter.setPen(QPen(m_theme->canvas, 2.5));
+        painter.setBrush(fill.fill);
+        painter.drawRect(box);
+        painter.setPen(QPen(fill.edge, 1));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(box);
+        painter.setFont(fontOf(FontRole::Small));
+        painter.setPen(fill.label);
+        const QString digits = more ? QStringLiteral("…") : parcel.microbatch < 0 ? QString() : QString::number(parcel.microbatch);
+        if (QFontMetricsF(painter.font()).horizontalAdvance(digits) <= parcelSize) painter.drawText(box, Qt::AlignCenter, digits);
+    }
+}
+
+void PlaybackOverlay::paintEvent(QPaintEvent* event)
+{
+    if (!m_player->active() || m_view->axis().degenerate()) return;
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setClipRect(QRectF(gutterWidth - 4, rulerHeight, width() - gutterWidth + 4, height() - rulerHeight).intersected(QRectF(event->rect())));
+    const auto& panels = m_view->panels();
+    for (std::size_t p = 0; p < panels.size(); ++p)
+        for (std::size_t rank = 0; rank < panels[p]->ranks.size(); ++rank) {
+            const auto row = m_view->rowRect(static_cast<int>(p), static_cast<int>(rank));
+            if (row && row->bottom() + 12 > rulerHeight && row->top() < height()) paintRow(painter, static_cast<int>(p), static_cast<int>(rank), *row);
+        }
+    const double x = m_view->axis().toX(m_player->cursor());
+    if (x >= gutterWidth - 1) paintCursor(painter, x, rulerHeight, height(), *m_theme);
+    paintParcels(painter);
+}
+
+MemoryPlayback::MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewState* state, Player* player)
+    : QWidget(view), m_view(view), m_timeline(timeline), m_player(player)
+{
+    overWhole(this, view);
+    setObjectName(QStringLiteral("memoryPlayback"));
+    view->installEventFilter(this);
+    connect(state, &ViewState::visibleChanged, this, qOverload<>(&QWidget::update));
+    connect(player, &Player::stateChanged, this, &MemoryPlayback::refresh);
+    connect(player, &Player::beatChanged, this, &MemoryPlayback::restack);
+    connect(player, &Player::cursorMoved, this, [this](Nanos from, Nanos to) {
+        const Axis axis = m_view->axis();
+        const double left = std::min(axis.toX(from), axis.toX(to)) - 3, right = std::max(axis.toX(from), axis.toX(to)) + stackReach;
+        update(QRectF(left, 0, right - left, height()).toAlignedRect());
+    });
+}
+
+void MemoryPlayback::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    update();
+}
+
+void MemoryPlayback::refresh()
+{
+    setVisible(m_player->active());
+    m_stacks.clear();
+    if (!m_player->active()) return;
+    restack();
+    raise();
+    update();
+}
+
+void MemoryPlayback::restack()
+{
+    if (!m_player->active() || m_timeline->panels().empty()) return;
+    const TimelinePanel& panel = *m_timeline->panels().back();
+    const Nanos now = m_player->cursor() + panel.origin;
+    std::vector<std::vector<int>> stacks(std::min(panel.ranks.size(), mostStacked));
+    for (std::size_t i = 0; i < stacks.size(); ++i) {
+        for (const Holder& holder : holdersAt(*panel.timeline, panel.ranks[i].rank, m_view->category(), now))
+            if (holder.microbatch >= 0 && holder.bytes > 0) stacks[i].push_back(holder.microbatch);
+        std::sort(stacks[i].begin(), stacks[i].end());
+    }
+    if (stacks == m_stacks) return;
+    m_stacks = std::move(stacks);
+    const double x = m_view->axis().toX(m_player->cursor());
+    update(QRectF(x, 0, stackReach, height()).toAlignedRect());
+}
+
+bool MemoryPlayback::eventFilter(QObject* watched, QEvent* event)
+{
+    if (event->type() == QEvent::Resize) resize(m_view->size());
+    if (event->type() == QEvent::Wheel) update();
+    return QWidget::eventFilter(watched, event);
+}
+
+void MemoryPlayback::paintEvent(QPaintEvent* event)
+{
+    if (!m_player->active()) return;
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setClipRect(QRectF(0, 28, width(), height() - 28).intersected(QRectF(event->rect())));
+    const double x = m_view->axis().toX(m_player->cursor());
+    QColor veil = m_theme->canvas;
+    veil.setAlphaF(0.82f);
+    const Fill& fill = m_theme->of(Paint::Forward);
+    for (int i = 0; i < static_cast<int>(m_stacks.size()); ++i) {
+        const QRectF plot = m_view->plotRect(i);
+        if (plot.isEmpty() || plot.bottom() < 28 || plot.top() > height()) continue;
+        if (x < plot.right() + 8) painter.fillRect(QRectF(std::max(x, plot.left()), plot.top() - 6, width() - std::max(x, plot.left()), plot.height() + 8), veil);
+        // The stack stands on the chart's floor right of the cursor, oldest below.
+        constexpr double box = 13, step = 15;
+        const int perColumn = std::max(1, static_cast<int>(plot.height() / step));
+        const auto& held = m_stacks[static_cast<std::size_t>(i)];
+        const int shown = std::min(static_cast<int>(held.size()), perColumn * stackColumns);
+        painter.setFont(fontOf(FontRole::Small));
+        for (int k = 0; k < shown; ++k) {
+            const bool more = k + 1 == shown && shown < static_cast<int>(held.size());
+            const QRectF square(x + 6 + k / perColumn * step, plot.bottom() - 1 - box - k % perColumn * step, box, box);
+            painter.setPen(Qt::NoPen);
+            painter.setBrush(fill.fill);
+            painter.drawRoundedRect(square, 2, 2);
+            painter.setPen(fill.label);
+            painter.drawText(square, Qt::AlignCenter, more ? QStringLiteral("…") : QString::number(held[static_cast<std::size_t>(k)]));
+        }
+    }
+    if (x >= gutterWidth - 1) paintCursor(painter, x, 28, height(), *m_theme);
+}
+
+} // namespace stagewright

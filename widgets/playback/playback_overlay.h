@@ -1,0 +1,67 @@
+// What playback draws over the views: what has not happened yet becomes outlines, idle time grows with a running length,
+// messages travel as parcels on the cursor and wait at their receiver, and a stack beside it shows which microbatches each
+// rank holds. The views below are untouched; a tick repaints the strip the cursor passed and no more. GUI thread only.
+#pragma once
+
+#include <vector>
+
+#include <QWidget>
+
+#include "traces/analysis/memory.h"
+#include "widgets/memory/memory_view.h"
+#include "widgets/playback/player.h"
+#include "widgets/timeline/timeline_view.h"
+
+namespace stagewright {
+
+class PlaybackOverlay : public QWidget {
+    Q_OBJECT
+public:
+    PlaybackOverlay(TimelineView* view, ViewState* state, Player* player);
+    void setTheme(const Theme& theme);
+    QRect lastStrip() const { return m_strip; } // repainted by the last tick
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void refresh();
+    void moveStrip(Nanos from, Nanos to);
+    void gatherParcels();
+    void paintRow(QPainter& painter, int panel, int rank, const QRectF& row);
+    void paintParcels(QPainter& painter);
+    // The idle interval of a rank that the time lies in, as far back as it goes; nothing while it works.
+    std::optional<TimeRange> idleAt(const TimelinePanel& panel, int rank, Nanos time) const;
+
+    TimelineView* m_view;
+    Player* m_player;
+    const Theme* m_theme = &Theme::light();
+    std::vector<std::size_t> m_parcels; // of Beats::parcels, sent and not consumed at the cursor
+    QRect m_strip;
+};
+
+// The same cursor over the memory charts, and beside it the stack of what each rank holds.
+class MemoryPlayback : public QWidget {
+    Q_OBJECT
+public:
+    MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewState* state, Player* player); // timeline: whose panels are shown
+    void setTheme(const Theme& theme);
+    const std::vector<std::vector<int>>& stacks() const { return m_stacks; } // microbatches held, by rank's index
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void refresh();
+    void restack();
+
+    MemoryView* m_view;
+    TimelineView* m_timeline;
+    Player* m_player;
+    const Theme* m_theme = &Theme::light();
+    std::vector<std::vector<int>> m_stacks;
+};
+
+} // namespace stagewright
