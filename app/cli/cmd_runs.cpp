@@ -10,6 +10,7 @@
 #include "app/cli/run_json.h"
 #include "app/cli/session.h"
 #include "app/cli/table.h"
+#include "traces/run_facts.h"
 
 namespace stagewright {
 
@@ -92,6 +93,20 @@ Verified verify(const RunFile& file, std::vector<RunInfo>& runs, Session& sessio
     return result;
 }
 
+struct Made {
+    std::string model;
+    std::string microbatchSize;
+    std::string linkLatency;
+};
+
+// Reads no step.
+Made madeWith(const RunFile& file, const RunInfo& info)
+{
+    const auto run = file.readSteps(info.id, std::max(info.steps, 1));
+    if (!run) return {};
+    return {configured(*run, "model"), configured(*run, "microbatch_size"), linkLatencyText(*run)};
+}
+
 std::string stateText(const RunInfo& info, bool unreadable)
 {
     if (unreadable) return "unreadable";
@@ -113,18 +128,23 @@ Result<int> run(const Options& options, Session& session)
     }
     using Align = Table::Align;
     Table table({{"run", Align::Right}, {"name"}, {"schedule"}, {"shape", Align::Right}, {"steps", Align::Right}, {"kind"},
-                 {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"note"}});
+                 {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"model"}, {"batch", Align::Right}, {"link latency"}, {"note"}});
     Json array = Json::array();
     for (std::size_t i = 0; i < runs->size(); ++i) {
         const RunInfo& info = (*runs)[i];
         const bool read = options.verify && verified.read[i];
         const std::string state = stateText(info, options.verify && !read);
+        const Made made = madeWith(**file, info);
         array.push_back(runInfoJson(info, read));
+        const auto told = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
+        array.back()["model"] = told(made.model);
+        array.back()["microbatch_size"] = told(made.microbatchSize);
+        array.back()["link_latency"] = told(made.linkLatency);
         table.add({std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches),
                    info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps), std::max(info.steps - info.warmupSteps, 0))
                                         : std::to_string(info.steps),
                    std::string(toText(info.provenance)), info.clock, state, localTime(info.createdUnixMs),
-                   std::to_string(info.spanCount), info.note},
+                   std::to_string(info.spanCount), made.model, made.microbatchSize, made.linkLatency, info.note},
                   state == toText(RunState::Complete) ? Tint::None : Tint::Warn);
     }
     if (session.json) session.answer({{"file", options.file}, {"runs", std::move(array)}});

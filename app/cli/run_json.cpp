@@ -6,6 +6,7 @@
 
 #include "schedules/kinds.h"
 #include "traces/analysis/gap_explainer.h"
+#include "traces/run_facts.h"
 
 namespace stagewright {
 
@@ -111,14 +112,19 @@ Json runJson(const Run& run, const RunFigures& figures)
     object["ranks"] = run.info.ranks;
     object["stages"] = run.info.stages;
     object["microbatches"] = run.info.microbatches;
+    for (const char* key : {"model", "microbatch_size"}) {
+        const std::string value = configured(run, key);
+        object[key] = value.empty() ? Json(nullptr) : Json(value);
+    }
+    object["link_latency"] = run.costs && run.costs->links.overrides.empty() ? timeJson(run.costs->links.all.latency, units) : Json(nullptr);
     object["steps"] = run.info.steps;
     object["warmup_steps"] = run.info.warmupSteps;
     object["step"] = figures.step;
     object["time_unit"] = units.timeName();
     object["makespan"] = timeJson(bubbles.makespan(), units);
     object["span"] = timeJson(bubbles.span, units);
-    object["makespan_ns"] = bubbles.makespan();
-    object["span_ns"] = bubbles.span;
+    object["makespan_ns"] = units.shares() ? Json(nullptr) : Json(bubbles.makespan()); // a rank share has no nanoseconds
+    object["span_ns"] = units.shares() ? Json(nullptr) : Json(bubbles.span);
     object["bubble_fraction"] = number(bubbles.bubbleFraction);
     object["bubble_rate_span"] = number(bubbles.bubbleRateSpan);
     object["peak_activation"] = peaks(figures, MemoryCategory::Activations, units);
@@ -168,6 +174,7 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     object["ranks"] = schedule.ranks;
     object["stages"] = schedule.stages;
     object["microbatches"] = schedule.microbatches;
+    for (const char* key : {"model", "microbatch_size", "link_latency"}) object[key] = nullptr;
     object["steps"] = 0;
     object["warmup_steps"] = 0;
     object["step"] = nullptr;
@@ -250,45 +257,6 @@ Json runInfoJson(const RunInfo& info, bool read)
             {"warmup_steps", info.warmupSteps},
             {"spans", info.spanCount},
             {"damaged_blocks", read ? Json(info.damagedBlocks) : Json(nullptr)}};
-}
-
-Json comparisonJson(const Run& a, const Run& b, const Comparison& comparison)
-{
-    const Units nanos; // compared figures are in the unit that their key names
-    Json metrics = Json::array();
-    for (const MetricDelta& metric : comparison.metrics)
-        metrics.push_back({{"key", metric.key},
-                           {"title", metric.title},
-                           {"unit", metric.unit},
-                           {"a", number(metric.a)},
-                           {"b", number(metric.b)},
-                           {"delta", number(metric.delta())}});
-    Json ops = Json::array();
-    for (const OpDelta& op : comparison.ops)
-        ops.push_back({{"op", toText(op.op)},
-                       {"rank", op.rank},
-                       {"in_a", op.a != noSpan},
-                       {"in_b", op.b != noSpan},
-                       {"start_delta_ns", op.a != noSpan && op.b != noSpan ? Json(op.startDelta) : Json(nullptr)},
-                       {"duration_delta_ns", op.a != noSpan && op.b != noSpan ? Json(op.durationDelta) : Json(nullptr)}});
-    Json infoA = runInfoJson(a.info, true);
-    infoA["step"] = comparison.stepA;
-    Json infoB = runInfoJson(b.info, true);
-    infoB["step"] = comparison.stepB;
-    return {{"a", std::move(infoA)},
-            {"b", std::move(infoB)},
-            {"headline", comparison.headline},
-            {"spread_ns", comparison.spread ? Json(*comparison.spread) : Json(nullptr)},
-            {"within_spread", comparison.spread ? Json(comparison.withinSpread) : Json(nullptr)},
-            {"metrics", std::move(metrics)},
-            {"change",
-             {{"makespan_delta_ns", comparison.change.makespanDelta},
-              {"busy_delta_ns", comparison.change.busyDelta},
-              {"apart_delta_ns", comparison.change.apartDelta},
-              {"idle_delta_by_cause", idleJson(comparison.change.idleDelta, nanos)},
-              {"unexplained_ns", comparison.change.unexplained}}},
-            {"why", comparison.why},
-            {"ops", std::move(ops)}};
 }
 
 Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation)

@@ -1,11 +1,10 @@
-// The JSON objects of simulate, report, record and compare. A key that does not apply is null, never absent.
+// The JSON objects of simulate, report and record. A key that does not apply is null, never absent.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
 #include "app/cli/run_figures.h"
 #include "schedules/validate.h"
-#include "traces/compare/compare.h"
 
 namespace stagewright {
 
@@ -17,7 +16,6 @@ Json hungJson(const Schedule& schedule, const Validation& validation);
 // Every gap; sentence, chain and experiment of the `explained` longest, null in the others.
 Json gapsJson(const Run& run, const RunFigures& figures, std::size_t explained);
 Json runInfoJson(const RunInfo& info, bool read); // not read: its damage is unknown
-Json comparisonJson(const Run& a, const Run& b, const Comparison& comparison);
 Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation);
 Json idleJson(const IdleByCause& byCause, const Units& units); // every cause is a key
 

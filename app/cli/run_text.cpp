@@ -8,17 +8,13 @@
 
 #include "app/cli/table.h"
 #include "traces/analysis/gap_explainer.h"
+#include "traces/run_facts.h"
 
 namespace stagewright {
 
 namespace {
 
 using Align = Table::Align;
-
-std::string heading(const std::string& text, bool colour)
-{
-    return "\n" + tinted(text, Tint::Bold, colour) + "\n";
-}
 
 std::string peaksText(const RunFigures& figures, MemoryCategory category)
 {
@@ -42,7 +38,12 @@ std::string headlineText(const Run& run, const RunFigures& figures, bool colour)
                                    run.info.stages != run.info.ranks ? fmt::format(", {}", plural(run.info.stages, "stage")) : "");
     text += fmt::format("{}, {}", toText(run.info.provenance), clockText(run));
     if (run.info.steps > 1) text += fmt::format("; step {} of {} (median time)", figures.step, run.info.steps);
-    text += "\n\n";
+    text += "\n";
+    std::string made; // what else the figures depend on
+    if (const std::string model = configured(run, "model"); !model.empty()) made += "model " + model;
+    if (const std::string size = configured(run, "microbatch_size"); !size.empty()) made += (made.empty() ? "" : "; ") + fmt::format("microbatch size {}", size);
+    if (const std::string latency = linkLatencyText(run); !latency.empty()) made += (made.empty() ? "" : "; ") + fmt::format("link latency {}", latency);
+    text += made.empty() ? "\n" : made + "\n\n";
     const std::string unit = figures.units.shares() ? " rank shares" : "";
     Table table({{"", Align::Left}, {"", Align::Left}});
     table.add({"time", figures.units.timeText(bubbles.makespan()) + unit});
@@ -202,55 +203,6 @@ std::string metricText(double value, const std::string& unit, bool withSign, con
         return formatPercent(value);
     }
     return fmt::format("{}{}{}{}", plus, shortNumber(value), unit.empty() ? "" : " ", unit);
-}
-
-std::string comparisonText(const Run& a, const Run& b, const Comparison& comparison, std::size_t ops, bool colour)
-{
-    const Timeline& timeline = *a.timeline;
-    const bool sameUnits = timeline.timeUnit() == b.timeline->timeUnit() && timeline.memoryUnit() == b.timeline->memoryUnit();
-    const Units units = sameUnits ? Units{timeline.timeUnit(), timeline.memoryUnit()} : Units{};
-    std::string text = fmt::format("A  {}, {}, {}\nB  {}, {}, {}\n\n", a.info.name, toText(a.info.provenance), clockText(a),
-                                   b.info.name, toText(b.info.provenance), clockText(b));
-    text += tinted(comparison.headline, Tint::Bold, colour) + "\n\n";
-    Table metrics({{"", Align::Left}, {"A", Align::Right}, {"B", Align::Right}, {"B − A", Align::Right}});
-    for (const MetricDelta& metric : comparison.metrics) {
-        if (metric.a == 0 && metric.b == 0) continue;
-        metrics.add({metric.title, metricText(metric.a, metric.unit, false, units), metricText(metric.b, metric.unit, false, units),
-                     metric.delta() == 0 ? "=" : metricText(metric.delta(), metric.unit, true, units)});
-    }
-    text += metrics.text(colour);
-
-    const ChangeSplit& change = comparison.change;
-    const auto delta = [&](Nanos time) { return time == 0 ? std::string("=") : fmt::format("{}{}", time > 0 ? "+" : "", units.timeText(time)); };
-    text += heading("where the time went (summed over ranks)", colour);
-    Table split({{"", Align::Left}, {"", Align::Right}});
-    if (change.busyDelta != 0) split.add({"busy", delta(change.busyDelta)});
-    if (change.apartDelta != 0) split.add({"apart (optimizer)", delta(change.apartDelta)});
-    for (std::size_t c = 0; c < idleCauseCount; ++c)
-        if (change.idleDelta[c] != 0)
-            split.add({fmt::format("idle: {}", titleOf(static_cast<IdleCause>(c))), delta(change.idleDelta[c])});
-    if (change.unexplained != 0) split.add({"not comparable (other number of ranks)", delta(change.unexplained)});
-    split.add({fmt::format("ranks × change of time ({})", delta(change.makespanDelta)),
-               delta(change.makespanDelta * static_cast<Nanos>(comparison.bubblesB.ranks.size()))}, Tint::Bold);
-    text += split.text(colour, 2);
-
-    if (!comparison.why.empty()) {
-        text += heading("why", colour);
-        for (const std::string& sentence : comparison.why) text += "  " + sentence + "\n";
-    }
-    Table moved({{"op", Align::Left}, {"rank", Align::Right}, {"start", Align::Right}, {"duration", Align::Right}});
-    std::size_t shown = 0;
-    std::size_t movedCount = 0;
-    for (const OpDelta& op : comparison.ops) {
-        if (op.a == noSpan || op.b == noSpan || (op.startDelta == 0 && op.durationDelta == 0)) continue;
-        ++movedCount;
-        if (shown++ < ops) moved.add({toText(op.op), std::to_string(op.rank), delta(op.startDelta), delta(op.durationDelta)});
-    }
-    if (!moved.empty()) {
-        text += heading(fmt::format("ops that moved most ({} of {})", std::min(ops, movedCount), movedCount), colour);
-        text += moved.text(colour, 2);
-    }
-    return text;
 }
 
 std::string cycleText(const Validation& validation)

@@ -1,4 +1,4 @@
-// The text blocks of simulate, report, record and compare.
+// The text blocks of simulate, report and record.
 #pragma once
 
 #include <string>
@@ -6,7 +6,6 @@
 
 #include "app/cli/run_figures.h"
 #include "schedules/validate.h"
-#include "traces/compare/compare.h"
 
 namespace stagewright {
 
@@ -18,7 +17,6 @@ std::string criticalPathText(const Run& run, const RunFigures& figures);
 std::string largestGapsText(const Run& run, const RunFigures& figures, std::size_t count);
 std::string holdersText(const std::vector<Holder>& holders); // "stage 0: microbatches 0–3; stage 4: 1"
 std::string metricText(double value, const std::string& unit, bool withSign, const Units& units);
-std::string comparisonText(const Run& a, const Run& b, const Comparison& comparison, std::size_t ops, bool colour);
 std::string cycleText(const Validation& validation);
 
 } // namespace stagewright

@@ -105,9 +105,11 @@ expect_err '4 stages.*8'
 run stagewright compare s.stagewright --json
 expect_code 0
 expect_keys . a b headline metrics change why ops
-# the change is split exactly: 4 ranks × −6 shares of 10,080,000 ns
-expect_json -60480000 change makespan_delta_ns
-expect_json 0 change unexplained_ns
+# the change is split exactly: 4 ranks × −6 shares; a share has no nanoseconds
+expect_json -6.0 change makespan_delta
+expect_json 0.0 change unexplained
+expect_json rank_share time_unit
+expect_keys change makespan_delta_ns busy_delta apart_delta idle_delta_by_cause unexplained_ns
 
 # A memory limit reaches the schedule that is made for one.
 run stagewright simulate -s zb-auto --memory-limit 2 --json

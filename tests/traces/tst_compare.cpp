@@ -1,4 +1,6 @@
 // Comparing runs: the split of the change is exact, the sentences name what happened; fitting costs (law 2).
+#include <numeric>
+
 #include <QtTest/QtTest>
 
 #include "sample_runs.h"
@@ -35,12 +37,68 @@ Run runOf(const Schedule& schedule, const CostModel& costs)
     return run;
 }
 
+// The same spans, told by another clock.
+std::shared_ptr<const Timeline> onClock(const Timeline& timeline, const char* clock)
+{
+    TimelineBuilder builder(timeline.provenance(), clock, timeline.ranks());
+    builder.append(timeline);
+    builder.setUnits(timeline.timeUnit(), timeline.memoryUnit());
+    builder.setSchedule(timeline.schedule());
+    return builder.build().value();
+}
+
 } // namespace
 
 class TestCompare : public QObject {
     Q_OBJECT
 
 private slots:
+    // Median, median deviation; a change shows from twice the joint deviation on.
+    void noiseOfSteps()
+    {
+        const Nanos quiet[] = {100, 102, 98, 101, 99, 100, 500};
+        const StepSample sample = sampleOf(quiet); // one outlier changes nothing
+        QCOMPARE(sample.median, 100);
+        QCOMPARE(sample.mad, 1);
+        QCOMPARE(sample.least, 98);
+        QCOMPARE(sample.most, 500);
+        QCOMPARE(sample.sigma, 1.4826);
+        const NoiseVerdict small = verdictOn(4, sample, sample);
+        QCOMPARE(*small.spread, 5); // 2 √2 · 1.4826 = 4.19
+        QVERIFY(!small.shows);
+        QVERIFY(verdictOn(5, sample, sample).shows);
+        QVERIFY(!verdictOn(-4, sample, sample).shows);
+        const Nanos mostlyAlike[] = {100, 100, 100, 100, 110};
+        QCOMPARE(sampleOf(mostlyAlike).mad, 0);
+        QCOMPARE(sampleOf(mostlyAlike).sigma, 1.2533 * 2); // the mean deviation where the median one is 0
+        const Nanos few[] = {1, 2, 3};
+        QVERIFY(!verdictOn(1000, sampleOf(few), sample).spread.has_value());
+        QCOMPARE(*verdictOn(1, certain(7), certain(8)).spread, 0);
+        QVERIFY(verdictOn(1, certain(7), certain(8)).shows);
+        QCOMPARE(sampleOf({}).count, 0);
+    }
+
+    // Runs of one distribution are never told apart by more than one draw in twenty; a change of ten deviations always is.
+    void noiseRuleOnDrawnSteps()
+    {
+        std::mt19937 random(7);
+        std::normal_distribution<double> steps(1e6, 1e4);
+        const auto draw = [&](double shift) {
+            std::vector<Nanos> values;
+            for (int i = 0; i < 12; ++i) values.push_back(std::llround(steps(random) + shift));
+            return sampleOf(values);
+        };
+        int shown = 0;
+        for (int i = 0; i < 400; ++i) {
+            const StepSample a = draw(0);
+            const StepSample b = draw(0);
+            if (verdictOn(b.median - a.median, a, b).shows) ++shown;
+            const StepSample far = draw(1e5);
+            QVERIFY(verdictOn(far.median - a.median, a, far).shows);
+        }
+        QVERIFY2(shown <= 20, qPrintable(QString::number(shown)));
+    }
+
     // Less than what steps of one run differ by is no difference.
     void changesWithinTheSpreadAreNotShown()
     {
@@ -52,15 +110,125 @@ private slots:
         b.timeline = simulatedTimeline(schedule, CostModel::uniform(schedule, units)).value();
         QVERIFY(!compareRuns(a, b).value().spread.has_value()); // a simulation has no noise
         QVERIFY(compareRuns(a, b).value().headline.find("slower") != std::string::npos);
+        a.timeline = onClock(*a.timeline, "wall");
+        b.timeline = onClock(*b.timeline, "wall");
+        QVERIFY(!compareRuns(a, b).value().spread.has_value()); // without steps noise is not known
+        QVERIFY(mentions(compareRuns(a, b).value(), {"noise is not known"}));
         const double step = 33.0 * rankShare;
         a.metrics = {{"step_time_ns", "ns", {step, step * 1.05, step * 0.95, step * 1.05, step * 0.95}}};
         b.metrics = a.metrics;
         const Comparison noisy = compareRuns(a, b).value();
-        QCOMPARE(*noisy.spread, static_cast<Nanos>(step * 1.05) - static_cast<Nanos>(step * 0.95));
+        QVERIFY(*noisy.spread > std::llround(step * 0.2) && *noisy.spread < std::llround(step * 0.22)); // 2 √2 · 1.4826 · 0.05
         QVERIFY(noisy.withinSpread);
         QVERIFY(noisy.headline.starts_with("no difference we can show"));
+        QVERIFY(noisy.headline.find("faster") == std::string::npos && noisy.headline.find("slower") == std::string::npos);
         a.metrics = b.metrics = {{"step_time_ns", "ns", {step, step, step + 5, step, step}}};
         QVERIFY(!compareRuns(a, b).value().withinSpread);
+    }
+
+    // The classes of the critical path sum to the makespan, their differences to the change; the ladder ends at B.
+    void ledgerAndLadderAreExact_data()
+    {
+        QTest::addColumn<std::uint32_t>("seed");
+        for (std::uint32_t seed = 0; seed < 60; ++seed) QTest::addRow("%u", seed) << seed;
+    }
+
+    void ledgerAndLadderAreExact()
+    {
+        QFETCH(std::uint32_t, seed);
+        std::mt19937 random(seed);
+        const auto library = allSchedules();
+        const auto pick = [&] {
+            const ScheduleInfo& info = library[random() % library.size()];
+            const auto variants = variantsOf(info);
+            return variants[random() % variants.size()];
+        };
+        const auto made = [&](const std::string& name) {
+            const Schedule schedule = makeOnNearShape(name, Shape(4, 8)).value();
+            CostModel costs = samples::unitCosts(schedule, 0.1 * static_cast<double>(random() % 8));
+            for (int stage = 0; stage < schedule.stages; ++stage)
+                for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad})
+                    costs.setDuration(kind, stage, 1 + static_cast<Nanos>(random() % 5'000'000));
+            return runOf(schedule, costs);
+        };
+        const std::string nameA = pick();
+        const std::string nameB = pick();
+        const Run a = made(nameA);
+        const Run b = made(nameB);
+        const auto comparison = compareRuns(a, b);
+        QVERIFY(comparison.has_value());
+        const auto sum = [](const TimeByClass& classes) { return std::accumulate(classes.begin(), classes.end(), Nanos{0}); };
+        for (const Nanos part : comparison->ledgerA.byClass) QVERIFY(part >= 0);
+        QCOMPARE(sum(comparison->ledgerA.byClass), comparison->bubblesA.makespan());
+        QCOMPARE(sum(comparison->ledgerB.byClass), comparison->bubblesB.makespan());
+        QCOMPARE(sum(comparison->ledgerB.byClass) - sum(comparison->ledgerA.byClass), comparison->change.makespanDelta);
+        QVERIFY2(!comparison->ladder.empty(), comparison->noLadder.c_str());
+        QCOMPARE(comparison->ladder.front().makespan, comparison->bubblesA.makespan());
+        QCOMPARE(comparison->ladder.back().makespan, comparison->bubblesB.makespan());
+        for (const LadderRung& rung : comparison->ladder) // both are simulated from their costs: nothing is left over
+            QVERIFY2(rung.kind != RungKind::Rest, (nameA + " to " + nameB).c_str());
+        Nanos changes = 0;
+        for (const LadderRung& rung : comparison->ladder) changes += rung.change;
+        QCOMPARE(changes, comparison->change.makespanDelta);
+    }
+
+    // 1F1B to ZB-H2: 33, 30 with the backward split, 27 with the weight gradients placed.
+    void theLadderToZeroBubble()
+    {
+        const auto comparison = compareRuns(samples::simulatedRun("1f1b", 4, 8), samples::simulatedRun("zb-h2", 4, 8)).value();
+        QCOMPARE(comparison.ladder.size(), std::size_t{4});
+        QCOMPARE(comparison.ladder[0].makespan, 33 * rankShare);
+        QCOMPARE(comparison.ladder[1].kind, RungKind::Split);
+        QCOMPARE(comparison.ladder[1].makespan, 30 * rankShare);
+        QCOMPARE(comparison.ladder[2].kind, RungKind::Place);
+        QCOMPARE(comparison.ladder[3].kind, RungKind::Order);
+        QCOMPARE(comparison.ladder[3].makespan, 27 * rankShare);
+        QVERIFY(comparison.ladder[3].title.starts_with("deeper warm-up: 7 forwards"));
+        QCOMPARE(comparison.ledgerA.bottleneck, 3);
+        QCOMPARE(comparison.ledgerA.of(PathClass::Work), 24 * rankShare);
+        QCOMPARE(comparison.ledgerA.of(PathClass::Fill), 3 * rankShare);
+        QCOMPARE(comparison.ledgerA.of(PathClass::Return), 6 * rankShare);
+        QCOMPARE(comparison.ledgerB.of(PathClass::Return), 0);
+        QVERIFY(mentions(comparison, {"on the critical path: return trip −6.0 units (6.0 units → 0.0 units)"}));
+        QVERIFY(mentions(comparison, {"one change at a time: 33.0 units → 30.0 units (the backward is split in I and W)"}));
+        const auto back = compareRuns(samples::simulatedRun("zb-h2", 4, 8), samples::simulatedRun("1f1b", 4, 8)).value();
+        QCOMPARE(back.ladder.back().kind, RungKind::Split);
+        QCOMPARE(back.ladder.back().makespan, 33 * rankShare);
+        // GPipe and 1F1B take the same path
+        const auto same = compareRuns(samples::simulatedRun("gpipe", 4, 8), samples::simulatedRun("1f1b", 4, 8)).value();
+        QVERIFY(same.ledgerA.byClass == same.ledgerB.byClass);
+        QVERIFY(mentions(same, {"the same step time; they differ in memory"}));
+    }
+
+    // A unit-cost run has no nanoseconds: shares only, no sums over both.
+    void unitsAreNotMixed()
+    {
+        const Schedule schedule = samples::schedule("1f1b", 2, 4);
+        CostModel costs = samples::unitCosts(schedule);
+        costs.timeUnit = costs.memoryUnit = 1;
+        const Comparison mixed = compareRuns(samples::simulatedRun("1f1b", 2, 4), runOf(schedule, costs)).value();
+        QVERIFY(!mixed.sameUnits);
+        QCOMPARE(mixed.change.makespanDelta, 0);
+        for (const MetricDelta& metric : mixed.metrics) QVERIFY2(metric.unit == "fraction", metric.key.c_str());
+        QCOMPARE(metric(mixed, "idle_share.warmup", false), metric(mixed, "idle_share.warmup", true));
+        QVERIFY(mixed.ladder.empty() && !mixed.noLadder.empty());
+        QVERIFY(std::any_of(mixed.differences.begin(), mixed.differences.end(), [](const RunDifference& one) { return one.key == "time_unit"; }));
+        for (const OpDelta& op : mixed.ops) QCOMPARE(op.startDelta, 0);
+    }
+
+    void whatWasNotMadeAlikeIsSaid()
+    {
+        Run a = samples::simulatedRun("1f1b", 4, 8);
+        Run b = samples::simulatedRun("1f1b", 4, 16);
+        a.configuration = {{"model", "layers=8"}, {"microbatch_size", "4"}};
+        b.configuration = {{"model", "layers=16"}, {"microbatch_size", "4"}};
+        b.info.clock = "wall";
+        const Comparison comparison = compareRuns(a, b).value();
+        QStringList keys;
+        for (const RunDifference& one : comparison.differences) keys << QString::fromStdString(one.key);
+        QCOMPARE(keys, (QStringList{"microbatches", "model", "clock"}));
+        QVERIFY(comparison.why.front().starts_with("not made alike: microbatches 8 against 16, model layers=8 against layers=16 and clock"));
+        QVERIFY(compareRuns(a, a).value().differences.empty());
     }
 
     void splitIsExact_data()

@@ -1,6 +1,7 @@
 #include "traces/compare/compare.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "traces/analysis/overlap.h"
 #include "traces/compare/alignment.h"
 #include "traces/compare/why.h"
+#include "traces/run_facts.h"
 
 namespace stagewright {
 
@@ -52,15 +54,10 @@ void addPeaks(Metrics& metrics, const Run& a, const Run& b, const Comparison& co
                     static_cast<double>(peaksA[rank]), static_cast<double>(peaksB[rank]));
 }
 
-void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
+void fillTimes(Metrics& metrics, const Run& a, const Run& b, const Comparison& comparison)
 {
-    Metrics metrics(comparison.metrics);
     const BubbleReport& reportA = comparison.bubblesA;
     const BubbleReport& reportB = comparison.bubblesB;
-    metrics.time("makespan_ns", "Time", reportA.makespan(), reportB.makespan());
-    metrics.time("span_ns", "Span", reportA.span, reportB.span);
-    metrics.add("bubble_fraction", "Bubble", "fraction", reportA.bubbleFraction, reportB.bubbleFraction);
-    metrics.add("bubble_rate_span", "Bubble in the span", "fraction", reportA.bubbleRateSpan, reportB.bubbleRateSpan);
     metrics.time("busy_ns", "Busy", reportA.busy, reportB.busy);
     metrics.time("apart_ns", "Optimizer and collectives", sumOf(reportA, &RankBubbles::apart), sumOf(reportB, &RankBubbles::apart));
     metrics.time("idle_ns", "Idle", reportA.idle, reportB.idle);
@@ -76,7 +73,40 @@ void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
     const OverlapReport overlapB = analyseOverlap(*b.timeline, comparison.stepB);
     metrics.time("comm_ns", "Communication", overlapA.commTime, overlapB.commTime);
     metrics.time("exposed_comm_ns", "Exposed communication", overlapA.exposedTime, overlapB.exposedTime);
-    addPeaks(metrics, a, b, comparison);
+}
+
+// Times become shares of ranks × makespan: those of a unit-cost run and of a measured one can't be subtracted.
+void toShares(std::vector<MetricDelta>& times, const BubbleReport& a, const BubbleReport& b)
+{
+    const auto whole = [](const BubbleReport& report) {
+        return static_cast<double>(report.makespan()) * std::max<double>(1, static_cast<double>(report.ranks.size()));
+    };
+    const auto share = [](double value, double of) { return of > 0 ? value / of : 0.0; };
+    for (MetricDelta& metric : times) {
+        if (const std::size_t at = metric.key.find("_ns"); at != std::string::npos) metric.key.replace(at, 3, "_share");
+        metric.unit = "fraction";
+        metric.a = share(metric.a, whole(a));
+        metric.b = share(metric.b, whole(b));
+    }
+}
+
+void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
+{
+    Metrics metrics(comparison.metrics);
+    const BubbleReport& reportA = comparison.bubblesA;
+    const BubbleReport& reportB = comparison.bubblesB;
+    if (comparison.sameUnits) {
+        metrics.time("makespan_ns", "Time", reportA.makespan(), reportB.makespan());
+        metrics.time("span_ns", "Span", reportA.span, reportB.span);
+    }
+    metrics.add("bubble_fraction", "Bubble", "fraction", reportA.bubbleFraction, reportB.bubbleFraction);
+    metrics.add("bubble_rate_span", "Bubble in the span", "fraction", reportA.bubbleRateSpan, reportB.bubbleRateSpan);
+    std::vector<MetricDelta> times;
+    Metrics timed(times);
+    fillTimes(timed, a, b, comparison);
+    if (!comparison.sameUnits) toShares(times, reportA, reportB);
+    comparison.metrics.insert(comparison.metrics.end(), times.begin(), times.end());
+    if (a.timeline->memoryUnit() == b.timeline->memoryUnit()) addPeaks(metrics, a, b, comparison);
     const Metric* lossA = a.metric("loss");
     const Metric* lossB = b.metric("loss");
     if (lossA != nullptr && lossB != nullptr && !lossA->values.empty() && !lossB->values.empty())
@@ -103,16 +133,52 @@ ChangeSplit splitOf(const BubbleReport& a, const BubbleReport& b)
     return change;
 }
 
-// Interquartile range of the step times of the measured steps.
-std::optional<Nanos> spreadOf(const Run& run)
+StepSample stepTimesOf(const Run& run, Nanos makespan)
 {
+    if (!hasNoise(run)) return certain(makespan);
     const Metric* times = run.metric("step_time_ns");
     const auto skip = static_cast<std::size_t>(std::max(0, run.info.warmupSteps));
-    if (times == nullptr || times->values.size() < skip + 4) return std::nullopt;
-    std::vector<double> values(times->values.begin() + static_cast<std::ptrdiff_t>(skip), times->values.end());
-    std::sort(values.begin(), values.end());
-    const std::size_t quarter = values.size() / 4;
-    return static_cast<Nanos>(values[values.size() - 1 - quarter] - values[quarter]);
+    std::vector<Nanos> values;
+    if (times != nullptr)
+        for (std::size_t i = skip; i < times->values.size(); ++i) values.push_back(std::llround(times->values[i]));
+    return sampleOf(values);
+}
+
+void judgeNoise(Comparison& comparison, const Run& a, const Run& b)
+{
+    const NoiseVerdict verdict = verdictOn(comparison.change.makespanDelta, stepTimesOf(a, comparison.bubblesA.makespan()),
+                                           stepTimesOf(b, comparison.bubblesB.makespan()));
+    if (hasNoise(a) || hasNoise(b)) comparison.spread = verdict.spread;
+    comparison.withinSpread = !verdict.shows;
+    comparison.historyA = OpHistory::of(a);
+    comparison.historyB = OpHistory::of(b);
+    const auto sample = [](const Run& run, const std::shared_ptr<const OpHistory>& history, SpanId id, int rank, bool start) {
+        if (!hasNoise(run)) return certain(0);
+        if (!history) return StepSample();
+        const Op& op = run.timeline->spans()[id].op;
+        return start ? history->start(op, rank) : history->duration(op, rank);
+    };
+    for (OpDelta& op : comparison.ops) {
+        if (!op.inBoth()) continue;
+        op.start = verdictOn(op.startDelta, sample(a, comparison.historyA, op.a, op.rank, true), sample(b, comparison.historyB, op.b, op.rank, true));
+        op.duration = verdictOn(op.durationDelta, sample(a, comparison.historyA, op.a, op.rank, false),
+                                sample(b, comparison.historyB, op.b, op.rank, false));
+    }
+}
+
+std::vector<RunDifference> differencesOf(const Run& a, const Run& b)
+{
+    std::vector<RunDifference> differences;
+    const std::vector<RunFact> factsA = factsOf(a);
+    const std::vector<RunFact> factsB = factsOf(b);
+    for (std::size_t i = 0; i < factsA.size(); ++i)
+        if (factsA[i].value != factsB[i].value) differences.push_back({factsA[i].key, factsA[i].title, factsA[i].value, factsB[i].value});
+    // what one run does not say is no difference of substance, but for the model and the batch it is worth knowing
+    std::erase_if(differences, [](const RunDifference& one) {
+        return (one.a.empty() || one.b.empty()) && one.key != "model" && one.key != "microbatch_size" && one.key != "perturb" &&
+               one.key != "recomputed_layers" && one.key != "sends" && one.key != "channels";
+    });
+    return differences;
 }
 
 Result<int> stepOf(const Run& run, int wanted, const char* which)
@@ -142,20 +208,38 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
     if (!reportB) return tl::unexpected(std::move(reportB.error()).with("run B"));
     comparison.bubblesA = std::move(*reportA);
     comparison.bubblesB = std::move(*reportB);
-    comparison.change = splitOf(comparison.bubblesA, comparison.bubblesB);
-    if (const auto spreadA = spreadOf(a), spreadB = spreadOf(b); spreadA && spreadB) {
-        comparison.spread = std::max(*spreadA, *spreadB);
-        comparison.withinSpread = std::llabs(comparison.change.makespanDelta) < *comparison.spread;
-    }
+    comparison.sameUnits = a.timeline->timeUnit() == b.timeline->timeUnit();
+    if (comparison.sameUnits) comparison.change = splitOf(comparison.bubblesA, comparison.bubblesB);
+    comparison.differences = differencesOf(a, b);
     fillMetrics(comparison, a, b);
     const Alignment alignment(*a.timeline, comparison.stepA, *b.timeline, comparison.stepB);
+    comparison.ledgerA = ledgerOf(*a.timeline, alignment.opsA(), a.info.warmupSteps);
+    comparison.ledgerB = ledgerOf(*b.timeline, alignment.opsB(), b.info.warmupSteps);
+    if (auto ladder = ladderOf(a, comparison.bubblesA.makespan(), b, comparison.bubblesB.makespan()))
+        comparison.ladder = std::move(*ladder);
+    else
+        comparison.noLadder = ladder.error().message;
     comparison.ops = alignment.ops();
+    if (!comparison.sameUnits)
+        for (OpDelta& op : comparison.ops) op.startDelta = op.durationDelta = 0;
+    if (comparison.sameUnits) judgeNoise(comparison, a, b);
     std::stable_sort(comparison.ops.begin(), comparison.ops.end(), [](const OpDelta& x, const OpDelta& y) {
         return std::llabs(x.startDelta) > std::llabs(y.startDelta);
     });
     comparison.headline = headlineOf(comparison, a, b);
     comparison.why = whyOf(comparison, alignment, a, b);
     return comparison;
+}
+
+Result<std::vector<Comparison>> compareWithFirst(const std::vector<std::shared_ptr<const Run>>& runs)
+{
+    std::vector<Comparison> comparisons;
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+        auto comparison = compareRuns(*runs.front(), *runs[i]);
+        if (!comparison) return tl::unexpected(std::move(comparison.error()));
+        comparisons.push_back(std::move(*comparison));
+    }
+    return comparisons;
 }
 
 } // namespace stagewright

@@ -1,12 +1,17 @@
-// Compare: two runs aligned by (rank, stage, op, microbatch) in their representative steps.
+// Compare: runs aligned by (rank, stage, op, microbatch) in their representative steps. Of two: figures, the exact split of the change,
+// the ledger of the critical path, the ladder of single changes, ops with what they differ by from step to step, and sentences.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "schedules/base/result.h"
 #include "traces/analysis/bubbles.h"
+#include "traces/compare/ladder.h"
+#include "traces/compare/ledger.h"
+#include "traces/compare/step_noise.h"
 #include "traces/run.h"
 
 namespace stagewright {
@@ -27,9 +32,14 @@ struct OpDelta {
     SpanId b = noSpan;
     Nanos startDelta = 0; // relative to each step's window begin
     Nanos durationDelta = 0;
+    NoiseVerdict start{};    // whether it exceeds what the op differs by from step to step
+    NoiseVerdict duration{};
+
+    bool inBoth() const { return a != noSpan && b != noSpan; }
 };
 
-// The makespan change split exactly: ranks × Δmakespan = Δbusy + Δapart + Σ Δidle by cause (same number of ranks).
+// The makespan change split exactly: ranks × Δmakespan = Δbusy + Δapart + Σ Δidle by cause (same number of ranks). All 0 where the
+// runs are in different units.
 struct ChangeSplit {
     Nanos makespanDelta = 0;
     Nanos busyDelta = 0;
@@ -38,18 +48,36 @@ struct ChangeSplit {
     Nanos unexplained = 0;   // 0 where the ranks are equal in number
 };
 
+// Something the runs were not made with alike. Other than the schedule, which is what is compared.
+struct RunDifference {
+    std::string key;   // as RunFact::key
+    std::string title; // "model"
+    std::string a;
+    std::string b;
+};
+
 struct Comparison {
     int stepA = 0;
     int stepB = 0;
-    // From step to step: the larger interquartile range of step times of the two runs; nothing where either has fewer than
-    // four measured steps. A change of the makespan smaller than that can't be told from noise.
+    bool sameUnits = true; // else times are set against each other as shares of ranks × makespan only: no sums over both
+    // What the makespan differs by from step to step (step_noise.h); nothing where either run is measured and has fewer than four
+    // measured steps. A smaller change can't be told from noise.
     std::optional<Nanos> spread;
     bool withinSpread = false;
+    bool shows() const { return !withinSpread; }
+    std::vector<RunDifference> differences;
     BubbleReport bubblesA;
     BubbleReport bubblesB;
+    // Where the units differ: keys and units of shares ("idle_share.drain", "fraction") instead of times, and no sizes.
     std::vector<MetricDelta> metrics;
     ChangeSplit change;
-    std::vector<OpDelta> ops; // largest |startDelta| first
+    PathLedger ledgerA;
+    PathLedger ledgerB;
+    std::vector<LadderRung> ladder; // empty where there is none
+    std::string noLadder;           // why, then
+    std::vector<OpDelta> ops;       // largest |startDelta| first
+    std::shared_ptr<const OpHistory> historyA; // null: fewer than two measured steps, or too many ops
+    std::shared_ptr<const OpHistory> historyB;
     std::string headline;           // "B is 16.7 % faster: 279.3 ms against 335.2 ms"
     std::vector<std::string> why;   // sentences, the most important first
 };
@@ -57,5 +85,8 @@ struct Comparison {
 // Runs of different shapes compare by what they share; ops without a partner are counted in the sentences.
 // Steps −1: the representative ones.
 Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA = -1, int stepB = -1);
+
+// Each run against the first, in turn; A is the first. Fails where compareRuns does.
+Result<std::vector<Comparison>> compareWithFirst(const std::vector<std::shared_ptr<const Run>>& runs);
 
 } // namespace stagewright

@@ -54,14 +54,24 @@ public:
 
     std::vector<std::string> sentences()
     {
-        if (m_a.timeUnit() == m_b.timeUnit()) {
+        madeAlike();
+        if (m_comparison.sameUnits) {
+            noise();
+            compute();
+            ledger();
+            ladder();
             split();
             busy();
+            fillers();
+            firstOfTheLastRank();
+            wires();
             waits();
+            sameTime();
         } else {
             m_sentences.push_back("the runs are timed in different units, so times are not set against each other, only shares");
         }
         peaks();
+        price();
         weights();
         partners();
         return std::move(m_sentences);
@@ -72,6 +82,169 @@ private:
     std::string signedTime(Nanos nanos) const { return fmt::format("{}{}", nanos > 0 ? "+" : "", time(nanos)); }
     std::string nameA(SpanId id) const { return m_a.nameOf(m_a.spans()[id]); }
     std::string nameB(SpanId id) const { return m_b.nameOf(m_b.spans()[id]); }
+
+    std::string change(Nanos a, Nanos b) const { return fmt::format("{} → {}", time(a), time(b)); }
+
+    // What else differs is said before any figure is believed.
+    void madeAlike()
+    {
+        std::vector<std::string> words;
+        for (const RunDifference& one : m_comparison.differences) {
+            const auto named = [](const std::string& value) { return value.empty() ? std::string("not told") : value; };
+            words.push_back(fmt::format("{} {} against {}", one.title, named(one.a), named(one.b)));
+        }
+        if (!words.empty()) m_sentences.push_back("not made alike: " + list(words, words.size()));
+    }
+
+    void noise()
+    {
+        const Nanos delta = m_comparison.change.makespanDelta;
+        if (delta == 0) return;
+        if (m_comparison.withinSpread)
+            m_sentences.push_back(fmt::format("the change of {} is smaller than what steps differ by ({}), so it shows nothing",
+                                              time(std::llabs(delta)), time(*m_comparison.spread)));
+        else if (!m_comparison.spread && (hasNoise(m_runA) || hasNoise(m_runB)))
+            m_sentences.push_back(fmt::format("whether the change exceeds the noise is not known: that takes {} measured steps of each run",
+                                              fewestSteps));
+    }
+
+    // Two runs at different clock speeds fool people: where the ops themselves explain over half, that comes first.
+    void compute()
+    {
+        const Nanos delta = m_comparison.change.makespanDelta;
+        const auto ranks = static_cast<Nanos>(m_comparison.bubblesA.ranks.size());
+        const Nanos busy = m_comparison.change.busyDelta;
+        if (delta == 0 || ranks == 0 || m_a.ranks() != m_b.ranks() || (busy < 0) != (delta < 0)) return;
+        if (std::llabs(busy) * 2 <= std::llabs(delta) * ranks || m_comparison.bubblesA.busy == 0) return;
+        if (m_runA.info.microbatches != m_runB.info.microbatches) return; // more work, not longer ops
+        const double share = static_cast<double>(busy) / static_cast<double>(m_comparison.bubblesA.busy);
+        m_sentences.push_back(fmt::format("not the schedule: the ops themselves take {} {} time", formatPercent(std::fabs(share)),
+                                          busy < 0 ? "less" : "more"));
+    }
+
+    void ledger()
+    {
+        const Nanos delta = m_comparison.change.makespanDelta;
+        std::vector<std::pair<Nanos, PathClass>> classes;
+        for (std::size_t i = 0; i < pathClassCount; ++i)
+            if (const Nanos moved = m_comparison.ledgerB.byClass[i] - m_comparison.ledgerA.byClass[i]; moved != 0)
+                classes.emplace_back(moved, static_cast<PathClass>(i));
+        if (classes.empty() || delta == 0) return;
+        std::stable_sort(classes.begin(), classes.end(), [](const auto& x, const auto& y) { return std::llabs(x.first) > std::llabs(y.first); });
+        std::vector<std::string> words;
+        Nanos rest = delta;
+        for (std::size_t i = 0; i < std::min<std::size_t>(classes.size(), 2); ++i) {
+            const auto [moved, part] = classes[i];
+            words.push_back(fmt::format("{} {} ({})", lower(titleOf(part)), signedTime(moved),
+                                        change(m_comparison.ledgerA.of(part), m_comparison.ledgerB.of(part))));
+            rest -= moved;
+        }
+        if (rest != 0) words.push_back(fmt::format("the rest {}", signedTime(rest)));
+        m_sentences.push_back(fmt::format("on the critical path: {}", list(words, words.size())));
+    }
+
+    // "one change at a time: 33.0 units → 30.0 units (the backward is split in I and W) → …"
+    void ladder()
+    {
+        const auto& rungs = m_comparison.ladder;
+        if (rungs.size() < 2) return;
+        if (rungs.size() == 2 && rungs.back().change == 0) return;
+        std::string text = "one change at a time: " + time(rungs.front().makespan);
+        for (std::size_t i = 1; i < rungs.size(); ++i) text += fmt::format(" → {} ({})", time(rungs[i].makespan), rungs[i].title);
+        m_sentences.push_back(std::move(text));
+    }
+
+    // W ops that run after the last input gradient of their rank fill the drain.
+    void fillers()
+    {
+        const auto drain = static_cast<std::size_t>(IdleCause::Drain);
+        const Nanos a = m_comparison.bubblesA.byCause[drain];
+        const Nanos b = m_comparison.bubblesB.byCause[drain];
+        if (a <= b || m_a.ranks() != m_b.ranks()) return;
+        const int late = latestWeights(m_b, m_alignment.opsB());
+        if (late > latestWeights(m_a, m_alignment.opsA()))
+            m_sentences.push_back(fmt::format("{} W ops run inside the drain; its idle time falls {}", late, change(a, b)));
+    }
+
+    static int latestWeights(const Timeline& timeline, const StepOps& ops)
+    {
+        int late = 0;
+        for (int rank = 0; rank < ops.ranks(); ++rank) {
+            int now = 0;
+            for (const SpanId id : ops.busy(rank)) {
+                const OpKind kind = timeline.spans()[id].op.kind;
+                now = kind == OpKind::WeightGrad ? now + 1 : kind == OpKind::InputGrad || kind == OpKind::Backward ? 0 : now;
+            }
+            late += now;
+        }
+        return late;
+    }
+
+    void firstOfTheLastRank()
+    {
+        if (m_a.ranks() != m_b.ranks() || m_a.ranks() < 2) return;
+        const auto first = [](const StepOps& ops, const Timeline& timeline) {
+            const auto& busy = ops.busy(ops.ranks() - 1);
+            return busy.empty() ? Nanos{0} : timeline.spans()[busy.front()].start - ops.windowBegin();
+        };
+        const Nanos a = first(m_alignment.opsA(), m_a);
+        const Nanos b = first(m_alignment.opsB(), m_b);
+        const int chunksA = m_runA.info.stages / std::max(1, m_a.ranks());
+        const int chunksB = m_runB.info.stages / std::max(1, m_b.ranks());
+        if (chunksA == chunksB || a == b || chunksA == 0 || chunksB == 0) return;
+        m_sentences.push_back(fmt::format("the first op of rank {} begins after {} turns: {}", m_a.ranks() - 1,
+                                          b < a ? "shorter" : "longer", change(a, b)));
+    }
+
+    void wires()
+    {
+        const PathLedger& a = m_comparison.ledgerA;
+        const PathLedger& b = m_comparison.ledgerB;
+        if (a.of(PathClass::Wire) == b.of(PathClass::Wire)) return;
+        m_sentences.push_back(fmt::format("A pays the wire {} times on its critical path, B {} times: {}", a.wires, b.wires,
+                                          change(a.of(PathClass::Wire), b.of(PathClass::Wire))));
+    }
+
+    // GPipe and 1F1B.
+    void sameTime()
+    {
+        if (m_comparison.change.makespanDelta != 0 || !peaksDiffer()) return;
+        m_sentences.push_back("the same step time; they differ in memory");
+    }
+
+    bool peaksDiffer() const
+    {
+        return m_a.memoryUnit() == m_b.memoryUnit() && m_a.hasMemory() && m_b.hasMemory() &&
+               peakByRank(m_a, MemoryCategory::Activations, m_comparison.stepA) != peakByRank(m_b, MemoryCategory::Activations, m_comparison.stepB);
+    }
+
+    // What the time is paid with, besides activations: messages and copies of weights.
+    void price()
+    {
+        if (!m_runA.schedule || !m_runB.schedule) return;
+        const auto perMicrobatch = [](const Schedule& schedule) {
+            std::size_t hops = 0;
+            for (int stage = 0; stage + 1 < schedule.stages; ++stage)
+                hops += schedule.placement.rankOf(stage, 0) != schedule.placement.rankOf(stage + 1, 0) ? 2U : 0U;
+            return hops;
+        };
+        const Schedule& a = *m_runA.schedule;
+        const Schedule& b = *m_runB.schedule;
+        if (a.stages < 1 || b.stages < 1 || a.microbatches < 1 || b.microbatches < 1) return;
+        std::vector<std::string> words;
+        if (const std::size_t x = perMicrobatch(a), y = perMicrobatch(b); x != y)
+            words.push_back(fmt::format("messages of a microbatch {} → {}", x, y));
+        if (a.placement.hasCopies() != b.placement.hasCopies())
+            words.push_back(b.placement.hasCopies() ? "every stage's weights are held twice" : "stages' weights are held once instead of twice");
+        if (!words.empty()) m_sentences.push_back("besides: " + list(words, 2));
+    }
+
+    static std::string lower(std::string_view text)
+    {
+        std::string out(text);
+        if (!out.empty() && out[0] >= 'A' && out[0] <= 'Z') out[0] = static_cast<char>(out[0] - 'A' + 'a');
+        return out;
+    }
 
     // "4 ranks × −6.0 units = idle −24.0 units (drain −12.0 units, …) and busy +0.0"
     void split()
@@ -175,7 +348,8 @@ private:
             if (!fillers.empty()) return fmt::format("it runs {} first, which A ran later", names(fillers, true));
         } else {
             const auto gone = m_alignment.putOff(change.a);
-            if (!gone.empty()) return fmt::format("{} no longer fills the wait, B runs it later", names(gone, false));
+            if (!gone.empty()) return fmt::format("{} no longer {} the wait, B runs {} later", names(gone, false), gone.size() > 1 ? "fill" : "fills",
+                                   gone.size() > 1 ? "them" : "it");
         }
         // the input that came last
         const bool less = change.delta() < 0;
@@ -216,8 +390,8 @@ private:
             return text + fmt::format(" than {} did, because the weight gradient runs within it", nameA(a));
         const auto gone = m_alignment.putOff(a);
         const auto come = m_alignment.broughtForward(b);
-        if (endDelta < 0 && !gone.empty()) return text + fmt::format(", because {} runs after it", names(gone, false));
-        if (endDelta > 0 && !come.empty()) return text + fmt::format(", because {} runs before it", names(come, true));
+        if (endDelta < 0 && !gone.empty()) return text + fmt::format(", because {} {} after it", names(gone, false), gone.size() > 1 ? "run" : "runs");
+        if (endDelta > 0 && !come.empty()) return text + fmt::format(", because {} {} before it", names(come, true), come.size() > 1 ? "run" : "runs");
         const Nanos durationDelta = spanB.duration() - spanA.duration();
         if ((durationDelta < 0) == (endDelta < 0) && std::llabs(durationDelta) * 2 >= std::llabs(endDelta))
             text += fmt::format(", being {} {}", time(std::llabs(durationDelta)), durationDelta < 0 ? "shorter" : "longer");
@@ -297,7 +471,7 @@ std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
     const Nanos unit = a.timeline->timeUnit();
     if (timeA == timeB) return fmt::format("A and B take the same time: {}", formatDuration(timeA, unit));
     if (comparison.withinSpread)
-        return fmt::format("no difference we can show: {} against {}, and steps of one run differ by {}", formatDuration(timeB, unit),
+        return fmt::format("no difference we can show: {} against {}, and steps differ by {}", formatDuration(timeB, unit),
                            formatDuration(timeA, unit), formatDuration(*comparison.spread, unit));
     const double change = timeA > 0 ? static_cast<double>(timeB - timeA) / static_cast<double>(timeA) : 0;
     if (timeA == 0 || std::fabs(change) < 0.0005)

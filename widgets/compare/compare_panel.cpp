@@ -182,7 +182,7 @@ void ComparePanel::fillSplit(const Comparison& comparison)
 void ComparePanel::fillWhy(const Comparison& comparison)
 {
     const Nanos delta = comparison.change.makespanDelta;
-    m_why->setTitle(delta < 0 ? tr("Why B is faster") : (delta > 0 ? tr("Why B is slower") : tr("What differs")));
+    m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? tr("What differs") : delta < 0 ? tr("Why B is faster") : (delta > 0 ? tr("Why B is slower") : tr("What differs")));
     m_why->setVisible(!comparison.why.empty());
     for (const std::string& sentence : comparison.why) {
         QString text = QString::fromStdString(sentence);

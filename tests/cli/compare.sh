@@ -1,0 +1,75 @@
+# Two to four runs compared: one table, ledger, ladder, what was not made alike; units are never mixed; what report and runs say of a run.
+# shellcheck shell=bash
+for name in 1f1b zb-h1 zb-h2 gpipe; do run stagewright simulate -s "$name" -o s.stagewright; done
+run stagewright compare s.stagewright
+expect_code 0
+expect_out '^D  gpipe, 4 ranks × 8 microbatches'
+expect_out '^C is 18.2 % faster'
+expect_out '^A and D take the same time'
+expect_out ' B − A +C − A +D − A$'
+expect_out '^Time +33 +27 +27 +33 +−6 +−6 +=$'
+expect_out '^  Return trip +6 +0 +−6$'
+expect_out '^  the backward is split in I and W +30 +−3 +4$'
+expect_out '^  deeper warm-up: 7 forwards on rank 0 before its first backward instead of 4 '
+expect_no_out 'not made alike'
+run stagewright compare s.stagewright 1f1b zb-h2 gpipe --json
+expect_code 0
+expect_keys . a b time_unit headline differences spread_ns within_spread metrics change ledger ladder no_ladder why ops more
+expect_json zb-h2 b schedule
+expect_json gpipe more 0 b schedule
+expect_json 6.0 ledger a by_class return
+expect_json -6.0 ledger delta_by_class return
+expect_json 27.0 ladder 3 makespan
+expect_json order ladder 3 kind
+expect_json makespan metrics 0 key
+expect_json rank_share metrics 0 unit
+expect_json 33.0 metrics 0 a
+run stagewright compare s.stagewright#1 s.stagewright#2 s.stagewright#3 s.stagewright#4
+expect_code 0
+run stagewright compare s.stagewright 1f1b zb-h1 zb-h2 gpipe 1f1b
+expect_code 2
+run stagewright compare s.stagewright 1 2 3 9
+expect_code 2
+
+# Rank shares against nanoseconds: shares, no sums over both.
+run stagewright simulate -s 1f1b --costs analytic:gpt-1.5b@a100 -o n.stagewright
+run stagewright compare s.stagewright#1 n.stagewright
+expect_code 0
+expect_out 'unit of time +rank shares +nanoseconds'
+expect_out 'different units'
+expect_no_out '(where the time went|critical path by class|one change at a time|^Time )'
+run stagewright compare s.stagewright#1 n.stagewright#1 --json
+expect_json time_unit differences 0 key
+for key in time_unit change ledger ladder; do expect_json null "$key"; done
+expect_json null ops 0 start_delta
+expect_json bubble_fraction metrics 0 key
+expect_json ns b time_unit
+
+# Another shape, latency, model and batch are said.
+run stagewright simulate -s 1f1b -m 16 --comm 0.5 -o s.stagewright
+run stagewright compare s.stagewright 1 5
+expect_out '^  microbatches +8 +16$'
+expect_out '^  link latency +none +0.5 units$'
+expect_out '^  not made alike: microbatches 8 against 16 and link latency none against 0.5 units$'
+expect_out "B's placement and order: 16 microbatches instead of 8"
+for batch in 1 2; do
+    run stagewright record -s gpipe -p 2 -m 2 --model "layers=2,hidden=$((32 * batch)),heads=2,seq=16" --microbatch-size "$batch" --steps 2 \
+        --warmup 1 -o r.stagewright
+done
+run stagewright compare r.stagewright
+expect_code 0
+expect_out '^  model +layers=2,hidden=32.* layers=2,hidden=64'
+expect_out '^  microbatch size +1 +2$'
+expect_out 'whether the change exceeds the noise is not known: that takes 4 measured steps of each run'
+run stagewright runs r.stagewright
+expect_out 'model +batch +link latency'
+expect_out 'layers=2,hidden=64,heads=2.* +2 +none'
+run stagewright runs r.stagewright --json
+expect_json 2 runs 1 microbatch_size
+run stagewright report r.stagewright
+expect_out '^model layers=2,hidden=64.*; microbatch size 2; link latency none$'
+run stagewright report r.stagewright --json
+expect_json 2 microbatch_size
+expect_json 0 link_latency
+run stagewright report s.stagewright 1 --json
+expect_json null makespan_ns

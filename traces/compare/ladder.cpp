@@ -1,0 +1,343 @@
+#include "traces/compare/ladder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "schedules/kinds.h"
+#include "schedules/simulate.h"
+#include "traces/fit/fit_costs.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr OpKind timedKinds[] = {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute, OpKind::Optimizer};
+
+Nanos totalOf(const CostModel& costs, OpKind kind)
+{
+    Nanos sum = 0;
+    for (int stage = 0; stage < costs.stages(); ++stage) sum += costs.duration(kind, stage, -1);
+    return sum;
+}
+
+Result<CostModel> costsOf(const Run& run)
+{
+    if (run.costs) return *run.costs;
+    return fitCosts(*run.timeline, run.info.warmupSteps);
+}
+
+bool sameKeys(const Schedule& a, const Schedule& b) // one placement, one set of microbatches
+{
+    return a.ranks == b.ranks && a.stages == b.stages && a.microbatches == b.microbatches && a.placement == b.placement;
+}
+
+// Every whole B becomes I and, at once, W.
+Schedule split(Schedule schedule)
+{
+    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
+        std::vector<Op> order;
+        for (const Op& op : schedule.order[rank]) {
+            order.push_back(op);
+            if (op.kind != OpKind::Backward || op.half != 0) continue;
+            order.back().kind = OpKind::InputGrad;
+            Op weight = op;
+            weight.kind = OpKind::WeightGrad;
+            order.push_back(weight);
+        }
+        schedule.order[rank] = std::move(order);
+    }
+    return schedule;
+}
+
+// A's order of everything but W, with each W behind as many input gradients as in B, and behind as many of the forwards that
+// follow there; after its own I.
+std::optional<Schedule> placedAs(const Schedule& a, const Schedule& b)
+{
+    Schedule placed = a;
+    for (std::size_t rank = 0; rank < a.order.size(); ++rank) {
+        std::vector<Op> others;
+        std::vector<std::size_t> inputs; // where in others
+        for (const Op& op : a.order[rank]) {
+            if (op.kind == OpKind::WeightGrad) continue;
+            if (op.kind == OpKind::InputGrad) inputs.push_back(others.size());
+            others.push_back(op);
+        }
+        std::vector<std::pair<std::size_t, Op>> weights; // behind so many others
+        std::size_t passed = 0;
+        std::size_t since = 0; // other ops since the last input gradient
+        for (const Op& op : b.order[rank]) {
+            if (op.kind == OpKind::InputGrad) {
+                ++passed;
+                since = 0;
+            } else if (op.kind != OpKind::WeightGrad) {
+                ++since;
+            }
+            if (op.kind != OpKind::WeightGrad) continue;
+            if (passed > inputs.size()) return std::nullopt;
+            std::size_t place = passed == 0 ? 0 : inputs[passed - 1] + 1;
+            for (std::size_t k = 0; k < since && place < others.size() && others[place].kind != OpKind::InputGrad; ++k) ++place;
+            for (int k = 0; k < op.count; ++k) { // of stacked ones all their I
+                Op own = op;
+                own.kind = OpKind::InputGrad;
+                own.count = 1;
+                own.microbatch = op.microbatch + k;
+                const auto at = std::find(others.begin(), others.end(), own);
+                if (at == others.end()) return std::nullopt;
+                place = std::max(place, static_cast<std::size_t>(at - others.begin()) + 1);
+            }
+            weights.emplace_back(place, op);
+        }
+        std::stable_sort(weights.begin(), weights.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+        std::vector<Op> order;
+        std::size_t next = 0;
+        for (std::size_t i = 0; i <= others.size(); ++i) {
+            for (; next < weights.size() && weights[next].first == i; ++next) order.push_back(weights[next].second);
+            if (i < others.size()) order.push_back(others[i]);
+        }
+        placed.order[rank] = std::move(order);
+    }
+    return placed;
+}
+
+bool hasWhole(const Schedule& schedule, OpKind kind)
+{
+    return std::any_of(schedule.order.begin(), schedule.order.end(), [kind](const std::vector<Op>& order) {
+        return std::any_of(order.begin(), order.end(), [kind](const Op& op) { return op.kind == kind; });
+    });
+}
+
+bool pairs(const Schedule& schedule)
+{
+    return std::any_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& positions) { return !positions.empty(); });
+}
+
+int warmUpOf(const Schedule& schedule) // forwards on rank 0 before its first backward
+{
+    int count = 0;
+    if (schedule.order.empty()) return 0;
+    for (const Op& op : schedule.order.front()) {
+        if (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad) break;
+        if (op.kind == OpKind::Forward) ++count;
+    }
+    return count;
+}
+
+std::string orderTitle(const Schedule& from, const Schedule& to)
+{
+    const int a = warmUpOf(from);
+    const int b = warmUpOf(to);
+    if (a == b) return "forwards and backwards in B's order";
+    return fmt::format("{} warm-up: {} forwards on rank 0 before its first backward instead of {}", b > a ? "deeper" : "shorter", b, a);
+}
+
+std::string placementTitle(const Schedule& from, const Schedule& to)
+{
+    std::vector<std::string> parts;
+    const auto add = [&](const char* what, int a, int b) {
+        if (a != b) parts.push_back(fmt::format("{} {} instead of {}", b, what, a));
+    };
+    add("ranks", from.ranks, to.ranks);
+    add("stages", from.stages, to.stages);
+    add("microbatches", from.microbatches, to.microbatches);
+    std::string text = "B's placement and order";
+    for (std::size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? ": " : ", ") + parts[i];
+    return text;
+}
+
+struct Climb {
+    std::vector<LadderRung> rungs; // changes and peaks; makespans are filled in later
+    Nanos last = 0;
+};
+
+Result<void> step(Climb& climb, RungKind kind, std::string title, const Schedule& schedule, const CostModel& costs)
+{
+    const auto result = simulate(schedule, costs);
+    if (!result) return tl::unexpected(result.error());
+    LadderRung rung;
+    rung.kind = kind;
+    rung.title = std::move(title);
+    const Nanos makespan = figuresOf(schedule, *result).makespan;
+    rung.change = kind == RungKind::Start ? 0 : makespan - climb.last;
+    for (const Bytes peak : result->peakActivation) rung.peak = std::max(rung.peak, peak);
+    climb.last = makespan;
+    climb.rungs.push_back(std::move(rung));
+    return {};
+}
+
+// From A to a B that splits whenever A does.
+Result<Climb> climb(const Schedule& a, const CostModel& costsA, const Schedule& b, const CostModel& costsB)
+{
+    Climb path;
+    CostModel costs = costsOnStagesOf(a, costsA, costsB);
+    Schedule now = a;
+    if (auto done = step(path, RungKind::Start, {}, now, costsA); !done) return tl::unexpected(done.error());
+    if (!a.splitsBackward() && b.splitsBackward() && hasWhole(a, OpKind::Backward) && !pairs(a)) {
+        now = split(std::move(now));
+        if (auto done = step(path, RungKind::Split, "the backward is split in I and W", now, costs); !done) return tl::unexpected(done.error());
+    }
+    const bool alike = sameKeys(now, b);
+    if (alike && now.splitsBackward() && b.splitsBackward() && !pairs(now) && !pairs(b))
+        if (auto placed = placedAs(now, b); placed && !(*placed == now)) {
+            // an order that can't run is no rung
+            if (step(path, RungKind::Place, "weight gradients stand where B has them", *placed, costs)) now = std::move(*placed);
+        }
+    if (!(now == b)) {
+        CostModel onB = alike ? costs : costsOnStagesOf(b, costsA, costsB);
+        const std::string title = alike ? orderTitle(now, b) : placementTitle(now, b);
+        if (auto done = step(path, alike ? RungKind::Order : RungKind::Placement, title, b, onB); !done) return tl::unexpected(done.error());
+        costs = std::move(onB);
+    }
+    if (!(costs.links == costsB.links)) {
+        costs.links = costsB.links;
+        if (auto done = step(path, RungKind::Wire, "B's links", b, costs); !done) return tl::unexpected(done.error());
+    }
+    const auto own = simulate(b, costsB);
+    if (!own) return tl::unexpected(own.error());
+    if (durationsOf(b, costs) != durationsOf(b, costsB) || figuresOf(b, *own).makespan != path.last || costs.launch != costsB.launch)
+        if (auto done = step(path, RungKind::Costs, "what ops take in B", b, costsB); !done) return tl::unexpected(done.error());
+    return path;
+}
+
+// The same rungs walked down: each change is taken back.
+Climb reversed(const Climb& up)
+{
+    Climb down;
+    down.rungs.push_back(up.rungs.back());
+    down.rungs.front().kind = RungKind::Start;
+    down.rungs.front().title.clear();
+    down.rungs.front().change = 0;
+    for (std::size_t i = up.rungs.size(); i-- > 1;) {
+        LadderRung rung = up.rungs[i];
+        rung.change = -rung.change;
+        rung.peak = up.rungs[i - 1].peak;
+        switch (rung.kind) {
+        case RungKind::Split: rung.title = "I and W are one backward again"; break;
+        case RungKind::Place: rung.title = "weight gradients directly after their input gradients"; break;
+        case RungKind::Order: rung.title = "forwards and backwards in B's order"; break;
+        case RungKind::Placement: rung.title = "B's placement and order"; break;
+        case RungKind::Wire: rung.title = "B's links"; break;
+        case RungKind::Costs: rung.title = "what ops take in B"; break;
+        case RungKind::Start:
+        case RungKind::Rest: break;
+        }
+        down.rungs.push_back(std::move(rung));
+    }
+    return down;
+}
+
+} // namespace
+
+std::string_view toText(RungKind kind)
+{
+    switch (kind) {
+    case RungKind::Start: return "start";
+    case RungKind::Split: return "split";
+    case RungKind::Place: return "place";
+    case RungKind::Order: return "order";
+    case RungKind::Placement: return "placement";
+    case RungKind::Wire: return "wire";
+    case RungKind::Costs: return "costs";
+    case RungKind::Rest: return "rest";
+    }
+    return "";
+}
+
+CostModel costsOnStagesOf(const Schedule& target, const CostModel& a, const CostModel& b)
+{
+    CostModel costs = a;
+    const bool same = a.stages() == target.stages;
+    if (!same) {
+        costs = CostModel(target.stages, a.source);
+        costs.links = a.links;
+        costs.origin = a.origin;
+        costs.timeUnit = a.timeUnit;
+        costs.memoryUnit = a.memoryUnit;
+        const double width = static_cast<double>(a.stages()) / target.stages; // of a target stage, in stages of A
+        for (int stage = 0; stage < target.stages; ++stage) {
+            const auto covered = [&](auto valueOf) { // Σ value × covered part of each stage of A
+                double sum = 0;
+                for (int from = 0; from < a.stages(); ++from) {
+                    const double part = std::min<double>(from + 1, (stage + 1) * width) - std::max<double>(from, stage * width);
+                    if (part > 0) sum += part * static_cast<double>(valueOf(from));
+                }
+                return std::llround(sum);
+            };
+            for (const OpKind kind : timedKinds) costs.setDuration(kind, stage, covered([&](int from) { return a.duration(kind, from, -1); }));
+            StageMemory& memory = costs.memory[static_cast<std::size_t>(stage)];
+            const auto take = [&](Bytes StageMemory::*field) {
+                memory.*field = covered([&](int from) { return a.memory[static_cast<std::size_t>(from)].*field; });
+            };
+            for (Bytes StageMemory::*field : {&StageMemory::activation, &StageMemory::freedAtInput, &StageMemory::weight, &StageMemory::gradient,
+                                              &StageMemory::optimizer})
+                take(field);
+            const int at = std::min(a.stages() - 1, static_cast<int>(stage * width));
+            memory.boundary = a.memory[static_cast<std::size_t>(at)].boundary; // a message does not shrink with the stage
+            memory.workspace = a.memory[static_cast<std::size_t>(at)].workspace;
+        }
+    }
+    // kinds that A's costs do not know
+    const Nanos forwardA = totalOf(a, OpKind::Forward);
+    const Nanos forwardB = totalOf(b, OpKind::Forward);
+    const Nanos splitB = totalOf(b, OpKind::InputGrad) + totalOf(b, OpKind::WeightGrad);
+    const Nanos fullA = totalOf(a, OpKind::Backward);
+    for (const OpKind kind : timedKinds) {
+        if (totalOf(a, kind) != 0 || totalOf(b, kind) == 0 || kind == OpKind::Optimizer) continue;
+        const bool half = (kind == OpKind::InputGrad || kind == OpKind::WeightGrad) && fullA > 0 && splitB > 0;
+        const double share = half ? static_cast<double>(totalOf(b, kind)) / static_cast<double>(splitB)
+                                  : static_cast<double>(totalOf(b, kind)) / std::max(1.0, static_cast<double>(forwardB));
+        if (!half && (forwardA == 0 || forwardB == 0)) continue;
+        const OpKind basis = half ? OpKind::Backward : OpKind::Forward;
+        for (int rank = -1; rank < (costs.hasRankDurations() ? target.ranks : 0); ++rank)
+            for (int stage = 0; stage < target.stages; ++stage) {
+                const Nanos whole = costs.duration(basis, stage, rank);
+                // I and W sum to B to the nanosecond
+                const Nanos input = static_cast<Nanos>(std::llround(share * static_cast<double>(whole)));
+                const Nanos value = half && kind == OpKind::WeightGrad && totalOf(a, OpKind::InputGrad) == 0
+                                        ? whole - costs.duration(OpKind::InputGrad, stage, rank)
+                                        : input;
+                if (rank < 0)
+                    costs.setDuration(kind, stage, value);
+                else
+                    costs.setDuration(kind, stage, rank, value);
+            }
+    }
+    if (totalOf(a, OpKind::Backward) == 0) // A splits, the target may not
+        for (int stage = 0; stage < target.stages; ++stage)
+            costs.setDuration(OpKind::Backward, stage, costs.duration(OpKind::InputGrad, stage, -1) + costs.duration(OpKind::WeightGrad, stage, -1));
+    return costs;
+}
+
+Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Run& b, Nanos makespanB)
+{
+    if (!a.schedule || !b.schedule)
+        return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", a.schedule ? "B" : "A"));
+    auto costsA = costsOf(a);
+    if (!costsA) return tl::unexpected(std::move(costsA.error()).with("run A"));
+    auto costsB = costsOf(b);
+    if (!costsB) return tl::unexpected(std::move(costsB.error()).with("run B"));
+    if ((costsA->timeUnit == 1) != (costsB->timeUnit == 1))
+        return fail(ErrorCode::Usage, "one run is timed in rank shares and the other in nanoseconds", "fit costs to simulate it: simulate --costs-from");
+    const bool down = a.schedule->splitsBackward() && !b.schedule->splitsBackward();
+    auto path = down ? climb(*b.schedule, *costsB, *a.schedule, *costsA) : climb(*a.schedule, *costsA, *b.schedule, *costsB);
+    if (!path) return tl::unexpected(std::move(path.error()));
+    std::vector<LadderRung> rungs = down ? reversed(*path).rungs : std::move(path->rungs);
+    rungs.front().title = "A as it was";
+    Nanos now = makespanA;
+    for (LadderRung& rung : rungs) rung.makespan = now += rung.change;
+    if (now != makespanB) {
+        LadderRung rest;
+        rest.kind = RungKind::Rest;
+        rest.title = "what the costs do not tell";
+        rest.change = makespanB - now;
+        rest.makespan = makespanB;
+        rest.peak = rungs.back().peak;
+        rungs.push_back(std::move(rest));
+    }
+    return rungs;
+}
+
+} // namespace stagewright

@@ -1,0 +1,70 @@
+// Noise: how much a figure differs from step to step of one run, and whether a change between two runs exceeds that.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "traces/run.h"
+
+namespace stagewright {
+
+// Of one figure over the measured steps.
+struct StepSample {
+    int count = 0;
+    Nanos median = 0; // of an even number the mean of the two in the middle
+    Nanos mad = 0;    // median of |value − median|
+    Nanos least = 0;
+    Nanos low = 0;    // quartiles: the values at (count − 1) / 4 and 3 (count − 1) / 4 of the sorted ones
+    Nanos high = 0;
+    Nanos most = 0;
+    double sigma = 0; // 1.4826 × mad; where that is 0 and the values differ, 1.2533 × mean of |value − median|
+};
+StepSample sampleOf(std::span<const Nanos> values);
+
+inline constexpr int fewestSteps = 4; // under which noise is not known
+
+// A change from A to B shows where |change| ≥ 2 √(σ_A² + σ_B²); the right side is the spread, rounded up.
+struct NoiseVerdict {
+    std::optional<Nanos> spread; // nothing: noise is not known
+    bool shows = true;           // with an unknown spread: any change does
+};
+NoiseVerdict verdictOn(Nanos change, const StepSample& a, const StepSample& b);
+// A run without noise (its clock is the model) has σ = 0.
+StepSample certain(Nanos value);
+bool hasNoise(const Run& run);
+
+// Start (from the step's window begin) and duration of every op in every measured step.
+class OpHistory {
+public:
+    // Null where the run has fewer than two measured steps, or over 4 million ops in them. O(spans).
+    static std::shared_ptr<const OpHistory> of(const Run& run);
+
+    int steps() const { return m_steps; }
+    int firstStep() const { return m_first; }
+    // By measured step; empty: the op does not occur. A step without it repeats −1.
+    std::span<const Nanos> durations(const Op& op, int rank) const { return row(m_durations, op, rank); }
+    std::span<const Nanos> starts(const Op& op, int rank) const { return row(m_starts, op, rank); }
+    StepSample duration(const Op& op, int rank) const;
+    StepSample start(const Op& op, int rank) const;
+
+private:
+    std::span<const Nanos> row(const std::vector<Nanos>& values, const Op& op, int rank) const;
+
+    struct Hash {
+        std::size_t operator()(const std::pair<int, Op>& key) const
+        {
+            return std::hash<Op>()(key.second) * 31 + static_cast<std::size_t>(key.first);
+        }
+    };
+    int m_first = 0;
+    int m_steps = 0;
+    std::unordered_map<std::pair<int, Op>, std::size_t, Hash> m_rows; // (rank, op)
+    std::vector<Nanos> m_starts;
+    std::vector<Nanos> m_durations;
+};
+
+} // namespace stagewright

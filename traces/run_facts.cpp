@@ -1,0 +1,61 @@
+#include "traces/run_facts.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "traces/analysis/quantity.h"
+
+namespace stagewright {
+
+std::string configured(const Run& run, std::string_view key)
+{
+    for (const auto& [name, value] : run.configuration)
+        if (name == key) return value;
+    return {};
+}
+
+std::string linkLatencyText(const Run& run)
+{
+    if (const std::string asked = configured(run, "link"); !asked.empty()) return asked; // as it was recorded; costs have a fitted one
+    if (!run.costs) return {};
+    const Links& links = run.costs->links;
+    Nanos least = links.all.latency;
+    Nanos most = links.all.latency;
+    for (const auto& [ranks, link] : links.overrides) {
+        least = std::min(least, link.latency);
+        most = std::max(most, link.latency);
+    }
+    std::string text = most == 0 ? "none" : formatDuration(least, run.costs->timeUnit);
+    if (most != least) text = fmt::format("{} to {}", formatDuration(least, run.costs->timeUnit), formatDuration(most, run.costs->timeUnit));
+    if (links.all.bytesPerSecond > 0) text += fmt::format(", {}/s", formatBytes(static_cast<Bytes>(links.all.bytesPerSecond)));
+    return text;
+}
+
+std::vector<RunFact> factsOf(const Run& run)
+{
+    std::vector<RunFact> facts;
+    const auto number = [](int value) { return value > 0 ? std::to_string(value) : std::string(); };
+    const bool shares = run.timeline && run.timeline->timeUnit() != 1;
+    facts.push_back({"time_unit", "unit of time", !run.timeline ? "" : shares ? "rank shares" : "nanoseconds"});
+    facts.push_back({"ranks", "ranks", number(run.info.ranks)});
+    facts.push_back({"stages", "stages", number(run.info.stages)});
+    facts.push_back({"microbatches", "microbatches", number(run.info.microbatches)});
+    const auto add = [&](const char* key, const char* title) { facts.push_back({key, title, configured(run, key)}); };
+    add("model", "model");
+    add("microbatch_size", "microbatch size");
+    facts.push_back({"clock", "clock", run.info.clock});
+    facts.push_back({"link_latency", "link latency", linkLatencyText(run)});
+    add("backend", "backend");
+    add("transport", "transport");
+    add("sends", "sends");
+    add("channels", "channels");
+    add("data", "data");
+    add("stage_layers", "layers by stage");
+    add("perturb", "disturbance");
+    add("recomputed_layers", "recomputed layers");
+    add("optimizer", "optimizer");
+    return facts;
+}
+
+} // namespace stagewright

@@ -1,0 +1,26 @@
+// What a run was made with, in words: what report and runs print beside the shape, and what tells two runs apart.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/run.h"
+
+namespace stagewright {
+
+struct RunFact {
+    std::string key;   // "model", "microbatch_size", "link_latency" … as in the configuration
+    std::string title; // "model"
+    std::string value; // "" where the run does not say
+};
+
+// Unit of time, ranks, stages, microbatches, model, microbatch size, clock, link latency, and the settings that change times (backend,
+// transport, sends, channels, data, perturbation, recomputed layers, optimizer). In this order, each once, unknown ones empty.
+std::vector<RunFact> factsOf(const Run& run);
+std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" where there is none
+// As the run was asked for, else of its costs: "0.5 units", "12.0 µs", "10.0 µs to 1.00 ms" where links differ, "none"; "" where
+// neither tells.
+std::string linkLatencyText(const Run& run);
+
+} // namespace stagewright
