@@ -336,7 +336,7 @@ Result<std::vector<EditCommand>> parseEdits(std::string_view text)
     return out;
 }
 
-Result<Canvas> apply(const EditCommand& edit, Canvas canvas)
+Result<Canvas> applyEdit(const EditCommand& edit, Canvas canvas)
 {
     if (edit.verb == "load") {
         auto made = makeFor(edit.words, canvas.settings);
@@ -358,10 +358,10 @@ Result<Canvas> apply(const EditCommand& edit, Canvas canvas)
     return wrong(edit, "it is no edit");
 }
 
-Result<Canvas> apply(const std::vector<EditCommand>& edits, Canvas canvas)
+Result<Canvas> applyEdits(const std::vector<EditCommand>& edits, Canvas canvas)
 {
     for (const EditCommand& edit : edits) {
-        auto done = apply(edit, std::move(canvas));
+        auto done = applyEdit(edit, std::move(canvas));
         if (!done) return done;
         canvas = std::move(*done);
     }

@@ -40,8 +40,8 @@ struct EditCommand {
 
 // "move 3B0 after 3F0"; several are separated by ';'. Errors (Usage) name the word.
 Result<std::vector<EditCommand>> parseEdits(std::string_view text);
-Result<Canvas> apply(const EditCommand& edit, Canvas canvas);
-Result<Canvas> apply(const std::vector<EditCommand>& edits, Canvas canvas);
+Result<Canvas> applyEdit(const EditCommand& edit, Canvas canvas);
+Result<Canvas> applyEdits(const std::vector<EditCommand>& edits, Canvas canvas);
 
 // The canvas's order as it runs: passedThrough() its settings.
 Result<Schedule> shownOn(const Canvas& canvas);

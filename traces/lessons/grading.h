@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "schedules/base/result.h"
+#include "traces/lessons/bound.h"
 #include "traces/lessons/lesson.h"
+#include "traces/lessons/reports.h"
 #include "traces/run.h"
 
 namespace stagewright::lessons {
@@ -57,7 +59,7 @@ struct ScoreRail {
     double guess = 0;
     double par = 0;
     std::string parName;
-    double bound = 0;     // proved for orders with this placement, split and costs (boundOf)
+    double bound = 0;     // proved for orders with the solution's placement, split and costs (bound.h)
     double bestKnown = 0; // the best of the library and of the lesson's solutions within the step's cap
     std::string bestKnownName;
     std::string boundReason;
@@ -72,6 +74,8 @@ public:
     StepState(StepState&&) noexcept;
 
     Grade grade(const Check& check) const;
+    // Where the step's cap is exceeded first, and by whom it is held; nothing: it fits, or there is no cap.
+    std::optional<CapFault> capFault() const;
     Grade grade(const Quiz& quiz) const;
     // In file order, with the run's figures; a run without result leaves them Open. The last one is the fit, where asked for.
     std::vector<Grade> grade(const RunBlock& run) const;
@@ -83,20 +87,14 @@ public:
 
     ScoreRail rail(const Check& check) const;
     const Canvas& canvas() const;
+    // Its figures, timeline and faults; null where settings and order don't fit each other (evaluations then say why).
+    std::shared_ptr<const SimulatedReport> report() const;
 
     struct Inside;
 
 private:
     std::unique_ptr<Inside> m_inside;
 };
-
-// A lower bound on the step time of every order with this placement and these costs, and why: some rank waits for its first
-// forward, works all it has, and a fused backward then travels home. Rank shares.
-struct Bound {
-    double value = 0;
-    std::string why;
-};
-Bound boundOf(const Schedule& schedule, const CostModel& costs);
 
 // A learner's words as a value: "4 3 2 1" or "4,3,2,1" a list, "50 %" a number, else a text.
 Value saidValue(const std::string& words);

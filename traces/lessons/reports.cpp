@@ -1,0 +1,362 @@
+#include "traces/lessons/reports.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "schedules/activation.h"
+#include "schedules/deadlock.h"
+#include "schedules/kinds.h"
+#include "schedules/timeline/timeline_of.h"
+#include "traces/analysis/critical_path.h"
+#include "traces/analysis/memory.h"
+#include "traces/analysis/overlap.h"
+
+namespace stagewright::lessons {
+
+namespace {
+
+using Pairs = std::vector<std::pair<std::string, Value>>;
+
+Value group(Pairs figures) { return Value(std::shared_ptr<const Report>(std::make_shared<Figures>(std::move(figures)))); }
+
+template <typename Items, typename Map>
+Value listOf(const Items& items, const Map& map)
+{
+    List out;
+    for (const auto& item : items) out.push_back(map(item));
+    return Value(std::move(out));
+}
+
+// What the analyses say of one step, under the keys of `report --json`.
+Pairs analysedFigures(const Timeline& timeline, int step, const BubbleReport& bubbles)
+{
+    const auto time = [&](Nanos nanos) { return Value(static_cast<double>(nanos) / static_cast<double>(timeline.timeUnit())); };
+    const auto memory = [&](Bytes bytes) { return Value(static_cast<double>(bytes) / static_cast<double>(timeline.memoryUnit())); };
+    const auto idle = [&](const IdleByCause& causes) {
+        Pairs out;
+        for (std::size_t i = 0; i < idleCauseCount; ++i) out.emplace_back(std::string(toText(static_cast<IdleCause>(i))), time(causes[i]));
+        return group(std::move(out));
+    };
+    Pairs kinds;
+    for (const auto kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute}) {
+        Nanos busy = 0;
+        for (const RankBubbles& rank : bubbles.ranks) busy += rank.busyByKind[static_cast<std::size_t>(kind)];
+        kinds.emplace_back(std::string(ruleOf(kind).text), time(busy));
+    }
+    const OverlapReport overlap = analyseOverlap(timeline, step);
+    Pairs out;
+    out.emplace_back("ranks", timeline.ranks());
+    out.emplace_back("makespan", time(bubbles.makespan()));
+    out.emplace_back("span", time(bubbles.span));
+    out.emplace_back("makespan_ns", static_cast<double>(bubbles.makespan()));
+    out.emplace_back("span_ns", static_cast<double>(bubbles.span));
+    out.emplace_back("bubble_fraction", bubbles.bubbleFraction);
+    out.emplace_back("bubble_rate_span", bubbles.bubbleRateSpan);
+    out.emplace_back("busy", time(bubbles.busy));
+    out.emplace_back("busy_by_kind", group(std::move(kinds)));
+    out.emplace_back("idle", time(bubbles.idle));
+    out.emplace_back("idle_by_cause", idle(bubbles.byCause));
+    List ranks;
+    for (std::size_t r = 0; r < bubbles.ranks.size(); ++r) {
+        const RankBubbles& rank = bubbles.ranks[r];
+        ranks.push_back(group({{"rank", static_cast<double>(r)},
+                               {"busy", time(rank.busy)},
+                               {"apart", time(rank.apart)},
+                               {"idle", time(rank.idle)},
+                               {"idle_by_cause", idle(rank.byCause)}}));
+    }
+    out.emplace_back("by_rank", Value(std::move(ranks)));
+    out.emplace_back("overlap", group({{"comm_time", time(overlap.commTime)},
+                                       {"hidden_time", time(overlap.hiddenTime)},
+                                       {"exposed_time", time(overlap.exposedTime)},
+                                       {"messages", static_cast<double>(overlap.messages)}}));
+    out.emplace_back("critical_path", listOf(criticalPath(timeline, step), [&](const CriticalLink& link) {
+                         return Value(toText(timeline.spans()[link.span].op));
+                     }));
+    const auto straggler = stragglerRank(bubbles);
+    out.emplace_back("straggler_rank", straggler ? Value(*straggler) : Value());
+    const Bytes unit = timeline.memoryUnit();
+    out.emplace_back("peak_activation", timeline.hasMemory() ? listOf(peakByRank(timeline, MemoryCategory::Activations, step), memory) : Value());
+    out.emplace_back("weight_bytes", timeline.hasMemory() && unit == 1 ? listOf(peakByRank(timeline, MemoryCategory::Weights, step), memory) : Value());
+    return out;
+}
+
+// Inputs that come from another rank.
+int messagesOf(const Schedule& schedule)
+{
+    int count = 0;
+    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
+        for (const Op& op : schedule.order[rank]) {
+            if (!isCompute(op.kind) || op.kind == OpKind::Recompute) continue;
+            const KindRule& rule = ruleOf(op.kind);
+            for (std::size_t i = 0; i < rule.needCount; ++i) {
+                const int from = op.stage + rule.needs[i].stageOffset;
+                if (from == op.stage || from < 0 || from >= schedule.stages) continue;
+                for (int k = 0; k < op.count; ++k)
+                    if (schedule.placement.rankOf(from, op.microbatch + k) != static_cast<int>(rank)) ++count;
+            }
+        }
+    return count;
+}
+
+std::vector<int> warmupsOf(const Schedule& schedule)
+{
+    std::vector<int> out;
+    for (const auto& list : schedule.order) {
+        int forwards = 0;
+        for (const Op& op : list) {
+            if (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad) break;
+            if (op.kind == OpKind::Forward) ++forwards;
+        }
+        out.push_back(forwards);
+    }
+    return out;
+}
+
+bool nothingMissing(const Schedule& schedule, const Validation& validation)
+{
+    for (const Fault& fault : validation.faults)
+        if (fault.kind != FaultKind::Order && fault.kind != FaultKind::Deadlock) return false;
+    for (const auto& tray : trayOf(schedule))
+        if (!tray.empty()) return false;
+    return true;
+}
+
+bool plainOps(const Schedule& schedule)
+{
+    for (const auto& list : schedule.order)
+        for (const Op& op : list)
+            if (op.slice >= 0 || op.count != 1 || op.half != 0) return false;
+    return true;
+}
+
+} // namespace
+
+Result<Value> Figures::figure(std::string_view key) const
+{
+    std::string known;
+    for (const auto& [name, value] : m_figures) {
+        if (name == key) return value;
+        known += (known.empty() ? "" : ", ") + name;
+    }
+    return fail(ErrorCode::Usage, fmt::format("there is no figure '{}'", key), "figures are " + known);
+}
+
+WeightUse weightUseOf(const Schedule& schedule)
+{
+    WeightUse use;
+    const auto ranks = schedule.order.size();
+    const bool two = schedule.weights == WeightRule::TwoVersions;
+    use.versions.assign(ranks, two ? 2 : 1);
+    use.delays.assign(ranks, two ? 1 : 0);
+    if (schedule.weights != WeightRule::Stashed) return use;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        std::map<int, int> version;                   // by stage
+        std::map<std::pair<int, int>, int> inFlight;  // version by (stage, microbatch)
+        for (const Op& op : schedule.order[rank]) {
+            if (op.kind == OpKind::Forward) inFlight[{op.stage, op.microbatch}] = version[op.stage];
+            if (op.kind == OpKind::Optimizer) ++version[op.stage];
+            const auto started = inFlight.find({op.stage, op.microbatch});
+            if (op.kind == OpKind::Backward && started != inFlight.end()) {
+                use.delays[rank] = std::max(use.delays[rank], version[op.stage] - started->second);
+                inFlight.erase(started);
+            }
+            std::set<std::pair<int, int>> held;
+            for (const auto& [stage, now] : version) held.insert({stage, now});
+            for (const auto& [at, of] : inFlight) held.insert({at.first, of});
+            use.versions[rank] = std::max(use.versions[rank], static_cast<int>(held.size()));
+        }
+    }
+    return use;
+}
+
+std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, Bytes cap)
+{
+    const ActivationRule rule(schedule, costs);
+    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
+        Bytes held = 0;
+        const auto& list = schedule.order[rank];
+        std::vector<Op> holders;
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            const Op& op = list[i];
+            for (int k = 0; k < op.count; ++k) held += rule.deltaOf(op, k);
+            if (held > cap)
+                return CapFault{static_cast<int>(rank), static_cast<int>(i), op, static_cast<double>(held) / static_cast<double>(costs.memoryUnit),
+                                std::move(holders)};
+            if (op.kind == OpKind::Forward) holders.push_back(op);
+            if (ruleOf(op.kind).freesRemainder)
+                std::erase_if(holders, [&](const Op& held_) { return held_.stage == op.stage && held_.microbatch == op.microbatch; });
+        }
+    }
+    return std::nullopt;
+}
+
+SimulatedReport::SimulatedReport(Schedule schedule, CostModel costs, const Channels& channels, std::optional<double> cap)
+    : m_schedule(std::move(schedule)), m_costs(std::move(costs)), m_channels(channels), m_cap(cap)
+{
+    m_validation = validate(m_schedule, m_channels);
+    const bool valid = m_validation.valid();
+    m_complete = valid || nothingMissing(m_schedule, m_validation);
+    m_runnable = valid || m_complete || !plainOps(m_schedule) ? m_schedule : runnablePart(m_schedule);
+    if (m_complete && !valid) return;
+    if (auto simulated = simulate(m_runnable, m_costs, m_channels)) m_result = std::move(*simulated);
+}
+
+Result<std::shared_ptr<const SimulatedReport>> SimulatedReport::create(const Canvas& canvas)
+{
+    auto shown = shownOn(canvas);
+    Schedule schedule = shown ? std::move(*shown) : canvas.schedule; // one that can't be lowered is not valid, and says so
+    auto costs = costsFor(schedule, canvas.settings);
+    if (!costs) return tl::unexpected(std::move(costs.error()));
+    return std::make_shared<const SimulatedReport>(std::move(schedule), std::move(*costs), channelsOf(canvas.settings), canvas.settings.cap);
+}
+
+std::optional<double> SimulatedReport::makespan() const
+{
+    if (!m_result) return std::nullopt;
+    return static_cast<double>(figuresOf(m_runnable, *m_result).makespan) / static_cast<double>(m_costs.timeUnit);
+}
+
+std::vector<double> SimulatedReport::peaks() const
+{
+    std::vector<double> out;
+    for (const Bytes bytes : activationPeaks(m_schedule, m_costs)) out.push_back(static_cast<double>(bytes) / static_cast<double>(m_costs.memoryUnit));
+    return out;
+}
+
+void SimulatedReport::analyse() const
+{
+    std::call_once(m_once, [&] {
+        if (!m_result) return;
+        auto timeline = timelineOf(m_runnable, *m_result, m_costs);
+        if (!timeline) return;
+        BubbleOptions options;
+        if (m_cap) options.memoryCap = static_cast<Bytes>(*m_cap * static_cast<double>(m_costs.memoryUnit));
+        auto bubbles = analyseBubbles(**timeline, 0, options);
+        if (!bubbles) return;
+        m_bubbles = std::move(*bubbles);
+        m_analysed = std::make_shared<Figures>(analysedFigures(**timeline, 0, m_bubbles));
+        m_timeline = std::move(*timeline);
+    });
+}
+
+std::shared_ptr<const Timeline> SimulatedReport::timeline() const
+{
+    analyse();
+    return m_timeline;
+}
+
+const BubbleReport& SimulatedReport::bubbles() const
+{
+    analyse();
+    return m_bubbles;
+}
+
+Result<Value> SimulatedReport::analysed(std::string_view key) const
+{
+    analyse();
+    if (m_analysed) return m_analysed->figure(key);
+    // The keys are known all the same: those of any timeline.
+    static const Figures none(analysedFigures(**TimelineBuilder(Provenance::Simulated, "model", 1).build(), 0, {}));
+    auto known = none.figure(key);
+    if (!known) return known;
+    return known->report() ? group({}) : Value();
+}
+
+Result<Value> SimulatedReport::figure(std::string_view key) const
+{
+    const auto whole = [](int number) { return Value(number); };
+    if (key == "makespan") {
+        const auto value = makespan();
+        return value ? Value(*value) : Value();
+    }
+    if (key == "peak_activation") return listOf(peaks(), [](double peak) { return Value(peak); });
+    if (key == "bubble_fraction" && m_result && m_runnable.opCount() > 0) return Value(figuresOf(m_runnable, *m_result).bubbleFraction);
+    if (key == "valid") return Value(m_validation.valid());
+    if (key == "complete") return Value(m_complete);
+    if (key == "fits") return Value(!m_cap || std::ranges::all_of(peaks(), [&](double peak) { return peak <= *m_cap + 1e-9; }));
+    if (key == "schedule") return Value(m_schedule.name);
+    if (key == "provenance") return Value("simulated");
+    if (key == "clock") return Value("model");
+    if (key == "time_unit") return Value(m_costs.timeUnit != 1 ? "rank_share" : "ns");
+    if (key == "ranks") return Value(m_schedule.ranks);
+    if (key == "stages") return Value(m_schedule.stages);
+    if (key == "microbatches") return Value(m_schedule.microbatches);
+    if (key == "messages") return Value(messagesOf(m_schedule));
+    if (key == "warmups") return listOf(warmupsOf(m_schedule), whole);
+    if (key == "versions") return listOf(weightUseOf(m_schedule).versions, whole);
+    if (key == "delays") return listOf(weightUseOf(m_schedule).delays, whole);
+    if (key == "stage_costs") {
+        List out;
+        for (int stage = 0; stage < m_schedule.stages; ++stage)
+            out.push_back(Value(static_cast<double>(m_costs.duration(OpKind::Forward, stage, m_schedule.placement.rankOf(stage, -1))) /
+                                static_cast<double>(m_costs.timeUnit)));
+        return Value(std::move(out));
+    }
+    if (key == "weight_copies") {
+        double copies = 0;
+        for (int stage = 0; stage < m_schedule.stages; ++stage) copies += static_cast<double>(m_schedule.placement.copiesOf(stage).size());
+        return m_schedule.stages > 0 ? Value(copies / m_schedule.stages) : Value();
+    }
+    if (key == "hung") return Value(!m_validation.cycle.empty());
+    if (key == "cycle" || key == "victims" || key == "circle") {
+        auto deadlock = explainDeadlock(m_schedule, m_channels);
+        if (!deadlock) return Value(List{});
+        if (key == "circle") return listOf(deadlock->circle, [](const CircleOp& op) { return Value(toText(op.op)); });
+        return listOf(key == "cycle" ? deadlock->cycle : deadlock->victims, whole);
+    }
+    if (key == "loss" || key == "step_time_ns" || key == "gradient_error" || key == "deviation" || key == "peak_activation_bytes") return Value();
+    return analysed(key);
+}
+
+RunReport::RunReport(std::shared_ptr<const Run> run) : m_run(std::move(run)) {}
+
+Result<Value> RunReport::figure(std::string_view key) const
+{
+    const Run& run = *m_run;
+    const auto metric = [&](std::string_view name) {
+        const Metric* found = run.metric(name);
+        return found ? listOf(found->values, [](double value) { return Value(value); }) : Value();
+    };
+    if (key == "schedule") return Value(run.info.scheduleName);
+    if (key == "provenance") return Value(std::string(stagewright::toText(run.info.provenance)));
+    if (key == "clock") return Value(run.info.clock);
+    if (key == "complete") return Value(run.info.state == RunState::Complete);
+    if (key == "steps") return Value(run.info.steps);
+    if (key == "stages") return Value(run.info.stages);
+    if (key == "microbatches") return Value(run.info.microbatches);
+    if (key == "loss" || key == "step_time_ns" || key == "wall_time_ns" || key == "contention") return metric(key);
+    if (key == "step_time") { // mean over the measured steps
+        const Metric* found = run.metric("step_time_ns");
+        double sum = 0;
+        int count = 0;
+        for (std::size_t i = static_cast<std::size_t>(std::max(run.info.warmupSteps, 0)); found && i < found->values.size(); ++i, ++count)
+            sum += found->values[i];
+        return count > 0 ? Value(sum / count) : Value();
+    }
+    if (key == "deviation") {
+        const Metric* found = run.metric(key);
+        return found && !found->values.empty() ? Value(found->values.back()) : Value();
+    }
+    if (key == "peak_activation_bytes") return figure("peak_activation");
+    if (key == "hung" || key == "refused") return Value(false);
+    if (key == "cycle" || key == "victims") return Value(List{});
+    if (key == "gradient_error") return Value();
+    if (run.schedule) {
+        if (key == "versions") return listOf(weightUseOf(*run.schedule).versions, [](int n) { return Value(n); });
+        if (key == "delays") return listOf(weightUseOf(*run.schedule).delays, [](int n) { return Value(n); });
+        if (key == "warmups") return listOf(warmupsOf(*run.schedule), [](int n) { return Value(n); });
+        if (key == "messages") return Value(messagesOf(*run.schedule));
+    }
+    std::call_once(m_once, [&] {
+        const int step = run.timeline->steps() > 0 ? std::clamp(run.representativeStep(), 0, run.timeline->steps() - 1) : 0;
+        auto bubbles = analyseBubbles(*run.timeline, step, {});
+        m_analysed = std::make_shared<Figures>(analysedFigures(*run.timeline, step, bubbles ? *bubbles : BubbleReport{}));
+    });
+    return m_analysed->figure(key);
+}
+
+} // namespace stagewright::lessons
