@@ -1,0 +1,150 @@
+#include "traces/lessons/glossary.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "traces/lessons/block_fields.h"
+#include "traces/lessons/lesson_library.h"
+#include "traces/lessons/words.h"
+
+namespace stagewright::lessons {
+
+namespace {
+
+std::string lowered(std::string_view text)
+{
+    std::string out(text);
+    for (char& c : out)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return out;
+}
+
+std::string idOf(std::string_view name)
+{
+    std::string id;
+    for (const char c : lowered(name))
+        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) id += c;
+        else if (!id.empty() && id.back() != '-') id += '-';
+    while (!id.empty() && id.back() == '-') id.pop_back();
+    return id;
+}
+
+std::string_view withoutBrackets(std::string_view words)
+{
+    return trimmed(words.substr(0, words.find('(')));
+}
+
+// Every spelling of every term, lower case, to its term.
+const std::map<std::string, const Term*, std::less<>>& spellings()
+{
+    static const auto all = [] {
+        std::map<std::string, const Term*, std::less<>> out;
+        const auto add = [&](std::string_view words, const Term& term) {
+            const std::string key = lowered(withoutBrackets(words));
+            if (key.empty()) return;
+            out.try_emplace(key, &term);
+            if (key.size() > 3 && key.back() != 's') out.try_emplace(key + "s", &term);
+        };
+        for (const Term& term : glossary()) add(term.name, term);
+        for (const Term& term : glossary()) {
+            add(term.id, term);
+            for (const std::string& alias : term.aliases) add(alias, term);
+        }
+        return out;
+    }();
+    return all;
+}
+
+bool isWordCharacter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+}
+
+} // namespace
+
+Result<std::vector<Term>> readGlossary(std::string_view text)
+{
+    std::vector<Term> terms;
+    const auto wrong = [](int line, const std::string& what, const std::string& remedy) {
+        return faultAt("glossary.md", {line, 1}, what, remedy);
+    };
+    for (const Line& line : linesOf(text)) {
+        const std::string_view words = trimmed(line.text);
+        if (words.starts_with("## ")) {
+            Term term;
+            term.name = std::string(trimmed(words.substr(3)));
+            term.id = idOf(term.name);
+            for (const Term& one : terms)
+                if (one.id == term.id) return wrong(line.number, fmt::format("the term '{}' stands twice", term.name), "merge them");
+            terms.push_back(std::move(term));
+            continue;
+        }
+        if (terms.empty() || words.empty()) continue; // the page's own words stand before the first term
+        Term& term = terms.back();
+        if (words.starts_with("Also: ")) term.aliases = partsOf(words.substr(6), ";");
+        else if (words.starts_with("See: ")) term.related = partsOf(words.substr(5), ",");
+        else if (words.starts_with("Lesson: ")) term.lesson = std::string(trimmed(words.substr(8)));
+        else term.definition += (term.definition.empty() ? "" : " ") + std::string(words);
+    }
+    for (Term& term : terms) {
+        if (term.definition.empty()) return wrong(1, fmt::format("the term '{}' has no definition", term.name), "add a paragraph");
+        for (std::string& related : term.related) {
+            const std::string id = idOf(related);
+            if (std::none_of(terms.begin(), terms.end(), [&](const Term& one) { return one.id == id; }))
+                return wrong(1, fmt::format("the term '{}' names '{}', which is no term", term.name, related), "add it or leave it out");
+            related = id;
+        }
+    }
+    std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return lowered(a.name) < lowered(b.name); });
+    return terms;
+}
+
+const std::vector<Term>& glossary()
+{
+    static const std::vector<Term> terms = readGlossary(builtInGlossary()).value_or(std::vector<Term>());
+    return terms;
+}
+
+const Term* findTerm(std::string_view words)
+{
+    const auto& all = spellings();
+    const std::string key = lowered(trimmed(words));
+    auto found = all.find(key);
+    if (found == all.end()) found = all.find(lowered(withoutBrackets(words)));
+    return found == all.end() ? nullptr : found->second;
+}
+
+std::vector<Mention> mentionsIn(std::string_view text)
+{
+    const auto& all = spellings();
+    std::size_t longest = 0;
+    for (const auto& [words, term] : all) longest = std::max(longest, words.size());
+    const std::string lower = lowered(text);
+    std::vector<Mention> found;
+    for (std::size_t at = 0; at < lower.size();) {
+        if (!isWordCharacter(lower[at]) || (at > 0 && isWordCharacter(lower[at - 1]))) {
+            ++at;
+            continue;
+        }
+        std::size_t length = std::min(longest, lower.size() - at);
+        const Term* term = nullptr;
+        for (; length > 0; --length) {
+            if (at + length < lower.size() && isWordCharacter(lower[at + length])) continue;
+            const auto hit = all.find(std::string_view(lower).substr(at, length));
+            if (hit == all.end()) continue;
+            term = hit->second;
+            break;
+        }
+        if (!term) {
+            ++at;
+            continue;
+        }
+        if (std::none_of(found.begin(), found.end(), [&](const Mention& one) { return one.term == term; })) found.push_back({at, length, term});
+        at += length;
+    }
+    return found;
+}
+
+} // namespace stagewright::lessons

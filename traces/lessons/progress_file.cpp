@@ -1,0 +1,177 @@
+#include "traces/lessons/progress_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "schedules/csv.h"
+#include "traces/formats/atomic_file.h"
+#include "traces/lessons/grading.h"
+#include "traces/lessons/lesson_library.h"
+
+namespace stagewright::lessons {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* formatName = "stagewright-lessons";
+
+Mark markOfText(const std::string& text)
+{
+    for (const Mark mark : {Mark::Guessed, Mark::Shown, Mark::Done, Mark::Proved})
+        if (text == toText(mark)) return mark;
+    return Mark::None;
+}
+
+// Whether a kept answer passes the lesson as it is now.
+bool passes(const Lesson& lesson, const KeptAnswer& answer)
+{
+    Learner learner;
+    if (!answer.said.empty()) learner.said[answer.check] = answer.said;
+    if (const Quiz* quiz = lesson.quiz(answer.check)) {
+        const Step* step = lesson.step(quiz->step);
+        auto canvas = step ? startOf(lesson, *step) : tl::unexpected(Error{});
+        return canvas && StepState(lesson, *step, std::move(*canvas), learner).grade(*quiz).verdict == Verdict::Pass;
+    }
+    const Check* check = lesson.check(answer.check);
+    const Step* step = check ? lesson.step(check->step) : nullptr;
+    if (!step) return false;
+    auto settings = withSettings(step->settings, answer.settings);
+    auto schedule = readScheduleCsv(answer.csv);
+    if (!settings || !schedule) return false;
+    return StepState(lesson, *step, {std::move(*schedule), std::move(*settings)}, learner).grade(*check).verdict == Verdict::Pass;
+}
+
+} // namespace
+
+std::string_view toText(Mark mark)
+{
+    switch (mark) {
+    case Mark::None: return "none";
+    case Mark::Guessed: return "guessed";
+    case Mark::Shown: return "shown";
+    case Mark::Done: return "done";
+    case Mark::Proved: return "proved";
+    }
+    return "none";
+}
+
+std::string LearnerProgress::defaultPath() { return learnerFolder() + "/lessons.json"; }
+
+Result<LearnerProgress> LearnerProgress::read(const std::string& path)
+{
+    LearnerProgress out;
+    std::error_code code;
+    if (!std::filesystem::exists(path, code)) return out;
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    const auto damaged = [&](const std::string& what) {
+        return fail(ErrorCode::Unreadable, fmt::format("{}: {}", path, what), "move it away; the lessons begin anew without it");
+    };
+    if (!in) return damaged("it can't be read");
+    const Json object = Json::parse(text.str(), nullptr, false);
+    if (!object.is_object() || object.value("format", std::string()) != formatName || !object.contains("answers") || !object["answers"].is_array())
+        return damaged("it is no progress of lessons");
+    if (object.value("version", 0) > 1) return damaged(fmt::format("it is of version {}, this program reads 1", object.value("version", 0)));
+    try {
+        for (const Json& one : object["answers"]) {
+            KeptAnswer answer;
+            answer.lesson = one.at("lesson").get<std::string>();
+            answer.check = one.at("check").get<std::string>();
+            answer.hash = std::stoull(one.at("hash").get<std::string>(), nullptr, 16);
+            answer.mark = markOfText(one.at("mark").get<std::string>());
+            answer.csv = one.value("csv", std::string());
+            answer.settings = one.value("settings", std::string());
+            answer.said = one.value("said", std::string());
+            answer.figure = one.value("figure", std::string());
+            answer.unixMs = one.value("unix_ms", std::int64_t{0});
+            out.keep(std::move(answer));
+        }
+    } catch (const std::exception& fault) {
+        return damaged(fmt::format("an answer in it is damaged: {}", fault.what()));
+    }
+    return out;
+}
+
+Result<void> LearnerProgress::write(const std::string& path) const
+{
+    Json answers = Json::array();
+    for (const KeptAnswer& one : m_answers)
+        answers.push_back({{"lesson", one.lesson},
+                           {"check", one.check},
+                           {"hash", fmt::format("{:016x}", one.hash)},
+                           {"mark", std::string(toText(one.mark))},
+                           {"csv", one.csv},
+                           {"settings", one.settings},
+                           {"said", one.said},
+                           {"figure", one.figure},
+                           {"unix_ms", one.unixMs}});
+    const Json object = {{"format", formatName}, {"version", 1}, {"answers", std::move(answers)}};
+    std::error_code code;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), code);
+    return writeFileAtomically(path, object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+const KeptAnswer* LearnerProgress::find(const std::string& lesson, const std::string& check) const
+{
+    for (const KeptAnswer& one : m_answers)
+        if (one.lesson == lesson && one.check == check) return &one;
+    return nullptr;
+}
+
+void LearnerProgress::keep(KeptAnswer answer)
+{
+    const auto found = std::find_if(m_answers.begin(), m_answers.end(),
+                                    [&](const KeptAnswer& one) { return one.lesson == answer.lesson && one.check == answer.check; });
+    if (found == m_answers.end()) {
+        m_answers.push_back(std::move(answer));
+        return;
+    }
+    const bool done = found->mark == Mark::Done || found->mark == Mark::Proved;
+    if (done && answer.mark < found->mark && answer.hash == found->hash) return; // what was done stays done
+    *found = std::move(answer);
+}
+
+void LearnerProgress::forget(const std::string& lesson)
+{
+    std::erase_if(m_answers, [&](const KeptAnswer& one) { return one.lesson == lesson; });
+}
+
+Mark LearnerProgress::markOf(const Lesson& lesson) const
+{
+    bool every = true, some = false, proved = false, checks = false;
+    const auto look = [&](const std::string& id) {
+        const KeptAnswer* one = find(lesson.id, id);
+        checks = true;
+        some = some || (one && one->mark != Mark::None);
+        every = every && one && (one->mark == Mark::Done || one->mark == Mark::Proved);
+    };
+    for (const Check* check : lesson.all<Check>())
+        if (check->graded && check->needs.empty()) look(check->id);
+    for (const Quiz* quiz : lesson.all<Quiz>())
+        if (quiz->needs.empty()) look(quiz->id);
+    for (const KeptAnswer& one : m_answers) {
+        if (one.lesson != lesson.id) continue;
+        some = some || one.mark != Mark::None;
+        proved = proved || one.mark == Mark::Proved;
+    }
+    if (every && checks) return proved ? Mark::Proved : Mark::Done;
+    return some ? Mark::Guessed : Mark::None;
+}
+
+void LearnerProgress::regrade(const Lesson& lesson)
+{
+    for (KeptAnswer& one : m_answers) {
+        if (one.lesson != lesson.id || one.hash == lesson.hash) continue;
+        const bool graded = lesson.check(one.check) || lesson.quiz(one.check);
+        if (graded && (one.mark == Mark::Done || one.mark == Mark::Shown || one.mark == Mark::Proved) && !passes(lesson, one)) one.mark = Mark::Guessed;
+        one.hash = lesson.hash;
+    }
+}
+
+} // namespace stagewright::lessons
