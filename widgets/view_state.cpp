@@ -164,6 +164,23 @@ void ViewState::setShowsMemory(bool on)
     emit shownChanged();
 }
 
+void ViewState::setRows(const RowSettings& rows)
+{
+    if (rows == m_rows) return;
+    const bool reordered = rows.grouping != m_rows.grouping || rows.groupSize != m_rows.groupSize;
+    m_rows = rows;
+    if (reordered) m_rows.expanded.clear();
+    emit rowsChanged();
+    if (reordered) setAreas({});
+}
+
+void ViewState::setTimeOrigin(TimeOrigin origin)
+{
+    if (origin == m_timeOrigin) return;
+    m_timeOrigin = origin;
+    emit timeDisplayChanged();
+}
+
 void ViewState::setStep(int step)
 {
     if (step == m_step) return;

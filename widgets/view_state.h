@@ -10,6 +10,7 @@
 #include <QObject>
 
 #include "schedules/timeline/timeline.h"
+#include "widgets/timeline/row_plan.h"
 
 namespace stagewright {
 
@@ -38,13 +39,17 @@ struct MicrobatchRef {
     bool operator==(const MicrobatchRef&) const = default;
 };
 
-// A selected area: a time range over rows. Rows are (panel, rank) pairs in the order they are drawn, panels stacked.
+// A selected area: a time range over ranks. Rows are positions: (panel, rank) pairs counted in drawing order, panels
+// stacked, as if nothing were pinned or folded (RowPlan::positionOf).
 struct AreaSelection {
     TimeRange range;
     int firstRow = 0;
     int lastRow = 0; // inclusive
     bool operator==(const AreaSelection&) const = default;
 };
+
+// Where moments are counted from. Relative: the begin of their step; absolute: the begin of the run.
+enum class TimeOrigin : std::uint8_t { Step, Run };
 
 class ViewState : public QObject {
     Q_OBJECT
@@ -90,6 +95,12 @@ public:
     void setShowsCommunication(bool on);
     void setShowsMemory(bool on);
 
+    const RowSettings& rows() const { return m_rows; }
+    void setRows(const RowSettings& rows); // another grouping drops the areas: they lay over other ranks
+    TimeOrigin timeOrigin() const { return m_timeOrigin; }
+    void setTimeOrigin(TimeOrigin origin);
+    void notifyUnits() { emit timeDisplayChanged(); } // the unit of times (numbers.h) is another
+
     int step() const { return m_step; } // −1: all steps
     void setStep(int step);
 
@@ -101,6 +112,8 @@ signals:
     void hoveredChanged();
     void selectionChanged(); // span or areas
     void shownChanged();     // the three toggles
+    void rowsChanged();
+    void timeDisplayChanged(); // origin or unit of times
     void stepChanged(int step);
 
 private:
@@ -119,6 +132,8 @@ private:
     bool m_communication = true;
     bool m_memory = true;
     int m_step = -1;
+    RowSettings m_rows;
+    TimeOrigin m_timeOrigin = TimeOrigin::Step;
 };
 
 } // namespace stagewright

@@ -19,11 +19,13 @@ enum class ActionId {
     Fit, FitSelection, Back, Forward, Compare, SwapCompare, PreviousStep, NextStep,
     Play, NextBeat, PreviousBeat, NextMoment, Pace1, Pace2, Pace3, Pace4, ReducedMotion,
     Find, FindNext, FindPrevious,
+    RowUp, RowDown, PinRank, FoldRank, RankTrack, OpenGroup, GroupAuto, GroupNone, GroupOf8, GroupOf32, GroupOf128, GroupStage, GroupBusy, GroupRange,
+    SubLanes, WaitLanes, ResetRows,
     ThemeSystem, ThemeLight, ThemeDark, KeysPerfetto, KeysNsight, KeysTracy,
     Keys, About,
 };
 
-enum class MenuId { File, Edit, View, Theme, Schedule, Analyse, Learn, Help };
+enum class MenuId { File, Edit, View, Rows, Theme, Schedule, Analyse, Learn, Help };
 
 struct ActionEntry {
     ActionId id;

@@ -22,6 +22,7 @@
 
 #include "app/ui/banner.h"
 #include "app/ui/playback_controller.h"
+#include "app/ui/rows_controller.h"
 #include "app/ui/welcome_page.h"
 #include "widgets/panel/style.h"
 #include "widgets/record/record_strip.h"
@@ -70,6 +71,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     connectAll();
     connectEditor();
     m_playback = new PlaybackController(*this);
+    m_rowsController = new RowsController(*this);
     restoreLayout();
     applyTheme();
     setMode(Mode::Empty);
@@ -220,6 +222,7 @@ void MainWindow::buildMenus()
     for (const auto& [id, title] : titles)
         menus[id] = menuBar()->addMenu(title);
     menus[MenuId::Theme] = new QMenu(tr("&Theme"), this);
+    menus[MenuId::Rows] = new QMenu(tr("Ro&ws"), this);
     for (const ActionEntry& entry : actionTable()) {
         QMenu* menu = menus.at(entry.menu);
         if (entry.line) menu->addSeparator();
@@ -229,6 +232,7 @@ void MainWindow::buildMenus()
             menu->addAction((*m_actions)[entry.id]);
     }
     menus[MenuId::View]->addSeparator();
+    menus[MenuId::View]->addMenu(menus[MenuId::Rows]);
     menus[MenuId::View]->addMenu(menus[MenuId::Theme]);
     using I = ActionId;
     for (const auto& exclusive : {std::vector{I::ThemeSystem, I::ThemeLight, I::ThemeDark}, std::vector{I::KeysPerfetto, I::KeysNsight, I::KeysTracy}}) {

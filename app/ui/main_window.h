@@ -48,6 +48,7 @@ class ResidualPanel;
 struct WhatIfBase;
 class RecordDialog;
 class RecordStrip;
+class RowsController;
 class ScheduleBrowser;
 class WelcomePage;
 
@@ -96,6 +97,7 @@ public:
     TimelineView* timelineView() { return m_timeline; }
     MemoryView* memoryView() { return m_memory; }
     ViewState* viewState() { return m_state; }
+    RowsController* rowsController() { return m_rowsController; }
     ScheduleEditor* editor() { return m_editor; }
     SidePanel* sidePanel() { return m_side; }
     EditPanel* editPanel() { return m_editPanel; }
@@ -214,6 +216,7 @@ private:
     Actions* m_actions = nullptr;
     RunLibrary* m_library = nullptr;
     ViewState* m_state = nullptr;
+    RowsController* m_rowsController = nullptr;
     ScheduleEditor* m_editor = nullptr;
     RecordProcess* m_process = nullptr;
 

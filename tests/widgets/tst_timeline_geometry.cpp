@@ -100,7 +100,9 @@ void TestTimelineGeometry::rows()
     const RowLayout layout = layoutRows({4, 4}, rowMetrics(38, false), true);
     QCOMPARE(layout.rows.size(), std::size_t(8));
     QCOMPARE(layout.rows[1].top - layout.rows[0].top, 47.0);
-    QCOMPARE(layout.panels[1].firstRow, 4);
+    QCOMPARE(layout.rows[4].panel, 1);
+    QCOMPARE(layout.rowOf(1, 0), 4);
+    QCOMPARE(layout.rowOf(1, 4), -1);
     QVERIFY(layout.rows[4].top >= layout.panels[1].headerTop + panelHeaderHeight);
     for (int i = 0; i < 8; ++i) {
         const double top = layout.rows[static_cast<std::size_t>(i)].top;
@@ -112,7 +114,7 @@ void TestTimelineGeometry::rows()
     QCOMPARE(layout.rowAt(layout.panels[1].headerTop + 3), -1);
     QCOMPARE(layout.nearestRow(-50), 0);
     QCOMPARE(layout.nearestRow(1e6), 7);
-    QCOMPARE(layoutRows({}, rowMetrics(48, true), false).nearestRow(5), -1);
+    QCOMPARE(layoutRows(std::vector<int>{}, rowMetrics(48, true), false).nearestRow(5), -1);
     QCOMPARE(rowMetrics(48, true).track, 9.0);
     QCOMPARE(rowMetrics(10, true).track, 0.0);
     QCOMPARE(rowMetrics(2, true).gap, 0.0);

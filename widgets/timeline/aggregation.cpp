@@ -31,18 +31,18 @@ void addRow(Aggregation& sum, const PanelRank& row, const TimeRange& range)
 
 } // namespace
 
-Aggregation aggregate(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas)
+Aggregation aggregate(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas,
+                      const RowPlan* plan)
 {
     Aggregation sum;
     for (const AreaSelection& area : areas) {
         int row = 0;
-        for (const auto& panel : panels) {
-            for (const PanelRank& rank : panel->ranks) {
-                if (row >= area.firstRow && row <= area.lastRow) {
-                    const TimeRange cut{std::max<Nanos>(area.range.begin, 0), std::min(area.range.end, panel->duration)};
-                    if (!cut.empty()) addRow(sum, rank, cut);
-                }
-                ++row;
+        for (std::size_t p = 0; p < panels.size(); ++p) {
+            const TimelinePanel& panel = *panels[p];
+            const TimeRange cut{std::max<Nanos>(area.range.begin, 0), std::min(area.range.end, panel.duration)};
+            for (std::size_t i = 0; i < panel.ranks.size(); ++i, ++row) {
+                const int position = plan != nullptr ? plan->positionOf[p][i] : row;
+                if (position >= area.firstRow && position <= area.lastRow && !cut.empty()) addRow(sum, panel.ranks[i], cut);
             }
         }
     }

@@ -23,6 +23,7 @@ struct Aggregation {
 };
 
 // O(slices in the range). Areas that overlap are counted once each.
-Aggregation aggregate(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas);
+Aggregation aggregate(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas,
+                      const RowPlan* plan = nullptr); // null: ranks stand as they are numbered
 
 } // namespace stagewright

@@ -92,28 +92,82 @@ RowMetrics rowMetrics(double rowHeight, bool communication)
     return m;
 }
 
-RowLayout layoutRows(const std::vector<int>& ranksByPanel, const RowMetrics& metrics, bool headers)
+namespace {
+
+constexpr double collapsedHeight = 7;
+constexpr double laneHeight = 14;      // with the gap over the next one; names fit
+constexpr double lanesRoom = 112;      // more than this and they become thinner …
+constexpr double leastLaneHeight = 4;  // … down to this
+
+RowPlace placeOf(const RowItem& item, const RowMetrics& metrics, double y)
+{
+    RowPlace place;
+    place.kind = item.kind;
+    place.panel = item.panel;
+    place.rankIndex = item.rankIndex;
+    place.group = item.group;
+    place.firstPosition = item.firstPosition;
+    place.lastPosition = item.lastPosition;
+    place.top = y;
+    place.height = metrics.height;
+    if (item.kind == RowKind::Collapsed) place.height = std::min(metrics.height, collapsedHeight);
+    if (item.kind == RowKind::Group) place.height = metrics.height < 16 ? metrics.height : std::clamp(std::round(metrics.height * 0.46), 14.0, 24.0);
+    if (item.track && item.kind == RowKind::Rank) {
+        place.track = metrics.track;
+        place.trackGap = metrics.trackGap;
+    }
+    if (item.lanes > 0 && metrics.height >= 16) {
+        place.firstLane = item.firstLane;
+        place.lanes = item.lanes;
+        place.lanePitch = std::clamp(lanesRoom / item.lanes, leastLaneHeight, laneHeight);
+    }
+    return place;
+}
+
+double gapOf(RowKind kind, const RowMetrics& metrics)
+{
+    return kind == RowKind::Rank ? metrics.gap : std::min(metrics.gap, 5.0);
+}
+
+} // namespace
+
+RowLayout layoutRows(std::shared_ptr<const RowPlan> plan, const RowMetrics& metrics, bool headers)
 {
     RowLayout layout;
     layout.metrics = metrics;
+    layout.plan = std::move(plan);
+    const std::vector<RowItem>& items = layout.plan->items;
+    layout.rows.reserve(items.size());
+    const double lead = std::min(metrics.gap + 2, 12.0);
     double y = 0;
-    for (std::size_t p = 0; p < ranksByPanel.size(); ++p) {
+    const auto add = [&](const RowItem& item) {
+        layout.rows.push_back(placeOf(item, metrics, y));
+        y = layout.rows.back().bottom() + gapOf(item.kind, metrics);
+    };
+    std::size_t at = 0;
+    layout.pinned = layout.plan->pinned;
+    if (layout.pinned > 0) {
+        y += lead;
+        for (; at < static_cast<std::size_t>(layout.pinned); ++at) add(items[at]);
+        layout.pinnedHeight = y;
+    }
+    for (std::size_t p = 0; p < layout.plan->groups.size(); ++p) {
         PanelPlace place;
         place.headerTop = y;
         place.headerHeight = headers ? panelHeaderHeight : 0;
-        y += place.headerHeight + std::min(metrics.gap + 2, 12.0);
+        y += place.headerHeight + lead;
         place.top = y;
-        place.firstRow = static_cast<int>(layout.rows.size());
-        place.rows = ranksByPanel[p];
-        for (int r = 0; r < ranksByPanel[p]; ++r) {
-            layout.rows.push_back({static_cast<int>(p), r, y});
-            y += metrics.pitch();
-        }
+        for (; at < items.size() && items[at].panel == static_cast<int>(p); ++at) add(items[at]);
         place.bottom = y;
         layout.panels.push_back(place);
     }
     layout.height = y;
     return layout;
+}
+
+RowLayout layoutRows(const std::vector<int>& ranksByPanel, const RowMetrics& metrics, bool headers)
+{
+    return layoutRows(std::make_shared<const RowPlan>(plainPlan(ranksByPanel)), metrics, headers);
 }
 
 int RowLayout::nearestRow(double y) const
@@ -123,7 +177,7 @@ int RowLayout::nearestRow(double y) const
     if (after == rows.begin()) return 0;
     const int before = static_cast<int>(after - rows.begin()) - 1;
     if (after == rows.end()) return before;
-    const double bottom = rows[static_cast<std::size_t>(before)].top + metrics.pitch() - metrics.gap;
+    const double bottom = rows[static_cast<std::size_t>(before)].bottom();
     return y - bottom > after->top - y ? before + 1 : before;
 }
 
@@ -132,7 +186,14 @@ int RowLayout::rowAt(double y) const
     const auto after = std::upper_bound(rows.begin(), rows.end(), y, [](double v, const RowPlace& r) { return v < r.top; });
     if (after == rows.begin()) return -1;
     const auto row = after - 1;
-    return y < row->top + metrics.pitch() - metrics.gap ? static_cast<int>(row - rows.begin()) : -1;
+    return y < row->bottom() ? static_cast<int>(row - rows.begin()) : -1;
+}
+
+int RowLayout::rowOf(int panel, int rankIndex) const
+{
+    if (!plan || panel < 0 || panel >= static_cast<int>(plan->itemOf.size())) return -1;
+    const auto& items = plan->itemOf[static_cast<std::size_t>(panel)];
+    return rankIndex >= 0 && rankIndex < static_cast<int>(items.size()) ? items[static_cast<std::size_t>(rankIndex)] : -1;
 }
 
 std::vector<QLineF> hatchLines(const QRectF& rect, QPointF anchor, double pitch)

@@ -1,12 +1,14 @@
 // Geometry of the timeline: time ↔ pixels, rows ↔ pixels, ruler steps. Free functions without state; logical pixels.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include <QLineF>
 #include <QRectF>
 
 #include "schedules/base/units.h"
+#include "widgets/timeline/row_plan.h"
 #include "widgets/view_state.h"
 
 namespace stagewright {
@@ -57,30 +59,45 @@ struct RowMetrics {
 };
 RowMetrics rowMetrics(double rowHeight, bool communication);
 
-// Where everything lies, panels stacked from `top`; y as if nothing were scrolled.
+// Where everything lies, pinned rows first, then panels stacked; y counts from under the ruler as if nothing were scrolled.
 struct RowPlace {
+    RowKind kind = RowKind::Rank;
     int panel = 0;
-    int rankIndex = 0; // index into TimelinePanel::ranks
+    int rankIndex = 0; // index into TimelinePanel::ranks; of a group the first of its ranks
+    int group = -1;    // as in RowItem
     double top = 0;
+    double height = 0; // of the bar
+    double track = 0;  // of the communication track under it, 0: none
+    double trackGap = 0;
+    int firstLane = 0; // of PanelRank::lanes …
+    int lanes = 0;     // … so many sub-lanes under that
+    double lanePitch = 0;
+    double lanesTop() const { return top + height + (track > 0 ? trackGap + track : 0) + (lanes > 0 ? 2 : 0); }
+    double bottom() const { return lanesTop() + lanes * lanePitch; }
+    int firstPosition = 0; // as in RowItem
+    int lastPosition = 0;
 };
 struct PanelPlace {
     double headerTop = 0;
     double headerHeight = 0; // 0: no header
     double top = 0;          // of its first row
     double bottom = 0;       // of its last row with its gap
-    int firstRow = 0;
-    int rows = 0;
 };
 struct RowLayout {
-    RowMetrics metrics;
+    RowMetrics metrics; // of a rank that is neither folded nor in a group
     std::vector<PanelPlace> panels;
-    std::vector<RowPlace> rows; // every row of every panel, in drawing order
-    double height = 0;
+    std::vector<RowPlace> rows; // every row, in drawing order: the pinned ones first
+    int pinned = 0;             // rows that don't scroll
+    double pinnedHeight = 0;    // and the room they take
+    double height = 0;          // of everything
+    std::shared_ptr<const RowPlan> plan; // never null but in a layout made by no function
 
-    int rowAt(double y) const;      // −1: none (headers, gaps; a row's track belongs to the row)
+    int rowAt(double y) const;      // −1: none (headers, gaps; track and sub-lanes belong to the row)
     int nearestRow(double y) const; // −1 only where there is no row
+    int rowOf(int panel, int rankIndex) const; // the row that shows a rank, of a folded group the group's; −1: none
 };
-RowLayout layoutRows(const std::vector<int>& ranksByPanel, const RowMetrics& metrics, bool headers);
+RowLayout layoutRows(std::shared_ptr<const RowPlan> plan, const RowMetrics& metrics, bool headers);
+RowLayout layoutRows(const std::vector<int>& ranksByPanel, const RowMetrics& metrics, bool headers); // every rank a row
 
 // A hatch of 45° lines, pitch px apart along x, clipped arithmetically to the rectangle (no painter clip: vector export ignores it).
 // The lines lie on a grid anchored at `anchor`, so that neighbouring rectangles join. Empty for an empty rectangle.

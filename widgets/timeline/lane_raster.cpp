@@ -160,7 +160,10 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
         const Nanos begin = slice.begin(), end = slice.end();
         if (begin > before) noteGap(before, begin);
         const double width = static_cast<double>(end - begin) * scale;
-        if (width >= options.wideMin) {
+        if (options.sumsOnly) {
+            sums.start();
+            sums.add(begin, end, static_cast<std::size_t>(paintOf(slice.opKind())));
+        } else if (width >= options.wideMin) {
             out.wide.push_back(i);
         } else {
             const auto paint = paintOf(slice.opKind());
@@ -216,8 +219,9 @@ std::size_t otherPaint(std::uint8_t mask) // what a draft's last share stands fo
     return paintCount - 1;
 }
 
-// Shares of a column by paint, from exact sums or from a draft.
-std::array<double, paintCount> columnOf(const LaneColumns& columns, std::size_t c)
+} // namespace
+
+std::array<double, paintCount> columnShares(const LaneColumns& columns, std::size_t c)
 {
     std::array<double, paintCount> shares{};
     if (!columns.shares.empty()) {
@@ -229,6 +233,8 @@ std::array<double, paintCount> columnOf(const LaneColumns& columns, std::size_t 
     }
     return shares;
 }
+
+namespace {
 
 struct Target {
     uchar* bits;
@@ -279,7 +285,7 @@ void paintStacks(const Target& target, std::size_t count, int y0, int height, co
     std::vector<QRgb> row(count, 0);
     std::vector<std::int16_t> until(count, 0);
     for (std::size_t c = 0; c < count; ++c) {
-        const auto shares = columnOf(columns, c);
+        const auto shares = columnShares(columns, c);
         double below = 0;
         int used = 0;
         for (std::size_t k = 0; k < paintCount; ++k) {

@@ -49,10 +49,14 @@ struct RasterOptions {
     Nanos tail = 0;       // … to here (the panel's extent)
     Detail detail = Detail::Exact;
     bool fine = true; // drafts read buckets of at most a quarter column (else of at most one)
+    bool sumsOnly = false; // every slice into the sums, none apart
 };
 
 // `device` maps the range to [0, columns). O(visible slices), a draft O(columns).
 void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& options, LaneColumns& out);
+
+// Shares of a column by paint, from exact sums or from a draft; c < the larger of sums and shares.
+std::array<double, paintCount> columnShares(const LaneColumns& columns, std::size_t c);
 
 // Paints columns and spans into rows [y0, y0 + height) of an image, columns from area.left(), clipped to the area; idle
 // pixels are left alone. Rows of at least stackMin pixels stack kinds in fixed order, idle on top; thinner ones show a ramp of

@@ -8,6 +8,8 @@
 #include <QPaintEngine>
 #include <QStaticText>
 
+#include "widgets/timeline/lane_painter.h"
+
 namespace stagewright {
 
 namespace {
@@ -73,6 +75,8 @@ private:
 struct Row {
     const PanelRank* rank = nullptr;
     const TimelinePanel* panel = nullptr;
+    const RowPlace* place = nullptr;
+    int index = 0;
     double top = 0;
     bool crowded = false;
     LaneColumns compute;
@@ -89,17 +93,17 @@ public:
         m_device.width = m_scene.axis.width * m_ratio;
     }
 
-    void paint()
+    void paint(const std::vector<int>& rows)
     {
         if (m_scene.axis.degenerate()) return;
-        const auto [first, last] = m_scene.visibleRows();
-        m_rows.reserve(static_cast<std::size_t>(last - first));
-        for (int i = first; i < last; ++i) addRow(i);
+        m_rows.reserve(rows.size());
+        for (const int row : rows) addRow(row);
         paintCrowded();
         for (const Row& row : m_rows) {
             paintWide(row);
             paintPills(row);
             paintTrack(row);
+            if (row.place->lanes > 0) paintSublanes(m_painter, m_scene, row.index, m_theme, m_detail, m_ratio);
         }
     }
 
@@ -111,20 +115,21 @@ private:
         const int x1 = static_cast<int>(std::lround(rect.right() * m_ratio)), y1 = static_cast<int>(std::lround(rect.bottom() * m_ratio));
         return {x0, y0, std::max(1, x1 - x0), std::max(1, y1 - y0)};
     }
-    double metricsHeight() const { return m_scene.rows.metrics.height; }
 
     void addRow(int index)
     {
-        const RowPlace& place = m_scene.rows.rows[static_cast<std::size_t>(index)];
+        const RowPlace& place = m_scene.place(index);
         Row row;
+        row.place = &place;
+        row.index = index;
         row.panel = m_scene.panels[static_cast<std::size_t>(place.panel)].get();
         row.rank = &row.panel->ranks[static_cast<std::size_t>(place.rankIndex)];
         row.top = snap(m_scene.rowTop(index));
-        const bool thin = metricsHeight() < 8;
+        const bool thin = place.height < 8;
         const double left = std::max(m_scene.axis.left, m_scene.axis.toX(0));
         const double right = std::min(m_scene.axis.left + m_scene.axis.width + rightMargin, m_scene.axis.toX(row.panel->duration));
         if (right > left) {
-            const QRectF idle(left, row.top, right - left, metricsHeight());
+            const QRectF idle(left, row.top, right - left, place.height);
             const QRect pixels = devicePixels(idle);
             if (m_canvas != nullptr && thin) {
                 m_canvas->fill(pixels, m_theme.bubbleFill.rgb());
@@ -141,8 +146,10 @@ private:
         options.gapMin = minPillGap * m_ratio;
         options.tail = row.panel->duration;
         options.detail = m_detail;
-        options.fine = m_scene.rows.metrics.height >= 8;
-        if (m_canvas != nullptr) { // straight onto the frame; only what the painter draws later is kept
+        options.fine = place.height >= 8;
+        if (place.kind == RowKind::Group) {
+            addGroup(row);
+        } else if (m_canvas != nullptr) { // straight onto the frame; only what the painter draws later is kept
             rasterLane(row.rank->compute, m_device, options, m_scratch);
             row.crowded = !m_scratch.empty();
             if (row.crowded) {
@@ -160,10 +167,37 @@ private:
         m_rows.push_back(std::move(row));
     }
 
+    void addGroup(Row& row)
+    {
+        groupColumns(*row.panel, m_scene.groupOf(*row.place), m_device, m_detail, m_group);
+        row.crowded = !m_group.mean.empty();
+        if (!row.crowded) return;
+        const bool range = m_scene.groupLook == GroupLook::Range;
+        const int width = static_cast<int>(std::ceil(m_device.width - 1e-6));
+        const QRect bar = devicePixels(QRectF(0, row.top, 1, row.place->height));
+        if (m_canvas != nullptr) {
+            const QRect clip = m_canvas->clip();
+            const QRect area(static_cast<int>(std::lround(m_scene.axis.left * m_ratio)), clip.top(), width, clip.height());
+            if (range) {
+                paintRange(m_canvas->image(), area, bar.top(), bar.height(), m_group, m_theme);
+            } else {
+                paintRow(m_canvas->image(), area, row, m_group.mean, 0);
+            }
+        } else if (!range) {
+            row.compute = m_group.mean;
+        } else {
+            QImage image(std::max(1, width), bar.height(), QImage::Format_ARGB32_Premultiplied);
+            image.fill(Qt::transparent);
+            paintRange(image, image.rect(), 0, bar.height(), m_group, m_theme);
+            m_painter.drawImage(QRectF(m_scene.axis.left, row.top, width / m_ratio, row.place->height), image);
+            row.crowded = false;
+        }
+    }
+
     void paintRow(QImage& image, const QRect& area, const Row& row, const LaneColumns& columns, int y0)
     {
         const int top = static_cast<int>(std::lround(row.top * m_ratio)) - y0;
-        const int height = std::max(1, static_cast<int>(std::lround((row.top + metricsHeight()) * m_ratio)) - y0 - top);
+        const int height = std::max(1, static_cast<int>(std::lround((row.top + row.place->height) * m_ratio)) - y0 - top);
         paintColumns(image, area, top, height, static_cast<int>(8 * m_ratio), columns, m_colours, m_theme.bubbleFill.rgb());
     }
 
@@ -173,7 +207,7 @@ private:
         const bool any = std::any_of(m_rows.begin(), m_rows.end(), [](const Row& row) { return row.crowded; });
         if (!any || m_canvas != nullptr) return;
         const double low = std::max(m_rows.front().top - 4, rulerHeight);
-        const double high = std::min(m_rows.back().top + metricsHeight(), m_scene.size.height());
+        const double high = std::min(m_rows.back().top + m_rows.back().place->height, m_scene.size.height());
         const int width = static_cast<int>(std::ceil(m_device.width - 1e-6));
         const int y0 = static_cast<int>(std::floor(low * m_ratio)), y1 = static_cast<int>(std::ceil(high * m_ratio));
         if (width <= 0 || y1 <= y0) return;
@@ -191,7 +225,7 @@ private:
         const auto& slices = lane.slices();
         const double onePixel = 1 / m_ratio;
         const bool marksCritical = m_scene.showCritical && !row.panel->critical.empty();
-        const double height = metricsHeight();
+        const double height = row.place->height;
         for (const std::size_t i : row.compute.wide) {
             const Slice& slice = slices[i];
             const TimeSpan drawn = lane.drawn(i);
@@ -269,7 +303,7 @@ private:
     void paintNarrowCritical(const Row& row)
     {
         const LaneData& lane = row.rank->compute;
-        if (!row.crowded || lane.size() == 0 || metricsHeight() < 8) return;
+        if (!row.crowded || lane.size() == 0 || row.place->height < 8 || row.place->kind == RowKind::Group) return;
         const auto& critical = row.panel->critical;
         const SpanId low = lane.spanOf(0), high = lane.spanOf(lane.size() - 1);
         for (auto at = std::lower_bound(critical.begin(), critical.end(), low); at != critical.end() && *at <= high; ++at) {
@@ -279,7 +313,7 @@ private:
             if (x1 < m_scene.axis.left || x0 > m_scene.axis.left + m_scene.axis.width || x1 - x0 >= minRoundedWidth) continue;
             const double from = snap(x0), width = std::max(1 / m_ratio, snap(x1) - from);
             m_painter.fillRect(QRectF(from, row.top, width, 2), m_theme.critical);
-            m_painter.fillRect(QRectF(from, row.top + metricsHeight() - 2, width, 2), m_theme.critical);
+            m_painter.fillRect(QRectF(from, row.top + row.place->height - 2, width, 2), m_theme.critical);
         }
     }
 
@@ -304,7 +338,7 @@ private:
 
     void paintPills(const Row& row)
     {
-        if (metricsHeight() < 18) return;
+        if (row.place->height < 18 || row.place->kind == RowKind::Group) return;
         const double low = m_scene.axis.left, high = m_scene.axis.left + m_scene.axis.width + rightMargin;
         for (const PixelGap& gap : row.compute.gaps) {
             const double x0 = std::max(low, m_scene.axis.left + gap.x0 / m_ratio);
@@ -313,7 +347,7 @@ private:
             const Labels::Label& label = m_pills(text);
             const double width = label.width + 14;
             if (x1 - x0 < width + 6) continue;
-            const QRectF pill((x0 + x1 - width) / 2, row.top + metricsHeight() / 2 - 8.5, width, 17);
+            const QRectF pill((x0 + x1 - width) / 2, row.top + row.place->height / 2 - 8.5, width, 17);
             m_painter.setPen(Qt::NoPen);
             m_painter.setBrush(m_theme.pill);
             m_painter.drawRoundedRect(pill, 8.5, 8.5);
@@ -325,7 +359,7 @@ private:
 
     void paintTrack(const Row& row)
     {
-        const RowMetrics& m = m_scene.rows.metrics;
+        const RowPlace& m = *row.place;
         if (m.track <= 0) return;
         const double top = row.top + m.height + m.trackGap;
         const double left = std::max(m_scene.axis.left, m_scene.axis.toX(0));
@@ -387,14 +421,15 @@ private:
     Axis m_device;
     std::vector<Row> m_rows;
     LaneColumns m_scratch;
+    GroupColumns m_group;
 };
 
 } // namespace
 
-void paintSlices(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio,
-                 RasterCanvas* canvas)
+void paintSlices(QPainter& painter, const TimelineScene& scene, const std::vector<int>& rows, const Theme& theme, Detail detail,
+                 double ratio, RasterCanvas* canvas)
 {
-    Painter(painter, scene, theme, detail, ratio, canvas).paint();
+    Painter(painter, scene, theme, detail, ratio, canvas).paint(rows);
 }
 
 void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill)

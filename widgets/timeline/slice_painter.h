@@ -9,9 +9,10 @@ namespace stagewright {
 
 inline constexpr double hatchPitch = 6; // px along x
 
-// ratio: device pixels per logical pixel. canvas: the painter's own image where it may be written to directly, else null.
-void paintSlices(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio,
-                 RasterCanvas* canvas);
+// rows: those to paint. ratio: device pixels per logical pixel. canvas: the painter's own image where it may be written to
+// directly, else null.
+void paintSlices(QPainter& painter, const TimelineScene& scene, const std::vector<int>& rows, const Theme& theme, Detail detail,
+                 double ratio, RasterCanvas* canvas);
 void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill); // rounded, with a darker edge
 QImage hatchPattern(const Theme& theme, double ratio); // one period, opaque
 

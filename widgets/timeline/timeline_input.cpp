@@ -43,9 +43,11 @@ void TimelineView::hoverAt(QPointF point)
         const Span& span = panel.timeline->spans()[ref.span];
         microbatch = {span.op.microbatch, span.step - std::max(0, panel.step)};
         card = cardOf(ref);
-    } else if (const int row = point.y() > rulerHeight ? m_scene.rows.rowAt(point.y() - rulerHeight + m_scene.scroll) : -1; row >= 0) {
-        const RowPlace& place = m_scene.rows.rows[static_cast<std::size_t>(row)];
-        if (point.y() < m_scene.rowTop(row) + m_scene.rows.metrics.height) {
+    } else if (const int row = m_scene.rowUnder(point.y()); row >= 0) {
+        const RowPlace& place = m_scene.place(row);
+        if (place.kind == RowKind::Group) {
+            card = groupCard(place, time);
+        } else if (point.y() < m_scene.rowTop(row) + place.height) {
             card = idleCard(*m_scene.panels[static_cast<std::size_t>(place.panel)], place.rankIndex, time, m_causes);
         }
     }
@@ -78,7 +80,7 @@ void TimelineView::updateCursor(QPointF point)
 
 // --- areas ----------------------------------------------------------------------------------------------------------
 
-Nanos TimelineView::snapped(double x, int firstRow, int lastRow) const
+Nanos TimelineView::snapped(double x, int first, int last) const
 {
     const Nanos time = m_scene.axis.toTime(x);
     const double reach = snapReach * m_scene.axis.nanosPerPixel();
@@ -91,12 +93,12 @@ Nanos TimelineView::snapped(double x, int firstRow, int lastRow) const
             found = edge;
         }
     };
-    const int rows = static_cast<int>(m_scene.rows.rows.size());
-    for (int row = std::max(0, firstRow); row <= std::min(lastRow, rows - 1); ++row) {
-        const RowPlace& place = m_scene.rows.rows[static_cast<std::size_t>(row)];
-        const LaneData& lane = m_scene.panels[static_cast<std::size_t>(place.panel)]->ranks[static_cast<std::size_t>(place.rankIndex)].compute;
-        const std::size_t at = lane.firstEndingAfter(time);
-        for (std::size_t i = at > 0 ? at - 1 : 0; i < std::min(lane.size(), at + 2); ++i) {
+    const auto& ranks = m_plan->rankAt;
+    for (int at = std::max(0, first); at <= std::min(last, static_cast<int>(ranks.size()) - 1); ++at) {
+        const auto [panel, rankIndex] = ranks[static_cast<std::size_t>(at)];
+        const LaneData& lane = m_scene.panels[static_cast<std::size_t>(panel)]->ranks[static_cast<std::size_t>(rankIndex)].compute;
+        const std::size_t next = lane.firstEndingAfter(time);
+        for (std::size_t i = next > 0 ? next - 1 : 0; i < std::min(lane.size(), next + 2); ++i) {
             consider(lane.slices()[i].begin());
             consider(lane.slices()[i].end());
         }
@@ -107,13 +109,13 @@ Nanos TimelineView::snapped(double x, int firstRow, int lastRow) const
 AreaSelection TimelineView::areaBetween(QPointF a, QPointF b) const
 {
     AreaSelection area;
-    const auto rowOf = [this](double y) { return m_scene.rows.nearestRow(y - rulerHeight + m_scene.scroll); };
-    const int r1 = rowOf(a.y()), r2 = rowOf(b.y());
-    area.firstRow = std::max(0, std::min(r1, r2));
-    area.lastRow = std::max(r1, r2);
+    const RowPlace& first = m_scene.place(m_scene.nearestRow(a.y()));
+    const RowPlace& last = m_scene.place(m_scene.nearestRow(b.y()));
+    area.firstRow = std::min(first.firstPosition, last.firstPosition);
+    area.lastRow = std::max(first.lastPosition, last.lastPosition);
     const double left = m_scene.axis.left, right = left + m_scene.axis.width;
-    const Nanos t1 = snapped(std::clamp(a.x(), left, right), r1, r1); // each end to the ops of its own row
-    const Nanos t2 = snapped(std::clamp(b.x(), left, right), r2, r2);
+    const Nanos t1 = snapped(std::clamp(a.x(), left, right), first.firstPosition, first.lastPosition); // each end to the ops of its own row
+    const Nanos t2 = snapped(std::clamp(b.x(), left, right), last.firstPosition, last.lastPosition);
     area.range = {std::min(t1, t2), std::max(t1, t2)};
     return area;
 }
@@ -122,10 +124,10 @@ std::optional<std::pair<std::size_t, bool>> TimelineView::areaEdgeAt(QPointF poi
 {
     const auto& areas = m_state->areas();
     for (std::size_t i = areas.size(); i-- > 0;) {
-        if (m_scene.rows.rows.empty() || areas[i].lastRow >= static_cast<int>(m_scene.rows.rows.size())) continue;
-        const double top = m_scene.rowTop(areas[i].firstRow) - 3;
-        const double bottom = m_scene.rowTop(areas[i].lastRow) + m_scene.rows.metrics.pitch();
-        if (point.y() < top || point.y() > bottom) continue;
+        const auto pinned = m_scene.rectsOf(areas[i], true), scrolled = m_scene.rectsOf(areas[i], false);
+        const auto holds = [&](const QRectF& rect) { return point.y() >= rect.top() && point.y() <= rect.bottom(); };
+        const bool isPinned = m_scene.pinnedRect().contains(point) && m_scene.rows.pinned > 0;
+        if (isPinned ? std::none_of(pinned.begin(), pinned.end(), holds) : std::none_of(scrolled.begin(), scrolled.end(), holds)) continue;
         if (std::abs(point.x() - m_scene.axis.toX(areas[i].range.end)) <= edgeReach) return std::make_pair(i, true);
         if (std::abs(point.x() - m_scene.axis.toX(areas[i].range.begin)) <= edgeReach) return std::make_pair(i, false);
     }
@@ -249,9 +251,9 @@ void TimelineView::dragOp(QPointF at)
 {
     const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(m_drag.span.panel)];
     const Span& dragged = panel.timeline->spans()[m_drag.span.span];
-    const int row = m_scene.rows.nearestRow(at.y() - rulerHeight + m_scene.scroll);
+    const int row = m_scene.nearestRow(at.y());
     int rank = m_drag.rank;
-    if (row >= 0 && m_scene.rows.rows[static_cast<std::size_t>(row)].panel == m_drag.span.panel) {
+    if (row >= 0 && m_scene.place(row).panel == m_drag.span.panel && m_scene.place(row).kind != RowKind::Group) {
         rank = panel.ranks[static_cast<std::size_t>(m_scene.rows.rows[static_cast<std::size_t>(row)].rankIndex)].rank;
     }
     const Nanos pointer = m_scene.axis.toTime(at.x());
@@ -286,15 +288,17 @@ void TimelineView::endDrag(QPointF at)
     m_drag = {};
     switch (drag.kind) {
     case Drag::Pending: // a click
-        if (drag.button == Qt::LeftButton) {
+        if (drag.button == Qt::LeftButton && at.x() < gutterWidth - 12) {
+            gutterClicked(at);
+        } else if (drag.button == Qt::LeftButton) {
             const SpanRef ref = m_scene.spanAt(at);
             if (ref.valid()) {
                 m_state->select(ref);
             } else if ((drag.modifiers & Qt::ControlModifier) == 0) {
                 m_state->clearSelection();
-                const int row = at.y() < rulerHeight ? -1 : m_scene.rows.rowAt(at.y() - rulerHeight + m_scene.scroll);
-                if (row >= 0 && at.x() >= m_scene.axis.left) {
-                    const RowPlace& place = m_scene.rows.rows[static_cast<std::size_t>(row)];
+                const int row = m_scene.rowUnder(at.y());
+                if (row >= 0 && at.x() >= m_scene.axis.left && m_scene.place(row).kind != RowKind::Group) {
+                    const RowPlace& place = m_scene.place(row);
                     emit idleClicked(place.panel, m_scene.panels[static_cast<std::size_t>(place.panel)]->ranks[static_cast<std::size_t>(place.rankIndex)].rank, m_scene.axis.toTime(at.x()));
                 }
             }
@@ -350,7 +354,19 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event)
 {
     if (event->button() != Qt::LeftButton) return;
     const SpanRef ref = m_scene.spanAt(event->position());
-    if (!ref.valid()) return;
+    if (!ref.valid()) {
+        const int row = m_scene.rowUnder(event->position().y());
+        if (row < 0) return;
+        if (m_scene.place(row).kind == RowKind::Group && event->position().x() >= gutterWidth - 12) {
+            toggleGroup(row);
+        } else if (m_scene.place(row).kind != RowKind::Group && event->position().x() < gutterWidth - 12) { // folds the rank, or opens it
+            RowSettings rows = m_state->rows();
+            const int rank = m_scene.rankOf(m_scene.place(row)).rank;
+            if (rows.collapsed.erase(rank) == 0) rows.collapsed.insert(rank);
+            m_state->setRows(rows);
+        }
+        return;
+    }
     m_state->select(ref);
     fitSpan(ref);
     emit spanActivated(ref);
@@ -377,7 +393,33 @@ void TimelineView::wheelEvent(QWheelEvent* event)
 
 void TimelineView::contextMenuEvent(QContextMenuEvent* event)
 {
-    emit contextMenuAsked(event->globalPos(), m_scene.spanAt(event->pos()));
+    QPoint at = event->pos();
+    if (event->reason() == QContextMenuEvent::Keyboard) { // on the selected op, else on the row of the cursor
+        const auto place = m_scene.rectOf(m_state->selected());
+        if (place && place->intersects(m_scene.rowsRect())) {
+            emit contextMenuAsked(mapToGlobal(place->center().toPoint()), m_state->selected());
+            return;
+        }
+        if (const int row = cursorRow(); row >= 0) {
+            emit rowMenuAsked(mapToGlobal(QPoint(60, static_cast<int>(m_scene.rowTop(row)) + 8)), row);
+            return;
+        }
+        at = this->rect().center();
+    }
+    const int row = m_scene.rowUnder(at.y());
+    const SpanRef ref = m_scene.spanAt(at);
+    if (row >= 0 && at.x() < m_scene.axis.left) {
+        setCursorRow(row);
+        emit rowMenuAsked(event->globalPos(), row);
+    } else if (row >= 0 && !ref.valid() && m_scene.place(row).kind != RowKind::Group && at.y() < m_scene.rowTop(row) + m_scene.place(row).height &&
+               idleCard(*m_scene.panels[static_cast<std::size_t>(m_scene.place(row).panel)], m_scene.place(row).rankIndex, m_scene.axis.toTime(at.x()), m_causes).title.size() > 0) {
+        emit gapMenuAsked(event->globalPos(), m_scene.place(row).panel, m_scene.rankOf(m_scene.place(row)).rank, m_scene.axis.toTime(at.x()));
+    } else if (row >= 0 && m_scene.place(row).kind == RowKind::Group) {
+        setCursorRow(row);
+        emit rowMenuAsked(event->globalPos(), row);
+    } else {
+        emit contextMenuAsked(event->globalPos(), ref);
+    }
 }
 
 // --- keys -----------------------------------------------------------------------------------------------------------

@@ -13,36 +13,31 @@ namespace stagewright {
 
 namespace {
 
-void paintAreas(QPainter& p, const TimelineScene& scene, const Theme& theme)
+void paintAreas(QPainter& p, const TimelineScene& scene, const Theme& theme, bool pinned)
 {
     for (const AreaSelection& area : scene.areas) {
-        const int rows = static_cast<int>(scene.rows.rows.size());
-        if (rows == 0) return;
-        const int first = std::clamp(area.firstRow, 0, rows - 1), last = std::clamp(area.lastRow, 0, rows - 1);
-        const double x0 = scene.axis.toX(area.range.begin), x1 = scene.axis.toX(area.range.end);
-        const double top = scene.rowTop(first) - 3;
-        const double bottom = scene.rowTop(last) + scene.rows.metrics.pitch() - scene.rows.metrics.gap + 3;
-        const QRectF rect(x0, top, x1 - x0, bottom - top);
-        QColor tint = theme.accent;
-        tint.setAlphaF(theme.dark ? 0.22f : 0.14f);
-        p.fillRect(rect, tint);
-        p.setPen(QPen(theme.accent, 1.5));
-        p.setBrush(Qt::NoBrush);
-        p.drawRect(rect);
-        p.setPen(Qt::NoPen);
-        p.setBrush(theme.accent);
-        for (const double x : {x0, x1}) p.drawRoundedRect(QRectF(x - 2, rect.center().y() - 9, 4, 18), 2, 2);
+        for (const QRectF& rect : scene.rectsOf(area, pinned)) {
+            QColor tint = theme.accent;
+            tint.setAlphaF(theme.dark ? 0.22f : 0.14f);
+            p.fillRect(rect, tint);
+            p.setPen(QPen(theme.accent, 1.5));
+            p.setBrush(Qt::NoBrush);
+            p.drawRect(rect);
+            p.setPen(Qt::NoPen);
+            p.setBrush(theme.accent);
+            for (const double x : {rect.left(), rect.right()}) p.drawRoundedRect(QRectF(x - 2, rect.center().y() - 9, 4, 18), 2, 2);
+        }
     }
 }
 
 // Outlines every slice of the microbatch in view. Rows with thousands of slices in view are left out: nothing would show.
-void paintMicrobatch(QPainter& p, const TimelineScene& scene, const Theme& theme)
+void paintMicrobatch(QPainter& p, const TimelineScene& scene, const Theme& theme, bool pinned)
 {
-    if (!scene.microbatch.valid() || scene.rows.metrics.height < 8) return;
+    if (!scene.microbatch.valid()) return;
     p.setBrush(Qt::NoBrush);
-    const auto [first, last] = scene.visibleRows();
-    for (int row = first; row < last; ++row) {
-        const RowPlace& place = scene.rows.rows[static_cast<std::size_t>(row)];
+    for (const int row : scene.visibleRows()) {
+        const RowPlace& place = scene.place(row);
+        if ((row < scene.rows.pinned) != pinned || place.kind == RowKind::Group || place.height < 6) continue;
         const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(place.panel)];
         const LaneData& lane = panel.ranks[static_cast<std::size_t>(place.rankIndex)].compute;
         const std::size_t from = lane.firstEndingAfter(scene.axis.range.begin), to = lane.firstBeginningAt(scene.axis.range.end);
@@ -55,7 +50,7 @@ void paintMicrobatch(QPainter& p, const TimelineScene& scene, const Theme& theme
             const TimeSpan drawn = lane.drawn(i);
             const double x0 = scene.axis.toX(drawn.begin), x1 = scene.axis.toX(drawn.end);
             const bool half = slice.upper != 0 || slice.lower != 0;
-            const double height = scene.rows.metrics.height / (half ? 2 : 1);
+            const double height = place.height / (half ? 2 : 1);
             const QRectF rect(x0, scene.rowTop(row) + (slice.lower != 0 ? height : 0), std::max(1.0, x1 - x0), height);
             p.setPen(QPen(theme.canvas, 3.5));
             p.drawRoundedRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5), 3, 3);
@@ -90,6 +85,7 @@ void paintSelected(QPainter& p, const TimelineScene& scene, const Theme& theme)
     if (!rect) return;
     p.setBrush(Qt::NoBrush);
     p.setPen(QPen(theme.canvas, 5));
+    if (scene.isCovered(*rect, scene.selected)) return;
     const QRectF outer = QRectF(rect->left(), rect->top(), std::max(2.0, rect->width()), rect->height());
     p.drawRoundedRect(outer.adjusted(-0.5, -0.5, 0.5, 0.5), 3, 3);
     p.setPen(QPen(theme.text, 2));
@@ -102,9 +98,10 @@ void paintDrag(QPainter& p, const TimelineScene& scene, const Theme& theme)
     const DragFeedback& drag = *scene.drag;
     const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(drag.span.panel)];
     const int row = scene.rowOf(drag.span.panel, drag.toRank);
+    if (row >= 0 && scene.place(row).kind == RowKind::Group) return;
     if (row < 0 || drag.span.span >= panel.timeline->spans().size()) return;
     const QColor colour = drag.valid ? theme.better : theme.critical;
-    const double top = scene.rowTop(row), height = scene.rows.metrics.height;
+    const double top = scene.rowTop(row), height = scene.place(row).height;
     if (drag.insertAt) {
         const double x = scene.axis.toX(*drag.insertAt);
         p.fillRect(QRectF(x - 1.5, top - 5, 3, height + 10), colour);
@@ -174,8 +171,14 @@ void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& them
     painter.setClipRect(QRectF(gutterWidth - 4, rulerHeight, std::max(0.0, scene.size.width() - gutterWidth + 4), scene.rowsRect().height()));
     if (!scene.axis.degenerate()) {
         paintNotes(painter, scene, theme);
-        paintAreas(painter, scene, theme);
-        paintMicrobatch(painter, scene, theme);
+        for (const bool pinned : {false, true}) {
+            if (pinned && scene.rows.pinned == 0) continue;
+            painter.save();
+            painter.setClipRect(pinned ? scene.pinnedRect() : scene.scrolledRect(), Qt::IntersectClip);
+            paintAreas(painter, scene, theme, pinned);
+            paintMicrobatch(painter, scene, theme, pinned);
+            painter.restore();
+        }
         paintSelected(painter, scene, theme);
         paintDependencies(painter, scene, theme);
         paintDrag(painter, scene, theme);

@@ -15,7 +15,7 @@ QRectF rectOf(const TimelineScene& scene, const GapNote& gap)
     if (row < 0) return {};
     const double low = scene.axis.left, high = scene.axis.left + scene.axis.width + rightMargin;
     const double x0 = std::max(low, scene.axis.toX(gap.range.begin)), x1 = std::min(high, scene.axis.toX(gap.range.end));
-    return {x0, scene.rowTop(row), std::max(0.0, x1 - x0), scene.rows.metrics.height};
+    return {x0, scene.rowTop(row), std::max(0.0, x1 - x0), scene.place(row).height};
 }
 
 // Ops fade to the canvas with their slack; rows with thousands of slices in view are left out: nothing would show.
@@ -23,10 +23,9 @@ void paintSlack(QPainter& p, const TimelineScene& scene, const Theme& theme)
 {
     const TimelineNotes& notes = *scene.notes;
     if (!notes.slack || notes.mostSlack <= 0 || scene.rows.metrics.height < 8) return;
-    const auto [first, last] = scene.visibleRows();
-    for (int row = first; row < last; ++row) {
-        const RowPlace& place = scene.rows.rows[static_cast<std::size_t>(row)];
-        if (place.panel != 0) continue;
+    for (const int row : scene.visibleRows()) {
+        const RowPlace& place = scene.place(row);
+        if (place.panel != 0 || place.kind == RowKind::Group) continue;
         const LaneData& lane = scene.panels.front()->ranks[static_cast<std::size_t>(place.rankIndex)].compute;
         const std::size_t from = lane.firstEndingAfter(scene.axis.range.begin), to = lane.firstBeginningAt(scene.axis.range.end);
         if (to < from || to - from > 5000) continue;
@@ -48,11 +47,10 @@ void paintGaps(QPainter& p, const TimelineScene& scene, const Theme& theme)
 {
     QColor tint = theme.accent;
     tint.setAlphaF(theme.dark ? 0.42F : 0.3F);
-    const auto [first, last] = scene.visibleRows();
     const auto& gaps = scene.notes->gaps;
-    for (int row = first; row < last; ++row) {
-        const RowPlace& place = scene.rows.rows[static_cast<std::size_t>(row)];
-        if (place.panel != 0) continue;
+    for (const int row : scene.visibleRows()) {
+        const RowPlace& place = scene.place(row);
+        if (place.panel != 0 || place.kind == RowKind::Group) continue;
         const int rank = scene.panels.front()->ranks[static_cast<std::size_t>(place.rankIndex)].rank;
         auto gap = std::lower_bound(gaps.begin(), gaps.end(), std::pair(rank, scene.axis.range.begin), [](const GapNote& note, const auto& from) {
             return std::pair(note.rank, note.range.end) <= from;

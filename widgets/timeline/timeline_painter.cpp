@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QCoreApplication>
 #include <QFontMetricsF>
 #include <QPaintDevice>
 #include <QPaintEngine>
+#include <QPainterPath>
 
 #include "widgets/timeline/slice_painter.h"
 
@@ -83,15 +85,87 @@ void paintGrid(const Frame& f)
     }
 }
 
-void paintGutterRow(const Frame& f, const PanelRank& rank, double top)
+// A triangle: right where the row is folded, down where it is open.
+void paintFold(const Frame& f, QPointF centre, bool open)
+{
+    QPainterPath path;
+    path.moveTo(centre + (open ? QPointF(-3.5, -2) : QPointF(-2, -3.5)));
+    path.lineTo(centre + (open ? QPointF(3.5, -2) : QPointF(-2, 3.5)));
+    path.lineTo(centre + (open ? QPointF(0, 2.8) : QPointF(2.8, 0)));
+    path.closeSubpath();
+    f.p.fillPath(path, f.theme.secondary);
+}
+
+void paintGutterGroup(const Frame& f, const RowPlace& row, double top)
 {
     QPainter& p = f.p;
-    const double height = f.scene.rows.metrics.height, middle = top + height / 2;
+    const double middle = top + row.height / 2;
+    if (row.height < 9) return;
+    const RankGroup& group = f.scene.groupOf(row);
+    paintFold(f, QPointF(8, middle), group.expanded);
+    const QString busy = percentText(group.busyMean, 0);
+    const bool large = row.height >= 16;
+    p.setFont(fontOf(large ? FontRole::Body : FontRole::Small));
+    p.setPen(f.theme.text);
+    p.drawText(QRectF(88, middle - 9, 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
+    p.setFont(fontOf(large ? FontRole::Rank : FontRole::Small));
+    const QFontMetricsF metrics(p.font());
+    const double room = 134 - 16 - QFontMetricsF(fontOf(large ? FontRole::Body : FontRole::Small)).horizontalAdvance(busy) - 6;
+    QString title = group.title.front().isDigit() ? QCoreApplication::translate("TimelineView", "Ranks %1").arg(group.title) : group.title;
+    if (metrics.horizontalAdvance(title) > room) title = group.title;
+    p.drawText(QPointF(16, middle + (large ? 4.5 : 4)), title);
+}
+
+// Names of the sub-lanes' kinds, each beside its first lane, where they fit.
+void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
+{
+    if (row.lanes == 0) return;
+    const auto& lanes = f.scene.rankOf(row).lanes;
+    f.p.setFont(fontOf(FontRole::Small));
+    f.p.setPen(f.theme.faint);
+    double free = -1;
+    for (int i = 0; i < row.lanes; ++i) {
+        const auto at = static_cast<std::size_t>(row.firstLane + i);
+        if (i > 0 && lanes[at].lane == lanes[at - 1].lane) continue;
+        const double y = top + row.lanesTop() - row.top + i * row.lanePitch;
+        if (y < free || (row.lanes - i) * row.lanePitch < 9) continue;
+        free = y + 11;
+        const char* name = lanes[at].lane == Lane::Kernel ? "kernels" : lanes[at].lane == Lane::Copy ? "copies" : lanes[at].lane == Lane::Wait ? "waits" : "other";
+        f.p.drawText(QRectF(16, y - 2, 120, 14), Qt::AlignRight | Qt::AlignVCenter, QCoreApplication::translate("TimelineView", name));
+    }
+}
+
+void paintGutterRow(const Frame& f, int index, double top)
+{
+    QPainter& p = f.p;
+    const RowPlace& row = f.scene.place(index);
+    if (index == f.scene.cursor) p.fillRect(QRectF(0, top - 1, 3, row.bottom() - row.top + 2), f.theme.accent);
+    if (row.kind == RowKind::Group) return paintGutterGroup(f, row, top);
+    const PanelRank& rank = f.scene.rankOf(row);
+    paintGutterLanes(f, row, top);
+    const double height = row.height, middle = top + height / 2;
+    if (index < f.scene.rows.pinned && height >= 11) { // a pin: head and needle
+        p.setPen(QPen(f.theme.secondary, 1.2));
+        p.setBrush(f.theme.secondary);
+        const double y = middle + (height >= 32 ? -8 : -1);
+        p.drawEllipse(QPointF(8, y - 2), 2.2, 2.2);
+        p.drawLine(QPointF(8, y), QPointF(8, y + 5));
+    }
+    if (row.kind == RowKind::Collapsed && f.scene.rows.metrics.gap >= 4) {
+        p.setFont(fontOf(FontRole::Small));
+        p.setPen(f.theme.secondary);
+        p.drawText(QRectF(16, middle - 7, 80, 14), Qt::AlignLeft | Qt::AlignVCenter, rank.title);
+        p.drawText(QRectF(88, middle - 7, 48, 14), Qt::AlignRight | Qt::AlignVCenter, percentText(rank.busyFraction, 0));
+        paintFold(f, QPointF(8, middle), false);
+        return;
+    }
     if (height < 11) return;
     const bool twoLines = height >= 32;
     p.setFont(fontOf(height >= 16 ? FontRole::Rank : FontRole::Small));
     p.setPen(f.theme.text);
-    p.drawText(QPointF(16, middle + (twoLines ? -2.5 : 4.5)), rank.title);
+    const bool badge = index < f.scene.rows.pinned && f.scene.panels.size() > 1; // of which run
+    const QString title = badge ? QString(QChar(static_cast<char16_t>(u'A' + row.panel))) + QStringLiteral(" · ") + rank.title : rank.title;
+    p.drawText(QPointF(16, middle + (twoLines ? -2.5 : 4.5)), title);
     const QString busy = percentText(rank.busyFraction, 0);
     p.setFont(fontOf(height >= 16 ? FontRole::Body : FontRole::Small));
     p.drawText(QRectF(88, middle - (twoLines ? 17 : 9), 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
@@ -188,6 +262,31 @@ void paintDifference(const Frame& f)
     p.drawText(QRectF(region.left(), region.center().y() + 2, region.width(), 18), Qt::AlignCenter, share);
 }
 
+// Slices and gutter of some rows, cut to a part of the view.
+void paintRows(const Frame& f, const std::vector<int>& rows, const QRectF& part, QImage* own)
+{
+    const QRectF plot = part.intersected(f.plot);
+    f.p.save();
+    f.p.setClipRect(plot);
+    std::optional<RasterCanvas> canvas;
+    if (own != nullptr) {
+        const QRectF device(plot.left() * f.ratio, plot.top() * f.ratio, plot.width() * f.ratio, plot.height() * f.ratio);
+        canvas.emplace(*own, device.toAlignedRect(), f.theme, f.ratio);
+    }
+    paintSlices(f.p, f.scene, rows, f.theme, f.detail, f.ratio, canvas ? &*canvas : nullptr);
+    f.p.restore();
+    f.p.save();
+    f.p.setClipRect(part);
+    double free = -1e9; // y from which a gutter label fits
+    for (const int row : rows) {
+        const double top = f.scene.rowTop(row);
+        if (top < free) continue;
+        paintGutterRow(f, row, top);
+        free = top + std::min(f.scene.place(row).height, 11.0);
+    }
+    f.p.restore();
+}
+
 } // namespace
 
 void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, QImage* own)
@@ -201,31 +300,23 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
 
     if (own == nullptr) painter.fillRect(QRectF(QPointF(0, 0), scene.size), theme.canvas); // else filled before
     paintGrid(f);
+    const std::vector<int> visible = scene.visibleRows();
+    const auto scrolled = std::partition_point(visible.begin(), visible.end(), [&](int row) { return row < scene.rows.pinned; });
+    paintRows(f, {scrolled, visible.end()}, scene.scrolledRect(), own);
     painter.save();
-    painter.setClipRect(plot);
-    std::optional<RasterCanvas> canvas;
-    if (own != nullptr) {
-        const QRectF device(plot.left() * ratio, plot.top() * ratio, plot.width() * ratio, plot.height() * ratio);
-        canvas.emplace(*own, device.toAlignedRect(), theme, ratio);
-    }
-    paintSlices(painter, scene, theme, detail, ratio, canvas ? &*canvas : nullptr);
+    painter.setClipRect(scene.scrolledRect());
     paintDifference(f);
-    painter.restore();
-
-    painter.save();
-    painter.setClipRect(scene.rowsRect());
-    const auto [first, last] = scene.visibleRows();
-    double free = -1e9; // y from which a gutter label fits
-    for (int row = first; row < last; ++row) {
-        const RowPlace& place = scene.rows.rows[static_cast<std::size_t>(row)];
-        const double top = scene.rowTop(row);
-        if (top < free) continue;
-        paintGutterRow(f, scene.panels[static_cast<std::size_t>(place.panel)]->ranks[static_cast<std::size_t>(place.rankIndex)], top);
-        free = top + std::min(scene.rows.metrics.height, 11.0);
-    }
     for (std::size_t i = 0; i < scene.panels.size(); ++i) {
         if (scene.rows.panels[i].headerHeight > 0) paintHeader(f, i);
     }
+    painter.restore();
+    if (scene.rows.pinned > 0) {
+        const QRectF kept = scene.pinnedRect();
+        paintRows(f, {visible.begin(), scrolled}, kept, own);
+        painter.fillRect(QRectF(0, kept.bottom() - 1, scene.size.width(), 1), theme.separator);
+    }
+    painter.save();
+    painter.setClipRect(scene.rowsRect());
     const double content = scene.rows.height, room = scene.rowsRect().height();
     if (content > room + 1) { // a thin mark of where the view is in the rows
         const double height = std::max(18.0, room * room / content), y = rulerHeight + (room - height) * scene.scroll / (content - room);

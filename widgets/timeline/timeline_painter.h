@@ -38,6 +38,8 @@ struct TimelineScene {
     QString title = QStringLiteral("Timeline");
     bool showCritical = true;
     bool showCommunication = true;
+    GroupLook groupLook = GroupLook::Kinds;
+    int cursor = -1; // the row that keys for rows mean; −1: not shown
     SpanRef selected;
     std::vector<AreaSelection> areas;
     SpanRef hovered;
@@ -48,12 +50,23 @@ struct TimelineScene {
     std::shared_ptr<const TimelineNotes> notes; // may be null
 
     QRectF rowsRect() const { return {0, rulerHeight, size.width(), std::max(0.0, size.height() - rulerHeight)}; }
+    const RowPlace& place(int row) const { return rows.rows[static_cast<std::size_t>(row)]; }
     double rowTop(int row) const; // in the view, scrolled
+    int rowUnder(double y) const;   // y in the view; −1: none
+    int nearestRow(double y) const; // −1 only where there is no row
+    const PanelRank& rankOf(const RowPlace& row) const { return panels[static_cast<std::size_t>(row.panel)]->ranks[static_cast<std::size_t>(row.rankIndex)]; }
+    const RankGroup& groupOf(const RowPlace& row) const { return rows.plan->groups[static_cast<std::size_t>(row.panel)][static_cast<std::size_t>(row.group)]; }
+    // The part of the view that pinned rows keep, or that the others scroll in.
+    QRectF pinnedRect() const { return {0, rulerHeight, size.width(), std::min(rows.pinnedHeight, rowsRect().height())}; }
+    QRectF scrolledRect() const { return rowsRect().adjusted(0, pinnedRect().height(), 0, 0); }
     std::optional<QRectF> rectOf(SpanRef ref) const;
     SpanRef spanAt(QPointF point) const;
-    int rowOf(int panel, int rank) const; // −1: none
+    // Where an area lies: one rectangle over neighbouring rows, of the pinned rows or of those that scroll.
+    std::vector<QRectF> rectsOf(const AreaSelection& area, bool pinned) const;
+    bool isCovered(const QRectF& rect, SpanRef ref) const; // scrolled under the pinned rows
+    int rowOf(int panel, int rankIndex) const { return rows.rowOf(panel, rankIndex); } // −1: none
     std::int64_t visibleSlices() const;   // of the rows in view; O(rows × log slices)
-    std::pair<int, int> visibleRows() const; // [first, last)
+    std::vector<int> visibleRows() const; // in drawing order
 };
 
 // The frame below hover marks: grid, rows, slices, labels, critical path, header bars, difference region, gutter, ruler.

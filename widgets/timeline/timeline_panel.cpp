@@ -25,7 +25,7 @@ QString stagesText(const std::set<int>& stages)
 
 bool isCommunicationLane(Lane lane)
 {
-    return lane != Lane::Compute && lane != Lane::Wait; // a wait is idle time, which the row shows already
+    return lane == Lane::Send || lane == Lane::Receive;
 }
 
 struct SpanSlice {
@@ -52,6 +52,40 @@ void fillCommunication(PanelRank& row, const Timeline& timeline, const TimelineP
             const std::size_t at = first + lanes[i];
             if (row.communication.size() <= at) row.communication.resize(at + 1);
             row.communication[at].append(spans[i], shown.first + static_cast<SpanId>(i), panel.origin);
+        }
+    }
+}
+
+// Work that names no op of its own takes kind and microbatch of the op that launched it, else it counts as other work.
+Span ownedBy(const Timeline& timeline, SpanId id)
+{
+    Span span = timeline.spans()[id];
+    if (span.label == 0 || !(span.op == Op{})) return span;
+    for (const Edge& edge : timeline.edgesInto(id)) {
+        if (edge.kind != EdgeKind::Launch) continue;
+        span.op = timeline.spans()[edge.from].op;
+        return span;
+    }
+    span.op = makeOp(OpKind::Filler, 0);
+    return span;
+}
+
+void fillLanes(PanelRank& row, const Timeline& timeline, const TimelinePanel& panel)
+{
+    for (const Lane lane : {Lane::Kernel, Lane::Copy, Lane::Other, Lane::Wait}) {
+        for (const Track& track : timeline.tracks()) {
+            if (track.rank != row.rank || track.lane != lane) continue;
+            const SpanSlice shown = shownOf(timeline, track, panel.step);
+            const auto spans = timeline.spans().subspan(shown.first, shown.last - shown.first);
+            const std::vector<std::uint16_t> lanes = sublanes(spans);
+            const std::size_t first = row.lanes.size();
+            for (std::size_t i = 0; i < spans.size(); ++i) {
+                if (panel.step >= 0 && spans[i].step != panel.step) continue;
+                const std::size_t at = first + lanes[i];
+                while (row.lanes.size() <= at) row.lanes.push_back({lane, {}});
+                const SpanId id = shown.first + static_cast<SpanId>(i);
+                row.lanes[at].data.append(ownedBy(timeline, id), id, panel.origin);
+            }
         }
     }
 }
@@ -118,6 +152,11 @@ void setExtent(TimelinePanel& panel)
 
 } // namespace
 
+int PanelRank::workLanes() const
+{
+    return static_cast<int>(std::find_if(lanes.begin(), lanes.end(), [](const PanelLane& lane) { return lane.lane == Lane::Wait; }) - lanes.begin());
+}
+
 bool TimelinePanel::isCritical(SpanId span) const
 {
     return std::binary_search(critical.begin(), critical.end(), span);
@@ -178,10 +217,12 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
             }
         }
         fillCommunication(row, t, *panel);
+        fillLanes(row, t, *panel);
         row.subtitle = stagesText(stages);
         if (options.pyramids) {
             row.compute.buildPyramid();
             for (LaneData& lane : row.communication) lane.buildPyramid();
+            for (PanelLane& lane : row.lanes) lane.data.buildPyramid();
         }
         const Nanos rankBusy = busyTime(row.compute);
         busy += rankBusy;
@@ -192,6 +233,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         panel->peak = std::max(panel->peak, row.activations.peak);
         panel->sliceCount += static_cast<std::int64_t>(row.compute.size());
         for (const LaneData& lane : row.communication) panel->sliceCount += static_cast<std::int64_t>(lane.size());
+        for (const PanelLane& lane : row.lanes) panel->sliceCount += lane.lane == Lane::Wait ? 0 : static_cast<std::int64_t>(lane.data.size());
     }
     if (panel->bubbles) {
         panel->bubbleFraction = panel->bubbles->bubbleFraction;

@@ -16,13 +16,21 @@
 
 namespace stagewright {
 
+// Work beside a rank's ops, one sub-lane without overlap.
+struct PanelLane {
+    Lane lane = Lane::Kernel; // Kernel, Copy, Other, Wait
+    LaneData data;
+};
+
 struct PanelRank {
     int rank = 0;
     QString title;    // "Rank 0"
     QString subtitle; // "stage 0", "stages 0, 4"
     double busyFraction = 0; // of the panel's window
     LaneData compute;
-    std::vector<LaneData> communication; // sub-lanes without overlap; transfers, copies, kernels
+    std::vector<LaneData> communication; // sub-lanes without overlap; transfers
+    std::vector<PanelLane> lanes;        // kernels, copies, other work, then waits
+    int workLanes() const;               // of `lanes`, those before the waits
     MemorySeries activations;
 };
 

@@ -6,42 +6,58 @@ namespace stagewright {
 
 double TimelineScene::rowTop(int row) const
 {
-    return rulerHeight + rows.rows[static_cast<std::size_t>(row)].top - scroll;
+    return rulerHeight + place(row).top - (row < rows.pinned ? 0 : scroll);
 }
 
-int TimelineScene::rowOf(int panel, int rank) const
+int TimelineScene::rowUnder(double y) const
 {
-    if (panel < 0 || panel >= static_cast<int>(rows.panels.size())) return -1;
-    const PanelPlace& place = rows.panels[static_cast<std::size_t>(panel)];
-    return rank >= 0 && rank < place.rows ? place.firstRow + rank : -1;
+    if (y < rulerHeight) return -1;
+    const bool pinned = y < scrolledRect().top();
+    const int row = rows.rowAt(y - rulerHeight + (pinned ? 0 : scroll));
+    return (row < rows.pinned) == pinned ? row : -1;
 }
 
-std::pair<int, int> TimelineScene::visibleRows() const
+int TimelineScene::nearestRow(double y) const
 {
-    if (rows.rows.empty()) return {0, 0};
+    const bool pinned = y < scrolledRect().top();
+    const int row = rows.nearestRow(y - rulerHeight + (pinned ? 0 : scroll)), all = static_cast<int>(rows.rows.size());
+    if (row < 0) return row;
+    return pinned ? std::min(row, rows.pinned - 1) : std::min(std::max(row, rows.pinned), all - 1);
+}
+
+std::vector<int> TimelineScene::visibleRows() const
+{
+    std::vector<int> visible;
     const auto& all = rows.rows;
-    const double low = scroll - rows.metrics.pitch(), high = scroll + rowsRect().height();
-    const auto first = std::partition_point(all.begin(), all.end(), [low](const RowPlace& r) { return r.top < low; });
+    for (int row = 0; row < rows.pinned; ++row) visible.push_back(row);
+    const double low = scroll + rows.pinnedHeight, high = scroll + rowsRect().height();
+    const auto scrolled = all.begin() + rows.pinned;
+    const auto first = std::partition_point(scrolled, all.end(), [low](const RowPlace& r) { return r.bottom() + 4 < low; });
     const auto last = std::partition_point(first, all.end(), [high](const RowPlace& r) { return r.top < high; });
-    return {static_cast<int>(first - all.begin()), static_cast<int>(last - all.begin())};
+    for (auto row = first; row != last; ++row) visible.push_back(static_cast<int>(row - all.begin()));
+    return visible;
 }
 
 std::int64_t TimelineScene::visibleSlices() const
 {
     std::int64_t count = 0;
-    const auto [first, last] = visibleRows();
-    for (int row = first; row < last; ++row) {
-        const RowPlace& place = rows.rows[static_cast<std::size_t>(row)];
-        const PanelRank& rank = panels[static_cast<std::size_t>(place.panel)]->ranks[static_cast<std::size_t>(place.rankIndex)];
-        const auto add = [&](const LaneData& lane) {
-            const std::size_t from = lane.firstEndingAfter(axis.range.begin);
-            const std::size_t to = lane.firstBeginningAt(axis.range.end);
-            if (to > from) count += static_cast<std::int64_t>(to - from);
-        };
+    const auto add = [&](const LaneData& lane) {
+        const std::size_t from = lane.firstEndingAfter(axis.range.begin);
+        const std::size_t to = lane.firstBeginningAt(axis.range.end);
+        if (to > from) count += static_cast<std::int64_t>(to - from);
+    };
+    for (const int row : visibleRows()) {
+        const RowPlace& at = place(row);
+        if (at.kind == RowKind::Group) {
+            for (const int rank : groupOf(at).ranks) add(panels[static_cast<std::size_t>(at.panel)]->ranks[static_cast<std::size_t>(rank)].compute);
+            continue;
+        }
+        const PanelRank& rank = rankOf(at);
         add(rank.compute);
-        if (rows.metrics.track > 0) {
+        if (at.track > 0) {
             for (const LaneData& lane : rank.communication) add(lane);
         }
+        for (int lane = 0; lane < at.lanes; ++lane) add(rank.lanes[static_cast<std::size_t>(at.firstLane + lane)].data);
     }
     return count;
 }
@@ -49,17 +65,24 @@ std::int64_t TimelineScene::visibleSlices() const
 namespace {
 
 struct Found {
-    const LaneData* lane = nullptr; // compute, or a communication sub-lane
-    int sublane = -1;               // −1: compute
-    int sublanes = 0;
+    const LaneData* lane = nullptr;
+    double y = 0; // from the row's top
+    double height = 0;
 };
 
-Found laneOf(const PanelRank& rank, SpanId span)
+Found laneOf(const PanelRank& rank, const RowPlace& row, SpanId span)
 {
-    if (rank.compute.sliceOf(span) < rank.compute.size()) return {&rank.compute, -1, 0};
+    if (rank.compute.sliceOf(span) < rank.compute.size()) return {&rank.compute, 0, row.height};
     for (std::size_t i = 0; i < rank.communication.size(); ++i) {
         const LaneData& lane = rank.communication[i];
-        if (lane.sliceOf(span) < lane.size()) return {&lane, static_cast<int>(i), static_cast<int>(rank.communication.size())};
+        if (lane.sliceOf(span) >= lane.size()) continue;
+        if (row.track <= 0) return {};
+        const double height = row.track / static_cast<double>(rank.communication.size());
+        return {&lane, row.height + row.trackGap + static_cast<double>(i) * height, height};
+    }
+    for (int i = 0; i < row.lanes; ++i) {
+        const LaneData& lane = rank.lanes[static_cast<std::size_t>(row.firstLane + i)].data;
+        if (lane.sliceOf(span) < lane.size()) return {&lane, row.lanesTop() - row.top + i * row.lanePitch, row.lanePitch - (row.lanePitch > 6 ? 2 : 1)};
     }
     return {};
 }
@@ -71,41 +94,69 @@ std::optional<QRectF> TimelineScene::rectOf(SpanRef ref) const
     if (!ref.valid() || ref.panel >= static_cast<int>(panels.size())) return std::nullopt;
     const TimelinePanel& panel = *panels[static_cast<std::size_t>(ref.panel)];
     if (ref.span >= panel.timeline->spans().size()) return std::nullopt;
-    const int row = rowOf(ref.panel, panel.timeline->trackOf(ref.span).rank);
+    const int rankIndex = panel.timeline->trackOf(ref.span).rank;
+    const int row = rowOf(ref.panel, rankIndex);
     if (row < 0) return std::nullopt;
-    const Found found = laneOf(panel.ranks[static_cast<std::size_t>(rows.rows[static_cast<std::size_t>(row)].rankIndex)], ref.span);
+    const RowPlace& at = place(row);
+    const Found found = laneOf(panel.ranks[static_cast<std::size_t>(rankIndex)], at, ref.span);
     if (found.lane == nullptr) return std::nullopt;
-    const std::size_t at = found.lane->sliceOf(ref.span);
-    const Slice& slice = found.lane->slices()[at];
-    const TimeSpan drawn = found.lane->drawn(at);
+    const std::size_t index = found.lane->sliceOf(ref.span);
+    const Slice& slice = found.lane->slices()[index];
+    const TimeSpan drawn = found.lane->drawn(index);
     const double x0 = axis.toX(drawn.begin), x1 = axis.toX(drawn.end);
-    double y = rowTop(row), height = rows.metrics.height;
-    if (slice.upper != 0 || slice.lower != 0) {
+    double y = rowTop(row) + found.y, height = found.height;
+    if ((slice.upper != 0 || slice.lower != 0) && at.kind != RowKind::Group) {
         height /= 2;
         if (slice.lower != 0) y += height;
     }
-    if (found.sublane >= 0) {
-        if (rows.metrics.track <= 0) return std::nullopt;
-        height = rows.metrics.track / found.sublanes;
-        y += rows.metrics.height + rows.metrics.trackGap + found.sublane * height;
-    }
     return QRectF(x0, y, x1 - x0, height);
+}
+
+std::vector<QRectF> TimelineScene::rectsOf(const AreaSelection& area, bool pinned) const
+{
+    std::vector<QRectF> rects;
+    const double x0 = axis.toX(area.range.begin), x1 = axis.toX(area.range.end);
+    int last = -2;
+    for (int row = pinned ? 0 : rows.pinned; row < (pinned ? rows.pinned : static_cast<int>(rows.rows.size())); ++row) {
+        const RowPlace& at = place(row);
+        if (at.lastPosition < area.firstRow || at.firstPosition > area.lastRow) continue;
+        const bool isOpenGroup = at.kind == RowKind::Group && groupOf(at).expanded;
+        if (isOpenGroup && (at.firstPosition < area.firstRow || at.lastPosition > area.lastRow)) continue;
+        const double top = rowTop(row) - 3, bottom = rowTop(row) + at.bottom() - at.top + 3;
+        const bool joins = row == last + 1 && !rects.empty() && at.panel == place(last).panel;
+        if (joins) {
+            rects.back().setBottom(bottom);
+        } else {
+            rects.emplace_back(x0, top, x1 - x0, bottom - top);
+        }
+        last = row;
+    }
+    return rects;
+}
+
+bool TimelineScene::isCovered(const QRectF& rect, SpanRef ref) const
+{
+    const int row = ref.valid() ? rowOf(ref.panel, panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank) : -1;
+    return row >= rows.pinned && rect.bottom() < scrolledRect().top();
 }
 
 SpanRef TimelineScene::spanAt(QPointF point) const
 {
     if (point.x() < axis.left || point.x() >= axis.left + axis.width || point.y() < rulerHeight) return {};
-    const int row = rows.rowAt(point.y() - rulerHeight + scroll);
-    if (row < 0) return {};
-    const RowPlace& place = rows.rows[static_cast<std::size_t>(row)];
-    const PanelRank& rank = panels[static_cast<std::size_t>(place.panel)]->ranks[static_cast<std::size_t>(place.rankIndex)];
+    const int row = rowUnder(point.y());
+    if (row < 0 || place(row).kind == RowKind::Group) return {};
+    const RowPlace& at0 = place(row);
+    const PanelRank& rank = rankOf(at0);
     const double inside = point.y() - rowTop(row);
     const LaneData* lane = &rank.compute;
-    if (inside >= rows.metrics.height) {
-        const double track = inside - rows.metrics.height - rows.metrics.trackGap;
-        if (track < 0 || rows.metrics.track <= 0 || rank.communication.empty()) return {};
+    if (at0.lanes > 0 && inside >= at0.lanesTop() - at0.top) {
+        const int index = std::min(at0.lanes - 1, static_cast<int>((inside - (at0.lanesTop() - at0.top)) / at0.lanePitch));
+        lane = &rank.lanes[static_cast<std::size_t>(at0.firstLane + index)].data;
+    } else if (inside >= at0.height) {
+        const double track = inside - at0.height - at0.trackGap;
+        if (track < 0 || at0.track <= 0 || rank.communication.empty()) return {};
         const auto count = static_cast<double>(rank.communication.size());
-        lane = &rank.communication[static_cast<std::size_t>(std::min(count - 1, track / rows.metrics.track * count))];
+        lane = &rank.communication[static_cast<std::size_t>(std::min(count - 1, track / at0.track * count))];
     }
     // What covers the pointer's pixel; the one under its middle first.
     const Nanos t = axis.toTime(point.x());
@@ -113,13 +164,13 @@ SpanRef TimelineScene::spanAt(QPointF point) const
     const auto& slices = lane->slices();
     std::size_t at = lane->firstEndingAfter(t);
     if (at < slices.size() && slices[at].begin() <= t) {
-        const bool low = inside >= rows.metrics.height / 2; // of a pair the first op lies above the second
+        const bool low = inside >= at0.height / 2; // of a pair the first op lies above the second
         if (slices[at].upper != 0 && low && at + 1 < slices.size()) ++at;
         else if (slices[at].lower != 0 && !low && at > 0) --at;
-        return {place.panel, lane->spanOf(at)};
+        return {at0.panel, lane->spanOf(at)};
     }
-    if (at > 0 && slices[at - 1].end() >= t - half) return {place.panel, lane->spanOf(at - 1)};
-    if (at < slices.size() && slices[at].begin() <= t + half) return {place.panel, lane->spanOf(at)};
+    if (at > 0 && slices[at - 1].end() >= t - half) return {at0.panel, lane->spanOf(at - 1)};
+    if (at < slices.size() && slices[at].begin() <= t + half) return {at0.panel, lane->spanOf(at)};
     return {};
 }
 

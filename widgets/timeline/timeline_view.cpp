@@ -47,6 +47,14 @@ TimelineView::TimelineView(ViewState* state, QWidget* parent)
         layOut();
         invalidate();
     });
+    connect(m_state, &ViewState::rowsChanged, this, [this] {
+        planAgain();
+        emit statusChanged(statusText());
+    });
+    connect(m_state, &ViewState::timeDisplayChanged, this, [this] {
+        invalidate();
+        emit statusChanged(statusText());
+    });
     connect(m_state, &ViewState::hoverTimeChanged, this, [this] { update(); });
     connect(m_state, &ViewState::hoveredChanged, this, [this] { update(); });
     connect(m_state, &ViewState::selectionChanged, this, [this] {
@@ -79,6 +87,8 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     const bool wasFitted = m_state->isFitted();
     if (m_drag.kind != Drag::None) cancelDrag();
     m_scene.panels = std::move(panels);
+    m_plan = std::make_shared<const RowPlan>(planRows(m_scene.panels, m_state->rows()));
+    layOut();
     m_causes.clear();
     Nanos end = 0;
     for (const auto& panel : m_scene.panels) end = std::max(end, panel->duration);
@@ -91,8 +101,9 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     if (m_card) m_card->hide();
     m_scene.drag.reset();
     m_scene.notes.reset();
+    m_cursor.reset();
     m_state->setExtent({0, end});
-    layOut();
+    planAgain();
     const bool isFirst = !m_started && !m_scene.panels.empty();
     if (isFirst || wasFitted) {
         m_state->setVisible(m_state->fittedExtent(), false);
@@ -120,12 +131,12 @@ TimelineScene TimelineView::sceneFor(const QSizeF& size) const
     scene.size = size;
     scene.showCritical = m_state->showsCriticalPath();
     scene.showCommunication = m_state->showsCommunication();
-    std::vector<int> ranks;
-    for (const auto& panel : scene.panels) ranks.push_back(static_cast<int>(panel->ranks.size()));
     const double height = m_rowHeight > 0 ? m_rowHeight : rowHeightFor(scene.panels.size());
     RowMetrics metrics = rowMetrics(height, scene.showCommunication);
     if (metrics.track > 0 && m_trackHeight > 0) metrics.track = m_trackHeight;
-    scene.rows = layoutRows(ranks, metrics, scene.panels.size() > 1);
+    scene.rows = layoutRows(m_plan ? m_plan : std::make_shared<const RowPlan>(), metrics, scene.panels.size() > 1);
+    scene.groupLook = m_state->rows().look;
+    scene.cursor = hasFocus() ? cursorRow() : -1;
     scene.axis = axisIn(QRectF(QPointF(0, 0), size), m_state->visible());
     scene.scroll = std::clamp(scene.scroll, 0.0, std::max(0.0, scene.rows.height - scene.rowsRect().height()));
     scene.selected = m_state->selected();
@@ -244,7 +255,7 @@ CardText TimelineView::cardOf(SpanRef ref) const
 
 Aggregation TimelineView::aggregation() const
 {
-    return aggregate(m_scene.panels, m_state->areas());
+    return aggregate(m_scene.panels, m_state->areas(), m_plan.get());
 }
 
 QString TimelineView::statusText() const
@@ -265,9 +276,13 @@ QString TimelineView::statusText() const
     if (unitOf(from) == unitOf(to) || begin == 0) from = from.section(QLatin1Char(' '), 0, -2);
     const QString pixel = durationText(static_cast<Nanos>(std::llround(perPixel)), units, units.time != 1 ? 4 : -1);
     QString text = QStringLiteral("%L1 slices, %2 ranks   ·   view %3 – %4   ·   1 px = %5").arg(slices).arg(ranks).arg(from, to, pixel);
-    const auto [first, last] = m_scene.visibleRows();
-    if (last > first && m_scene.axis.width > 0) {
-        const double density = static_cast<double>(m_scene.visibleSlices()) / (last - first) / m_scene.axis.width;
+    std::size_t shown = 0;
+    for (const int row : m_scene.visibleRows()) {
+        const RowPlace& place = m_scene.place(row);
+        shown += place.kind == RowKind::Group ? m_scene.groupOf(place).ranks.size() : 1;
+    }
+    if (shown > 0 && m_scene.axis.width > 0) {
+        const double density = static_cast<double>(m_scene.visibleSlices()) / static_cast<double>(shown) / m_scene.axis.width;
         if (density >= 0.5) text += QStringLiteral(", about %1 ops per px").arg(fixed(density, density < 9.95 ? 1 : 0));
     }
     return text;
@@ -380,6 +395,10 @@ void TimelineView::fitSelection()
 
 void TimelineView::ensureVisible(SpanRef ref)
 {
+    if (ref.valid() && ref.panel < static_cast<int>(m_scene.panels.size())) { // out of a folded group
+        const int row = m_scene.rowOf(ref.panel, m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank);
+        if (row >= 0 && m_scene.place(row).kind == RowKind::Group) toggleGroup(row);
+    }
     const auto rect = m_scene.rectOf(ref);
     if (!rect) return;
     const Axis& axis = m_scene.axis;
@@ -389,18 +408,20 @@ void TimelineView::ensureVisible(SpanRef ref)
         const Nanos middle = axis.toTime(rect->center().x());
         m_state->setVisible({middle - range.duration() / 2, middle - range.duration() / 2 + range.duration()}, false);
     }
-    showRows(rect->top(), rect->bottom());
+    if (m_scene.rowOf(ref.panel, m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->trackOf(ref.span).rank) >= m_scene.rows.pinned) {
+        showRows(rect->top(), rect->bottom());
+    }
 }
 
 void TimelineView::ensureRowVisible(int panel, int rank)
 {
     const int row = m_scene.rowOf(panel, rank);
-    if (row >= 0) showRows(m_scene.rowTop(row), m_scene.rowTop(row) + m_scene.rows.metrics.height);
+    if (row >= m_scene.rows.pinned) showRows(m_scene.rowTop(row), m_scene.rowTop(row) + m_scene.place(row).height);
 }
 
 void TimelineView::showRows(double top, double bottom)
 {
-    const QRectF rows = m_scene.rowsRect();
+    const QRectF rows = m_scene.scrolledRect();
     if (top < rows.top() + 4) {
         setScrollTop(m_scene.scroll - (rows.top() + 12 - top));
     } else if (bottom > rows.bottom() - 4) {

@@ -59,6 +59,14 @@ public:
     void fitSpan(SpanRef ref);
     void ensureVisible(SpanRef ref);
     void ensureRowVisible(int panel, int rank); // scrolls the rows, not the time
+    // Rows. What keys for rows mean: the ranks of the selected areas, else the row of the cursor, else that of the selected op.
+    const RowLayout& layout() const { return m_scene.rows; }
+    std::vector<int> chosenRanks() const; // their ranks, ascending
+    int cursorRow() const;                // −1: none
+    void setCursorRow(int row);           // shown and scrolled to
+    void moveCursor(int by);
+    void toggleGroup(int row);            // opens or folds the group, or the one its rank stands in
+    QString rowText(int row) const;       // "Rank 3, pinned", "Ranks 0 to 31, folded": for screen readers and menus
     double scrollTop() const { return m_scene.scroll; }
     void setScrollTop(double top);
     double contentHeight() const; // of the ruler and all rows
@@ -82,6 +90,10 @@ signals:
     void areaAggregated(const stagewright::Aggregation& aggregation); // live while dragging; empty when cleared
     void statusChanged(const QString& text);
     void contextMenuAsked(const QPoint& globalPosition, stagewright::SpanRef ref);
+    void gapMenuAsked(const QPoint& globalPosition, int panel, int rank, stagewright::Nanos axisTime); // on idle time
+    void rowMenuAsked(const QPoint& globalPosition, int row); // on the gutter; the cursor is there
+    void rowsLaidOut(); // other rows than before
+    void cursorMoved();
     // Positions index the rank's compute spans of the step, as Schedule::order does. `to` counts without the dragged op
     // where toRank is its own rank (moveOp semantics), else with all ops of toRank.
     void opPressed(stagewright::SpanRef ref, int rank, int position);
@@ -132,7 +144,7 @@ private:
     void cancelDrag();
     void dragOp(QPointF at);
     AreaSelection areaBetween(QPointF a, QPointF b) const;
-    Nanos snapped(double x, int firstRow, int lastRow) const; // to an op edge within 6 px
+    Nanos snapped(double x, int first, int last) const; // to an op edge within 6 px, of the ranks at these positions
     std::optional<std::pair<std::size_t, bool>> areaEdgeAt(QPointF point) const; // area, whether its end
     void updateCursor(QPointF point);
     void emitAreas();
@@ -146,6 +158,9 @@ private:
     void acceptFrame(const QImage& image, std::uint64_t generation);
     TimelineScene sceneFor(const QSizeF& size) const;
     int rowHeightFor(std::size_t panelCount) const;
+    void planAgain();
+    CardText groupCard(const RowPlace& row, Nanos axisTime) const;
+    void gutterClicked(QPointF at);
 
     ViewState* m_state;
     TimelineScene m_scene;
@@ -154,6 +169,8 @@ private:
     double m_rowHeight = 0;
     double m_trackHeight = 0;
     bool m_editMode = false;
+    std::shared_ptr<const RowPlan> m_plan;
+    std::optional<std::pair<int, int>> m_cursor; // position of its first rank, and whether it is a group (1) or a rank (0)
     bool m_started = false; // a run was set before
     DragState m_drag;
     double m_wheelRest = 0;

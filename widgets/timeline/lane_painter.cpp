@@ -1,0 +1,161 @@
+#include "widgets/timeline/lane_painter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QFontMetricsF>
+
+#include "widgets/timeline/slice_painter.h"
+
+namespace stagewright {
+
+void groupColumns(const TimelinePanel& panel, const RankGroup& group, const Axis& device, Detail detail, GroupColumns& out)
+{
+    out.mean.clear();
+    out.least.clear();
+    out.most.clear();
+    if (device.degenerate() || group.ranks.empty()) return;
+    RasterOptions options;
+    options.gapMin = 1e18;
+    options.detail = detail;
+    options.fine = false;
+    options.sumsOnly = true;
+    LaneColumns one;
+    std::vector<std::array<float, paintCount>> total;
+    for (const int rank : group.ranks) {
+        rasterLane(panel.ranks[static_cast<std::size_t>(rank)].compute, device, options, one);
+        const std::size_t count = std::max(one.sums.size(), one.shares.size());
+        if (total.size() < count) total.resize(count);
+        if (out.least.size() < total.size()) {
+            out.least.resize(total.size(), rank == group.ranks.front() ? 2.0F : 0.0F);
+            out.most.resize(total.size(), 0.0F);
+        }
+        for (std::size_t c = 0; c < total.size(); ++c) {
+            float busy = 0;
+            if (c < count) {
+                const auto shares = columnShares(one, c);
+                for (std::size_t k = 0; k < paintCount; ++k) {
+                    total[c][k] += static_cast<float>(shares[k]);
+                    busy += static_cast<float>(shares[k]);
+                }
+            }
+            out.least[c] = std::min(out.least[c], busy);
+            out.most[c] = std::max(out.most[c], busy);
+        }
+    }
+    out.mean.nanosPerColumn = 1 / (device.width / static_cast<double>(device.range.duration()));
+    out.mean.aggregated = true;
+    out.mean.sums.resize(total.size());
+    const double scale = out.mean.nanosPerColumn / static_cast<double>(group.ranks.size());
+    for (std::size_t c = 0; c < total.size(); ++c) {
+        for (std::size_t k = 0; k < paintCount; ++k) {
+            const double nanos = static_cast<double>(total[c][k]) * scale;
+            out.mean.sums[c][k] = nanos > 0 ? std::max<Nanos>(1, std::llround(nanos)) : 0; // never nothing
+        }
+    }
+}
+
+void paintRange(QImage& image, const QRect& area, int y0, int height, const GroupColumns& columns, const Theme& theme)
+{
+    const QRect cut = area.intersected(image.rect());
+    if (height <= 0 || cut.isEmpty()) return;
+    const auto blend = [&](float share) {
+        const QColor &a = theme.bubbleFill, &b = theme.accent;
+        return qRgb(static_cast<int>(a.red() + (b.red() - a.red()) * share), static_cast<int>(a.green() + (b.green() - a.green()) * share),
+                    static_cast<int>(a.blue() + (b.blue() - a.blue()) * share));
+    };
+    const QRgb body = blend(0.62F), band = blend(0.3F), line = theme.accent.rgb(), extreme = blend(0.5F);
+    const std::size_t count = std::min(columns.mean.sums.size(), static_cast<std::size_t>(cut.width()));
+    const int top = std::max(cut.top(), y0), bottom = std::min(cut.bottom() + 1, y0 + height);
+    const auto level = [height](double share) { return std::clamp(static_cast<int>(std::lround(share * height)), 0, height); };
+    for (std::size_t c = 0; c < count; ++c) {
+        Nanos sum = 0;
+        for (const Nanos one : columns.mean.sums[c]) sum += one;
+        const int mean = level(static_cast<double>(sum) / columns.mean.nanosPerColumn);
+        const int least = level(static_cast<double>(columns.least[c])), most = level(static_cast<double>(columns.most[c]));
+        if (most == 0) continue;
+        for (int y = top; y < bottom; ++y) {
+            const int at = y0 + height - 1 - y; // 0 at the lower edge
+            if (at >= most) continue;
+            QRgb colour = at >= mean ? band : at >= least ? body : blend(0.75F);
+            if (at == mean - 1) colour = line;
+            else if (at == most - 1 || at == least - 1) colour = extreme;
+            reinterpret_cast<QRgb*>(image.scanLine(y))[cut.left() + static_cast<int>(c)] = colour;
+        }
+    }
+}
+
+QString briefName(const QString& name)
+{
+    QString brief = name;
+    const auto cut = [&brief](QChar at) {
+        const qsizetype found = brief.indexOf(at);
+        if (found > 0) brief.truncate(found);
+    };
+    cut(QLatin1Char('('));
+    cut(QLatin1Char('<'));
+    brief = brief.mid(brief.lastIndexOf(QLatin1Char(' ')) + 1);
+    brief = brief.mid(brief.lastIndexOf(QLatin1Char(':')) + 1);
+    return brief;
+}
+
+void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const Theme& theme, Detail detail, double ratio)
+{
+    const RowPlace& place = scene.place(row);
+    if (place.lanes == 0 || scene.axis.degenerate()) return;
+    const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(place.panel)];
+    const PanelRank& rank = scene.rankOf(place);
+    const double left = std::max(scene.axis.left, scene.axis.toX(0));
+    const double right = std::min(scene.axis.left + scene.axis.width + rightMargin, scene.axis.toX(panel.duration));
+    if (right <= left) return;
+    const double top = scene.rowTop(row) + place.lanesTop() - place.top;
+    std::array<QRgb, paintCount> colours{};
+    for (std::size_t i = 0; i < paintCount; ++i) colours[i] = theme.fills[i].fill.rgb();
+    RasterOptions options;
+    options.wideMin = 2.5 * ratio;
+    options.gapMin = 1e18;
+    options.detail = detail;
+    Axis device = scene.axis;
+    device.left = 0;
+    device.width = scene.axis.width * ratio;
+    const QFont font = fontOf(FontRole::Small);
+    const QFontMetricsF metrics(font);
+    LaneColumns columns;
+    for (int i = 0; i < place.lanes; ++i) {
+        const PanelLane& lane = rank.lanes[static_cast<std::size_t>(place.firstLane + i)];
+        const double y = std::round((top + i * place.lanePitch) * ratio) / ratio;
+        const double height = std::max(1 / ratio, std::round((place.lanePitch - (place.lanePitch > 6 ? 2 : 1)) * ratio) / ratio);
+        if (y > scene.size.height() || y + height < rulerHeight) continue;
+        painter.fillRect(QRectF(left, y, right - left, height), theme.track);
+        rasterLane(lane.data, device, options, columns);
+        if (!columns.empty()) {
+            const int width = static_cast<int>(std::ceil(device.width - 1e-6));
+            QImage image(width, std::max(1, static_cast<int>(std::lround(height * ratio))), QImage::Format_ARGB32_Premultiplied);
+            image.fill(Qt::transparent);
+            paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * ratio), columns, colours, theme.track.rgb());
+            painter.drawImage(QRectF(scene.axis.left, y, width / ratio, height), image);
+        }
+        for (const std::size_t at : columns.wide) {
+            const Slice& slice = lane.data.slices()[at];
+            const double x0 = std::max(scene.axis.toX(slice.begin()), left - 10);
+            const double x1 = std::min(scene.axis.toX(slice.end()), right + 10) - (at + 1 < lane.data.size() && lane.data.slices()[at + 1].begin() == slice.end() ? 1 / ratio : 0);
+            const QRectF rect(x0, y, std::max(1 / ratio, x1 - x0), height);
+            const bool waits = lane.lane == Lane::Wait;
+            const Fill& fill = theme.of(slice.opKind());
+            painter.fillRect(rect, waits ? theme.bubbleHatch : fill.fill);
+            const double low = std::max(rect.left(), left), high = std::min(rect.right(), right);
+            if (height < 11 || high - low < 14) continue;
+            const QString whole = QString::fromStdString(panel.timeline->nameOf(panel.timeline->spans()[lane.data.spanOf(at)]));
+            for (const QString& name : {whole, briefName(whole)}) {
+                const double width = metrics.horizontalAdvance(name);
+                if (name.isEmpty() || width + 6 > high - low) continue;
+                painter.setFont(font);
+                painter.setPen(waits ? theme.text : fill.label);
+                painter.drawText(QPointF((low + high - width) / 2, rect.center().y() + 4), name);
+                break;
+            }
+        }
+    }
+}
+
+} // namespace stagewright

@@ -1,0 +1,25 @@
+// Rows that are no single rank's ops: groups of ranks, and the sub-lanes under a rank (kernels, copies, waits). Part of
+// slice_painter.
+#pragma once
+
+#include "widgets/timeline/raster_canvas.h"
+#include "widgets/timeline/timeline_painter.h"
+
+namespace stagewright {
+
+// What the ranks of a group come to in every column of the axis.
+struct GroupColumns {
+    LaneColumns mean; // its sums: the mean over the ranks, ns by paint
+    std::vector<float> least, most; // share of the column that the idlest and the busiest rank fill
+};
+// device: columns in device pixels. O(visible slices of all ranks), a draft O(ranks × columns).
+void groupColumns(const TimelinePanel& panel, const RankGroup& group, const Axis& device, Detail detail, GroupColumns& out);
+// GroupLook::Range into rows [y0, y0 + height) of an image: mean as an area, least and most as a band around it.
+void paintRange(QImage& image, const QRect& area, int y0, int height, const GroupColumns& columns, const Theme& theme);
+
+// The sub-lanes of a row, names where they fit.
+void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const Theme& theme, Detail detail, double ratio);
+// A kernel's name without namespaces, template arguments and parameters: "gemm_bf16" of "void cutlass::gemm_bf16<128, 64>(int)".
+QString briefName(const QString& name);
+
+} // namespace stagewright

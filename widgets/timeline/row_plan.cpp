@@ -1,0 +1,218 @@
+#include "widgets/timeline/row_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include <QCoreApplication>
+
+#include "widgets/timeline/timeline_panel.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr int mostUngrouped = 64;
+constexpr int mostGroups = 32;
+constexpr double busyGap = 0.02;   // ranks this far apart in busy time are not alike
+constexpr double busyRange = 0.05; // nor are those of a group that spans more
+
+QString words(const char* text)
+{
+    return QCoreApplication::translate("RowPlan", text);
+}
+
+QString rangeText(int from, int to)
+{
+    return from == to ? QString::number(from) : QStringLiteral("%1–%2").arg(from).arg(to);
+}
+
+using Parts = std::vector<std::vector<int>>;
+
+Parts byCount(int ranks, int size)
+{
+    Parts parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+        if (rank % size == 0) parts.emplace_back();
+        parts.back().push_back(rank);
+    }
+    return parts;
+}
+
+Parts byStage(const TimelinePanel& panel)
+{
+    Parts parts;
+    std::map<QString, std::size_t> known;
+    for (std::size_t i = 0; i < panel.ranks.size(); ++i) {
+        const auto [at, isNew] = known.try_emplace(panel.ranks[i].subtitle, parts.size());
+        if (isNew) parts.emplace_back();
+        parts[at->second].push_back(static_cast<int>(i));
+    }
+    return parts;
+}
+
+// From the idlest to the busiest; a group ends where the next rank stands apart, or where it would span too much.
+Parts byBusy(const TimelinePanel& panel)
+{
+    std::vector<int> order(panel.ranks.size());
+    std::iota(order.begin(), order.end(), 0);
+    const auto busy = [&](int rank) { return panel.ranks[static_cast<std::size_t>(rank)].busyFraction; };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return busy(a) < busy(b); });
+    Parts parts;
+    for (const int rank : order) {
+        const bool joins = !parts.empty() && busy(rank) - busy(parts.back().back()) < busyGap && busy(rank) - busy(parts.back().front()) < busyRange;
+        if (!joins) parts.emplace_back();
+        parts.back().push_back(rank);
+    }
+    for (auto& part : parts) std::sort(part.begin(), part.end());
+    return parts;
+}
+
+Parts partsOf(const TimelinePanel& panel, const RowSettings& settings)
+{
+    const int ranks = static_cast<int>(panel.ranks.size());
+    switch (settings.grouping) {
+    case Grouping::Automatic: return byCount(ranks, ranks > mostUngrouped ? suitableGroupSize(ranks) : 1);
+    case Grouping::None: return byCount(ranks, 1);
+    case Grouping::Count: return byCount(ranks, settings.groupSize > 1 ? settings.groupSize : suitableGroupSize(ranks));
+    case Grouping::Stage: return byStage(panel);
+    case Grouping::Busy: return byBusy(panel);
+    }
+    return {};
+}
+
+RankGroup groupOf(const TimelinePanel& panel, std::vector<int> ranks, Grouping grouping)
+{
+    RankGroup group;
+    group.ranks = std::move(ranks);
+    group.busyLeast = 1e9;
+    for (const int index : group.ranks) {
+        const double busy = panel.ranks[static_cast<std::size_t>(index)].busyFraction;
+        group.busyMean += busy;
+        group.busyLeast = std::min(group.busyLeast, busy);
+        group.busyMost = std::max(group.busyMost, busy);
+    }
+    group.busyMean /= static_cast<double>(group.ranks.size());
+    const int first = panel.ranks[static_cast<std::size_t>(group.ranks.front())].rank, last = panel.ranks[static_cast<std::size_t>(group.ranks.back())].rank;
+    const bool contiguous = last - first + 1 == static_cast<int>(group.ranks.size());
+    group.detail = words("%1 ranks").arg(group.ranks.size());
+    if (grouping == Grouping::Stage) {
+        group.title = panel.ranks[static_cast<std::size_t>(group.ranks.front())].subtitle;
+        if (group.title.isEmpty()) group.title = words("no stage");
+    } else if (grouping == Grouping::Busy) {
+        const auto percent = [](double share) { return static_cast<int>(std::lround(share * 100)); };
+        group.title = words("%1 % busy").arg(rangeText(percent(group.busyLeast), percent(group.busyMost)));
+    } else {
+        group.title = contiguous ? rangeText(first, last) : group.detail;
+    }
+    return group;
+}
+
+RowItem itemOf(int panel, int rankIndex, int group, const PanelRank& rank, const RowSettings& settings)
+{
+    RowItem item;
+    item.kind = settings.collapsed.count(rank.rank) != 0 ? RowKind::Collapsed : RowKind::Rank;
+    item.panel = panel;
+    item.rankIndex = rankIndex;
+    item.group = group;
+    item.track = item.kind == RowKind::Rank && settings.trackless.count(rank.rank) == 0;
+    if (item.kind == RowKind::Rank && (settings.lanes || settings.waits)) {
+        const int work = rank.workLanes(), all = static_cast<int>(rank.lanes.size());
+        item.firstLane = settings.lanes ? 0 : work;
+        item.lanes = (settings.waits ? all : work) - item.firstLane;
+    }
+    return item;
+}
+
+} // namespace
+
+int suitableGroupSize(int ranks)
+{
+    int size = 8;
+    while ((ranks + size - 1) / size > mostGroups) size *= 4;
+    return size;
+}
+
+RowPlan planRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const RowSettings& settings)
+{
+    RowPlan plan;
+    std::vector<RowItem> rows;
+    for (std::size_t p = 0; p < panels.size(); ++p) {
+        const TimelinePanel& panel = *panels[p];
+        const int index = static_cast<int>(p);
+        plan.groups.emplace_back();
+        plan.itemOf.emplace_back(panel.ranks.size(), -1);
+        plan.positionOf.emplace_back(panel.ranks.size(), -1);
+        for (auto& part : partsOf(panel, settings)) {
+            const int first = static_cast<int>(plan.rankAt.size());
+            for (const int rank : part) {
+                plan.positionOf[p][static_cast<std::size_t>(rank)] = static_cast<int>(plan.rankAt.size());
+                plan.rankAt.emplace_back(index, rank);
+            }
+            int group = -1;
+            bool expanded = true;
+            if (part.size() > 1) {
+                RankGroup made = groupOf(panel, part, settings.grouping);
+                made.expanded = expanded = settings.expanded.count(panel.ranks[static_cast<std::size_t>(part.front())].rank) != 0;
+                group = static_cast<int>(plan.groups[p].size());
+                plan.groups[p].push_back(std::move(made));
+                RowItem item;
+                item.kind = RowKind::Group;
+                item.panel = index;
+                item.rankIndex = part.front();
+                item.group = group;
+                item.track = false;
+                item.firstPosition = first;
+                item.lastPosition = first + static_cast<int>(part.size()) - 1;
+                rows.push_back(item);
+            }
+            for (const int rank : part) {
+                RowItem item = itemOf(index, rank, group, panel.ranks[static_cast<std::size_t>(rank)], settings);
+                item.firstPosition = item.lastPosition = plan.positionOf[p][static_cast<std::size_t>(rank)];
+                item.pinned = settings.pinned.count(panel.ranks[static_cast<std::size_t>(rank)].rank) != 0;
+                if (item.pinned) {
+                    plan.items.push_back(item);
+                } else if (expanded) {
+                    rows.push_back(item);
+                }
+            }
+        }
+    }
+    plan.pinned = static_cast<int>(plan.items.size());
+    plan.items.insert(plan.items.end(), rows.begin(), rows.end());
+    for (std::size_t i = 0; i < plan.items.size(); ++i) { // groups first, then what shows a rank itself
+        const RowItem& item = plan.items[i];
+        const auto panel = static_cast<std::size_t>(item.panel);
+        if (item.kind != RowKind::Group) continue;
+        for (const int rank : plan.groups[panel][static_cast<std::size_t>(item.group)].ranks) plan.itemOf[panel][static_cast<std::size_t>(rank)] = static_cast<int>(i);
+    }
+    for (std::size_t i = plan.items.size(); i-- > 0;) {
+        const RowItem& item = plan.items[i];
+        if (item.kind != RowKind::Group) plan.itemOf[static_cast<std::size_t>(item.panel)][static_cast<std::size_t>(item.rankIndex)] = static_cast<int>(i);
+    }
+    return plan;
+}
+
+RowPlan plainPlan(const std::vector<int>& ranksByPanel)
+{
+    RowPlan plan;
+    for (std::size_t p = 0; p < ranksByPanel.size(); ++p) {
+        plan.groups.emplace_back();
+        plan.itemOf.emplace_back();
+        plan.positionOf.emplace_back();
+        for (int rank = 0; rank < ranksByPanel[p]; ++rank) {
+            RowItem item;
+            item.panel = static_cast<int>(p);
+            item.rankIndex = rank;
+            item.firstPosition = item.lastPosition = static_cast<int>(plan.items.size());
+            plan.itemOf[p].push_back(item.firstPosition);
+            plan.positionOf[p].push_back(item.firstPosition);
+            plan.rankAt.emplace_back(item.panel, rank);
+            plan.items.push_back(item);
+        }
+    }
+    return plan;
+}
+
+} // namespace stagewright
