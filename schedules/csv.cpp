@@ -18,6 +18,7 @@ constexpr std::string_view overlap = "OVERLAP_F_B";
 constexpr std::string_view grouped = "GROUPED"; // two messages posted together
 
 constexpr std::size_t mostSlices = 4096;
+constexpr std::size_t mostRanks = 65536; // a rank is 16 bits in a timeline
 
 std::string_view trimmed(std::string_view text)
 {
@@ -187,6 +188,11 @@ Result<void> CsvReader::readPair()
 
 Result<void> CsvReader::readLine(std::string_view row)
 {
+    if (schedule.order.size() == mostRanks) {
+        cell = 1;
+        text = trimmed(row.substr(0, row.find(',')));
+        return error(fmt::format("more than {} lines, and a line is a rank", mostRanks), "check that this is a schedule CSV");
+    }
     schedule.order.emplace_back();
     schedule.paired.emplace_back();
     cell = 0;

@@ -151,7 +151,7 @@ std::optional<NearestSchedule> nearestSchedule(const Schedule& given)
         const auto made = makeSchedule(name, shape);
         if (!made || made->ranks != schedule.ranks || made->stages != schedule.stages || made->microbatches != schedule.microbatches)
             continue;
-        looked += made->opCount();
+        looked += made->opCount() + ops;
         ScheduleDiff diff = diffSchedules(schedule, *made);
         if (best && best->diff.distance() + best->diff.shape.size() <= diff.distance() + diff.shape.size()) continue;
         best = NearestSchedule{name, std::move(diff)};

@@ -14,6 +14,7 @@ struct ScheduleChecker
 {
     const Schedule& schedule;
     Validation out;
+    bool lastDropped = false; // the last fault was only counted
 
     void add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message, std::string remedy);
     void addOther(int rank, std::size_t position, const Op& op); // the other op of the last fault

@@ -33,6 +33,11 @@ std::string ranges(const std::vector<int>& numbers)
 void ScheduleChecker::add(FaultKind kind, int rank, std::size_t position, const Op& op, const std::string& message,
                           std::string remedy)
 {
+    lastDropped = out.faults.size() >= mostFaults;
+    if (lastDropped) {
+        ++out.more;
+        return;
+    }
     Fault fault;
     fault.kind = kind;
     fault.rank = rank;
@@ -45,6 +50,7 @@ void ScheduleChecker::add(FaultKind kind, int rank, std::size_t position, const 
 
 void ScheduleChecker::addOther(int rank, std::size_t position, const Op& op)
 {
+    if (lastDropped) return;
     out.faults.back().otherRank = rank;
     out.faults.back().otherPosition = static_cast<int>(position);
     out.faults.back().other = op;
@@ -202,15 +208,15 @@ void ScheduleChecker::checkDeadlock(const OpIndex& index, const Channels& channe
 Result<void> Validation::toResult() const
 {
     if (faults.empty()) return {};
-    const std::size_t more = faults.size() - 1;
+    const std::size_t others = faults.size() - 1 + more;
     return fail(ErrorCode::Invalid, faults.front().message,
-                more > 0 ? fmt::format("{}; {} more fault{}", faults.front().remedy, more, more > 1 ? "s follow" : " follows")
+                others > 0 ? fmt::format("{}; {} more fault{}", faults.front().remedy, others, others > 1 ? "s follow" : " follows")
                          : faults.front().remedy);
 }
 
 Validation validate(const Schedule& schedule, const Channels& channels)
 {
-    ScheduleChecker checker{schedule, {}};
+    ScheduleChecker checker{schedule, {}, false};
     if (std::string fault = shapeFault(schedule); !fault.empty()) {
         checker.out.faults.push_back({FaultKind::Shape, -1, -1, {}, -1, -1, {}, std::move(fault),
                                       "look for a stray stage or microbatch number, or a pair in the wrong place"});

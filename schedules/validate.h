@@ -1,6 +1,7 @@
 // Checking a schedule: every fault, with rank, position and both ops.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,11 @@ struct Wait {
     Op waitsFor;
 };
 
+inline constexpr std::size_t mostFaults = 100'000; // put into words; further ones are counted
+
 struct Validation {
     std::vector<Fault> faults; // in order of rank and position; deadlock last; empty: valid
+    std::size_t more = 0;      // found besides, beyond mostFaults
     std::vector<Wait> cycle;   // of the deadlock, in waiting order
 
     bool valid() const { return faults.empty(); }

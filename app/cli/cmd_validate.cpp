@@ -82,8 +82,11 @@ Result<int> run(const Options& options, Session& session)
         session.out(fmt::format("  {}\n", fault.message));
         if (fault.kind != FaultKind::Deadlock || !deadlock.hung()) session.out(fmt::format("    {}\n", fault.remedy)); // else it follows
     }
+    const std::size_t others = validation.faults.size() + validation.more - shown;
     if (shown < validation.faults.size())
-        session.out(fmt::format("  {} more: --all shows them\n", validation.faults.size() - shown));
+        session.out(fmt::format("  {} more: --all shows {}\n", others, validation.more > 0 ? fmt::format("{} of them", validation.faults.size() - shown) : "them"));
+    else if (others > 0)
+        session.out(fmt::format("  {} more\n", others));
     if (nearest) session.out("  " + nearestText(*nearest, *schedule) + "\n");
     if (deadlock.hung()) session.out("ranks that wait for each other:\n" + deadlockText(chosen->schedule, deadlock, session.columns()));
     return ExitDoesNotHold;

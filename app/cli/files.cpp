@@ -24,10 +24,22 @@ Result<std::string> readFile(const std::string& path)
     if (!in)
         return fail(ErrorCode::Unreadable, fmt::format("{} can't be opened: {}", path, std::strerror(errno)),
                     "check the name and the permission");
-    std::ostringstream text;
-    text << in.rdbuf();
+    std::string text;
+    constexpr std::size_t chunk = std::size_t{1} << 20;
+    while (in) {
+        const std::size_t before = text.size();
+        if (before >= mostTextBytes)
+            return fail(ErrorCode::Unreadable, fmt::format("{} is too large: more than {} bytes, texts of up to {} are read", path, before, mostTextBytes),
+                        "check that it is the file you mean; larger runs are kept in run files");
+        text.resize(before + chunk);
+        in.read(text.data() + before, static_cast<std::streamsize>(chunk));
+        text.resize(before + static_cast<std::size_t>(in.gcount()));
+        // A device or a binary file is told before it is read to its end.
+        if (const std::size_t zero = text.find('\0', before); zero != std::string::npos)
+            return fail(ErrorCode::Unreadable, fmt::format("{} is no text: byte {} of it is zero", path, zero), "name a text file");
+    }
     if (in.bad()) return fail(ErrorCode::Unreadable, fmt::format("{} can't be read: {}", path, std::strerror(errno)));
-    return text.str();
+    return text;
 }
 
 bool fileExists(const std::string& path)

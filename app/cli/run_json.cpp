@@ -279,6 +279,7 @@ Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation)
             {"microbatches", schedule.microbatches},
             {"valid", validation.valid()},
             {"faults", std::move(faults)},
+            {"more_faults", validation.more},
             {"cycle", std::move(cycle)}};
 }
 

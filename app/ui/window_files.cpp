@@ -29,6 +29,7 @@ namespace stagewright {
 namespace {
 
 constexpr int recentCount = 10;
+constexpr qint64 mostScheduleBytes = 8 << 20; // read and simulated at once
 
 QString suggested(const RunView& view, const char* suffix)
 {
@@ -90,7 +91,14 @@ void MainWindow::openSchedule(const QString& path)
         m_banner->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a schedule CSV that can be read"));
         return;
     }
-    auto schedule = readScheduleCsv(file.readAll().toStdString(), {}, QFileInfo(path).completeBaseName().toStdString());
+    const QByteArray bytes = file.read(mostScheduleBytes + 1);
+    if (bytes.size() > mostScheduleBytes || bytes.contains('\0')) {
+        m_banner->showError(bytes.contains('\0') ? tr("file %1: byte %2 is zero, which no text holds").arg(QFileInfo(path).fileName()).arg(bytes.indexOf('\0'))
+                                                 : tr("file %1: more than %L2 bytes, which is too large for a schedule CSV here").arg(QFileInfo(path).fileName()).arg(mostScheduleBytes),
+                            tr("choose a schedule CSV; stagewright validate reads larger ones"));
+        return;
+    }
+    auto schedule = readScheduleCsv(bytes.toStdString(), {}, QFileInfo(path).completeBaseName().toStdString());
     if (!schedule) {
         m_banner->showError(tr("file %1").arg(QFileInfo(path).fileName()), schedule.error());
         return;

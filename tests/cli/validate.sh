@@ -108,3 +108,26 @@ expect_same "$(head -n 1 low.csv)" 0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_
 run stagewright validate low.csv --pytorch
 expect_code 0
 expect_out 'this is 1f1b'
+
+# what never ends or is no text is told at once
+run stagewright validate /dev/zero
+expect_code 3
+expect_err '/dev/zero is no text: byte 0'
+printf '0F0,0B0\n\0\n' >zero.csv
+run stagewright validate zero.csv
+expect_code 3
+expect_err 'zero.csv is no text: byte 8'
+
+# of very many faults the first ones are worded, the rest counted
+{ printf '0F0,0B0'; printf ',0F0%.0s' $(seq 120000); echo; } >many.csv
+run stagewright validate many.csv
+expect_code 1
+expect_out '119999 more: --all shows 99999 of them'
+run stagewright validate many.csv --json
+expect_json 20000 more_faults
+
+# a line is a rank, and ranks are bounded
+{ echo 0F0; printf '\n%.0s' $(seq 70000); echo 0B0; } >lines.csv
+run stagewright validate lines.csv
+expect_code 3
+expect_err 'line 65537.*more than 65536 lines'
