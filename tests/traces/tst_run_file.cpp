@@ -211,6 +211,46 @@ private slots:
         const auto none = (*file)->readSteps(1, 9);
         VERIFY_RESULT(none);
         QVERIFY(none->timeline->spans().empty());
+        for (int step = 0; step < 4; ++step) { // and one alone
+            const auto one = (*file)->readStep(1, step);
+            VERIFY_RESULT(one);
+            QCOMPARE(one->timeline->spans().size(), timeline->spans().size());
+            QCOMPARE(one->timeline->edges().size(), timeline->edges().size());
+            QCOMPARE(one->timeline->steps(), step + 1);
+            for (const auto category : {MemoryCategory::Activations, MemoryCategory::Weights})
+                QCOMPARE(peakByRank(*one->timeline, category, step), peakByRank(*whole->timeline, category, step));
+        }
+    }
+
+    void oneStepOfAWholeRunIsReadAlone() // one segment holds every step
+    {
+        auto file = fresh();
+        VERIFY_RESULT(file->add(samples::randomRun(7)));
+        const auto whole = file->read(1);
+        VERIFY_RESULT(whole);
+        const auto bounds = file->steps(1);
+        VERIFY_RESULT(bounds);
+        QVERIFY(bounds->size() > 1);
+        for (const auto& step : *bounds) {
+            const auto one = file->readStep(1, step.step);
+            VERIFY_RESULT(one);
+            std::size_t spans = 0;
+            Nanos begin = step.end, end = step.begin;
+            for (const Span& span : whole->timeline->spans()) {
+                if (span.step != step.step) continue;
+                ++spans;
+                begin = std::min(begin, span.start);
+                end = std::max(end, span.end);
+            }
+            QCOMPARE(one->timeline->spans().size(), spans);
+            QCOMPARE(static_cast<std::size_t>(step.spans), spans);
+            QCOMPARE(step.begin, begin);
+            QCOMPARE(step.end, end);
+            std::size_t edges = 0;
+            for (const Edge& edge : whole->timeline->edges())
+                edges += whole->timeline->spans()[edge.from].step == step.step && whole->timeline->spans()[edge.to].step == step.step;
+            QCOMPARE(one->timeline->edges().size(), edges);
+        }
     }
 
     void othersReadWhileItRecords()

@@ -146,6 +146,46 @@ bool decodeMemory(std::span<const std::byte> bytes, std::size_t rows, int rank, 
     return true;
 }
 
+std::span<const std::byte> encodeMemoryBase(BlockEncoder& encoder, std::span<const MemoryEvent> events)
+{
+    encoder.clear();
+    const auto add = [&](ColumnForm form, auto get) { addColumn(encoder, events, form, get); };
+    add(ColumnForm::Delta, [](const MemoryEvent& e) { return e.rank; });
+    add(ColumnForm::Delta, [](const MemoryEvent& e) { return e.time; });
+    add(ColumnForm::Plain, [](const MemoryEvent& e) { return e.delta; });
+    add(ColumnForm::Delta, [](const MemoryEvent& e) { return e.step; });
+    add(ColumnForm::Plain, [](const MemoryEvent& e) { return e.stage; });
+    add(ColumnForm::Plain, [](const MemoryEvent& e) { return static_cast<int>(e.category); });
+    return encoder.finish();
+}
+
+bool decodeMemoryBase(std::span<const std::byte> bytes, std::size_t rows, std::vector<MemoryEvent>& out)
+{
+    const auto block = BlockDecoder::open(bytes, rows, memoryColumns);
+    if (!block) return false;
+    const auto rank = block->column(0);
+    const auto time = block->column(1);
+    const auto bytesInUse = block->column(2);
+    const auto step = block->column(3);
+    const auto stage = block->column(4);
+    const auto category = block->column(5);
+    out.resize(rows);
+    for (std::size_t i = 0; i < rows; ++i) {
+        const bool ok = fits<std::uint16_t>(rank[i]) && timeOk(time[i]) && step[i] >= 0 && fits<std::int32_t>(step[i]) &&
+                        fits<std::uint16_t>(stage[i]) && category[i] >= 0 &&
+                        category[i] < static_cast<std::int64_t>(memoryCategoryCount);
+        if (!ok) return false;
+        out[i] = MemoryEvent{time[i],
+                             bytesInUse[i],
+                             -1,
+                             static_cast<std::int32_t>(step[i]),
+                             static_cast<std::uint16_t>(rank[i]),
+                             static_cast<std::uint16_t>(stage[i]),
+                             static_cast<MemoryCategory>(category[i])};
+    }
+    return true;
+}
+
 std::span<const std::byte> encodeEdges(BlockEncoder& encoder, std::span<const Edge> edges)
 {
     encoder.clear();

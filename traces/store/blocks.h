@@ -24,6 +24,10 @@ bool decodeSpans(std::span<const std::byte> bytes, std::size_t rows, int step, s
 std::span<const std::byte> encodeMemory(BlockEncoder& encoder, std::span<const MemoryEvent> events);
 bool decodeMemory(std::span<const std::byte> bytes, std::size_t rows, int rank, std::vector<MemoryEvent>& out);
 
+// Memory in use at a moment: one event for each rank, stage and category, delta the bytes, time its last change.
+std::span<const std::byte> encodeMemoryBase(BlockEncoder& encoder, std::span<const MemoryEvent> events);
+bool decodeMemoryBase(std::span<const std::byte> bytes, std::size_t rows, std::vector<MemoryEvent>& out);
+
 // Span ids within their segment.
 std::span<const std::byte> encodeEdges(BlockEncoder& encoder, std::span<const Edge> edges);
 bool decodeEdges(std::span<const std::byte> bytes, std::size_t rows, std::vector<Edge>& out);

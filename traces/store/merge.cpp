@@ -24,6 +24,9 @@ Result<void> copyRun(Database& database, std::int64_t from)
     if (auto done = database.run(*header); !done) return done;
     const std::int64_t to = database.lastId();
     for (const RunTable& table : runTables()) {
+        const auto there = database.integer(fmt::format("SELECT count(*) FROM other.sqlite_schema WHERE name='{}'", table.name));
+        if (!there) return tl::unexpected(there.error());
+        if (*there == 0) continue; // of an older version
         auto rows = database.prepare(fmt::format("INSERT INTO main.{0}(run, {1}) SELECT ?, {1} FROM other.{0} WHERE run=?",
                                                  table.name, table.columns));
         if (!rows) return tl::unexpected(rows.error());

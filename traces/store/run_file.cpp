@@ -162,17 +162,42 @@ Result<std::int64_t> RunFile::find(const std::string& idOrName) const
 
 Result<Run> RunFile::read(std::int64_t id, const Progress& progress) const
 {
-    return readRun(*m_state->store, id, 0, progress);
+    return readRun(*m_state->store, id, {}, progress);
 }
 
 Result<Run> RunFile::readSteps(std::int64_t id, int firstStep, const Progress& progress) const
 {
-    return readRun(*m_state->store, id, firstStep, progress);
+    return readRun(*m_state->store, id, {firstStep}, progress);
 }
 
-Result<RunFile::Overview> RunFile::overview(std::int64_t id, int atLeastBuckets) const
+Result<Run> RunFile::readStep(std::int64_t id, int step, const Progress& progress) const
 {
-    return readOverview(*m_state->store, id, atLeastBuckets);
+    return readRun(*m_state->store, id, {step, step}, progress);
+}
+
+Result<RunFile::Content> RunFile::content(std::int64_t id) const
+{
+    return readContent(*m_state->store, id);
+}
+
+Result<std::vector<RunFile::StepBounds>> RunFile::steps(std::int64_t id) const
+{
+    return readStepBounds(*m_state->store, id);
+}
+
+Result<std::int64_t> RunFile::streamSpans(std::int64_t id, const SpanSink& sink, const Progress& progress) const
+{
+    return stagewright::streamSpans(*m_state->store, id, sink, progress);
+}
+
+Result<std::int64_t> RunFile::streamMemory(std::int64_t id, const MemorySink& sink, const Progress& progress) const
+{
+    return stagewright::streamMemory(*m_state->store, id, sink, progress);
+}
+
+Result<RunFile::Overview> RunFile::overview(std::int64_t id, int atLeastBuckets, std::optional<Lane> only) const
+{
+    return readOverview(*m_state->store, id, atLeastBuckets, only);
 }
 
 Result<std::int64_t> RunFile::add(const Run& run)
@@ -337,6 +362,7 @@ Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& cos
     state.done = true;
     Result<void> result;
     if (costs) result = state.rows.setCosts(*costs);
+    (void)summarisePyramids(*state.store, id()); // the first view is slower without it
     if (result) result = state.rows.setState(end == RunState::Recording ? RunState::Interrupted : end);
     if (--state.store->writers == 0) leaveWal(*state.store->database);
     state.store->lock.release();

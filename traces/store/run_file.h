@@ -3,8 +3,12 @@
 // step, checkpointed to a single file on close. One writer a file. All calls of one RunFile from one thread at a time.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +39,43 @@ public:
     // The same without the steps before `firstStep`: of a run that grows, only what is new. Their memory still in use is
     // carried in, one event per rank, stage and category; the timeline's steps keep their numbers.
     Result<Run> readSteps(std::int64_t id, int firstStep, const Progress& progress = {}) const;
+    // Likewise one step alone: no other step's spans are decoded. Of a run recorded step by step O(spans of the step).
+    Result<Run> readStep(std::int64_t id, int step, const Progress& progress = {}) const;
+
+    // Runs too large to be held as a timeline are read in parts: what there is, then block after block.
+    struct StepBounds {
+        int step = 0;
+        Nanos begin = 0; // of the first span on any track
+        Nanos end = 0;
+        std::int64_t spans = 0;
+    };
+    Result<std::vector<StepBounds>> steps(std::int64_t id) const; // by step; those present. No block is decoded
+    struct Content {
+        RunInfo info;
+        std::shared_ptr<const Schedule> schedule; // may be null
+        std::vector<Metric> metrics;
+        std::vector<Track> tracks;           // in a timeline's order; begin/end of spans are 0
+        std::vector<std::int64_t> spanCount; // by track
+        std::vector<std::string> labels;     // by Span::label as streamSpans tells it; [0] is empty
+        Nanos begin = 0;
+        Nanos end = 0;
+        Nanos timeUnit = 1;
+        Bytes memoryUnit = 1;
+    };
+    Result<Content> content(std::int64_t id) const;
+    struct SpanBlock {
+        std::size_t track = 0; // of Content::tracks
+        int step = 0;
+        std::span<const Span> spans; // at most blockRows, by start; valid during the call
+    };
+    // Every span of the run: segment by segment, track by track, by start. Of a run recorded step by step a track's blocks
+    // come in order of time unless work crosses steps. The sink answers false to stop. Gives the number of damaged blocks,
+    // which are left out. Memory: one block.
+    using SpanSink = std::function<bool(const SpanBlock&)>;
+    Result<std::int64_t> streamSpans(std::int64_t id, const SpanSink& sink, const Progress& progress = {}) const;
+    // Likewise every memory event, up to blockRows at a time, each time of one rank and in order of time within a segment.
+    using MemorySink = std::function<bool(std::span<const MemoryEvent>)>;
+    Result<std::int64_t> streamMemory(std::int64_t id, const MemorySink& sink, const Progress& progress = {}) const;
 
     // First view without reading the spans: occupancy per track and bucket from the stored pyramid. Bucket i of a track
     // starts at begin + i × bucketWidth; a power of two, so begin is the last multiple of it at or before the first span.
@@ -44,9 +85,12 @@ public:
         Nanos bucketWidth = 0;
         std::vector<Track> tracks;                   // begin/end of spans are 0
         std::vector<std::vector<float>> busyByTrack; // busy share of each bucket, 0 … 1
+        // The same by work, in 255ths of the bucket: forward (F, R), backward (B, I), weight gradient (W), everything else.
+        std::vector<std::vector<std::array<std::uint8_t, 4>>> sharesByTrack;
     };
-    // At least so many buckets, and fewer than eight times as many (a run shorter than that many ns has one per ns).
-    Result<Overview> overview(std::int64_t id, int atLeastBuckets) const;
+    // At least so many buckets, and fewer than eight times as many (a run shorter than that many ns has one per ns). `only`:
+    // tracks of other lanes are listed, with every bucket idle.
+    Result<Overview> overview(std::int64_t id, int atLeastBuckets, std::optional<Lane> only = {}) const;
 
     // A whole run in one transaction; its id is the file's. Provenance, clock, ranks, steps and span count are those of
     // its timeline.

@@ -1,6 +1,9 @@
 // The first view of a run from its stored pyramids, without reading the spans.
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -17,20 +20,54 @@ class OverviewReader {
 public:
     OverviewReader(RunStore& store, std::int64_t id) : m_store(store), m_database(*store.database), m_id(id) {}
 
-    Result<RunFile::Overview> read(int atLeastBuckets)
+    // Occupied time of each bucket by work.
+    using Sums = std::array<Nanos, 4>;
+
+    Result<RunFile::Overview> read(int atLeastBuckets, std::optional<Lane> only)
     {
+        m_only = only;
         if (auto known = readRunInfo(m_store, m_id); !known) return tl::unexpected(known.error());
         if (auto done = readTracks(); !done) return tl::unexpected(done.error());
         if (auto done = readBounds(std::clamp(atLeastBuckets, 1, 1 << 20)); !done) return tl::unexpected(done.error());
         if (m_buckets == 0) return std::move(m_result);
-        m_occupied.assign(m_result.tracks.size(), std::vector<Nanos>(m_buckets, 0));
-        if (auto done = readPyramids(); !done) return tl::unexpected(done.error());
-        m_result.busyByTrack.resize(m_occupied.size());
-        for (std::size_t track = 0; track < m_occupied.size(); ++track)
-            for (const Nanos occupied : m_occupied[track])
-                m_result.busyByTrack[track].push_back(static_cast<float>(
-                    std::min(1.0, static_cast<double>(occupied) / static_cast<double>(m_result.bucketWidth))));
+        const auto tracks = m_result.tracks.size();
+        m_result.busyByTrack.assign(tracks, std::vector<float>(m_buckets, 0));
+        m_result.sharesByTrack.assign(tracks, std::vector<std::array<std::uint8_t, 4>>(m_buckets));
+        auto done = eachTrack([&](std::size_t track) {
+            const auto width = static_cast<double>(m_result.bucketWidth);
+            for (std::size_t i = 0; i < m_buckets; ++i) {
+                Nanos busy = 0;
+                for (std::size_t work = 0; work < 4; ++work) {
+                    busy += m_occupied[i][work];
+                    const double share = static_cast<double>(m_occupied[i][work]) / width * 255;
+                    // never nothing for work that occurs
+                    m_result.sharesByTrack[track][i][work] = static_cast<std::uint8_t>(m_occupied[i][work] == 0 ? 0 : std::clamp(share + 0.5, 1.0, 255.0));
+                }
+                m_result.busyByTrack[track][i] = static_cast<float>(std::min(1.0, static_cast<double>(busy) / width));
+            }
+        });
+        if (!done) return tl::unexpected(done.error());
         return std::move(m_result);
+    }
+
+    // Adds the segments' pyramids up at about so many buckets and stores them as one segment more.
+    Result<void> summarise(int atLeastBuckets)
+    {
+        if (auto done = readTracks(); !done) return done;
+        if (auto done = readBounds(atLeastBuckets); !done) return done;
+        if (m_buckets == 0) return {};
+        std::vector<Bucket> buckets;
+        Result<void> written;
+        auto done = eachTrack([&](std::size_t track) {
+            buckets.clear();
+            constexpr std::array<OpKind, 4> kinds{OpKind::Forward, OpKind::Backward, OpKind::WeightGrad, OpKind::Optimizer};
+            for (std::size_t i = 0; i < m_buckets; ++i)
+                for (std::size_t work = 0; work < 4; ++work)
+                    if (m_occupied[i][work] > 0) buckets.push_back({m_firstIndex + static_cast<std::int64_t>(i), kinds[work], m_occupied[i][work]});
+            for (std::size_t at = 0; at < buckets.size() && written; at += blockRows)
+                written = store(m_numbers[track], at / blockRows, std::span<const Bucket>(buckets).subspan(at, std::min(blockRows, buckets.size() - at)));
+        });
+        return done ? written : done;
     }
 
 private:
@@ -52,6 +89,7 @@ private:
         });
         for (auto& [number, track] : tracks) {
             m_places[number] = m_result.tracks.size();
+            m_numbers.push_back(number);
             m_result.tracks.push_back(std::move(track));
         }
         return {};
@@ -84,30 +122,69 @@ private:
     }
 
     // Per segment and track: the stored level nearest to the wanted one, or the spans where even the finest is coarser.
-    Result<void> readPyramids()
+    // Track by track, so that the sums of one are held.
+    template <typename Done> Result<void> eachTrack(Done done)
     {
-        auto levels = m_database.prepare("SELECT segment, track, min(level), max(level) FROM pyramid WHERE run=? "
-                                         "GROUP BY segment, track");
+        const auto summary = summaryLevel();
+        if (!summary) return tl::unexpected(summary.error());
+        const bool summed = *summary >= 0 && *summary <= m_level;
+        auto levels = m_database.prepare(fmt::format("SELECT track, segment, min(level), max(level) FROM pyramid WHERE run=? AND segment{}{} "
+                                                     "GROUP BY track, segment ORDER BY track, segment",
+                                                     summed ? "=" : "<>", summarySegment));
         if (!levels) return tl::unexpected(levels.error());
         levels->bind(m_id);
+        constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+        std::size_t at = none;
         for (;;) {
             const auto row = m_database.step(*levels);
             if (!row) return tl::unexpected(row.error());
+            const auto place = *row ? m_places.find(levels->integer(0)) : m_places.end();
+            if (at != none && (!*row || place == m_places.end() || place->second != at)) {
+                done(at);
+                at = none;
+            }
             if (!*row) return {};
-            const auto place = m_places.find(levels->integer(1));
-            if (place == m_places.end()) continue;
+            if (place == m_places.end() || (m_only && m_result.tracks[place->second].lane != *m_only)) continue;
             const std::int64_t finest = levels->integer(2);
             const std::int64_t coarsest = levels->integer(3);
             if (finest < 0 || coarsest > highestLevel) continue;
-            auto done = finest > m_level
-                            ? addSpans(levels->integer(0), levels->integer(1), m_occupied[place->second])
-                            : addLevel(levels->integer(0), levels->integer(1),
-                                       static_cast<int>(std::min<std::int64_t>(coarsest, m_level)), m_occupied[place->second]);
-            if (!done) return done;
+            if (at == none) m_occupied.assign(m_buckets, Sums{});
+            at = place->second;
+            auto added = finest > m_level ? addSpans(levels->integer(1), levels->integer(0))
+                                          : addLevel(levels->integer(1), levels->integer(0), static_cast<int>(std::min<std::int64_t>(coarsest, m_level)));
+            if (!added) return added;
         }
     }
 
-    Result<void> addLevel(std::int64_t segment, std::int64_t track, int level, std::vector<Nanos>& occupied)
+    // −1: the run has no summary.
+    Result<std::int64_t> summaryLevel()
+    {
+        auto level = m_database.prepare(fmt::format("SELECT min(level) FROM pyramid WHERE run=? AND segment={}", summarySegment));
+        if (!level) return tl::unexpected(level.error());
+        level->bind(m_id);
+        const auto row = m_database.step(*level);
+        if (!row) return tl::unexpected(row.error());
+        return *row && !level->isNull(0) ? level->integer(0) : -1;
+    }
+
+    Result<void> store(std::int64_t track, std::size_t ordinal, std::span<const Bucket> buckets)
+    {
+        const auto data = encodeBuckets(m_encoder, buckets);
+        auto row = m_database.cached("INSERT INTO pyramid VALUES(?,?,?,?,?,?,?)");
+        if (!row) return tl::unexpected(row.error());
+        (*row)->bind(m_id).bind(summarySegment).bind(track).bind(std::int64_t{m_level}).bind(static_cast<std::int64_t>(ordinal));
+        (*row)->bind(static_cast<std::int64_t>(buckets.size())).bind(data);
+        return m_database.run(**row);
+    }
+
+    static std::size_t workOf(OpKind kind)
+    {
+        if (kind == OpKind::Forward || kind == OpKind::Recompute) return 0;
+        if (kind == OpKind::Backward || kind == OpKind::InputGrad) return 1;
+        return kind == OpKind::WeightGrad ? 2 : 3;
+    }
+
+    Result<void> addLevel(std::int64_t segment, std::int64_t track, int level)
     {
         auto rows = m_database.cached("SELECT count, data FROM pyramid WHERE run=? AND segment=? AND track=? AND level=?");
         if (!rows) return tl::unexpected(rows.error());
@@ -123,13 +200,13 @@ private:
             for (const Bucket& bucket : m_bucketRows) {
                 const std::int64_t index = bucket.index >> (m_level - level);
                 const auto at = static_cast<std::uint64_t>(index) - static_cast<std::uint64_t>(m_firstIndex);
-                if (at < m_buckets) add(occupied[at], bucket.occupied);
+                if (at < m_buckets) add(m_occupied[at], bucket.kind, bucket.occupied);
             }
         }
         return {};
     }
 
-    Result<void> addSpans(std::int64_t segment, std::int64_t track, std::vector<Nanos>& occupied)
+    Result<void> addSpans(std::int64_t segment, std::int64_t track)
     {
         auto rows = m_database.cached("SELECT count, data FROM span_block WHERE run=? AND segment=? AND track=?");
         if (!rows) return tl::unexpected(rows.error());
@@ -142,27 +219,28 @@ private:
             if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
                 !decodeSpans((*rows)->blob(1), static_cast<std::size_t>(count), 0, m_spanRows))
                 continue;
-            for (const StoredSpan& stored : m_spanRows) addSpan(stored.span, occupied);
+            for (const StoredSpan& stored : m_spanRows) addSpan(stored.span);
         }
         return {};
     }
 
-    void addSpan(const Span& span, std::vector<Nanos>& occupied) const
+    void addSpan(const Span& span)
     {
         if (span.op.kind == OpKind::Filler) return;
         const Nanos end = std::min(span.end, m_result.end);
         Nanos from = std::max(span.start, m_result.begin);
         for (std::int64_t index = from >> m_level; from < end; ++index) {
             const Nanos until = std::min(end, (index + 1) << m_level);
-            add(occupied[static_cast<std::size_t>(index - m_firstIndex)], until - from);
+            add(m_occupied[static_cast<std::size_t>(index - m_firstIndex)], span.op.kind, until - from);
             from = until;
         }
     }
 
     // Overlapping spans fill a bucket no more than wholly.
-    void add(Nanos& occupied, Nanos time) const
+    void add(Sums& occupied, OpKind kind, Nanos time) const
     {
-        occupied = std::min(m_result.bucketWidth, occupied + std::min(time, m_result.bucketWidth));
+        const Nanos room = m_result.bucketWidth - occupied[0] - occupied[1] - occupied[2] - occupied[3];
+        occupied[workOf(kind)] += std::clamp<Nanos>(time, 0, room);
     }
 
     RunStore& m_store;
@@ -170,7 +248,10 @@ private:
     std::int64_t m_id;
     RunFile::Overview m_result;
     std::map<std::int64_t, std::size_t> m_places; // track in the file → place in m_result.tracks
-    std::vector<std::vector<Nanos>> m_occupied;
+    std::vector<std::int64_t> m_numbers; // the way back
+    std::optional<Lane> m_only;
+    std::vector<Sums> m_occupied; // of the track at hand
+    BlockEncoder m_encoder;
     std::vector<Bucket> m_bucketRows;
     std::vector<StoredSpan> m_spanRows;
     std::size_t m_buckets = 0;
@@ -180,9 +261,28 @@ private:
 
 } // namespace
 
-Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atLeastBuckets)
+Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atLeastBuckets, std::optional<Lane> only)
 {
-    return OverviewReader(store, id).read(atLeastBuckets);
+    return OverviewReader(store, id).read(atLeastBuckets, only);
+}
+
+Result<void> summarisePyramids(RunStore& store, std::int64_t id)
+{
+    constexpr std::int64_t fewSegments = 8; // are added up quickly enough
+    auto counts = store.database->prepare("SELECT span_count, (SELECT count(*) FROM segment WHERE run=id), (SELECT count(*) FROM track WHERE run=id) "
+                                          "FROM run WHERE id=?");
+    if (!counts) return tl::unexpected(counts.error());
+    counts->bind(id);
+    const auto row = store.database->step(*counts);
+    if (!row) return tl::unexpected(row.error());
+    if (!*row || counts->integer(1) <= fewSegments) return {};
+    const std::int64_t perTrack = counts->integer(0) / std::max<std::int64_t>(1, counts->integer(2));
+    counts->reset();
+    auto transaction = Transaction::begin(*store.database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    const auto buckets = static_cast<int>(std::clamp<std::int64_t>(perTrack / (8 * spansPerBucket), 16, 1024));
+    if (auto done = OverviewReader(store, id).summarise(buckets); !done) return done;
+    return transaction->commit();
 }
 
 } // namespace stagewright

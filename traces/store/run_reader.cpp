@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "traces/store/blocks.h"
+#include "traces/store/rows.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schedule_text.h"
 #include "traces/store/stored_text.h"
@@ -17,28 +18,6 @@ namespace {
 
 constexpr std::int64_t mostRanks = 65536; // ranks are 16 bits in memory events
 constexpr std::int64_t mostSteps = std::int64_t{1} << 30;
-
-template <typename Bind>
-Result<Statement> query(Database& database, std::string_view sql, Bind bind)
-{
-    auto statement = database.prepare(sql);
-    if (statement) bind(*statement);
-    return statement;
-}
-
-// Calls row(statement) for every row until it gives an error.
-template <typename Row>
-Result<void> forEachRow(Database& database, std::string_view sql, std::int64_t run, Row row)
-{
-    auto statement = query(database, sql, [&](Statement& s) { s.bind(run); });
-    if (!statement) return tl::unexpected(statement.error());
-    for (;;) {
-        const auto more = database.step(*statement);
-        if (!more) return tl::unexpected(more.error());
-        if (!*more) return {};
-        if (Result<void> done = row(*statement); !done) return done;
-    }
-}
 
 constexpr std::string_view infoColumns = "id, name, schedule_name, note, created_unix_ms, state, provenance, clock, ranks, "
                                          "stages, microbatches, steps, warmup_steps, span_count";
@@ -67,8 +46,8 @@ RunInfo infoOf(RunStore& store, const Statement& row)
 
 class Reader {
 public:
-    Reader(RunStore& store, std::int64_t id, int firstStep, const Progress& progress)
-        : m_store(store), m_database(*store.database), m_id(id), m_firstStep(firstStep), m_progress(progress)
+    Reader(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress)
+        : m_store(store), m_database(*store.database), m_id(id), m_steps(steps), m_progress(progress)
     {
     }
 
@@ -178,14 +157,16 @@ private:
         return {};
     }
 
-    // Steps are appended in order, so that those from m_firstStep on lie in the segments from m_firstSegment on.
+    // Steps are appended in order, so that those wanted lie in the segments from m_firstSegment to m_lastSegment.
     Result<void> findSegments()
     {
-        if (m_firstStep <= 0) return {};
+        if (m_steps.whole()) return {};
         return forEachRow(m_database,
-                          fmt::format("SELECT min(segment) FROM span_block WHERE run=? AND step>={}", m_firstStep), m_id,
-                          [&](const Statement& row) -> Result<void> {
+                          fmt::format("SELECT min(segment), max(segment) FROM span_block WHERE run=? AND step>={} AND step<={}",
+                                      m_steps.first, m_steps.last),
+                          m_id, [&](const Statement& row) -> Result<void> {
                               m_firstSegment = row.isNull(0) ? std::numeric_limits<std::int64_t>::max() : row.integer(0);
+                              m_lastSegment = row.integer(1);
                               return {};
                           });
     }
@@ -193,7 +174,7 @@ private:
     // Segments that are read, as a condition; a damaged file may number them as it likes.
     std::string wanted() const
     {
-        return m_firstStep <= 0 ? std::string() : fmt::format(" AND segment>={}", m_firstSegment);
+        return m_steps.whole() ? std::string() : fmt::format(" AND segment>={} AND segment<={}", m_firstSegment, m_lastSegment);
     }
 
     Result<void> declareTracks()
@@ -248,8 +229,8 @@ private:
         if (!counted) return counted;
         return forEachRow(
             m_database,
-            fmt::format("SELECT segment, track, first, step, count, data FROM span_block WHERE run=?{} "
-                        "ORDER BY segment, track, first", wanted()),
+            fmt::format("SELECT segment, track, first, step, count, data FROM span_block WHERE run=?{}{} ORDER BY segment, track, first",
+                        wanted(), m_steps.whole() ? std::string() : fmt::format(" AND +step>={} AND +step<={}", m_steps.first, m_steps.last)),
             m_id,
             [&](const Statement& row) -> Result<void> {
                 if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
@@ -266,7 +247,6 @@ private:
                     ++m_damaged;
                     return {};
                 }
-                if (step < m_firstStep) return {};
                 const auto end = static_cast<std::size_t>(first + count);
                 if (ids.size() < end) ids.resize(end, noSpan);
                 for (std::size_t i = 0; i < block.size(); ++i) {
@@ -283,13 +263,45 @@ private:
             });
     }
 
+    // What was in use when the first wanted segment began, where the file says so.
+    Result<bool> memoryBase(std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent>& carried)
+    {
+        if (m_steps.first <= 0) return false;
+        const auto table = m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='memory_base'");
+        if (!table) return tl::unexpected(table.error());
+        if (*table == 0) return false; // a file of version 1
+        bool told = false;
+        std::vector<MemoryEvent> block;
+        auto done = forEachRow(m_database, fmt::format("SELECT count, data FROM memory_base WHERE run=? AND segment={} ORDER BY ordinal", m_firstSegment),
+                               m_id, [&](const Statement& row) -> Result<void> {
+                                   const std::int64_t count = row.integer(0);
+                                   told = true;
+                                   if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                                       !decodeMemoryBase(row.blob(1), static_cast<std::size_t>(count), block)) {
+                                       ++m_damaged;
+                                       return {};
+                                   }
+                                   for (const MemoryEvent& event : block)
+                                       if (event.rank < m_run.info.ranks) carried[{event.rank, event.stage, event.category}] = event;
+                                   return {};
+                               });
+        if (!done) return tl::unexpected(done.error());
+        return told;
+    }
+
     Result<void> memory()
     {
         std::vector<MemoryEvent> block;
         std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent> carried;
+        const auto base = memoryBase(carried);
+        if (!base) return tl::unexpected(base.error());
+        std::string segments;
+        if (*base) segments = fmt::format(" AND segment>={}", m_firstSegment);
+        if (!m_steps.whole()) segments += fmt::format(" AND segment<={}", m_lastSegment);
         auto done = forEachRow(
-            m_database, "SELECT rank, count, data FROM memory_block WHERE run=? ORDER BY segment, rank, ordinal", m_id,
+            m_database, "SELECT rank, count, data FROM memory_block WHERE run=?" + segments + " ORDER BY segment, rank, ordinal", m_id,
             [&](const Statement& row) -> Result<void> {
+                if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
                 const std::int64_t rank = row.integer(0);
                 const std::int64_t count = row.integer(1);
                 if (rank < 0 || rank >= m_run.info.ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
@@ -298,7 +310,8 @@ private:
                     return {};
                 }
                 for (const MemoryEvent& event : block) {
-                    if (m_firstStep <= 0 || event.step >= m_firstStep) {
+                    if (event.step > m_steps.last) continue;
+                    if (m_steps.first <= 0 || event.step >= m_steps.first) {
                         m_builder->addMemory(event);
                         continue;
                     }
@@ -364,7 +377,7 @@ private:
     RunStore& m_store;
     Database& m_database;
     std::int64_t m_id;
-    int m_firstStep;
+    StepRange m_steps;
     const Progress& m_progress;
     Run m_run;
     std::shared_ptr<const Schedule> m_realised;
@@ -376,6 +389,7 @@ private:
     std::map<std::int64_t, int> m_counters;
     std::map<std::int64_t, std::vector<SpanId>> m_ids; // by segment: local id → builder's
     std::int64_t m_firstSegment = std::numeric_limits<std::int64_t>::min();
+    std::int64_t m_lastSegment = std::numeric_limits<std::int64_t>::max();
     std::int64_t m_damaged = 0;
 };
 
@@ -383,7 +397,7 @@ private:
 
 Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id)
 {
-    auto statement = query(*store.database, fmt::format("SELECT {} FROM run WHERE id=?", infoColumns),
+    auto statement = bound(*store.database, fmt::format("SELECT {} FROM run WHERE id=?", infoColumns),
                            [&](Statement& s) { s.bind(id); });
     if (!statement) return tl::unexpected(statement.error());
     const auto row = store.database->step(*statement);
@@ -405,11 +419,11 @@ Result<std::vector<RunInfo>> readRunInfos(RunStore& store)
     return infos;
 }
 
-Result<Run> readRun(RunStore& store, std::int64_t id, int firstStep, const Progress& progress)
+Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress)
 {
     // One snapshot, also while somebody appends.
     if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
-    auto run = Reader(store, id, firstStep, progress).read();
+    auto run = Reader(store, id, steps, progress).read();
     (void)store.database->execute("RELEASE reading");
     return run;
 }

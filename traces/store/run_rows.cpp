@@ -247,8 +247,37 @@ Result<void> RunRows::addPyramid(std::int64_t track, std::span<const Span> spans
     return {};
 }
 
+// What is in use as the segment begins: a later step is read without the steps before it.
+Result<void> RunRows::addMemoryBase()
+{
+    std::vector<MemoryEvent> events;
+    for (const auto& [key, event] : m_known.inUse)
+        if (event.delta != 0) events.push_back(event);
+    const std::span<const MemoryEvent> all(events);
+    std::size_t at = 0;
+    do { // also where nothing is in use: the row says so
+        const auto part = all.subspan(at, std::min(blockRows, all.size() - at));
+        const auto data = encodeMemoryBase(m_encoder, part);
+        auto done = write(m_database, "INSERT INTO memory_base VALUES(?,?,?,?,?)", [&](Statement& s) {
+            s.bind(m_run).bind(m_known.segments).bind(static_cast<std::int64_t>(at / blockRows));
+            s.bind(static_cast<std::int64_t>(part.size())).bind(data);
+        });
+        if (!done) return done;
+        at += blockRows;
+    } while (at < all.size());
+    return {};
+}
+
 Result<void> RunRows::addMemory(const Timeline& timeline)
 {
+    if (auto done = addMemoryBase(); !done) return done;
+    for (const MemoryEvent& event : timeline.memory()) {
+        MemoryEvent& sum = m_known.inUse[{event.rank, event.stage, event.category}];
+        const Bytes inUse = sum.delta + event.delta;
+        sum = event;
+        sum.delta = inUse;
+        sum.microbatch = -1;
+    }
     for (int rank = 0; rank < timeline.ranks() && timeline.hasMemory(); ++rank) {
         const auto events = timeline.memoryOf(rank);
         for (std::size_t at = 0; at < events.size(); at += blockRows) {

@@ -1,6 +1,7 @@
 // What RunFile and its RunWriters share: the connection, the lock, and the steps of reading and writing a run.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,8 +34,20 @@ struct RunStore {
 // The row of `run` as info; a run in state Recording whose writer is gone shows as Interrupted.
 Result<RunInfo> readRunInfo(RunStore& store, std::int64_t id);
 Result<std::vector<RunInfo>> readRunInfos(RunStore& store);
-Result<Run> readRun(RunStore& store, std::int64_t id, int firstStep, const Progress& progress);
-Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atLeastBuckets);
+struct StepRange {
+    int first = 0;
+    int last = std::numeric_limits<int>::max();
+    bool whole() const { return first <= 0 && last == std::numeric_limits<int>::max(); }
+};
+Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress);
+Result<RunFile::Content> readContent(RunStore& store, std::int64_t id);
+Result<std::vector<RunFile::StepBounds>> readStepBounds(RunStore& store, std::int64_t id);
+Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile::SpanSink& sink, const Progress& progress);
+Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFile::MemorySink& sink, const Progress& progress);
+Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atLeastBuckets, std::optional<Lane> only);
+// Adds up the pyramids of a recording's many segments into those of summarySegment, where that saves reading.
+Result<void> summarisePyramids(RunStore& store, std::int64_t id);
+inline constexpr std::int64_t summarySegment = -1;
 Result<void> mergeRuns(RunStore& store, const std::string& otherPath);
 Result<void> removeRun(Database& database, std::int64_t id); // within a transaction
 
@@ -68,6 +81,7 @@ private:
         std::map<std::string, std::int64_t, std::less<>> labels;
         std::map<std::tuple<int, std::string, std::string>, std::int64_t> counters;
         std::map<std::string, std::int64_t> metrics;
+        std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent> inUse; // after all segments so far; delta: bytes
     };
 
     Result<std::int64_t> trackNumber(const Track& track);
@@ -77,6 +91,7 @@ private:
     Result<void> addSpanBlock(std::int64_t track, SpanId first, std::span<const Span> spans, std::span<const Nanos> cpu);
     Result<void> addPyramid(std::int64_t track, std::span<const Span> spans);
     Result<void> addMemory(const Timeline& timeline);
+    Result<void> addMemoryBase();
     Result<void> addEdges(const Timeline& timeline);
     Result<void> addCounters(const Timeline& timeline);
     Result<void> updateRun(const Timeline& timeline);

@@ -65,9 +65,14 @@ CREATE VIEW metrics AS SELECT v.run AS run, m.name AS name, v.step AS step, v.va
     FROM metric_value AS v JOIN metric AS m ON m.run = v.run AND m.metric = v.metric;
 )sql";
 
-constexpr std::array<Migration, 1> steps{{{1, version1}}};
+constexpr std::string_view version2 = R"sql(
+CREATE TABLE memory_base(run INTEGER NOT NULL, segment INTEGER NOT NULL, ordinal INTEGER NOT NULL, count INTEGER NOT NULL,
+    data BLOB NOT NULL, PRIMARY KEY(run, segment, ordinal));
+)sql";
 
-constexpr std::array<RunTable, 12> tables{{
+constexpr std::array<Migration, 2> steps{{{1, version1}, {2, version2}}};
+
+constexpr std::array<RunTable, 13> tables{{
     {"run_text", "section, ordinal, key, value"},
     {"track", "track, rank, lane, name"},
     {"label", "label, text"},
@@ -75,6 +80,7 @@ constexpr std::array<RunTable, 12> tables{{
     {"span_block", "segment, track, first, step, count, begin_ns, end_ns, data"},
     {"pyramid", "segment, track, level, ordinal, count, data"},
     {"memory_block", "segment, rank, ordinal, count, data"},
+    {"memory_base", "segment, ordinal, count, data"},
     {"edge_block", "segment, ordinal, count, data"},
     {"counter", "counter, rank, name, unit"},
     {"counter_block", "segment, counter, ordinal, count, data"},

@@ -1,0 +1,237 @@
+// A run read in parts holds what the whole read holds: block by block, while it grows, with damage, and cancelled.
+#include <QtTest/QtTest>
+
+#include <filesystem>
+#include <map>
+#include <random>
+
+#include "recorded_runs.h"
+#include "sample_runs.h"
+#include "traces/store/run_file.h"
+
+using namespace stagewright;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Every span as it stands in the file, by track name.
+struct Streamed {
+    std::map<std::string, std::vector<Span>> spans;
+    std::int64_t damaged = 0;
+    std::int64_t count = 0;
+};
+
+Result<Streamed> streamed(const RunFile& file, std::int64_t id, const Progress& progress = {})
+{
+    auto content = file.content(id);
+    if (!content) return tl::unexpected(content.error());
+    Streamed out;
+    auto damaged = file.streamSpans(
+        id,
+        [&](const RunFile::SpanBlock& block) {
+            const Track& track = content->tracks.at(block.track);
+            auto& all = out.spans[std::to_string(track.rank) + std::string(toText(track.lane)) + track.name];
+            for (const Span& span : block.spans) all.push_back(span);
+            out.count += static_cast<std::int64_t>(block.spans.size());
+            return true;
+        },
+        progress);
+    if (!damaged) return tl::unexpected(damaged.error());
+    out.damaged = *damaged;
+    return out;
+}
+
+QString differenceOf(const Streamed& parts, const Timeline& whole)
+{
+    if (parts.count != static_cast<std::int64_t>(whole.spans().size()))
+        return QStringLiteral("%1 spans streamed, %2 read").arg(parts.count).arg(whole.spans().size());
+    for (const Track& track : whole.tracks()) {
+        const auto spans = whole.spansOf(track);
+        const auto found = parts.spans.find(std::to_string(track.rank) + std::string(toText(track.lane)) + track.name);
+        if (spans.empty() && found == parts.spans.end()) continue;
+        if (found == parts.spans.end() || found->second.size() != spans.size()) return QStringLiteral("track %1").arg(QString::fromStdString(track.name));
+        std::vector<Span> sorted = found->second;
+        std::stable_sort(sorted.begin(), sorted.end(), [](const Span& a, const Span& b) { return std::pair(a.start, a.end) < std::pair(b.start, b.end); });
+        for (std::size_t i = 0; i < spans.size(); ++i)
+            if (sorted[i].start != spans[i].start || sorted[i].end != spans[i].end || sorted[i].op != spans[i].op || sorted[i].step != spans[i].step)
+                return QStringLiteral("span %1 of track %2").arg(i).arg(QString::fromStdString(track.name));
+    }
+    return {};
+}
+
+} // namespace
+
+class TestRunStream : public QObject {
+    Q_OBJECT
+
+private:
+    QTemporaryDir m_folder;
+    int m_files = 0;
+
+    std::string freshPath() { return m_folder.filePath(QString("file%1.stagewright").arg(++m_files)).toStdString(); }
+
+private slots:
+    void theStreamIsTheWholeRead_data()
+    {
+        QTest::addColumn<int>("kind");
+        QTest::newRow("one segment") << 0;
+        QTest::newRow("step by step") << 1;
+    }
+    void theStreamIsTheWholeRead()
+    {
+        QFETCH(int, kind);
+        const std::string path = freshPath();
+        if (kind == 0) {
+            auto file = RunFile::open(path, OpenMode::Create).value();
+            file->add(samples::randomRun(3)).value();
+        } else {
+            samples::recordRun(path, {4, 9, 25}).value();
+        }
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        const auto whole = file->read(1).value();
+        const auto parts = streamed(*file, 1);
+        QVERIFY(parts.has_value());
+        QCOMPARE(parts->damaged, std::int64_t{0});
+        QCOMPARE(differenceOf(*parts, *whole.timeline), QString());
+        const auto content = file->content(1).value();
+        QCOMPARE(content.tracks.size(), whole.timeline->tracks().size());
+        for (std::size_t i = 0; i < content.tracks.size(); ++i)
+            QCOMPARE(content.spanCount[i], static_cast<std::int64_t>(whole.timeline->spansOf(whole.timeline->tracks()[i]).size()));
+        QCOMPARE(content.begin, whole.timeline->begin());
+        QCOMPARE(content.end, whole.timeline->end());
+        std::size_t events = 0;
+        std::map<std::pair<int, int>, Bytes> sums, expected;
+        QVERIFY(file->streamMemory(1, [&](std::span<const MemoryEvent> part) {
+            for (const MemoryEvent& event : part) sums[{event.rank, static_cast<int>(event.category)}] += event.delta;
+            events += part.size();
+            return true;
+        }).has_value());
+        for (const MemoryEvent& event : whole.timeline->memory()) expected[{event.rank, static_cast<int>(event.category)}] += event.delta;
+        QCOMPARE(events, whole.timeline->memory().size());
+        QVERIFY(sums == expected);
+    }
+
+    void theSummaryIsTheSumOfItsSegments()
+    {
+        const std::string path = freshPath();
+        samples::recordRun(path, {3, 16, 40}).value();
+        const auto rows = [](const RunFile& file, const char* sql) { return file.query(sql).value().rows; };
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        QVERIFY(!rows(*file, "SELECT 1 FROM pyramid WHERE segment=-1").empty());
+        // the same run in one segment has no summary
+        const std::string other = freshPath();
+        {
+            const Run whole = file->read(1).value();
+            RunFile::open(other, OpenMode::Create).value()->add(whole).value();
+        }
+        const auto single = RunFile::open(other, OpenMode::Read).value();
+        QVERIFY(rows(*single, "SELECT 1 FROM pyramid WHERE segment=-1").empty());
+        const auto a = file->overview(1, 16).value(), b = single->overview(1, 16).value();
+        QCOMPARE(a.bucketWidth, b.bucketWidth);
+        QCOMPARE(a.begin, b.begin);
+        QCOMPARE(a.busyByTrack.size(), b.busyByTrack.size());
+        for (std::size_t track = 0; track < a.busyByTrack.size(); ++track)
+            for (std::size_t i = 0; i < a.busyByTrack[track].size(); ++i) {
+                QVERIFY(std::abs(a.busyByTrack[track][i] - b.busyByTrack[track][i]) < 1e-5F);
+                int sum = 0;
+                for (const auto share : a.sharesByTrack[track][i]) sum += share;
+                QVERIFY2(std::abs(sum / 255.0 - static_cast<double>(a.busyByTrack[track][i])) < 4.0 / 255, "shares by work add up to the busy share");
+            }
+        // finer than the summary: from the segments
+        const auto fine = file->overview(1, 2000).value(), fineSingle = single->overview(1, 2000).value();
+        for (std::size_t track = 0; track < fine.busyByTrack.size(); ++track)
+            for (std::size_t i = 0; i < fine.busyByTrack[track].size(); ++i)
+                QVERIFY(std::abs(fine.busyByTrack[track][i] - fineSingle.busyByTrack[track][i]) < 1e-5F);
+    }
+
+    void aGrowingFileIsReadStepByStep()
+    {
+        const std::string path = freshPath();
+        samples::Recording recording(path, {4, 8, 0});
+        for (int step = 0; step < 12; ++step) {
+            QVERIFY(recording.append().has_value());
+            const auto file = RunFile::open(path, OpenMode::Read).value();
+            const auto parts = streamed(*file, 1);
+            QVERIFY(parts.has_value());
+            QCOMPARE(differenceOf(*parts, *file->read(1).value().timeline), QString());
+            const auto newest = file->readStep(1, step).value();
+            QCOMPARE(static_cast<std::int64_t>(newest.timeline->spans().size()), recording.spansPerStep());
+            QCOMPARE(newest.info.state, RunState::Recording);
+        }
+    }
+
+    void damagedBlocksAreLeftOutAndCounted()
+    {
+        const std::string path = freshPath();
+        samples::recordRun(path, {4, 32, 6}).value();
+        const auto at = QString::fromStdString(path);
+        QFile raw(at);
+        QVERIFY(raw.open(QIODevice::ReadOnly));
+        const QByteArray bytes = raw.readAll();
+        raw.close();
+        const auto whole = RunFile::open(path, OpenMode::Read).value()->read(1).value();
+        std::mt19937 random(5);
+        int damagedFiles = 0;
+        for (int round = 0; round < 60; ++round) {
+            QByteArray broken = bytes;
+            for (int i = 0; i < 4; ++i) {
+                const auto place = static_cast<qsizetype>(random() % static_cast<std::uint32_t>(bytes.size()));
+                broken[place] = static_cast<char>(broken[place] ^ static_cast<char>(1U << random() % 8));
+            }
+            const QString other = m_folder.filePath(QStringLiteral("broken.stagewright"));
+            QFile out(other);
+            QVERIFY(out.open(QIODevice::WriteOnly | QIODevice::Truncate));
+            out.write(broken);
+            out.close();
+            const auto file = RunFile::open(other.toStdString(), OpenMode::Read);
+            if (!file) continue;
+            (void)(*file)->overview(1, 64);
+            (void)(*file)->steps(1);
+            const auto parts = streamed(**file, 1);
+            const auto read = (*file)->read(1);
+            if (!parts || !read) continue; // an error with words is as good
+            if (parts->damaged == 0) continue;
+            ++damagedFiles;
+            QVERIFY(parts->count < static_cast<std::int64_t>(whole.timeline->spans().size()));
+            QVERIFY(read->info.damagedBlocks >= parts->damaged);
+        }
+        QVERIFY2(damagedFiles > 0, "no round hit a block of spans");
+    }
+
+    void aFileCutWhileItIsOpenIsAnError()
+    {
+        const std::string path = freshPath();
+        samples::recordRun(path, {8, 64, 20}).value();
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        fs::resize_file(path, fs::file_size(path) / 3);
+        const auto parts = streamed(*file, 1);
+        QVERIFY(!parts.has_value() || parts->damaged > 0);
+        if (!parts) QVERIFY(!parts.error().message.empty());
+    }
+
+    void aStreamCanBeCancelledAndStopped()
+    {
+        const std::string path = freshPath();
+        samples::recordRun(path, {4, 64, 10}).value();
+        const auto file = RunFile::open(path, OpenMode::Read).value();
+        std::stop_source stop;
+        Progress progress;
+        progress.stop = stop.get_token();
+        int told = 0;
+        progress.report = [&](std::string_view, std::int64_t done, std::int64_t total) {
+            QVERIFY(done <= total);
+            if (++told == 3) stop.request_stop();
+        };
+        const auto parts = streamed(*file, 1, progress);
+        QVERIFY(!parts.has_value());
+        QCOMPARE(parts.error().code, ErrorCode::Cancelled);
+        QCOMPARE(told, 3);
+        int blocks = 0;
+        QVERIFY(file->streamSpans(1, [&](const RunFile::SpanBlock&) { return ++blocks < 5; }).has_value());
+        QCOMPARE(blocks, 5);
+        QVERIFY(file->read(1).has_value()); // the file is as usable as before
+    }
+};
+
+QTEST_GUILESS_MAIN(TestRunStream)
+#include "tst_run_stream.moc"

@@ -1,0 +1,210 @@
+// Reading a run in parts: its steps, its tracks, its blocks one after the other. Nothing of the size of the run is held.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "traces/store/blocks.h"
+#include "traces/store/rows.h"
+#include "traces/store/run_store.h"
+#include "traces/store/schedule_text.h"
+#include "traces/store/stored_text.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::int64_t mostSteps = std::int64_t{1} << 30;
+constexpr std::int64_t mostLabels = std::int64_t{1} << 24;
+
+struct NumberedTrack {
+    std::int64_t number = 0; // in the file
+    Track track;
+};
+
+Result<std::vector<NumberedTrack>> readTracks(Database& database, std::int64_t id, int ranks)
+{
+    std::vector<NumberedTrack> tracks;
+    auto done = forEachRow(database, "SELECT track, rank, lane, name FROM track WHERE run=? ORDER BY track", id,
+                           [&](const Statement& row) -> Result<void> {
+                               const auto lane = laneOf(row.text(2));
+                               const int rank = row.smallInteger(1);
+                               if (lane && rank >= 0 && rank < ranks) tracks.push_back({row.integer(0), {rank, *lane, row.text(3), 0, 0}});
+                               return {};
+                           });
+    if (!done) return tl::unexpected(done.error());
+    std::stable_sort(tracks.begin(), tracks.end(), [](const NumberedTrack& a, const NumberedTrack& b) {
+        return std::tie(a.track.rank, a.track.lane, a.track.name) < std::tie(b.track.rank, b.track.lane, b.track.name);
+    });
+    return tracks;
+}
+
+// One snapshot, also while somebody appends.
+template <typename Work> auto inSnapshot(RunStore& store, Work work) -> decltype(work())
+{
+    if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
+    auto result = work();
+    (void)store.database->execute("RELEASE reading");
+    return result;
+}
+
+Result<void> readMetrics(Database& database, std::int64_t id, RunFile::Content& content)
+{
+    std::map<std::int64_t, std::size_t> places;
+    auto done = forEachRow(database, "SELECT metric, name, unit FROM metric WHERE run=? ORDER BY metric", id, [&](const Statement& row) -> Result<void> {
+        places[row.integer(0)] = content.metrics.size();
+        content.metrics.push_back({row.text(1), row.text(2), {}});
+        return {};
+    });
+    if (!done) return done;
+    return forEachRow(database, "SELECT metric, step, value FROM metric_value WHERE run=? ORDER BY metric, step", id,
+                      [&](const Statement& row) -> Result<void> {
+                          const auto place = places.find(row.integer(0));
+                          const std::int64_t step = row.integer(1);
+                          if (place == places.end() || step < 0 || step >= std::max(1, content.info.steps)) return {};
+                          auto& values = content.metrics[place->second].values;
+                          values.resize(static_cast<std::size_t>(step) + 1, std::numeric_limits<double>::quiet_NaN());
+                          values.back() = row.real(2);
+                          return {};
+                      });
+}
+
+} // namespace
+
+Result<std::vector<RunFile::StepBounds>> readStepBounds(RunStore& store, std::int64_t id)
+{
+    if (auto known = readRunInfo(store, id); !known) return tl::unexpected(known.error());
+    std::vector<RunFile::StepBounds> steps;
+    auto done = forEachRow(*store.database,
+                           "SELECT step, min(begin_ns), max(end_ns), sum(count) FROM span_block WHERE run=? GROUP BY step ORDER BY step", id,
+                           [&](const Statement& row) -> Result<void> {
+                               const std::int64_t step = row.integer(0);
+                               if (step >= 0 && step < mostSteps)
+                                   steps.push_back({static_cast<int>(step), row.integer(1), row.integer(2), row.integer(3)});
+                               return {};
+                           });
+    if (!done) return tl::unexpected(std::move(done.error()).with("file " + store.path));
+    return steps;
+}
+
+Result<RunFile::Content> readContent(RunStore& store, std::int64_t id)
+{
+    Database& database = *store.database;
+    RunFile::Content content;
+    auto info = readRunInfo(store, id);
+    if (!info) return tl::unexpected(info.error());
+    content.info = std::move(*info);
+    const auto tracks = readTracks(database, id, content.info.ranks);
+    if (!tracks) return tl::unexpected(tracks.error());
+    std::map<std::int64_t, std::size_t> places;
+    for (const NumberedTrack& track : *tracks) {
+        places[track.number] = content.tracks.size();
+        content.tracks.push_back(track.track);
+    }
+    content.spanCount.assign(content.tracks.size(), 0);
+    const auto read = [&]() -> Result<void> {
+        auto done = forEachRow(database, "SELECT track, sum(count) FROM span_block WHERE run=? GROUP BY track", id, [&](const Statement& row) -> Result<void> {
+            if (const auto place = places.find(row.integer(0)); place != places.end())
+                content.spanCount[place->second] = std::clamp<std::int64_t>(row.integer(1), 0, std::max<std::int64_t>(0, content.info.spanCount));
+            return {};
+        });
+        if (!done) return done;
+        content.labels.assign(1, {});
+        done = forEachRow(database, "SELECT label, text FROM label WHERE run=? ORDER BY label", id, [&](const Statement& row) -> Result<void> {
+            const std::int64_t label = row.integer(0);
+            if (label < 1 || label >= mostLabels || label > static_cast<std::int64_t>(content.labels.size())) return {}; // numbered through
+            content.labels.push_back(row.text(1));
+            return {};
+        });
+        if (!done) return done;
+        if (done = readMetrics(database, id, content); !done) return done;
+        return forEachRow(database, "SELECT schedule, begin_ns, end_ns, time_unit, memory_unit FROM run WHERE id=?", id,
+                          [&](const Statement& row) -> Result<void> {
+                              if (!row.isNull(0)) {
+                                  auto schedule = readScheduleText(row.text(0));
+                                  if (!schedule) return tl::unexpected(schedule.error());
+                                  content.schedule = std::make_shared<const Schedule>(std::move(*schedule));
+                              }
+                              constexpr Nanos farthest = Nanos{1} << 60;
+                              content.begin = std::clamp(row.integer(1), -farthest, farthest);
+                              content.end = std::clamp(row.integer(2), content.begin, farthest);
+                              content.timeUnit = std::max<Nanos>(1, row.integer(3));
+                              content.memoryUnit = std::max<Bytes>(1, row.integer(4));
+                              return {};
+                          });
+    };
+    if (auto done = read(); !done) return tl::unexpected(std::move(done.error()).with("file " + store.path));
+    return content;
+}
+
+Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile::SpanSink& sink, const Progress& progress)
+{
+    return inSnapshot(store, [&]() -> Result<std::int64_t> {
+        Database& database = *store.database;
+        const auto info = readRunInfo(store, id);
+        if (!info) return tl::unexpected(info.error());
+        const auto tracks = readTracks(database, id, info->ranks);
+        if (!tracks) return tl::unexpected(tracks.error());
+        std::map<std::int64_t, std::size_t> places;
+        for (std::size_t i = 0; i < tracks->size(); ++i) places[(*tracks)[i].number] = i;
+        auto statement = bound(database, "SELECT track, step, count, data FROM span_block WHERE run=? ORDER BY segment, track, first",
+                               [&](Statement& s) { s.bind(id); });
+        if (!statement) return tl::unexpected(statement.error());
+        std::vector<StoredSpan> stored;
+        std::vector<Span> spans;
+        std::int64_t damaged = 0;
+        std::int64_t read = 0;
+        for (;;) {
+            if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+            const auto more = database.step(*statement);
+            if (!more) return tl::unexpected(more.error());
+            if (!*more) return damaged;
+            const auto place = places.find(statement->integer(0));
+            const std::int64_t step = statement->integer(1);
+            const std::int64_t count = statement->integer(2);
+            if (place == places.end() || step < 0 || step >= mostSteps || count <= 0 || count > static_cast<std::int64_t>(blockRows) ||
+                !decodeSpans(statement->blob(3), static_cast<std::size_t>(count), static_cast<int>(step), stored)) {
+                ++damaged;
+                continue;
+            }
+            spans.clear();
+            for (const StoredSpan& one : stored) spans.push_back(one.span);
+            if (!sink({place->second, static_cast<int>(step), spans})) return damaged;
+            read += count;
+            progress.tell("reading spans", read, info->spanCount);
+        }
+    });
+}
+
+Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFile::MemorySink& sink, const Progress& progress)
+{
+    return inSnapshot(store, [&]() -> Result<std::int64_t> {
+        const auto info = readRunInfo(store, id);
+        if (!info) return tl::unexpected(info.error());
+        std::vector<MemoryEvent> block;
+        std::int64_t damaged = 0;
+        bool going = true;
+        auto statement = bound(*store.database, "SELECT rank, count, data FROM memory_block WHERE run=? ORDER BY segment, rank, ordinal",
+                               [&](Statement& s) { s.bind(id); });
+        if (!statement) return tl::unexpected(statement.error());
+        while (going) {
+            if (progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+            const auto more = store.database->step(*statement);
+            if (!more) return tl::unexpected(more.error());
+            if (!*more) break;
+            const std::int64_t rank = statement->integer(0);
+            const std::int64_t count = statement->integer(1);
+            if (rank < 0 || rank >= info->ranks || count < 0 || count > static_cast<std::int64_t>(blockRows) ||
+                !decodeMemory(statement->blob(2), static_cast<std::size_t>(count), static_cast<int>(rank), block)) {
+                ++damaged;
+                continue;
+            }
+            going = sink(block);
+        }
+        return damaged;
+    });
+}
+
+} // namespace stagewright
