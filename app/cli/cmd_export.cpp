@@ -11,7 +11,7 @@
 
 #include "app/cli/channel_options.h"
 #include "app/cli/command.h"
-#include "app/cli/csv_text.h"
+#include "schedules/csv_line.h"
 #include "app/cli/figures.h"
 #include "app/cli/files.h"
 #include "app/cli/run_access.h"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
-#include "app/cli/csv_text.h"
+#include "schedules/csv_line.h"
 #include "app/cli/run_access.h"
 #include "app/cli/session.h"
 #include "app/cli/table.h"

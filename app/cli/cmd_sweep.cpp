@@ -1,22 +1,22 @@
 #include <algorithm>
-#include <atomic>
 #include <charconv>
-#include <mutex>
-#include <new>
-#include <thread>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
-#include "app/cli/csv_text.h"
+#include "app/cli/figures.h"
+#include "app/cli/files.h"
 #include "app/cli/options.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/run_json.h"
 #include "app/cli/session.h"
+#include "schedules/csv.h"
+#include "schedules/plan/building_block.h"
 #include "schedules/recompute.h"
 #include "schedules/registry.h"
-#include "schedules/simulate.h"
+#include "schedules/sweep.h"
 #include "traces/formats/atomic_file.h"
 
 namespace stagewright {
@@ -27,30 +27,14 @@ constexpr std::size_t mostRows = 100'000;
 
 struct Options {
     std::vector<std::string> schedules;
-    std::string ranks = "4";
-    std::string microbatches = "8";
+    std::string ranks;        // empty: 4
+    std::string microbatches; // empty: 8
     std::string chunks = "auto";
     std::vector<std::string> costs;
     std::string costsFrom;
     std::string comm = "0";
     std::string recompute = "none";
     std::string output;
-};
-
-// One point of the grid, and what became of it.
-struct Row {
-    std::string schedule;
-    Shape shape;
-    std::string costs;
-    double comm = 0;
-
-    int ranks = 0;
-    int stages = 0;
-    int microbatches = 0;
-    Units units;
-    SimResult result;
-    SimFigures figures;
-    std::string error; // why it could not be simulated
 };
 
 std::string_view takePart(std::string_view& text)
@@ -110,167 +94,199 @@ Result<std::vector<double>> realNumbers(const std::string& text, const char* opt
     return out;
 }
 
-Result<std::vector<Row>> gridOf(const Options& options)
+// A schedule of the grid: of the library, or a file read once. A CSV has a shape of its own, a block its ranks and chunks.
+struct Source {
+    std::string name;
+    std::optional<Schedule> schedule;
+    std::optional<Block> block;
+    int fixedRanks() const { return schedule ? schedule->ranks : block ? static_cast<int>(block->devices.size()) : 0; }
+    int fixedMicrobatches() const { return schedule ? schedule->microbatches : 0; }
+    int fixedChunks() const { return schedule ? std::max(1, schedule->stages / std::max(1, schedule->ranks)) : block ? block->chunks : 0; }
+};
+
+Result<Source> sourceOf(const std::string& name)
 {
-    auto ranks = wholeNumbers(options.ranks, "--ranks", 4096, false);
+    Source source{name, std::nullopt, std::nullopt};
+    if (!namesFile(name)) {
+        if (auto known = findSchedule(name.substr(0, name.find(':'))); !known) return tl::unexpected(std::move(known.error()).with("--schedule"));
+        return source;
+    }
+    auto text = readFile(name);
+    if (!text) return tl::unexpected(std::move(text.error()));
+    if (name.ends_with(".block")) {
+        auto block = parseBlock(*text);
+        if (!block) return tl::unexpected(std::move(block.error()).with(name));
+        if (auto good = checkBlock(*block); !good) return tl::unexpected(std::move(good.error()).with(name));
+        source.block = std::move(*block);
+    } else {
+        auto schedule = readScheduleCsv(*text, {}, name);
+        if (!schedule) return tl::unexpected(std::move(schedule.error()).with(name));
+        source.schedule = std::move(*schedule);
+    }
+    return source;
+}
+
+struct Grid {
+    std::vector<Source> sources;
+    std::vector<SweepPoint> points;
+    std::vector<std::string> notes; // what of the options a schedule does not use
+};
+
+// The values of an option that a source takes: its own one where it has no choice, and a note where another was asked for.
+std::vector<int> valuesFor(const Source& source, const std::vector<int>& asked, int fixed, const char* option, const char* what, Grid& grid)
+{
+    if (fixed == 0) return asked;
+    if (std::any_of(asked.begin(), asked.end(), [fixed](int value) { return value != fixed && value != 0; })) {
+        std::string list;
+        for (const int value : asked)
+            if (value != fixed && value != 0) list += (list.empty() ? "" : ",") + std::to_string(value);
+        grid.notes.push_back(fmt::format("{} has its own number of {}, {}: {} {} is not used", source.name, what, fixed, option, list));
+    }
+    return {std::find(asked.begin(), asked.end(), 0) != asked.end() ? 0 : fixed};
+}
+
+Result<Grid> gridOf(const Options& options)
+{
+    auto ranks = wholeNumbers(options.ranks.empty() ? "4" : options.ranks, "--ranks", 4096, false);
     if (!ranks) return tl::unexpected(std::move(ranks.error()));
-    auto microbatches = wholeNumbers(options.microbatches, "--microbatches", 1'000'000, false);
+    auto microbatches = wholeNumbers(options.microbatches.empty() ? "8" : options.microbatches, "--microbatches", 1'000'000, false);
     if (!microbatches) return tl::unexpected(std::move(microbatches.error()));
     auto chunks = wholeNumbers(options.chunks, "--chunks", 64, true);
     if (!chunks) return tl::unexpected(std::move(chunks.error()));
     auto comm = realNumbers(options.comm, "--comm");
     if (!comm) return tl::unexpected(std::move(comm.error()));
+    Grid grid;
     std::vector<std::string> names = options.schedules;
     if (names.empty())
         for (const ScheduleInfo& info : allSchedules()) names.emplace_back(info.name);
-    for (const std::string& name : names)
-        if (auto known = findSchedule(name.substr(0, name.find(':'))); !known)
-            return tl::unexpected(std::move(known.error()).with("--schedule"));
+    for (const std::string& name : names) {
+        auto source = sourceOf(name);
+        if (!source) return tl::unexpected(std::move(source.error()));
+        grid.sources.push_back(std::move(*source));
+    }
     std::vector<std::string> costs = options.costs;
     if (costs.empty()) costs.push_back(options.costsFrom.empty() ? "F=1,I=1,W=1" : std::string());
-    std::vector<Row> rows;
     const std::size_t count =
         names.size() * ranks->size() * microbatches->size() * chunks->size() * costs.size() * comm->size();
     if (count > mostRows)
         return fail(ErrorCode::Usage, fmt::format("the grid has {} points; at most {} are simulated", count, mostRows), "take fewer values");
-    for (const std::string& name : names)
-        for (const int p : *ranks)
-            for (const int m : *microbatches)
-                for (const int v : *chunks)
+    for (const Source& source : grid.sources) {
+        const bool file = source.schedule || source.block;
+        int fixedChunks = source.fixedChunks();
+        if (!file)
+            if (const auto info = findSchedule(source.name.substr(0, source.name.find(':')))) fixedChunks = (*info)->fixedChunks;
+        // a file's shape is told only where another was asked for
+        const auto given = [&](const std::string& text, const std::vector<int>& values, int fixed, const char* option, const char* what) {
+            if (fixed > 0 && text.empty()) return std::vector<int>{fixed};
+            return valuesFor(source, values, fixed, option, what, grid);
+        };
+        const std::vector<int> ofRanks = given(options.ranks, *ranks, source.fixedRanks(), "--ranks", "ranks");
+        const std::vector<int> ofMicrobatches = given(options.microbatches, *microbatches, source.fixedMicrobatches(), "--microbatches", "microbatches");
+        const std::vector<int> ofChunks = valuesFor(source, *chunks, fixedChunks, "--chunks", "stages per rank", grid);
+        for (const int p : ofRanks)
+            for (const int m : ofMicrobatches)
+                for (const int v : ofChunks)
                     for (const std::string& cost : costs)
                         for (const double c : *comm) {
-                            Row row;
-                            row.schedule = name;
-                            row.shape = Shape{p, m, v};
-                            row.costs = cost;
-                            row.comm = c;
-                            rows.push_back(std::move(row));
+                            SweepPoint point;
+                            point.schedule = source.name;
+                            point.shape = Shape{p, m, v};
+                            point.costs = cost;
+                            point.comm = c;
+                            CostOptions asked;
+                            asked.costs = cost;
+                            asked.costsFrom = options.costsFrom;
+                            asked.comm = c;
+                            point.shape.costs = generatorCosts(asked);
+                            if (cost.empty()) point.costs = options.costsFrom; // for the table
+                            grid.points.push_back(std::move(point));
                         }
-    return rows;
-}
-
-void simulateRow(const Options& options, Row& row)
-{
-    const auto wrong = [&row](const Error& error) { row.error = error.message; };
-    CostOptions given;
-    given.costs = row.costs;
-    given.costsFrom = options.costsFrom;
-    given.comm = row.comm;
-    row.shape.costs = generatorCosts(given);
-    auto schedule = makeSchedule(row.schedule, row.shape);
-    if (!schedule) return wrong(schedule.error());
-    auto stages = parseRecompute(options.recompute, schedule->stages);
-    if (!stages) return wrong(stages.error());
-    *schedule = withRecompute(*schedule, *stages);
-    if (row.costs.empty()) row.costs = options.costsFrom; // for the table
-    auto costs = chooseCosts(*schedule, given);
-    if (!costs) return wrong(costs.error());
-    auto result = simulate(*schedule, *costs);
-    if (!result) return wrong(result.error());
-    row.ranks = schedule->ranks;
-    row.stages = schedule->stages;
-    row.microbatches = schedule->microbatches;
-    row.units = {costs->timeUnit, costs->memoryUnit};
-    row.figures = figuresOf(*schedule, *result);
-    row.result.makespan = row.figures.makespan;
-    row.result.span = result->span;
-    row.result.peakActivation = std::move(result->peakActivation);
-}
-
-std::string csvOf(const std::vector<Row>& rows)
-{
-    std::string text = csvLine({"schedule", "ranks", "microbatches", "chunks", "stages", "costs", "comm", "time_unit", "makespan", "span",
-                                "bubble_fraction", "bubble_rate_span", "peak_activation", "error"});
-    for (const Row& row : rows) {
-        std::vector<std::string> cells{row.schedule,
-                                       std::to_string(row.shape.ranks),
-                                       std::to_string(row.shape.microbatches),
-                                       row.shape.chunks > 0 ? std::to_string(row.shape.chunks) : "auto",
-                                       row.error.empty() ? std::to_string(row.stages) : "",
-                                       row.costs,
-                                       fmt::format("{}", row.comm)};
-        if (row.error.empty()) {
-            const auto& peaks = row.result.peakActivation;
-            const Bytes peak = peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
-            for (std::string cell : {row.units.timeName(), fmt::format("{}", row.units.timeValue(row.result.makespan)),
-                                     fmt::format("{}", row.units.timeValue(row.result.span)), fmt::format("{:.6g}", row.figures.bubbleFraction),
-                                     fmt::format("{:.6g}", row.figures.bubbleRateSpan), fmt::format("{}", row.units.memoryValue(peak))})
-                cells.push_back(std::move(cell));
-        } else {
-            cells.resize(13);
-        }
-        cells.push_back(row.error);
-        text += csvLine(cells);
     }
-    return text;
+    return grid;
 }
 
-Json jsonOf(const std::vector<Row>& rows)
+SweepSources sourcesOf(const Options& options, const Grid& grid)
+{
+    SweepSources sources;
+    sources.schedule = [&options, &grid](const SweepPoint& point) -> Result<Schedule> {
+        const auto source = std::find_if(grid.sources.begin(), grid.sources.end(), [&](const Source& one) { return one.name == point.schedule; });
+        const auto make = [&]() -> Result<Schedule> {
+            if (source->schedule) return *source->schedule;
+            if (!source->block) return makeSchedule(point.schedule, point.shape);
+            BlockOptions block;
+            block.costs = point.shape.costs;
+            return scheduleOf(*source->block, point.shape.microbatches, block);
+        };
+        auto schedule = make();
+        if (!schedule) return schedule;
+        auto stages = parseRecompute(options.recompute, schedule->stages);
+        if (!stages) return tl::unexpected(std::move(stages.error()));
+        return withRecompute(*schedule, *stages);
+    };
+    sources.costs = [&options](const Schedule& schedule, const SweepPoint& point) {
+        CostOptions given;
+        if (options.costsFrom.empty()) given.costs = point.costs;
+        given.costsFrom = options.costsFrom;
+        given.comm = point.comm;
+        return chooseCosts(schedule, given);
+    };
+    return sources;
+}
+
+Json jsonOf(const std::vector<SweepRow>& rows, bool interrupted)
 {
     Json out = Json::array();
-    for (const Row& row : rows) {
-        const bool good = row.error.empty();
+    for (const SweepRow& row : rows) {
+        if (!row.done) continue;
+        const bool good = row.good();
         const auto known = [good](Json value) { return good ? std::move(value) : Json(nullptr); };
         Json peaks = Json::array();
-        for (const Bytes peak : row.result.peakActivation) peaks.push_back(row.units.memoryValue(peak));
-        out.push_back({{"schedule", row.schedule},
-                       {"ranks", row.shape.ranks},
-                       {"microbatches", row.shape.microbatches},
-                       {"chunks", row.shape.chunks > 0 ? Json(row.shape.chunks) : Json(nullptr)},
+        for (const Bytes peak : row.peaks) peaks.push_back(row.memoryValue(peak));
+        const Shape& shape = row.point.shape;
+        out.push_back({{"schedule", row.point.schedule},
+                       {"ranks", shape.ranks},
+                       {"microbatches", shape.microbatches},
+                       {"chunks", shape.chunks > 0 ? Json(shape.chunks) : Json(nullptr)},
                        {"stages", known(row.stages)},
-                       {"costs", row.costs.empty() ? Json(nullptr) : Json(row.costs)},
-                       {"comm", row.comm},
-                       {"time_unit", known(row.units.timeName())},
-                       {"makespan", known(row.units.timeValue(row.result.makespan))},
-                       {"span", known(row.units.timeValue(row.result.span))},
-                       {"bubble_fraction", known(row.figures.bubbleFraction)},
-                       {"bubble_rate_span", known(row.figures.bubbleRateSpan)},
+                       {"costs", row.point.costs.empty() ? Json(nullptr) : Json(row.point.costs)},
+                       {"comm", row.point.comm},
+                       {"time_unit", known(row.timeUnit != 1 ? "rank_share" : "ns")},
+                       {"makespan", known(row.timeValue(row.makespan))},
+                       {"span", known(row.timeValue(row.span))},
+                       {"bubble_fraction", known(row.bubbleFraction)},
+                       {"bubble_rate_span", known(row.bubbleRateSpan)},
                        {"peak_activation", known(std::move(peaks))},
                        {"error", good ? Json(nullptr) : Json(row.error)}});
     }
-    return {{"rows", std::move(out)}};
+    return {{"rows", std::move(out)}, {"interrupted", interrupted}};
 }
 
 Result<int> run(const Options& options, Session& session)
 {
-    auto rows = gridOf(options);
-    if (!rows) return tl::unexpected(std::move(rows.error()));
-    const std::stop_token stop = session.stop();
-    const Progress progress = session.reporter("points");
-    std::atomic<std::size_t> next{0};
-    std::mutex mutex;
-    std::size_t done = 0;
-    const auto work = [&] {
-        for (std::size_t i = next++; i < rows->size() && !stop.stop_requested(); i = next++) {
-            try {
-                simulateRow(options, (*rows)[i]);
-            } catch (const std::bad_alloc&) {
-                (*rows)[i].error = "out of memory";
-            }
-            const std::lock_guard lock(mutex);
-            progress.tell("points", static_cast<std::int64_t>(++done), static_cast<std::int64_t>(rows->size()));
-        }
-    };
-    {
-        const std::jthread second(rows->size() > 1 ? std::jthread(work) : std::jthread());
-        work();
-    }
+    auto grid = gridOf(options);
+    if (!grid) return tl::unexpected(std::move(grid.error()));
+    for (const std::string& note : grid->notes) session.note(note);
+    const std::vector<SweepRow> rows = sweep(grid->points, sourcesOf(options, *grid), session.reporter("points"));
     session.progress().clear();
-    if (stop.stop_requested()) return fail(ErrorCode::Cancelled, fmt::format("interrupted after {} of {} points", done, rows->size()));
-    const auto failed = std::count_if(rows->begin(), rows->end(), [](const Row& row) { return !row.error.empty(); });
-    if (failed == static_cast<std::ptrdiff_t>(rows->size()))
-        return fail(ErrorCode::Usage, fmt::format("none of {} can be simulated; the first: {}", plural(static_cast<long long>(rows->size()), "point"),
-                                                  rows->front().error));
-    if (session.json) session.answer(jsonOf(*rows));
-    const std::string csv = csvOf(*rows);
+    const auto count = [&rows](auto wanted) { return std::count_if(rows.begin(), rows.end(), wanted); };
+    const auto done = count([](const SweepRow& row) { return row.done; });
+    const auto failed = count([](const SweepRow& row) { return row.done && !row.good(); });
+    const bool interrupted = done < static_cast<std::ptrdiff_t>(rows.size());
+    if (!interrupted && failed == done)
+        return fail(ErrorCode::Usage, fmt::format("none of {} can be simulated; the first: {}", plural(static_cast<long long>(rows.size()), "point"),
+                                                  rows.front().error));
+    if (session.json) session.answer(jsonOf(rows, interrupted));
+    const std::string csv = sweepCsv(rows);
     if (options.output.empty()) {
         session.out(csv);
     } else {
         if (auto written = writeFileAtomically(options.output, csv); !written) return tl::unexpected(std::move(written.error()));
-        session.note(fmt::format("{} written to {}", plural(static_cast<long long>(rows->size()), "row"), options.output));
+        session.note(fmt::format("{} written to {}", plural(done, "row"), options.output));
     }
     if (failed > 0) session.note(fmt::format("{} could not be simulated; the column error says why", plural(failed, "point")));
-    return ExitDone;
+    if (!interrupted) return ExitDone;
+    session.warn(fmt::format("interrupted after {} of {} points; what is done is written", done, rows.size()));
+    return ExitInterrupted;
 }
 
 } // namespace
@@ -280,8 +296,8 @@ Command command_sweep()
     return {"sweep", "Simulate a grid of schedules, shapes, costs and latencies; write a table as CSV",
             [](CLI::App& app) -> Runner {
                 auto options = std::make_shared<Options>();
-                app.add_option("-s,--schedule", options->schedules, "Schedules, by name [all]")
-                    ->type_name("NAME,NAME…")->delimiter(',')->allow_extra_args(false);
+                app.add_option("-s,--schedule", options->schedules, "Schedules, by name, or files [all]")
+                    ->type_name("NAME|FILE.csv|FILE.block,…")->delimiter(',')->allow_extra_args(false);
                 app.add_option("-p,--ranks", options->ranks, "Ranks: 2,4,8 or 2-8 or 4-32/4 [4]")->type_name("LIST");
                 app.add_option("-m,--microbatches", options->microbatches, "Microbatches, likewise [8]")->type_name("LIST");
                 app.add_option("--chunks", options->chunks, "Stages per rank, likewise; auto: the schedule's own [auto]")->type_name("LIST");
@@ -292,7 +308,7 @@ Command command_sweep()
                 app.add_option("--recompute", options->recompute, "Stages that recompute before the backward [none]")->type_name("all|none|0-2");
                 app.add_option("-o,--output", options->output, "Write the CSV to this file")->type_name("FILE");
                 app.footer("Rows come in the order schedule, ranks, microbatches, chunks, costs, latency. A point that can't be simulated has\n"
-                           "its reason in the column error.\n"
+                           "its reason in the column error. Ctrl+C keeps the rows that are done (exit code 130).\n"
                            "Example: stagewright sweep -s 1f1b,zb-h1 -p 4,8 -m 8-64/8 --comm 0,0.1 -o grid.csv");
                 return [options](Session& session) { return run(*options, session); };
             },

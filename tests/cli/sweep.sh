@@ -40,3 +40,53 @@ run stagewright simulate -s v-half -p 4 -m 8 --comm 0.5 --json
 expect_same "$(json makespan)" "$swept"
 run stagewright simulate -s 1f1b -p 2 -m 1 --costs F=2,I=2,W=2 --comm 0.5 --json
 expect_json 14.0 makespan
+
+# What a schedule has no choice in is said, and simulated once.
+run stagewright sweep -s 1f1b,interleaved-1f1b -p 4 -m 8 --chunks 2,4
+expect_code 0
+expect_err '1f1b has its own number of stages per rank, 1: --chunks 2,4 is not used'
+expect_same "$(grep -c '^1f1b,4,8,1,4,' <<<"$out")" 1
+expect_same "$(grep -c '^interleaved-1f1b,4,8,' <<<"$out")" 2
+run stagewright sweep -s 1f1b -p 4 -m 8
+expect_quiet_err
+cat >v.block <<'END'
+block v-half devices=2 interval=6
+0: F0=0 F1=5 I1=8 I0=13
+1: F0=2 F1=3 I1=10 I0=11
+END
+run stagewright sweep -s v.block,1f1b -p 2 -m 4,8
+expect_code 0
+expect_out '^v.block,2,4,auto,4,'
+expect_out '^v.block,2,8,auto,4,'
+run stagewright sweep -s v.block -p 4 -m 4
+expect_code 0
+expect_err 'v.block has its own number of ranks, 2: --ranks 4 is not used'
+run stagewright simulate -s v.block -m 8 --json
+swept=$(json makespan)
+run stagewright sweep -s v.block -m 8 --json
+expect_json "$swept" rows 0 makespan
+run stagewright export --help
+run stagewright simulate -s gpipe -p 2 -m 4 -o g.stagewright
+run stagewright export g.stagewright gpipe --format csv -o g.csv
+run stagewright sweep -s ./g.csv --comm 0,1
+expect_code 0
+expect_same "$(grep -c '^./g.csv,2,4,' <<<"$out")" 2
+run stagewright sweep -s nowhere.block
+expect_code 3
+
+# Interrupted: the rows that are done are written.
+"$STAGEWRIGHT" sweep -s 1f1b,gpipe -p 64 -m 512-4096/8 --progress jsonl -o part.csv </dev/null >out.txt 2>progress.txt &
+pid=$!
+for ((i = 0; i < 600; ++i)); do
+    [ "$(grep -c '"event":"progress"' progress.txt || true)" -lt 2 ] || break
+    sleep 0.05
+done
+kill -s INT $pid
+rc=0
+wait $pid || rc=$?
+out=$(cat out.txt) err=$(tail -n 3 progress.txt) last='sweep, then INT'
+expect_code 130
+expect_err 'interrupted after [0-9]+ of 898 points'
+expect_that "rows are written" [ "$(wc -l <part.csv)" -ge 2 ]
+expect_that "not all of them" [ "$(wc -l <part.csv)" -lt 899 ]
+expect_that "each is whole" awk -F, 'NR > 1 && $9 == "" { exit 1 }' part.csv
