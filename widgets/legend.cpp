@@ -83,6 +83,39 @@ void Legend::setTheme(const Theme& theme)
     update();
 }
 
+namespace {
+
+constexpr double lineLeft = 14, firstHeight = 28, lineStep = 20, leastGap = 8;
+
+double widthOf(const Legend::Entry& entry, const QFontMetricsF& metrics)
+{
+    const bool wide = entry.look == Legend::Entry::Look::Hatch || entry.look == Legend::Entry::Look::Outline;
+    return 18 + metrics.horizontalAdvance(entry.text) + (wide ? 4 : 0);
+}
+
+} // namespace
+
+std::vector<std::size_t> Legend::lineStarts(double width) const
+{
+    const QFontMetricsF metrics(fontOf(FontRole::Body));
+    double whole = 0;
+    for (const Entry& entry : m_entries) whole += widthOf(entry, metrics) + leastGap;
+    std::vector<std::size_t> starts{0};
+    if (gutterWidth + whole - leastGap <= width) return starts;
+    double x = lineLeft;
+    for (std::size_t i = 0; i < m_entries.size(); ++i) {
+        const double needs = widthOf(m_entries[i], metrics);
+        if (x > lineLeft && x + needs > width - lineLeft / 2) {
+            starts.push_back(i);
+            x = lineLeft;
+        }
+        x += needs + 18;
+    }
+    return starts;
+}
+
+double Legend::heightFor(double width) const { return firstHeight + lineStep * static_cast<double>(lineStarts(width).size() - 1); }
+
 void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
 {
     p.save();
@@ -90,19 +123,33 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     p.fillRect(rect, theme.canvas);
     p.setFont(fontOf(FontRole::Body));
     const QFontMetricsF metrics(p.font());
-    double x = rect.left() + gutterWidth, whole = 0;
-    for (const Entry& entry : m_entries) whole += 18 + metrics.horizontalAdvance(entry.text) + (entry.look == Entry::Look::Hatch || entry.look == Entry::Look::Outline ? 4 : 0);
-    const double room = rect.right() - x - whole, gap = m_entries.size() < 2 ? 18 : std::clamp(room / static_cast<double>(m_entries.size() - 1), 8.0, 18.0);
-    const double y = rect.center().y();
-    for (const Entry& entry : m_entries) {
+    double whole = 0;
+    for (const Entry& entry : m_entries) whole += widthOf(entry, metrics);
+    // On screen, where there is one line's room, what does not fit is left out.
+    std::vector<std::size_t> starts = rect.height() >= heightFor(rect.width()) ? lineStarts(rect.width()) : std::vector<std::size_t>{0};
+    const bool single = starts.size() == 1;
+    double x = rect.left() + (single ? gutterWidth : lineLeft);
+    const double room = rect.right() - x - whole;
+    const double gap = !single || m_entries.size() < 2 ? 18 : std::clamp(room / static_cast<double>(m_entries.size() - 1), leastGap, 18.0);
+    double y = single ? rect.center().y() : rect.top() + firstHeight / 2;
+    for (std::size_t i = 0; i < m_entries.size(); ++i) {
+        const Entry& entry = m_entries[i];
+        if (i > 0 && std::find(starts.begin(), starts.end(), i) != starts.end()) {
+            x = rect.left() + lineLeft;
+            y += lineStep;
+        }
         const double width = 18 + metrics.horizontalAdvance(entry.text);
-        if (x + width > rect.right()) break;
+        if (x + width > rect.right()) {
+            if (single) break;
+            continue;
+        }
         QRectF box(x, y - 6, 12, 12);
         p.setPen(Qt::NoPen);
         switch (entry.look) {
         case Entry::Look::Fill:
             p.setBrush(theme.of(entry.paint, entry.tint).fill);
             p.drawRoundedRect(box, 2.5, 2.5);
+            paintFillHatch(p, box, theme.of(entry.paint, entry.tint));
             break;
         case Entry::Look::Faded: {
             QLinearGradient fade(box.topLeft(), box.topRight());

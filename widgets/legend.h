@@ -21,7 +21,9 @@ public:
     void setTheme(const Theme& theme);
     QSize sizeHint() const override { return {600, 28}; }
     QSize minimumSizeHint() const override { return {200, 28}; }
+    // In one line where it fits behind the gutter, else in as many as the width needs.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
+    double heightFor(double width) const; // 28, and 20 for each further line
 
     struct Entry {
         enum class Look { Fill, Faded, Pair, Hatch, Outline };
@@ -36,6 +38,7 @@ protected:
     void paintEvent(QPaintEvent*) override;
 
 private:
+    std::vector<std::size_t> lineStarts(double width) const; // of the entries; one where all fit behind the gutter
     std::vector<Entry> m_entries;
     bool m_slack = false;
     const Theme* m_theme = &Theme::light();

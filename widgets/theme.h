@@ -24,6 +24,8 @@ struct Fill {
     QColor fill;
     QColor label;
     QColor edge; // 1 px, darker than the fill (lighter in the dark theme's optimizer)
+    enum class Hatch : std::uint8_t { None, Falling, Level, Upright };
+    Hatch hatch = Hatch::None; // over the fill, for print in grey
 };
 
 struct Theme {
@@ -41,6 +43,7 @@ struct Theme {
     QColor hoverLabel, hoverLabelText; // ruler's time label
     QColor memoryLine, memoryFill, ghost;
 
+    bool hatched() const { return of(Paint::Backward).hatch != Fill::Hatch::None; }
     const Fill& of(OpKind kind) const { return fills[static_cast<std::size_t>(paintOf(kind))]; }
     const Fill& of(Paint paint) const { return fills[static_cast<std::size_t>(paint)]; }
     const Fill& of(Paint paint, int tint) const { return tints[static_cast<std::size_t>(paint)][static_cast<std::size_t>(tint % tintCount)]; }

@@ -20,6 +20,8 @@ const std::vector<ActionEntry>& actionTable()
 
         {I::Undo, M::Edit, false, "undo", "&Undo", "", "Ctrl+Z", "Takes the last change of the order back", false},
         {I::Redo, M::Edit, false, "redo", "&Redo", "", "Ctrl+Shift+Z|Ctrl+Y", "Makes it again", false},
+        {I::CopyTable, M::Edit, true, "copyTable", "&Copy table as CSV", "", "Ctrl+C", "The table that has the focus, else the figures at the right, onto the clipboard", false},
+        {I::CopyMarkdown, M::Edit, false, "copyMarkdown", "Copy table as &Markdown", "", "Ctrl+Shift+C", "The same as a Markdown table", false},
         {I::Find, M::Edit, true, "find", "&Find op", "", "Ctrl+F|/", "rank:2 mb:5 B", false},
         {I::FindNext, M::Edit, false, "findNext", "Find &next", "", "F3|Ctrl+G", "Enter in the search field", false},
         {I::FindPrevious, M::Edit, false, "findPrevious", "Find pre&vious", "", "Shift+F3|Ctrl+Shift+G", "Shift+Enter in the search field", false},

@@ -13,6 +13,7 @@ namespace stagewright {
 
 enum class ActionId {
     Open, OpenRecent, SaveCopy, CloseFile, ExportPicture, ExportChrome, ExportCsv, Quit,
+    CopyTable, CopyMarkdown,
     Undo, Redo, EditMode, NewSchedule, BuildingBlock, InsertDelay, RunEdited,
     Record, CancelRecording,
     CriticalPath, MemoryBudget, Slack, NextGap, PreviousGap, WhatIf, Residuals, LoweredView, CommTracks, Memory, RunsList, Details, SidePanel,

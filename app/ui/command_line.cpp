@@ -28,6 +28,14 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
   --export png|svg|pdf -o OUT
                           draw the timeline and the memory alone and leave;
                           as wide as the timeline in a window of --size
+  --style screen|paper    screen: the theme's colours; paper: white, for print,
+                          with sizes in millimetres and points
+  --width MM              of a picture for paper: 84 for one column, 178
+                          (default) for two
+  --text PT               size of its text (default 7)
+  --hatched               kinds also differ by hatch, for print in grey
+  --parts timeline,memory what is in it (default: as on screen)
+  --no-caption, --no-legend
 
   --version, --help
 
@@ -110,12 +118,37 @@ CommandLine parseCommandLine(const QStringList& arguments)
             line.hideRuns = true;
         } else if (word == QLatin1String("--no-memory")) {
             line.hideMemory = true;
+        } else if (word == QLatin1String("--style")) {
+            const QString text = value();
+            if (text != QLatin1String("screen") && text != QLatin1String("paper")) wrong(QStringLiteral("--style %1: use screen or paper").arg(text));
+            line.picture.paper = text == QLatin1String("paper");
+        } else if (word == QLatin1String("--width") || word == QLatin1String("--text")) {
+            const bool width = word == QLatin1String("--width");
+            const double low = width ? 40 : 4, high = width ? 1200 : 16;
+            QString text = value();
+            bool ok = false;
+            const double number = QString(text).remove(width ? QStringLiteral("mm") : QStringLiteral("pt")).trimmed().toDouble(&ok);
+            if (!ok || number < low || number > high) wrong(QStringLiteral("%1 %2: give %3 from %4 to %5").arg(word, text, width ? QStringLiteral("millimetres") : QStringLiteral("points")).arg(low).arg(high));
+            (width ? line.picture.millimetres : line.picture.points) = number;
+        } else if (word == QLatin1String("--hatched")) {
+            line.picture.hatched = true;
+        } else if (word == QLatin1String("--no-caption")) {
+            line.picture.caption = false;
+        } else if (word == QLatin1String("--no-legend")) {
+            line.picture.legend = false;
+        } else if (word == QLatin1String("--parts")) {
+            line.picture.parts = value().toLower().split(QLatin1Char(','), Qt::SkipEmptyParts);
+            if (line.picture.parts.isEmpty()) wrong(QStringLiteral("--parts: give timeline, memory or both"));
+            for (const QString& part : line.picture.parts)
+                if (part != QLatin1String("timeline") && part != QLatin1String("memory")) wrong(QStringLiteral("--parts %1: use timeline, memory").arg(part));
         } else if (word.startsWith(QLatin1Char('-')) && word.size() > 1) {
             wrong(QStringLiteral("%1: unknown option; --help lists them").arg(word));
         } else {
             line.files << word;
         }
     }
+    const bool sizes = line.picture.millimetres > 0 || line.picture.points > 0 || line.picture.hatched;
+    if (sizes && !line.picture.paper) wrong(QStringLiteral("--width, --text and --hatched are of --style paper"));
     if (!line.exportKind.isEmpty() && line.output.isEmpty()) wrong(QStringLiteral("--export: say where to with -o FILE"));
     if (!line.exportKind.isEmpty() && line.files.isEmpty()) wrong(QStringLiteral("--export: give a file to draw"));
     if ((!line.run.isEmpty() || !line.compare.isEmpty()) && line.files.isEmpty()) wrong(QStringLiteral("--run and --compare need a file"));

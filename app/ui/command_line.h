@@ -26,6 +26,15 @@ struct CommandLine {
     int beat = -1;             // likewise; of playback
     bool hideRuns = false;
     bool hideMemory = false;
+    struct { // of --export; what is not given is as on screen
+        bool paper = false;
+        double millimetres = 0; // of the width; 0: not given
+        double points = 0;      // of body text
+        bool hatched = false;
+        bool caption = true;
+        bool legend = true;
+        QStringList parts; // "timeline", "memory"; empty: as on screen
+    } picture;
     bool help = false;
     bool version = false;
     QString fault;             // wrong usage

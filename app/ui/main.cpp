@@ -11,6 +11,7 @@
 #include <QTimer>
 
 #include "app/ui/command_line.h"
+#include "app/ui/export_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/playback_controller.h"
 #include "app/ui/version.h"
@@ -113,9 +114,23 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     if (!waitUntil([&] { return window.settled(); }, 60000)) return complain(5, QStringLiteral("the tool took too long"));
     settle(400); // exact frames come from a worker
     if (!line.exportKind.isEmpty()) {
-        QString output = line.output;
-        if (QFileInfo(output).suffix().toLower() != line.exportKind) output += QLatin1Char('.') + line.exportKind;
-        auto done = window.exportPicture(output);
+        PictureStyle style = window.exporter()->screenStyle();
+        if (line.picture.paper) style.look = PictureStyle::Look::Paper;
+        if (line.picture.millimetres > 0) style.widthMm = line.picture.millimetres;
+        if (line.picture.points > 0) style.textPoints = line.picture.points;
+        style.hatched = line.picture.hatched;
+        style.caption = line.picture.caption;
+        style.legend = line.picture.legend;
+        if (!line.picture.parts.isEmpty()) {
+            style.without.clear();
+            for (const PicturePart& part : window.exporter()->picture().parts)
+                if (part.role == PicturePart::Role::View && !line.picture.parts.contains(part.name.toLower())) style.without << part.name;
+        }
+        const auto kind = pictureKind(line.exportKind);
+        if (embedsImage(window.exporter()->picture(), style, *kind))
+            std::fprintf(stderr, "stagewright-ui: more than %lld slices are in view: they are embedded as an image\n", static_cast<long long>(mostVectorSlices));
+        auto done = window.exporter()->write(line.output, style, kind);
+        if (!done && done.error().code == ErrorCode::Usage) return complain(2, QString::fromStdString(done.error().message), QString::fromStdString(done.error().remedy));
         return done ? 0 : complain(5, QString::fromStdString(done.error().message), QString::fromStdString(done.error().remedy));
     }
     QImage image = window.grab().toImage();

@@ -21,6 +21,7 @@
 #include <QVBoxLayout>
 
 #include "app/ui/banner.h"
+#include "app/ui/export_controller.h"
 #include "app/ui/playback_controller.h"
 #include "app/ui/rows_controller.h"
 #include "app/ui/welcome_page.h"
@@ -74,6 +75,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     m_rowsController = new RowsController(*this);
     restoreLayout();
     applyTheme();
+    m_export = new ExportController(*this);
     setMode(Mode::Empty);
 }
 

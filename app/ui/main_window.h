@@ -1,6 +1,6 @@
 // MainWindow: the window of Stagewright. It introduces runs, views, panels, the editor and the recording to one another;
 // each of them knows nothing of the others. Sources: main_window.cpp (layout, theme), window_actions.cpp, window_keys.cpp, window_budget.cpp,
-// window_library.cpp, window_runs.cpp (show, compare, steps, find), window_files.cpp (open, save, export), window_edit.cpp, window_record.cpp.
+// window_library.cpp, window_runs.cpp (show, compare, steps, find), window_files.cpp (open, save), window_edit.cpp, window_record.cpp.
 #pragma once
 
 #include <functional>
@@ -40,6 +40,7 @@ namespace stagewright {
 
 class Banner;
 class BlockEditor;
+class ExportController;
 class LoweredPanel;
 class PlaybackController;
 struct LoweredPicture;
@@ -88,9 +89,6 @@ public:
     Tool tool() const { return m_tool; }
     void setTool(Tool tool); // in mode Run; else none
     bool settled() const; // nothing is being read, compared or recorded
-    // A picture of the timeline and the memory with a caption. PNG, SVG or PDF by the path's suffix.
-    Result<void> exportPicture(const QString& path, bool captioned = true);
-    QImage renderPicture(double scale, bool captioned = true) const;
 
     RunLibrary* library() { return m_library; }
     RunsModel* runs() { return m_library->model(); }
@@ -102,6 +100,11 @@ public:
     SidePanel* sidePanel() { return m_side; }
     EditPanel* editPanel() { return m_editPanel; }
     ComparePanel* comparePanel() { return m_comparePanel; }
+    Legend* legend() { return m_legend; }
+    ExportController* exporter() { return m_export; }
+    std::shared_ptr<const RunView> shownView() const { return m_shown; }    // A in compare mode; null: nothing is shown
+    std::shared_ptr<const RunView> comparedView() const { return m_other; } // B in compare mode
+    QString toolText() const; // what the tool shown does to the run, one line; empty: no tool
     RecordProcess* recording() { return m_process; }
     Actions& actions() { return *m_actions; }
     QString bannerText() const;
@@ -164,18 +167,12 @@ private:
     // window_files.cpp
     void openAsked();
     void saveCopyAsked();
-    void exportPictureAsked();
-    void exportChromeAsked();
-    void exportCsvAsked();
     void openSchedule(const QString& path);
     void openOrder(const Schedule& schedule, const QString& path); // simulated, or why it never ends
     void remember(const QString& path);
     QStringList recentFiles() const;
     void refreshRecent();
     void fileListed(const QString& path, const std::vector<RunRef>& refs);
-    QString captionText() const;
-    QSizeF pictureSize(bool captioned) const;
-    void paintPicture(QPainter& painter, const QRectF& rect, bool captioned) const;
     // window_edit.cpp
     void connectEditor();
     void editorChanged();
@@ -219,6 +216,7 @@ private:
     RowsController* m_rowsController = nullptr;
     ScheduleEditor* m_editor = nullptr;
     RecordProcess* m_process = nullptr;
+    ExportController* m_export = nullptr;
 
     QSplitter* m_columns = nullptr;
     QSplitter* m_rows = nullptr;

@@ -35,9 +35,6 @@ void MainWindow::connectAll()
         else
             showRun(rest.front());
     });
-    on(I::ExportPicture, [this] { exportPictureAsked(); });
-    on(I::ExportChrome, [this] { exportChromeAsked(); });
-    on(I::ExportCsv, [this] { exportCsvAsked(); });
     on(I::Quit, [this] { close(); });
     on(I::Undo, [this] { m_editor->undoStack()->undo(); });
     on(I::Redo, [this] { m_editor->undoStack()->redo(); });

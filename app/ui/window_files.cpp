@@ -1,43 +1,24 @@
-// Files: opening, remembering, saving, exporting.
-#include <cmath>
-
-#include <QBuffer>
+// Files: opening, remembering, saving.
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QImage>
 #include <QMenu>
 #include <QMimeData>
-#include <QPainter>
-#include <QPdfWriter>
 #include <QSettings>
-#include <QStackedWidget>
 #include <QStatusBar>
-#include <QSvgGenerator>
 
-#include "widgets/background.h"
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "app/ui/welcome_page.h"
 #include "schedules/csv.h"
 #include "schedules/deadlock.h"
 #include "schedules/registry.h"
-#include "traces/formats/atomic_file.h"
-#include "traces/formats/chrome_json.h"
 
 namespace stagewright {
 namespace {
 
 constexpr int recentCount = 10;
 constexpr qint64 mostScheduleBytes = 8 << 20; // read and simulated at once
-
-QString suggested(const RunView& view, const char* suffix)
-{
-    QString name = QString::fromStdString(view.run->info.name);
-    name.replace(QLatin1Char('/'), QLatin1Char('-'));
-    const QString folder = view.ref.file.startsWith(QLatin1String("sim:")) ? QString() : QFileInfo(view.ref.file).absolutePath() + QLatin1Char('/');
-    return folder + name + QLatin1String(suffix);
-}
 
 } // namespace
 
@@ -155,7 +136,7 @@ void MainWindow::refreshRecent()
 void MainWindow::saveCopyAsked()
 {
     if (m_mode == Mode::Edit) {
-        exportCsvAsked();
+        (*m_actions)[ActionId::ExportCsv]->trigger();
         return;
     }
     if (!m_shown) return;
@@ -173,155 +154,6 @@ void MainWindow::saveCopyAsked()
         else
             statusBar()->showMessage(tr("Saved %1").arg(path), 6000);
     });
-}
-
-void MainWindow::exportPictureAsked()
-{
-    if (!m_shown) return;
-    const QString path = QFileDialog::getSaveFileName(this, tr("Export the picture"), suggested(*m_shown, ".png"), tr("Pictures (*.png *.svg *.pdf)"));
-    if (path.isEmpty()) return;
-    auto done = exportPicture(path);
-    if (!done)
-        m_banner->showError(tr("could not export"), done.error());
-    else
-        statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
-}
-
-void MainWindow::exportChromeAsked()
-{
-    if (!m_shown) return;
-    const QString path = QFileDialog::getSaveFileName(this, tr("Export Chrome JSON"), suggested(*m_shown, ".json"), tr("Chrome JSON (*.json)"));
-    if (path.isEmpty()) return;
-    inBackground(
-        this, [run = m_shown->run, path] { return writeChromeJsonFile(*run, path.toStdString()); },
-        [this, path](Result<ChromeCounts> counts) {
-            if (!counts)
-                m_banner->showError(tr("could not export"), counts.error());
-            else
-                statusBar()->showMessage(tr("Wrote %1: %2 spans, %3 flows, %4 counter samples").arg(path).arg(counts->spans).arg(counts->flows).arg(counts->counterSamples), 8000);
-        });
-}
-
-void MainWindow::exportCsvAsked()
-{
-    if (!m_shown) return;
-    Result<Schedule> schedule = m_mode == Mode::Edit ? Result<Schedule>(m_editor->schedule()) : scheduleOfRun(*m_shown->run);
-    Result<std::string> text = schedule ? writeScheduleCsv(*schedule) : Result<std::string>(tl::unexpected(schedule.error()));
-    if (!text) {
-        m_banner->showError(tr("could not export"), text.error());
-        return;
-    }
-    const QString path = QFileDialog::getSaveFileName(this, tr("Export the schedule"), suggested(*m_shown, m_mode == Mode::Edit ? "-edited.csv" : ".csv"), tr("Schedule CSV (*.csv)"));
-    if (path.isEmpty()) return;
-    if (auto done = writeFileAtomically(path.toStdString(), *text); !done)
-        m_banner->showError(tr("could not export"), done.error());
-    else
-        statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
-}
-
-QString MainWindow::captionText() const
-{
-    if (!m_shown) return {};
-    auto one = [](const RunView& view) {
-        const RunInfo& info = view.run->info;
-        return tr("%1, %2 ranks × %3 microbatches, step %4 of %5: %6, bubble %7; %8")
-            .arg(scheduleTitle(info.scheduleName)).arg(info.ranks).arg(info.microbatches).arg(view.step + 1).arg(std::max(1, info.steps))
-            .arg(durationText(view.figures->bubbles.makespan(), view.panel->units), percentText(view.figures->bubbles.bubbleFraction), provenanceText(info));
-    };
-    if (m_mode == Mode::Compare && m_other) return tr("A: %1\nB: %2").arg(one(*m_shown), one(*m_other));
-    if (m_mode == Mode::Edit)
-        return tr("%1, edited: %2, bubble %3; simulated with the costs of the run").arg(scheduleTitle(m_shown->run->info.scheduleName),
-                   durationText(m_editor->figures().makespan, {m_editor->costs().timeUnit, m_editor->costs().memoryUnit}), percentText(m_editor->figures().bubbleFraction));
-    return one(*m_shown);
-}
-
-namespace {
-
-constexpr double legendHeight = 28;
-
-double captionHeight(const QString& caption)
-{
-    return 14 + 16.0 * (1 + caption.count(QLatin1Char('\n')));
-}
-
-} // namespace
-
-// As in the window; without the memory no higher than the rows are.
-QSizeF MainWindow::pictureSize(bool captioned) const
-{
-    const double room = std::max(240, m_pages->height());
-    if ((*m_actions)[ActionId::Memory]->isChecked()) return {static_cast<double>(m_timeline->width()), room};
-    const double rows = m_timeline->contentHeight() + legendHeight + (captioned ? captionHeight(captionText()) : 0);
-    return {static_cast<double>(m_timeline->width()), std::ceil(std::min(room, rows))};
-}
-
-void MainWindow::paintPicture(QPainter& painter, const QRectF& rect, bool captioned) const
-{
-    const Theme& t = *m_theme;
-    painter.fillRect(rect, t.canvas);
-    double top = rect.top();
-    if (captioned) {
-        const QString caption = captionText();
-        const double height = captionHeight(caption);
-        painter.setFont(fontOf(FontRole::Body));
-        painter.setPen(t.secondary);
-        painter.drawText(QRectF(rect.left() + 14, top, rect.width() - 28, height), Qt::AlignVCenter | Qt::AlignLeft, caption);
-        top += height;
-    }
-    const double below = rect.bottom() - legendHeight - top;
-    const bool memory = (*m_actions)[ActionId::Memory]->isChecked();
-    const double timeline = memory ? std::min<double>(m_timeline->height(), below * 0.62) : below;
-    m_timeline->paintTo(painter, QRectF(rect.left(), top, rect.width(), timeline), t);
-    if (memory) {
-        painter.fillRect(QRectF(rect.left(), top + timeline, rect.width(), 1), t.separator);
-        m_memory->paintTo(painter, QRectF(rect.left(), top + timeline + 1, rect.width(), below - timeline - 1), t);
-    }
-    m_legend->paintTo(painter, QRectF(rect.left(), rect.bottom() - legendHeight, rect.width(), legendHeight), t);
-}
-
-QImage MainWindow::renderPicture(double scale, bool captioned) const
-{
-    const QSizeF size = pictureSize(captioned);
-    QImage image((size * scale).toSize(), QImage::Format_ARGB32_Premultiplied);
-    image.setDevicePixelRatio(scale);
-    image.fill(m_theme->canvas);
-    QPainter painter(&image);
-    painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-    paintPicture(painter, QRectF(QPointF(), size), captioned);
-    return image;
-}
-
-Result<void> MainWindow::exportPicture(const QString& path, bool captioned)
-{
-    const QString suffix = QFileInfo(path).suffix().toLower();
-    const QSizeF size = pictureSize(captioned);
-    QByteArray bytes;
-    QBuffer buffer(&bytes);
-    buffer.open(QIODevice::WriteOnly);
-    if (suffix == QLatin1String("svg")) {
-        QSvgGenerator generator;
-        generator.setOutputDevice(&buffer);
-        generator.setSize(size.toSize());
-        generator.setViewBox(QRectF(QPointF(), size));
-        generator.setTitle(captionText());
-        QPainter painter(&generator);
-        paintPicture(painter, QRectF(QPointF(), size), captioned);
-    } else if (suffix == QLatin1String("pdf")) {
-        QPdfWriter writer(&buffer);
-        writer.setTitle(captionText());
-        writer.setResolution(96);
-        writer.setPageMargins(QMarginsF(0, 0, 0, 0));
-        writer.setPageSize(QPageSize(size * 72.0 / 96.0, QPageSize::Point, QString(), QPageSize::ExactMatch));
-        QPainter painter(&writer);
-        paintPicture(painter, QRectF(QPointF(), size), captioned);
-    } else if (suffix == QLatin1String("png")) {
-        if (!renderPicture(2, captioned).save(&buffer, "PNG"))
-            return fail(ErrorCode::Failed, "file " + path.toStdString() + ": the picture could not be encoded");
-    } else {
-        return fail(ErrorCode::Usage, "file " + path.toStdString() + ": unknown kind of picture", "use the suffix .png, .svg or .pdf");
-    }
-    buffer.close();
-    return writeFileAtomically(path.toStdString(), std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event)

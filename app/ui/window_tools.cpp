@@ -12,6 +12,21 @@
 
 namespace stagewright {
 
+QString MainWindow::toolText() const
+{
+    switch (m_tool) {
+    case Tool::None: return {};
+    case Tool::Lowered: return tr("Lowered: sends and receives put into the order by the rule \"%1\"").arg(QString::fromStdString(stagewright::toText(m_lowered->lowering())));
+    case Tool::WhatIf: {
+        const auto question = m_whatIf->question();
+        const QString text = question ? QString::fromStdString(stagewright::toText(*question)) : QString();
+        return text.isEmpty() ? tr("Above as simulated, below what if: nothing changed") : tr("Above as simulated, below what if %1").arg(text);
+    }
+    case Tool::Residuals: return {}; // figures only; the timeline is the run's
+    }
+    return {};
+}
+
 void MainWindow::buildTools()
 {
     m_lowered = new LoweredPanel(m_panels);

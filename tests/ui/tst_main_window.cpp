@@ -201,7 +201,7 @@ private slots:
         QVERIFY(WindowFixture::settle(window));
         for (const char* name : {"x.png", "x.svg", "x.pdf"}) {
             const QString out = m_fixture->dir.filePath(QString::fromLatin1(name));
-            auto done = window.exportPicture(out);
+            auto done = window.exporter()->write(out);
             QVERIFY2(done.has_value(), name);
             QVERIFY(QFileInfo(out).size() > 2000);
         }
@@ -212,7 +212,7 @@ private slots:
             for (int x = 0; x < picture.width(); x += 3)
                 found += picture.pixelColor(x, y) == forward ? 1 : 0;
         QVERIFY2(found > 200, "the forward ops are in the picture");
-        QVERIFY(!window.exportPicture(m_fixture->dir.filePath(QStringLiteral("x.bmp"))));
+        QVERIFY(!window.exporter()->write(m_fixture->dir.filePath(QStringLiteral("x.bmp"))));
         const QString copy = m_fixture->dir.filePath(QStringLiteral("copy.stagewright"));
         bool answered = false;
         window.library()->saveCopy(path, copy, [&](Result<void> done) { answered = done.has_value(); });

@@ -163,7 +163,7 @@ private slots:
         };
         QTRY_COMPARE_WITH_TIMEOUT(selected(), QStringLiteral("1B1"), 20000);
         const QString picture = fixture.dir.filePath(QStringLiteral("own.svg"));
-        const auto written = window.exportPicture(picture);
+        const auto written = window.exporter()->write(picture);
         QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
         QVERIFY(QFileInfo(picture).size() > 2000);
     }

@@ -5,6 +5,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include "app/ui/export_controller.h"
 #include "app/ui/main_window.h"
 #include "schedules/registry.h"
 #include "traces/store/run_file.h"

@@ -438,6 +438,37 @@ void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill)
     painter.setPen(QPen(fill.edge, 1));
     painter.setBrush(fill.fill);
     painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), radius - 0.5, radius - 0.5);
+    paintFillHatch(painter, rect, fill);
+}
+
+void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill)
+{
+    if (fill.hatch == Fill::Hatch::None) return;
+    const QRectF inner = rect.adjusted(1, 1, -1, -1);
+    if (inner.width() < 2 || inner.height() < 2) return;
+    std::vector<QLineF> lines;
+    switch (fill.hatch) {
+    case Fill::Hatch::None: break;
+    case Fill::Hatch::Falling:
+        lines = hatchLines(inner, inner.topLeft(), 5);
+        for (QLineF& line : lines) { // rising ones, mirrored
+            const double x = inner.left() + inner.right();
+            line.setLine(x - line.x1(), line.y1(), x - line.x2(), line.y2());
+        }
+        break;
+    case Fill::Hatch::Level:
+        for (double y = inner.top() + 2.5; y < inner.bottom(); y += 5) lines.emplace_back(inner.left(), y, inner.right(), y);
+        break;
+    case Fill::Hatch::Upright:
+        for (double x = inner.left() + 1.5; x < inner.right(); x += 3) lines.emplace_back(x, inner.top(), x, inner.bottom());
+        break;
+    }
+    QColor ink = fill.label;
+    ink.setAlphaF(0.45F);
+    QPen pen(ink, 0.9);
+    pen.setCapStyle(Qt::FlatCap);
+    painter.setPen(pen);
+    painter.drawLines(lines.data(), static_cast<int>(lines.size()));
 }
 
 QString sliceLabel(const Op& op, double width)

@@ -14,6 +14,7 @@ inline constexpr double hatchPitch = 6; // px along x
 void paintSlices(QPainter& painter, const TimelineScene& scene, const std::vector<int>& rows, const Theme& theme, Detail detail,
                  double ratio, RasterCanvas* canvas);
 void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill); // rounded, with a darker edge
+void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill); // lines over a fill that has a hatch
 QImage hatchPattern(const Theme& theme, double ratio); // one period, opaque
 
 // What a slice of this width says: digit, letter and digit where there is room ("B3"), a letter for ops without a

@@ -18,6 +18,13 @@
 
 namespace stagewright {
 
+// Which marks a picture of the timeline carries besides its frame.
+struct PaintedMarks {
+    bool hover = false;
+    bool selection = true; // op, areas, arrows
+    bool notes = true;
+};
+
 // What edit mode shows while an op is dragged: where it would go and whether that order is valid.
 struct DragFeedback {
     SpanRef span;      // the dragged op, painted faded in its place

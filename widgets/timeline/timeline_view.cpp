@@ -343,19 +343,25 @@ void TimelineView::acceptFrame(const QImage& image, std::uint64_t generation)
     update();
 }
 
-void TimelineView::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover) const
+void TimelineView::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, const PaintedMarks& marks) const
 {
     TimelineScene scene = sceneFor(rect.size());
-    if (!withHover) {
+    if (!marks.hover) {
         scene.hoverTime.reset();
+        scene.hovered = {};
         scene.microbatch = {};
         scene.drag.reset();
     }
+    if (!marks.selection) {
+        scene.selected = {};
+        scene.areas.clear();
+    }
+    if (!marks.notes) scene.notes.reset();
     painter.save();
     painter.translate(rect.topLeft());
     painter.setClipRect(QRectF(QPointF(0, 0), rect.size()), Qt::IntersectClip);
     const bool isRaster = painter.paintEngine() != nullptr && painter.paintEngine()->type() == QPaintEngine::Raster;
-    if (isRaster) { // as on screen, pixel by pixel
+    if (isRaster && !theme.hatched()) { // as on screen, pixel by pixel
         const double ratio = painter.device()->devicePixelRatioF() * painter.worldTransform().m11();
         painter.drawImage(QRectF(QPointF(0, 0), scene.size), frameImage(scene, theme, ratio, Detail::Exact));
     } else {

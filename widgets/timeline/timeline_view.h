@@ -79,8 +79,9 @@ public:
     Aggregation aggregation() const; // of the selected areas
     CardText cardOf(SpanRef ref) const; // what the hover card says
 
-    // Paints everything, hover marks left out unless asked for, as large as the rectangle; any painter, any pixel ratio.
-    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover = false) const;
+    // Paints everything with the marks asked for, as large as the rectangle; any painter, any pixel ratio.
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, const PaintedMarks& marks = {}) const;
+    std::int64_t visibleSlices() const { return m_scene.visibleSlices(); }
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return {420, 140}; }
 

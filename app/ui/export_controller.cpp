@@ -1,0 +1,259 @@
+#include "app/ui/export_controller.h"
+
+#include <cmath>
+
+#include <QApplication>
+#include <QClipboard>
+#include <QDateTime>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QStatusBar>
+
+#include "app/ui/banner.h"
+#include "app/ui/main_window.h"
+#include "app/ui/version.h"
+#include "schedules/csv.h"
+#include "traces/formats/atomic_file.h"
+#include "traces/formats/chrome_json.h"
+#include "widgets/background.h"
+#include "widgets/export/export_dialog.h"
+
+namespace stagewright {
+namespace {
+
+constexpr double chartHeight = 84, chartsHeader = 40; // of the memory, at most
+
+QString suggested(const RunView& view, const QString& suffix)
+{
+    QString name = QString::fromStdString(view.run->info.name);
+    name.replace(QLatin1Char('/'), QLatin1Char('-'));
+    const QString folder = view.ref.file.startsWith(QLatin1String("sim:")) ? QString() : QFileInfo(view.ref.file).absolutePath() + QLatin1Char('/');
+    return folder + name + QLatin1Char('.') + suffix;
+}
+
+QString costsText(const Run& run)
+{
+    const QString origin = run.costs ? QString::fromStdString(run.costs->origin) : QString();
+    if (run.info.provenance == Provenance::Simulated) return origin.isEmpty() ? ExportController::tr("costs of a cost model") : ExportController::tr("costs: %1").arg(origin);
+    return ExportController::tr("costs: as they ran");
+}
+
+QString sourceText(const RunView& view)
+{
+    const RunInfo& info = view.run->info;
+    if (view.ref.file.startsWith(QLatin1String("sim:"))) return ExportController::tr("not stored");
+    QString text = ExportController::tr("%1, run %2").arg(QFileInfo(view.ref.file).fileName()).arg(info.id);
+    if (info.createdUnixMs > 0)
+        text += ExportController::tr(" of %1").arg(QDateTime::fromMSecsSinceEpoch(info.createdUnixMs, Qt::UTC).toString(QStringLiteral("yyyy-MM-dd hh:mm 'UTC'")));
+    return text;
+}
+
+} // namespace
+
+ExportController::ExportController(MainWindow& window) : QObject(&window), m_window(window)
+{
+    Actions& a = window.actions();
+    connect(a[ActionId::ExportPicture], &QAction::triggered, this, &ExportController::openDialog);
+    connect(a[ActionId::ExportChrome], &QAction::triggered, this, &ExportController::exportChrome);
+    connect(a[ActionId::ExportCsv], &QAction::triggered, this, &ExportController::exportCsv);
+    connect(a[ActionId::CopyTable], &QAction::triggered, this, [this] { copy(TableFormat::Csv); });
+    connect(a[ActionId::CopyMarkdown], &QAction::triggered, this, [this] { copy(TableFormat::Markdown); });
+    connect(&window, &MainWindow::modeChanged, this, &ExportController::refresh);
+    refresh();
+}
+
+// While an order is edited Ctrl+C is for its ops.
+void ExportController::refresh()
+{
+    const bool tables = m_window.mode() != MainWindow::Mode::Empty && m_window.mode() != MainWindow::Mode::Edit;
+    for (const ActionId id : {ActionId::CopyTable, ActionId::CopyMarkdown}) m_window.actions()[id]->setEnabled(tables);
+    if (m_dialog) m_dialog->close(); // its picture is of what was shown
+}
+
+QString ExportController::titleOf(const RunView& view) const
+{
+    const RunInfo& info = view.run->info;
+    const QString schedule = scheduleTitle(info.scheduleName), name = runTitle(info);
+    const QString shape = tr("%1 ranks × %2 microbatches").arg(info.ranks).arg(info.microbatches);
+    return name == schedule ? tr("%1, %2").arg(schedule, shape) : tr("%1 (%2), %3").arg(name, schedule, shape);
+}
+
+QStringList ExportController::captionOf(const RunView& view, const QString& mark) const
+{
+    const RunInfo& info = view.run->info;
+    const Units& units = view.panel->units;
+    QString figures = tr("step %1 of %2: %3, bubble ratio %4, peak activation %5; %6")
+                          .arg(view.step + 1).arg(std::max(1, info.steps))
+                          .arg(durationText(view.figures->bubbles.makespan(), units), percentText(view.figures->bubbles.bubbleFraction), bytesText(view.panel->peak, units), costsText(*view.run));
+    if (mark.isEmpty()) figures[0] = figures[0].toUpper();
+    QString source = tr("%1; %2").arg(provenanceText(info), sourceText(view));
+    source[0] = source[0].toUpper();
+    return {mark + figures, source};
+}
+
+PictureContent ExportController::picture() const
+{
+    PictureContent content;
+    content.theme = &m_window.theme();
+    const auto shown = m_window.shownView(), other = m_window.comparedView();
+    if (m_window.mode() == MainWindow::Mode::Empty || !shown) return content;
+    TimelineView* timeline = m_window.timelineView();
+    MemoryView* memory = m_window.memoryView();
+    if (m_window.mode() == MainWindow::Mode::Compare && other) {
+        content.title = tr("A: %1; B: %2").arg(titleOf(*shown), titleOf(*other));
+        content.caption << captionOf(*shown, tr("A: ")) << captionOf(*other, tr("B: "));
+    } else if (m_window.mode() == MainWindow::Mode::Edit) {
+        const ScheduleEditor& editor = *m_window.editor();
+        content.title = tr("%1, edited").arg(titleOf(*shown));
+        content.caption << tr("%1, bubble ratio %2; simulated with costs: %3")
+                               .arg(durationText(editor.figures().makespan, {editor.costs().timeUnit, editor.costs().memoryUnit}), percentText(editor.figures().bubbleFraction),
+                                    editor.costs().origin.empty() ? tr("of the run") : QString::fromStdString(editor.costs().origin));
+    } else {
+        content.title = titleOf(*shown);
+        content.caption = captionOf(*shown, {});
+        if (const QString tool = m_window.toolText(); !tool.isEmpty()) content.caption.insert(1, tool);
+    }
+    const TimeRange visible = m_window.viewState()->visible(), full = m_window.viewState()->extent();
+    if (!full.empty() && (visible.begin > full.begin || visible.end < full.end)) {
+        const double perPixel = static_cast<double>(visible.duration()) / std::max(1, timeline->width());
+        const Units& units = timeline->panels().empty() ? shown->panel->units : timeline->panels().front()->units;
+        content.caption << tr("In view: %1 to %2").arg(momentText(visible.begin, perPixel, units), momentText(visible.end, perPixel, units));
+    }
+    content.caption.last() += tr("; Stagewright %1").arg(QString::fromLatin1(stagewrightVersion));
+
+    const bool withMemory = m_window.actions()[ActionId::Memory]->isChecked();
+    const double rows = timeline->contentHeight();
+    PicturePart upper{PicturePart::Role::View, tr("Timeline"), [rows](double) { return std::clamp(rows, 60.0, 4000.0); }, !withMemory,
+                      [timeline](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
+                          timeline->paintTo(painter, rect, request.theme, PaintedMarks{false, request.selection, request.notes});
+                      },
+                      timeline->visibleSlices()};
+    const auto ranks = static_cast<double>(std::max<std::size_t>(1, timeline->panels().empty() ? 1 : timeline->panels().back()->ranks.size()));
+    const double charts = std::min<double>(withMemory ? memory->height() : memory->sizeHint().height(), chartsHeader + ranks * chartHeight);
+    PicturePart lower{PicturePart::Role::View, tr("Memory"), [charts](double) { return charts; }, true,
+                      [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) { memory->paintTo(painter, rect, request.theme); }, 0};
+    Legend* legend = m_window.legend();
+    PicturePart line{PicturePart::Role::Legend, {}, [legend](double width) { return legend->heightFor(width); }, false,
+                     [legend](QPainter& painter, const QRectF& rect, const PaintRequest& request) { legend->paintTo(painter, rect, request.theme); }, 0};
+    content.parts = {std::move(upper), std::move(lower), std::move(line)};
+    return content;
+}
+
+PictureStyle ExportController::screenStyle() const
+{
+    PictureStyle style;
+    style.pixels = {m_window.timelineView()->width(), 0};
+    if (!m_window.actions()[ActionId::Memory]->isChecked()) style.without << tr("Memory");
+    return style;
+}
+
+Result<void> ExportController::write(const QString& path, const PictureStyle& style, std::optional<PictureKind> kind)
+{
+    const auto chosen = pictureKindOf(path, kind);
+    if (!chosen) return tl::unexpected(chosen.error());
+    auto bytes = pictureBytes(picture(), style, *chosen);
+    if (!bytes) return tl::unexpected(std::move(bytes.error()));
+    return writeFileAtomically(path.toStdString(), std::string_view(bytes->constData(), static_cast<std::size_t>(bytes->size())));
+}
+
+ExportDialog* ExportController::openDialog()
+{
+    if (m_dialog) {
+        m_dialog->raise();
+        m_dialog->activateWindow();
+        return m_dialog;
+    }
+    PictureContent content = picture();
+    if (content.parts.empty()) return nullptr;
+    const PictureStyle screen = screenStyle();
+    m_dialog = new ExportDialog(std::move(content), screen.pixels, &m_window);
+    m_dialog->setAttribute(Qt::WA_DeleteOnClose);
+    PictureStyle style = m_dialog->style();
+    style.without = screen.without;
+    m_dialog->setStyle(style);
+    connect(m_dialog, &ExportDialog::saveAsked, this, [this] { saveAsked(m_dialog); });
+    connect(m_dialog, &ExportDialog::copyAsked, this, [this] { copyAsked(*m_dialog); });
+    m_dialog->open(); // window modal: the view stays as it is pictured
+    return m_dialog;
+}
+
+void ExportController::saveAsked(ExportDialog* dialog)
+{
+    const auto shown = m_window.shownView();
+    if (!shown) return;
+    const QString suffix = suffixOf(dialog->kind());
+    QString path = QFileDialog::getSaveFileName(dialog, tr("Export the picture"), suggested(*shown, suffix), tr("%1 pictures (*.%2)").arg(suffix.toUpper(), suffix));
+    if (path.isEmpty()) return;
+    if (QFileInfo(path).suffix().isEmpty()) path += QLatin1Char('.') + suffix;
+    const auto kind = pictureKindOf(path, dialog->kind());
+    auto bytes = kind ? pictureBytes(picture(), dialog->style(), *kind) : Result<QByteArray>(tl::unexpected(kind.error()));
+    dialog->close();
+    if (!bytes) return m_window.banner()->showError(tr("could not export"), bytes.error());
+    inBackground(
+        this, [path, bytes = std::move(*bytes)] { return writeFileAtomically(path.toStdString(), std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size()))); },
+        [this, path](Result<void> done) {
+            if (!done)
+                m_window.banner()->showError(tr("could not export"), done.error());
+            else
+                m_window.statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
+        });
+}
+
+void ExportController::copyAsked(const ExportDialog& dialog)
+{
+    const PictureStyle style = dialog.style();
+    QApplication::clipboard()->setImage(pictureImage(picture(), style, style.look == PictureStyle::Look::Screen ? style.scale : 2));
+    m_window.statusBar()->showMessage(tr("The picture is on the clipboard"), 6000);
+}
+
+void ExportController::exportChrome()
+{
+    const auto shown = m_window.shownView();
+    if (!shown) return;
+    const QString path = QFileDialog::getSaveFileName(&m_window, tr("Export Chrome JSON"), suggested(*shown, QStringLiteral("json")), tr("Chrome JSON (*.json)"));
+    if (path.isEmpty()) return;
+    inBackground(
+        this, [run = shown->run, path] { return writeChromeJsonFile(*run, path.toStdString()); },
+        [this, path](Result<ChromeCounts> counts) {
+            if (!counts)
+                m_window.banner()->showError(tr("could not export"), counts.error());
+            else
+                m_window.statusBar()->showMessage(
+                    tr("Wrote %1: %2 spans, %3 flows, %4 counter samples").arg(path).arg(counts->spans).arg(counts->flows).arg(counts->counterSamples), 8000);
+        });
+}
+
+void ExportController::exportCsv()
+{
+    const auto shown = m_window.shownView();
+    if (!shown) return;
+    const bool edited = m_window.mode() == MainWindow::Mode::Edit;
+    Result<Schedule> schedule = edited ? Result<Schedule>(m_window.editor()->schedule()) : scheduleOfRun(*shown->run);
+    Result<std::string> text = schedule ? writeScheduleCsv(*schedule) : Result<std::string>(tl::unexpected(schedule.error()));
+    if (!text) return m_window.banner()->showError(tr("could not export"), text.error());
+    const QString path = QFileDialog::getSaveFileName(&m_window, tr("Export the schedule"), suggested(*shown, edited ? QStringLiteral("edited.csv") : QStringLiteral("csv")),
+                                                      tr("Schedule CSV (*.csv)"));
+    if (path.isEmpty()) return;
+    if (auto done = writeFileAtomically(path.toStdString(), *text); !done)
+        m_window.banner()->showError(tr("could not export"), done.error());
+    else
+        m_window.statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
+}
+
+TableText ExportController::focusedTable() const
+{
+    if (TableText table = copyableTable(QApplication::focusWidget()); !table.isEmpty()) return table;
+    return copyableTable(m_window.panels()->currentWidget());
+}
+
+void ExportController::copy(TableFormat format)
+{
+    const TableText table = focusedTable();
+    if (table.isEmpty()) return;
+    copyTable(table, format);
+    m_window.statusBar()->showMessage(table.rows.size() == 1 ? tr("Copied 1 row") : tr("Copied %1 rows").arg(table.rows.size()), 4000);
+}
+
+} // namespace stagewright

@@ -1,0 +1,47 @@
+// ExportController: what leaves the window as a file or on the clipboard: pictures of the view shown, Chrome JSON, schedule
+// CSV, tables. GUI thread only; files are written off it.
+#pragma once
+
+#include <optional>
+
+#include <QObject>
+#include <QPointer>
+
+#include "widgets/export/picture.h"
+#include "widgets/table_copy.h"
+
+namespace stagewright {
+
+class ExportDialog;
+class MainWindow;
+struct RunView;
+
+class ExportController : public QObject {
+    Q_OBJECT
+public:
+    explicit ExportController(MainWindow& window);
+
+    // What is on screen: timeline and memory of the run, the comparison, the edited order or the tool shown, with a caption
+    // that states schedule, costs, clock and provenance. No parts where nothing is shown.
+    PictureContent picture() const;
+    PictureStyle screenStyle() const; // as large as on screen, with what is shown there
+    Result<void> write(const QString& path, const PictureStyle& style, std::optional<PictureKind> kind = {}); // before it returns
+    Result<void> write(const QString& path) { return write(path, screenStyle()); }
+    ExportDialog* openDialog(); // not modal; deleted when closed; null where nothing is shown
+    TableText focusedTable() const; // where the focus is; else the panel at the right
+
+private:
+    void saveAsked(ExportDialog* dialog);
+    void copyAsked(const ExportDialog& dialog);
+    void exportChrome();
+    void exportCsv();
+    void copy(TableFormat format);
+    void refresh(); // which actions can be had
+    QStringList captionOf(const RunView& view, const QString& mark) const;
+    QString titleOf(const RunView& view) const;
+
+    MainWindow& m_window;
+    QPointer<ExportDialog> m_dialog;
+};
+
+} // namespace stagewright
