@@ -131,7 +131,6 @@ Result<void> flatten(const Value& value, const std::string& function, std::vecto
             if (auto added = flatten(one, function, out); !added) return added;
         return {};
     }
-    if (value.isNothing()) return wrong(fmt::format("{}(): a figure that does not apply here", function));
     if (!value.number()) return wrong(fmt::format("{}(): {} is no number", function, kindOf(value)));
     out.push_back(*value.number());
     return {};
@@ -193,6 +192,11 @@ Result<Value> bySize(const std::string& function, const std::vector<double>& num
     return Value(List(places.begin(), places.end()));
 }
 
+bool holdsNothing(const Value& value)
+{
+    return value.isNothing() || (value.list() && std::ranges::any_of(*value.list(), holdsNothing));
+}
+
 // Nothing: not one of these.
 Result<std::optional<Value>> builtIn(const std::string& function, const std::vector<Argument>& arguments)
 {
@@ -209,6 +213,8 @@ Result<std::optional<Value>> builtIn(const std::string& function, const std::vec
         return std::optional(std::move(*value));
     };
     const auto takesOne = [&]() { return values.size() == 1; };
+    static constexpr std::string_view ofNumbers[] = {"floor", "ceil", "abs", "sqrt", "round", "percent", "sum", "min", "max", "argmin", "argmax", "argsort"};
+    if (std::ranges::find(ofNumbers, function) != std::end(ofNumbers) && std::ranges::any_of(values, holdsNothing)) return std::optional<Value>(Value());
     if (function == "floor" || function == "ceil" || function == "abs" || function == "sqrt") {
         if (!takesOne()) return wrong(fmt::format("{}() takes one value, not {}", function, values.size()));
         double (*map)(double) = function == "floor"  ? +[](double x) { return std::floor(x + 1e-9); }

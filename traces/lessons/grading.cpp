@@ -203,6 +203,7 @@ Grade StepState::grade(const Check& check) const
         auto value = evaluate(remark.condition, &check);
         if (!remark.condition.empty() && !(value && holds(*value).value_or(false))) continue;
         out.message = say(remark.text, &check);
+        out.remark = static_cast<int>(&remark - check.fails.data());
         break;
     }
     return out;
@@ -235,6 +236,7 @@ Grade StepState::grade(const Quiz& quiz) const
         auto value = evaluate(remark.condition);
         if (!remark.condition.empty() && !(value && holds(*value).value_or(false))) continue;
         out.message = say(remark.text);
+        out.remark = static_cast<int>(&remark - quiz.fails.data());
         break;
     }
     return out;

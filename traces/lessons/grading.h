@@ -44,6 +44,7 @@ struct Grade {
     Verdict verdict = Verdict::Open;
     std::string message; // the pass text, the first fail text that fits, or what could not be evaluated
     std::string medal;   // of the best grade line that holds; "" none
+    int remark = -1;     // index of the fail line that was said
     std::vector<Meter> meters;
 };
 

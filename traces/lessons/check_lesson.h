@@ -1,0 +1,62 @@
+// Proving a lesson: what `stagewright lesson --check` does. A lesson is a set of statements about schedules; every one is simulated.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "traces/lessons/grading.h"
+#include "traces/lessons/lesson.h"
+
+namespace stagewright::lessons {
+
+// The points that a finding belongs to.
+enum class Point {
+    Names = 1,     // predecessors, schedules, tools, hints, runs that are named exist
+    Simulates,     // every step does, or is invalid on purpose
+    StartFails,    // no check passes for doing nothing, and its solution can be reached with the step's tools
+    SolutionPasses,
+    WrongFails,    // with its message; every fail line is said by some wrong answer
+    AboveBound,    // no goal below the proved bound
+    Evaluates,     // every {{…}} does; no figure typed into prose
+    Generalises,   // goals hold for other shapes, where the lesson says so
+    Figures,       // are not empty
+    Words,         // sentences of at most 25 words, abbreviations in the glossary
+    Runs,          // recorded runs meet their goals
+    Tight,         // a goal one unit looser lets a wrong answer pass
+};
+std::string_view toText(Point point); // "names"
+
+enum class Severity { Note, Warning, Fault, Skipped };
+std::string_view toText(Severity severity);
+
+struct Finding {
+    Severity severity = Severity::Fault;
+    Point point = Point::Names;
+    FilePlace at;
+    std::string message;
+};
+
+struct LessonReport {
+    std::string lesson;
+    std::string file;
+    std::vector<Finding> findings; // in file order within a point
+    int statements = 0;            // how many were tried
+    bool sound() const;            // no fault
+    int count(Severity severity) const;
+};
+
+struct CheckOptions {
+    std::vector<std::string> lessons; // ids that `after` may name; empty: not looked at
+    Learner recorded;                 // runs to judge, with `judgeRuns`
+    bool judgeRuns = false;
+};
+
+// Pure, deterministic, without input or output. Milliseconds a lesson.
+LessonReport checkLesson(const Lesson& lesson, const CheckOptions& options = {});
+
+// "needs chimera": what a lesson, step or block needs and this program lacks; empty: nothing.
+std::vector<std::string> missingNeeds(const std::vector<std::string>& needs);
+
+} // namespace stagewright::lessons

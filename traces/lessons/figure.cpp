@@ -1,0 +1,373 @@
+#include "traces/lessons/figure.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "traces/lessons/words.h"
+
+namespace stagewright::lessons {
+
+namespace {
+
+tl::unexpected<Error> wrong(const Figure& figure, const std::string& what)
+{
+    return fail(ErrorCode::Usage, fmt::format("figure {}: {}", figure.file, what),
+                "write sweep comm 0..2 step 0.125 for NAMES, timelines NAMES, memory NAMES, bars FIGURE of NAMES, idle NAME or pareto of NAMES");
+}
+
+Result<std::shared_ptr<const SimulatedReport>> simulated(const StepState& state, const std::string& name, const std::string& setting = {})
+{
+    auto settings = withSettings(state.canvas().settings, setting);
+    if (!settings) return tl::unexpected(std::move(settings.error()));
+    Canvas canvas{{}, std::move(*settings)};
+    if (name == "mine") {
+        canvas.schedule = state.canvas().schedule;
+    } else {
+        auto made = makeFor(name, canvas.settings);
+        if (!made) return tl::unexpected(std::move(made.error()));
+        canvas.schedule = std::move(*made);
+    }
+    return SimulatedReport::create(canvas);
+}
+
+Result<double> number(const SimulatedReport& report, const std::string& key)
+{
+    auto value = report.figure(key);
+    if (!value) return tl::unexpected(std::move(value.error()));
+    if (const double* one = value->number()) return *one;
+    if (const List* list = value->list()) {
+        double largest = 0;
+        for (const Value& one : *list)
+            if (one.number()) largest = std::max(largest, *one.number());
+        return largest;
+    }
+    return fail(ErrorCode::Usage, fmt::format("there is no number '{}' of {}", key, report.schedule().name));
+}
+
+std::string escaped(std::string_view text)
+{
+    std::string out;
+    for (const char c : text)
+        if (c == '<') out += "&lt;";
+        else if (c == '>') out += "&gt;";
+        else if (c == '&') out += "&amp;";
+        else if (c == '"') out += "&quot;";
+        else out += c;
+    return out;
+}
+
+Result<FigureData> sweep(const StepState& state, const Figure& figure, const std::string& text)
+{
+    const std::size_t at = text.find(" for ");
+    if (at == std::string::npos) return wrong(figure, "a sweep needs 'for NAMES'");
+    auto words = partsOf(std::string_view(text).substr(0, at), " ");
+    const auto names = partsOf(std::string_view(text).substr(at + 5), ",");
+    const auto dots = words.size() > 2 ? words[2].find("..") : std::string::npos;
+    if (dots == std::string::npos || names.empty()) return wrong(figure, "a sweep needs a setting and its range");
+    const auto first = numberOf(std::string_view(words[2]).substr(0, dots));
+    const auto last = numberOf(std::string_view(words[2]).substr(dots + 2));
+    double step = 1;
+    std::string key = "makespan";
+    for (std::size_t i = 3; i + 1 < words.size(); i += 2) {
+        if (words[i] == "step") step = numberOf(words[i + 1]).value_or(0);
+        else if (words[i] == "of") key = words[i + 1];
+        else return wrong(figure, fmt::format("'{}' is not understood", words[i]));
+    }
+    if (!first || !last || *last < *first || step <= 0 || (*last - *first) / step > 400) return wrong(figure, "its range is no range");
+    FigureData out;
+    out.kind = FigureData::Kind::Lines;
+    out.xTitle = words[1] == "comm" ? "latency" : words[1];
+    out.yTitle = key == "makespan" ? "step time" : key;
+    for (const std::string& name : names) {
+        FigureSeries series{name, {}, false};
+        for (int i = 0; *first + i * step <= *last + 1e-9; ++i) {
+            const double x = *first + i * step;
+            auto report = simulated(state, name, fmt::format("{}={}", words[1], x));
+            if (!report) continue; // not for this shape
+            if (auto y = number(**report, key)) series.points.emplace_back(x, *y);
+        }
+        if (series.points.empty()) return wrong(figure, fmt::format("{} can't be simulated anywhere in the range", name));
+        out.series.push_back(std::move(series));
+    }
+    return out;
+}
+
+Result<FigureData> timelines(const StepState& state, const std::vector<std::string>& names)
+{
+    FigureData out;
+    out.kind = FigureData::Kind::Timelines;
+    out.xTitle = "time";
+    for (const std::string& name : names) {
+        auto report = simulated(state, name);
+        if (!report) return tl::unexpected(std::move(report.error()));
+        const auto timeline = (*report)->timeline();
+        if (!timeline) return fail(ErrorCode::Usage, fmt::format("{} can't run", name));
+        const auto unit = static_cast<double>(timeline->timeUnit());
+        for (int rank = 0; rank < timeline->ranks(); ++rank) {
+            FigureRow row{fmt::format("{} {}", name, rank), {}};
+            if (const Track* track = timeline->trackOf(rank, Lane::Compute))
+                for (const Span& span : timeline->spansOf(*track))
+                    row.boxes.push_back({static_cast<double>(span.start) / unit, static_cast<double>(span.end) / unit, span.op.kind, span.op.microbatch});
+            out.rows.push_back(std::move(row));
+        }
+    }
+    return out;
+}
+
+Result<FigureData> bars(const StepState& state, const std::vector<std::string>& names, const std::string& key)
+{
+    FigureData out;
+    out.kind = FigureData::Kind::Bars;
+    out.yTitle = key == "makespan" ? "step time" : key;
+    if (key == "peak_activation") { // a group a rank, a series a schedule
+        for (const std::string& name : names) {
+            auto report = simulated(state, name);
+            if (!report) return tl::unexpected(std::move(report.error()));
+            FigureSeries series{name, {}, false};
+            for (const double peak : (*report)->peaks()) series.points.emplace_back(static_cast<double>(series.points.size()), peak);
+            for (std::size_t r = out.labels.size(); r < series.points.size(); ++r) out.labels.push_back(fmt::format("rank {}", r));
+            out.series.push_back(std::move(series));
+        }
+        return out;
+    }
+    FigureSeries series{key, {}, false};
+    for (const std::string& name : names) {
+        auto report = simulated(state, name);
+        if (!report) return tl::unexpected(std::move(report.error()));
+        auto value = number(**report, key);
+        if (!value) return tl::unexpected(std::move(value.error()));
+        series.points.emplace_back(static_cast<double>(series.points.size()), *value);
+        out.labels.push_back(name);
+    }
+    out.series.push_back(std::move(series));
+    return out;
+}
+
+Result<FigureData> idle(const StepState& state, const std::string& name)
+{
+    auto report = simulated(state, name);
+    if (!report) return tl::unexpected(std::move(report.error()));
+    FigureData out;
+    out.kind = FigureData::Kind::Bars;
+    out.yTitle = "idle time";
+    FigureSeries series{name, {}, false};
+    const BubbleReport& bubbles = (*report)->bubbles();
+    for (std::size_t i = 0; i < idleCauseCount; ++i) {
+        if (bubbles.byCause[i] == 0) continue;
+        series.points.emplace_back(static_cast<double>(series.points.size()), static_cast<double>(bubbles.byCause[i]) / static_cast<double>((*report)->costs().timeUnit));
+        out.labels.emplace_back(titleOf(static_cast<IdleCause>(i)));
+    }
+    out.series.push_back(std::move(series));
+    return out;
+}
+
+Result<FigureData> pareto(const StepState& state, const std::vector<std::string>& names)
+{
+    FigureData out;
+    out.kind = FigureData::Kind::Points;
+    out.xTitle = "peak activations";
+    out.yTitle = "span";
+    for (const std::string& name : names) {
+        auto report = simulated(state, name);
+        if (!report) return tl::unexpected(std::move(report.error()));
+        auto peak = number(**report, "peak_activation");
+        auto span = number(**report, "span");
+        if (!peak || !span) return fail(ErrorCode::Usage, fmt::format("{} can't run", name));
+        out.series.push_back({name, {{*peak, *span}}, false});
+    }
+    return out;
+}
+
+constexpr const char* seriesColours[] = {"#2f6fd0", "#d9822b", "#3a9d5d", "#8b57c9", "#c0392b", "#5f6b7a", "#a88d1f", "#2aa5a5"};
+const char* colourOf(OpKind kind)
+{
+    switch (kind) {
+    case OpKind::Forward: return "#7fb2ea";
+    case OpKind::Backward: return "#8fca8d";
+    case OpKind::InputGrad: return "#5fb0a5";
+    case OpKind::WeightGrad: return "#e6b34c";
+    default: return "#b8a6d9";
+    }
+}
+
+class Svg {
+public:
+    explicit Svg(const FigureData& data) : m_data(data)
+    {
+        m_height = data.kind == FigureData::Kind::Timelines ? 60 + 18 * static_cast<double>(data.rows.size()) : 380;
+    }
+
+    std::string text()
+    {
+        if (m_data.kind == FigureData::Kind::Timelines) rows();
+        else if (m_data.kind == FigureData::Kind::Bars) bars();
+        else curves();
+        m_body += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#555\">{}</text>\n", left, m_height + 18, escaped(m_data.caption));
+        return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
+                           "font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{2}</svg>\n",
+                           width, m_height + 30, m_body);
+    }
+
+private:
+    static constexpr double width = 720, left = 64, right = 700, top = 20;
+
+    void label(double x, double y, std::string_view words, const char* anchor = "middle")
+    {
+        m_body += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"11\" fill=\"#333\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, escaped(words));
+    }
+    void line(double x1, double y1, double x2, double y2, const char* colour)
+    {
+        m_body += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2, y2, colour);
+    }
+
+    void axis(double least, double most, double bottom)
+    {
+        for (int i = 0; i <= 4; ++i) {
+            const double value = least + (most - least) * i / 4;
+            const double y = bottom - (bottom - top) * i / 4;
+            line(left, y, right, y, "#ddd");
+            label(left - 6, y + 4, fmt::format("{:.4g}", value), "end");
+        }
+        label(left, top - 6, m_data.yTitle, "start");
+    }
+
+    void curves()
+    {
+        double x0 = 1e300, x1 = -1e300, y1 = -1e300, y0 = 1e300;
+        for (const FigureSeries& series : m_data.series)
+            for (const auto& [x, y] : series.points) {
+                x0 = std::min(x0, x), x1 = std::max(x1, x);
+                y0 = std::min(y0, y), y1 = std::max(y1, y);
+            }
+        const double room = std::max((y1 - y0) * 0.08, 1e-3);
+        y0 -= room, y1 += room;
+        if (x1 <= x0) x1 = x0 + 1;
+        const double bottom = m_height - 40;
+        axis(y0, y1, bottom);
+        const auto px = [&](double x) { return left + 10 + (right - left - 110) * (x - x0) / (x1 - x0); };
+        const auto py = [&](double y) { return bottom - (bottom - top) * (y - y0) / (y1 - y0); };
+        for (int i = 0; i <= 4; ++i) label(px(x0 + (x1 - x0) * i / 4), bottom + 16, fmt::format("{:.4g}", x0 + (x1 - x0) * i / 4));
+        label((left + right) / 2, bottom + 32, m_data.xTitle);
+        std::size_t index = 0;
+        for (const FigureSeries& series : m_data.series) {
+            const char* colour = seriesColours[index % std::size(seriesColours)];
+            std::string path;
+            for (const auto& [x, y] : series.points) path += fmt::format("{:.1f},{:.1f} ", px(x), py(y));
+            if (m_data.kind == FigureData::Kind::Lines && !series.measured && series.points.size() > 1)
+                m_body += fmt::format("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"2\" points=\"{}\"/>\n", colour, path);
+            else
+                for (const auto& [x, y] : series.points)
+                    m_body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n", px(x), py(y), series.measured ? "#fff\" stroke=\"#222" : colour);
+            const auto& end = series.points.back();
+            label(px(end.first) + 8, py(end.second) + 4 + (m_data.kind == FigureData::Kind::Points ? -8 : 0), series.name, "start");
+            ++index;
+        }
+    }
+
+    void bars()
+    {
+        double most = 0;
+        for (const FigureSeries& series : m_data.series)
+            for (const auto& [x, y] : series.points) most = std::max(most, y);
+        const double bottom = m_height - 40;
+        axis(0, most > 0 ? most * 1.1 : 1, bottom);
+        const double group = (right - left) / static_cast<double>(std::max<std::size_t>(m_data.labels.size(), 1));
+        const double bar = group * 0.7 / static_cast<double>(std::max<std::size_t>(m_data.series.size(), 1));
+        for (std::size_t i = 0; i < m_data.labels.size(); ++i) label(left + group * (static_cast<double>(i) + 0.5), bottom + 16, m_data.labels[i]);
+        for (std::size_t s = 0; s < m_data.series.size(); ++s) {
+            const char* colour = seriesColours[s % std::size(seriesColours)];
+            for (std::size_t i = 0; i < m_data.series[s].points.size(); ++i) {
+                const double y = m_data.series[s].points[i].second;
+                const double height = (bottom - top) * y / (most > 0 ? most * 1.1 : 1);
+                const double x = left + group * (static_cast<double>(i) + 0.15) + bar * static_cast<double>(s);
+                m_body += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x, bottom - height, bar * 0.92, height, colour);
+                label(x + bar / 2, bottom - height - 4, fmt::format("{:.4g}", y));
+            }
+            if (m_data.series.size() > 1) label(right - 4, top + 14 * static_cast<double>(s), m_data.series[s].name + (s == 0 ? " (left)" : ""), "end");
+        }
+    }
+
+    void rows()
+    {
+        double most = 1e-9;
+        for (const FigureRow& row : m_data.rows)
+            for (const auto& box : row.boxes) most = std::max(most, box.end);
+        const auto px = [&](double x) { return left + 40 + (right - left - 40) * x / most; };
+        double y = top;
+        for (const FigureRow& row : m_data.rows) {
+            label(left + 34, y + 12, row.name, "end");
+            for (const auto& box : row.boxes) {
+                const double w = px(box.end) - px(box.begin);
+                m_body += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"0.5\"/>\n", px(box.begin), y, w,
+                                      colourOf(box.kind));
+                if (w > 9 && box.microbatch >= 0) label(px(box.begin) + w / 2, y + 11.5, std::to_string(box.microbatch));
+            }
+            y += 18;
+        }
+        line(px(0), y + 4, px(most), y + 4, "#888");
+        for (int i = 0; i <= 4; ++i) label(px(most * i / 4), y + 18, fmt::format("{:.4g}", most * i / 4));
+    }
+
+    const FigureData& m_data;
+    std::string m_body;
+    double m_height = 380;
+};
+
+} // namespace
+
+bool FigureData::empty() const
+{
+    const bool drawn = std::any_of(series.begin(), series.end(), [](const FigureSeries& one) { return !one.points.empty(); });
+    const bool boxed = std::any_of(rows.begin(), rows.end(), [](const FigureRow& row) { return !row.boxes.empty(); });
+    return !drawn && !boxed;
+}
+
+Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const Figure& figure, const Learner& learner)
+{
+    const auto clauses = partsOf(figure.of, ";");
+    if (clauses.empty()) return wrong(figure, "it is of nothing");
+    const std::string& text = clauses.front();
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    const std::string what = text.substr(0, blank);
+    const std::string rest = blank < text.size() ? text.substr(blank + 1) : std::string();
+    Result<FigureData> out = wrong(figure, fmt::format("'{}' is no figure", what));
+    const std::size_t of = rest.find("of ");
+    if (what == "sweep") out = sweep(state, figure, text);
+    else if (what == "timelines") out = timelines(state, partsOf(rest, ","));
+    else if (what == "memory") out = bars(state, partsOf(rest, ","), "peak_activation");
+    else if (what == "idle") out = idle(state, rest);
+    else if (what == "bars" && of != std::string::npos) out = bars(state, partsOf(rest.substr(of + 3), ","), std::string(trimmed(rest.substr(0, of))));
+    else if (what == "pareto" && of == 0) out = pareto(state, partsOf(rest.substr(3), ","));
+    if (!out) return out;
+    for (std::size_t i = 1; i < clauses.size(); ++i) {
+        constexpr std::string_view from = "points from ";
+        if (!clauses[i].starts_with(from)) return wrong(figure, fmt::format("'{}' is not understood", clauses[i]));
+        const std::string id(trimmed(std::string_view(clauses[i]).substr(from.size())));
+        const auto blocks = lesson.all<RunBlock>();
+        if (std::none_of(blocks.begin(), blocks.end(), [&](const RunBlock* block) { return block->id == id; }))
+            return wrong(figure, fmt::format("there is no run '{}'", id));
+        // Measured times in the unit of the picture: the mean forward of the run is one unit.
+        for (const auto& [name, run] : learner.runs) {
+            if (!name.starts_with(id + "/") || !run->costs || !run->schedule || out->kind != FigureData::Kind::Lines) continue;
+            const SimulatedReport fitted(*run->schedule, *run->costs, Channels{});
+            const auto costs = fitted.figure("stage_costs");
+            const auto measured = RunReport(run).figure("makespan");
+            if (!costs || !costs->list() || !measured || !measured->number()) continue;
+            double forward = 0;
+            for (const Value& one : *costs->list()) forward += *one.number() / static_cast<double>(costs->list()->size());
+            if (forward <= 0) continue;
+            out->series.push_back({name.substr(id.size() + 1) + " measured", {{state.canvas().settings.comm, *measured->number() / forward}}, true});
+        }
+    }
+    out->caption = state.say(figure.caption);
+    return out;
+}
+
+std::string figureSvg(const FigureData& data)
+{
+    return Svg(data).text();
+}
+
+} // namespace stagewright::lessons

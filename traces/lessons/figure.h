@@ -1,0 +1,53 @@
+// Figures of lessons, as data and as SVG. What a figure is of, in words:
+//
+//   sweep comm 0..2 step 0.125 for gpipe, 1f1b, eager-1f1b        a line a schedule, makespan over a setting; also microbatches,
+//                                                                 chunks; "sweep … of bubble_fraction for …" for another figure
+//   timelines gpipe, 1f1b                                         one above the other on one axis
+//   memory gpipe, 1f1b                                            peak activations by rank, bars
+//   bars makespan of 1f1b, zb-h1                                  one bar a schedule
+//   idle gpipe                                                    bars of idle time by cause
+//   pareto of 1f1b, v-min, …                                      peak against span
+//   …; points from ID                                             the measured figures of a run block beside them
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "traces/lessons/grading.h"
+
+namespace stagewright::lessons {
+
+struct FigureSeries {
+    std::string name;
+    std::vector<std::pair<double, double>> points; // lines: x, y; bars: index, value
+    bool measured = false;
+};
+
+struct FigureRow { // of a timeline: one rank of one schedule
+    std::string name;
+    struct Box {
+        double begin = 0, end = 0;
+        OpKind kind = OpKind::Forward;
+        int microbatch = -1;
+    };
+    std::vector<Box> boxes;
+};
+
+struct FigureData {
+    enum class Kind { Lines, Bars, Points, Timelines };
+    Kind kind = Kind::Lines;
+    std::string xTitle, yTitle;
+    std::vector<std::string> labels; // of bars
+    std::vector<FigureSeries> series;
+    std::vector<FigureRow> rows;
+    std::string caption;
+
+    bool empty() const;
+};
+
+// Errors (Usage) name what is not understood or can't be simulated.
+Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const Figure& figure, const Learner& learner = {});
+std::string figureSvg(const FigureData& data);
+
+} // namespace stagewright::lessons
