@@ -76,6 +76,7 @@ public:
         for (const Quiz* one : m_lesson.all<Quiz>())
             if (!skipped(one->step, one->needs, one->at)) quizzes(*one);
         texts();
+        facts();
         figures();
         if (m_options.judgeRuns) runs();
         checkWords(m_lesson, [&](Severity severity, FilePlace at, std::string message) { add(severity, Point::Words, at, std::move(message)); });
@@ -443,6 +444,24 @@ private:
             }
     }
 
+    void facts()
+    {
+        for (const Fact* fact : m_lesson.all<Fact>()) {
+            const StepState* at = startState(std::max(fact->step, 0));
+            if (!at) continue;
+            for (const auto& [that, place] : fact->that) {
+                auto value = at->evaluate(that);
+                auto truth = value ? holds(*value) : tl::unexpected(value.error());
+                std::string found = truth ? std::string() : truth.error().message;
+                if (const auto comparison = that.comparison(); truth && !comparison.sign.empty()) {
+                    auto left = at->evaluate(comparison.left);
+                    if (left) found = fmt::format("{} is {}", comparison.left.text(), lessons::toText(*left));
+                }
+                state(truth && *truth, place, Point::Evaluates, fmt::format("'{}' does not hold: {}", that.text(), found));
+            }
+        }
+    }
+
     void truthIsChoice(const Predict& predict, const StepState& at)
     {
         if (predict.choices.empty()) return;
@@ -474,8 +493,8 @@ private:
             const StepState* at = startState(std::max(run->step, 0));
             if (!at) continue;
             if (const auto failed = m_told.failures.find(run->id); failed != m_told.failures.end() && !run->expectFailure) {
-                if (failed->second.starts_with("skipped: ")) add(Severity::Skipped, Point::Runs, run->at, failed->second.substr(9));
-                else fault(run->at, Point::Runs, fmt::format("run '{}' failed: {}", run->id, failed->second));
+                if (failed->second.skipped) add(Severity::Skipped, Point::Runs, run->at, failed->second.message);
+                else fault(run->at, Point::Runs, fmt::format("run '{}' failed: {}", run->id, failed->second.message));
                 continue;
             }
             for (const Grade& grade : at->grade(*run)) {

@@ -21,11 +21,20 @@ Result<Canvas> startOf(const Lesson& lesson, const Step& step, const std::map<st
 // The canvas that an answer of the file describes.
 Result<Canvas> canvasOf(const Lesson& lesson, const GivenAnswer& answer);
 
-// What the learner said and recorded. Runs are named "BLOCK/SCHEDULE" (as run() finds them) with the order that was recorded.
+// Why a run of a block was refused, or where it stopped.
+struct RunFailure {
+    std::string message;
+    bool hung = false; // stopped by the watchdog, else refused before it began
+    bool skipped = false; // not tried
+    std::vector<int> cycle;
+    std::vector<int> victims;
+};
+
+// What the learner said and recorded. Runs are named "BLOCK/SCHEDULE" (as run() finds them), schedules as the block names them.
 struct Learner {
     std::map<std::string, std::string> said; // by id of predict or quiz: "45", "4 3 2 1", "gpipe"
     std::map<std::string, std::shared_ptr<const Run>> runs;
-    std::map<std::string, std::string> failures; // by block: why a run was refused or stopped
+    std::map<std::string, RunFailure> failures; // by block
 };
 
 enum class Verdict { Open, Pass, Fail }; // Open: nothing was answered, or a run is missing

@@ -146,7 +146,14 @@ struct GivenAnswer {
 struct Solution : GivenAnswer {};
 struct Wrong : GivenAnswer {};
 
-using Block = std::variant<Prose, Predict, Step, Check, Quiz, Hints, RunBlock, Figure, Solution, Wrong>;
+// What the prose relies on, for the validator: it must hold on the step's canvas as it begins. Not shown.
+struct Fact {
+    std::vector<std::pair<Expression, FilePlace>> that;
+    int step = -1;
+    FilePlace at;
+};
+
+using Block = std::variant<Prose, Predict, Step, Check, Quiz, Hints, RunBlock, Figure, Solution, Wrong, Fact>;
 
 enum class Part : std::uint8_t { Question, Guess, Do, Prove, Keep }; // Question: before the first heading
 

@@ -45,7 +45,7 @@ bool readRanges(const std::string& value, Check& check)
 
 bool LessonBlocks::isTyped(std::string_view kind)
 {
-    static constexpr std::array<std::string_view, 9> typed = {"predict", "step", "check", "quiz", "hint", "run", "figure", "solution", "wrong"};
+    static constexpr std::array<std::string_view, 10> typed = {"predict", "step", "check", "quiz", "hint", "run", "figure", "solution", "wrong", "fact"};
     return std::find(typed.begin(), typed.end(), kind) != typed.end();
 }
 
@@ -89,6 +89,7 @@ Result<Block> LessonBlocks::read(const std::string& kind, const std::vector<Line
     if (kind == "hint") return hint(*fields);
     if (kind == "run") return run(*fields);
     if (kind == "figure") return figure(*fields);
+    if (kind == "fact") return fact(*fields);
     if (kind == "solution") return answer<Solution>(*fields, false);
     return answer<Wrong>(*fields, true);
 }
@@ -291,6 +292,21 @@ Result<Block> LessonBlocks::figure(const Fields& fields)
     STAGEWRIGHT_TAKE(fields.take("caption", out.caption));
     if (out.file.find('/') != std::string::npos || !out.file.ends_with(".svg"))
         return faultAt(path, fields.find("file")->at, fmt::format("'{}' is no name of a figure", out.file), "write a name such as fig-6.svg");
+    return Block(std::move(out));
+}
+
+Result<Block> LessonBlocks::fact(const Fields& fields)
+{
+    Fact out;
+    out.at = fields.at();
+    out.step = m_steps - 1;
+    STAGEWRIGHT_TAKE(fields.allow({"that"}));
+    STAGEWRIGHT_TAKE(fields.require({"that"}));
+    for (const Field* field : fields.all("that")) {
+        auto expression = readExpression(path, field->value, field->at);
+        if (!expression) return tl::unexpected(std::move(expression.error()));
+        out.that.emplace_back(std::move(*expression), field->at);
+    }
     return Block(std::move(out));
 }
 

@@ -30,6 +30,7 @@ private:
     Result<Block> hint(const Fields& fields);
     Result<Block> run(const Fields& fields);
     Result<Block> figure(const Fields& fields);
+    Result<Block> fact(const Fields& fields);
     template <typename Kind>
     Result<Block> answer(const Fields& fields, bool wrong);
     Result<void> newId(const std::string& id, FilePlace at);

@@ -297,10 +297,10 @@ Result<Value> StepScope::runOf(const std::string& key, bool fitted) const
     if (found == runs.end()) {
         const auto failed = m_in.learner.failures.find(key);
         if (failed == m_in.learner.failures.end() || fitted) return Value();
-        const std::string& why = failed->second;
-        const bool hung = why.find("wait for each other") != std::string::npos || why.find("stall") != std::string::npos;
+        const RunFailure& why = failed->second;
+        const auto ranks = [](const std::vector<int>& numbers) { return Value(List(numbers.begin(), numbers.end())); };
         return Value(std::shared_ptr<const Report>(std::make_shared<Figures>(std::vector<std::pair<std::string, Value>>{
-            {"hung", hung}, {"refused", !hung}, {"complete", false}, {"message", why}})));
+            {"hung", why.hung}, {"refused", !why.hung}, {"complete", false}, {"message", why.message}, {"cycle", ranks(why.cycle)}, {"victims", ranks(why.victims)}})));
     }
     const std::shared_ptr<const Run>& run = found->second;
     if (!fitted) return Value(std::shared_ptr<const Report>(std::make_shared<RunReport>(run)));

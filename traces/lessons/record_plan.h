@@ -1,0 +1,26 @@
+// How a lesson's real run is recorded: the words of `stagewright record` and the orders it needs as files.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "traces/lessons/grading.h"
+#include "traces/lessons/lesson.h"
+
+namespace stagewright::lessons {
+
+struct RecordPlan {
+    std::vector<std::string> arguments;                    // of `stagewright record`, without -o
+    std::vector<std::string> schedules;                    // as the block names them, in the order of the recorded runs
+    std::vector<std::pair<std::string, std::string>> files; // name and text of the CSVs that the arguments name, in `folder`
+};
+
+// folder: where the caller writes the files. answers: the learner's orders by check, "mine" the one on the canvas; where there is none,
+// the check's solution. What the block does not say is the lesson's shape and a model of 8 layers that takes about a second a step;
+// brief: two measured steps.
+Result<RecordPlan> recordPlan(const Lesson& lesson, const RunBlock& run, const std::string& folder, const std::map<std::string, Schedule>& answers = {},
+                              bool brief = false);
+
+} // namespace stagewright::lessons
