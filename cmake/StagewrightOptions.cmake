@@ -27,9 +27,7 @@ if(STAGEWRIGHT_SANITIZE)
     if(STAGEWRIGHT_SANITIZE MATCHES "thread" AND STAGEWRIGHT_SANITIZE MATCHES "address")
         message(FATAL_ERROR "STAGEWRIGHT_SANITIZE: 'thread' and 'address' exclude each other")
     endif()
-    add_compile_options(-fsanitize=${STAGEWRIGHT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
-        # With a sanitizer GCC 12 takes members of a variant that are not there for uninitialised (its bug 80635).
-        $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+    add_compile_options(-fsanitize=${STAGEWRIGHT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${STAGEWRIGHT_SANITIZE})
 endif()
 
