@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
-#include "app/cli/csv_text.h"
 #include "app/cli/figures.h"
 #include "app/cli/files.h"
 #include "app/cli/lesson_runs.h"
@@ -14,6 +13,7 @@
 #include "app/cli/table.h"
 #include "app/cli/usage.h"
 #include "schedules/csv.h"
+#include "schedules/csv_line.h"
 #include "traces/formats/atomic_file.h"
 #include "traces/lessons/check_lesson.h"
 #include "traces/lessons/figure.h"

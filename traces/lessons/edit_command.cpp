@@ -19,11 +19,11 @@ struct Verb {
     std::string_view tool;
     bool words;
 };
-constexpr std::array<Verb, 13> verbs = {{{"load", "library", true},   {"move", "move", true},     {"swap", "move", true},
+constexpr std::array<Verb, 14> verbs = {{{"load", "library", true},   {"move", "move", true},     {"swap", "move", true},
                                          {"rank", "text", true},      {"begin", "text", true},    {"warmup", "warmup", true},
                                          {"flush", "move", true},     {"split", "split", false},  {"merge", "split", false},
                                          {"lag", "move", true},       {"place", "place", true},   {"group", "group", true},
-                                         {"set", "settings", true}}};
+                                         {"set", "settings", true},   {"serial", "move", false}}};
 
 const Verb* verbOf(std::string_view name)
 {
@@ -238,6 +238,8 @@ Result<Canvas> placed(const EditCommand& edit, Canvas canvas)
     const auto words = partsOf(edit.words, " ");
     auto op = words.empty() || words.size() > 2 ? parseOp("") : parseOp(words[0]);
     if (!op) return wrong(edit, "it places no op", "write place 1F1 3");
+    for (const auto& list : canvas.schedule.order) // placed already: nothing is left to do
+        if (std::find(list.begin(), list.end(), *op) != list.end()) return canvas;
     const auto tray = trayOf(canvas.schedule);
     for (std::size_t rank = 0; rank < tray.size(); ++rank) {
         if (std::find(tray[rank].begin(), tray[rank].end(), *op) == tray[rank].end()) continue;
@@ -353,6 +355,10 @@ Result<Canvas> applyEdit(const EditCommand& edit, Canvas canvas)
     if (edit.verb == "flush") return flushed(edit, std::move(canvas));
     if (edit.verb == "split") return split(std::move(canvas));
     if (edit.verb == "merge") return merged(std::move(canvas));
+    if (edit.verb == "serial") {
+        canvas.schedule = serialised(std::move(canvas.schedule));
+        return canvas;
+    }
     if (edit.verb == "lag") return lagged(edit, std::move(canvas));
     if (edit.verb == "place") return placed(edit, std::move(canvas));
     return wrong(edit, "it is no edit");

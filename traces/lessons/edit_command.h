@@ -6,6 +6,7 @@
 //   warmup 7,5,3,1          by rank, so many forwards before the first backward, then one of each in turn
 //   flush 4                 GPipe in rounds of so many microbatches
 //   split                   every B into I and W side by side; merge: back
+//   serial                  no ops issued together with the next
 //   lag 0,1,2,3             by rank, each W so many backwards after its I
 //   begin 3: 3F0 3B0        these ops first, in this order; the others behind them as they stand
 //   swap 3F1 3B0

@@ -315,11 +315,30 @@ private:
         while (!take(")")) {
             if (!node.parts.empty() && !take(",")) return wrong(fmt::format("',' or ')' is expected, not '{}'", here()));
             node.argumentNames.push_back(argumentName());
-            auto part = disjunction(depth + 1);
+            auto part = quotesNames(node.text) && node.argumentNames.back().empty() && takeId() ? quotedId() : disjunction(depth + 1);
             if (!part) return part;
             node.parts.push_back(std::move(*part));
         }
         return made(std::move(node), begin);
+    }
+    // An id with '-' that is an argument by itself, as in answer(best-fixed): m_at moves behind it.
+    bool takeId()
+    {
+        m_idBegin = start();
+        std::size_t end = m_idBegin;
+        if (end >= m_text.size() || !isLetter(m_text[end])) return false;
+        while (end < m_text.size() && (isLetter(m_text[end]) || isDigit(m_text[end]) || m_text[end] == '-')) ++end;
+        const std::size_t after = std::min(m_text.find_first_not_of(" \t", end), m_text.size());
+        if (after >= m_text.size() || (m_text[after] != ')' && m_text[after] != ',')) return false;
+        m_at = end;
+        return true;
+    }
+    Result<NodePointer> quotedId()
+    {
+        Node node;
+        node.kind = Node::Kind::Name;
+        node.text = std::string(m_text.substr(m_idBegin, m_at - m_idBegin));
+        return made(std::move(node), m_idBegin);
     }
     // "c" of "c=0.5", but not of "c == 0.5".
     std::string argumentName()
@@ -339,6 +358,7 @@ private:
 
     std::string_view m_text;
     std::size_t m_at = 0;
+    std::size_t m_idBegin = 0;
 };
 
 template <typename Visit>
