@@ -98,6 +98,7 @@ Result<int> run(const Options& options, Session& session)
         Json object = runJson(run, *figures);
         object["file"] = stored->file;
         object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
+        object["notes"] = notesJson(stored->notes);
         object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
         object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
@@ -126,6 +127,11 @@ Result<int> run(const Options& options, Session& session)
         session.out(tinted(fmt::format("this run is {}: its {} are complete\n", toText(run.info.state), plural(run.info.steps, "step")),
                            Tint::Warn, colour));
     if (!run.info.note.empty()) session.out(fmt::format("note: {}\n", run.info.note));
+    if (!stored->notes.empty()) {
+        heading("notes");
+        for (const Note& note : stored->notes)
+            session.out(fmt::format("{}: {}{}\n", placeText(note), note.text, note.fromRun != 0 ? fmt::format("  (from run {})", note.fromRun) : ""));
+    }
     heading("timeline");
     session.out(drawTimeline(*run.timeline, figures->step, session.columns(), colour));
     heading("bubbles");

@@ -130,6 +130,7 @@ Result<int> run(const Options& options, Session& session)
     Table table({{"run", Align::Right}, {"name"}, {"schedule"}, {"shape", Align::Right}, {"steps", Align::Right}, {"kind"},
                  {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"model"}, {"batch", Align::Right}, {"link latency"}, {"note"}});
     Json array = Json::array();
+    std::string noted;
     for (std::size_t i = 0; i < runs->size(); ++i) {
         const RunInfo& info = (*runs)[i];
         const bool read = options.verify && verified.read[i];
@@ -140,6 +141,10 @@ Result<int> run(const Options& options, Session& session)
         array.back()["model"] = told(made.model);
         array.back()["microbatch_size"] = told(made.microbatchSize);
         array.back()["link_latency"] = told(made.linkLatency);
+        auto notes = (*file)->notes(info.id);
+        if (!notes) return tl::unexpected(std::move(notes.error()));
+        array.back()["notes"] = notesJson(*notes);
+        for (const Note& note : *notes) noted += fmt::format("run {}: {}: {}\n", info.id, placeText(note), note.text);
         table.add({std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches),
                    info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps), std::max(info.steps - info.warmupSteps, 0))
                                         : std::to_string(info.steps),
@@ -149,6 +154,7 @@ Result<int> run(const Options& options, Session& session)
     }
     if (session.json) session.answer({{"file", options.file}, {"runs", std::move(array)}});
     session.out(runs->empty() ? fmt::format("{} holds no run\n", options.file) : table.text(session.colourOut()));
+    if (!noted.empty()) session.out("\nnotes\n" + noted);
     if (options.verify && verified.damaged == 0) session.note("every run is read whole, nothing is damaged");
     return verified.damaged == 0 ? ExitDone : ExitDoesNotHold;
 }

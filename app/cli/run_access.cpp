@@ -44,7 +44,9 @@ Result<StoredRun> readRun(const RunFile& file, const std::string& idOrName, cons
         return fail(ErrorCode::Unreadable,
                     fmt::format("{}#{} {}: damaged: none of its spans can be read", file.path(), id, run->info.name),
                     "restore the file from a copy, or record the run again");
-    return StoredRun{file.path(), std::move(*run)};
+    auto notes = file.notes(id, true);
+    if (!notes) return tl::unexpected(std::move(notes.error()));
+    return StoredRun{file.path(), std::move(*run), std::move(*notes)};
 }
 
 void warnOfDamage(const StoredRun& stored, Session& session)

@@ -17,6 +17,7 @@ class Session;
 struct StoredRun {
     std::string file;
     Run run;
+    std::vector<Note> notes; // its own, then those carried over from runs of the same schedule
 };
 
 Result<std::unique_ptr<RunFile>> openRunFile(const std::string& path, OpenMode mode = OpenMode::Read);

@@ -259,6 +259,25 @@ Json runInfoJson(const RunInfo& info, bool read)
             {"damaged_blocks", read ? Json(info.damagedBlocks) : Json(nullptr)}};
 }
 
+Json notesJson(const std::vector<Note>& notes)
+{
+    Json array = Json::array();
+    for (const Note& note : notes) {
+        const bool onOp = note.anchor == NoteAnchor::Op;
+        array.push_back({{"note", note.id},
+                         {"text", note.text},
+                         {"anchor", std::string(toText(note.anchor))},
+                         {"step", note.step},
+                         {"rank", note.rank < 0 ? Json(nullptr) : Json(note.rank)},
+                         {"last_rank", onOp || note.rank < 0 ? Json(nullptr) : Json(note.lastRank)},
+                         {"op", onOp ? Json(note.op) : Json(nullptr)},
+                         {"begin_ns", onOp ? Json(nullptr) : Json(note.begin)},
+                         {"end_ns", onOp ? Json(nullptr) : Json(note.end)},
+                         {"from_run", note.fromRun == 0 ? Json(nullptr) : Json(note.fromRun)}});
+    }
+    return array;
+}
+
 Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation)
 {
     Json faults = Json::array();

@@ -5,6 +5,7 @@
 
 #include "app/cli/run_figures.h"
 #include "schedules/validate.h"
+#include "traces/notes.h"
 
 namespace stagewright {
 
@@ -16,6 +17,7 @@ Json hungJson(const Schedule& schedule, const Validation& validation);
 // Every gap; sentence, chain and experiment of the `explained` longest, null in the others.
 Json gapsJson(const Run& run, const RunFigures& figures, std::size_t explained);
 Json runInfoJson(const RunInfo& info, bool read); // not read: its damage is unknown
+Json notesJson(const std::vector<Note>& notes);
 Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation);
 Json idleJson(const IdleByCause& byCause, const Units& units); // every cause is a key
 

@@ -42,6 +42,13 @@ Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs)
     if (!transaction) return tl::unexpected(transaction.error());
     for (const RunInfo& run : runs)
         if (auto done = copyRun(database, run.id); !done) return done;
+    const auto queries = database.integer("SELECT count(*) FROM other.sqlite_schema WHERE name='saved_query'");
+    if (!queries) return tl::unexpected(queries.error());
+    if (*queries > 0)
+        if (auto done = database.execute("INSERT OR IGNORE INTO main.saved_query SELECT name, sql, about FROM other.saved_query"); !done) return done;
+    // one bookmark a number: those that were here before stay
+    if (auto done = database.execute("DELETE FROM main.bookmark WHERE EXISTS(SELECT 1 FROM main.bookmark AS b WHERE b.slot=bookmark.slot AND b.run<bookmark.run)"); !done)
+        return done;
     return transaction->commit();
 }
 

@@ -112,6 +112,12 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
         if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768"); !done)
             return tl::unexpected(done.error());
     }
+    if (mode == OpenMode::Read && *version < 3) // a query finds the tables of today, empty
+        if (auto done = store->database->execute("PRAGMA query_only=0; PRAGMA temp_store=MEMORY; "
+                                                 "CREATE TEMP VIEW notes AS SELECT 0 AS run, 0 AS note, '' AS text, '' AS anchor, 0 AS step, 0 AS rank, "
+                                                 "0 AS last_rank, '' AS op, 0 AS begin_ns, 0 AS end_ns, 0 AS created_unix_ms WHERE 0; PRAGMA query_only=1");
+            !done)
+            return tl::unexpected(done.error());
     // a table that is missing shows now, not in the middle of something
     if (auto infos = readRunInfos(*store); !infos) return tl::unexpected(infos.error());
     if (auto done = registerSqlTables(*store->database); !done) return tl::unexpected(done.error());
@@ -305,6 +311,55 @@ Result<void> RunFile::compact()
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
     return store.database->execute("VACUUM");
+}
+
+Result<std::vector<Note>> RunFile::notes(std::int64_t id, bool carried) const
+{
+    return readNotes(*m_state->store, id, carried);
+}
+
+Result<void> RunFile::writing(const std::function<Result<void>()>& write)
+{
+    RunStore& store = *m_state->store;
+    if (auto held = store.mayWrite(); !held) return held;
+    const RecordingLockHold hold(store.lock);
+    return write();
+}
+
+Result<void> RunFile::setNotes(std::int64_t id, const std::vector<Note>& notes)
+{
+    return writing([&]() -> Result<void> {
+        if (auto known = readRunInfo(*m_state->store, id); !known) return tl::unexpected(known.error());
+        auto transaction = Transaction::begin(*m_state->store->database);
+        if (!transaction) return tl::unexpected(transaction.error());
+        if (auto done = writeNotes(*m_state->store->database, id, notes); !done) return done;
+        return transaction->commit();
+    });
+}
+
+Result<std::vector<Bookmark>> RunFile::bookmarks() const
+{
+    return readBookmarks(*m_state->store);
+}
+
+Result<void> RunFile::setBookmark(const Bookmark& bookmark)
+{
+    return writing([&] { return writeBookmark(*m_state->store, bookmark); });
+}
+
+Result<std::vector<SavedQuery>> RunFile::savedQueries() const
+{
+    return readSavedQueries(*m_state->store);
+}
+
+Result<void> RunFile::saveQuery(const SavedQuery& query)
+{
+    return writing([&] { return writeSavedQuery(*m_state->store, query); });
+}
+
+Result<void> RunFile::removeQuery(const std::string& name)
+{
+    return writing([&] { return removeSavedQuery(*m_state->store, name); });
 }
 
 Result<RunFile::Table> RunFile::query(const std::string& sql, std::size_t maxRows, const Progress& progress) const

@@ -14,6 +14,7 @@
 
 #include "schedules/base/progress.h"
 #include "schedules/base/result.h"
+#include "traces/notes.h"
 #include "traces/run.h"
 
 namespace stagewright {
@@ -104,6 +105,18 @@ public:
     Result<void> merge(const std::string& otherPath); // appends its runs under new ids
     Result<void> compact();
 
+    // What was written down beside a run: its own notes, then, where asked, the op notes of the other runs of the same
+    // schedule in this file (Note::fromRun). A file of version 1 or 2 has none; opening it for writing
+    // brings it up to date.
+    Result<std::vector<Note>> notes(std::int64_t id, bool carried = false) const;
+    // Replaces the run's own notes; carried ones are left out, ids of 0 are given numbers.
+    Result<void> setNotes(std::int64_t id, const std::vector<Note>& notes);
+    Result<std::vector<Bookmark>> bookmarks() const; // by slot
+    Result<void> setBookmark(const Bookmark& bookmark);
+    Result<std::vector<SavedQuery>> savedQueries() const; // by name
+    Result<void> saveQuery(const SavedQuery& query); // one of that name is replaced
+    Result<void> removeQuery(const std::string& name);
+
     // Rows of a read-only query, as text; `columns` first. The virtual table spans(run, step, rank, lane, stage, kind,
     // microbatch, start_ns, end_ns, cpu_ns, name) and the views runs, steps, memory, edges, metrics are there.
     struct Table {
@@ -122,6 +135,7 @@ private:
     struct State;
     explicit RunFile(std::unique_ptr<State> state);
     Result<void> change(std::int64_t id, const char* sql, const std::string& text);
+    Result<void> writing(const std::function<Result<void>()>& write); // with the lock held
     std::unique_ptr<State> m_state;
 };
 

@@ -51,6 +51,15 @@ inline constexpr std::int64_t summarySegment = -1;
 Result<void> mergeRuns(RunStore& store, const std::string& otherPath);
 Result<void> removeRun(Database& database, std::int64_t id); // within a transaction
 
+// Of a file of version 1 or 2 they are empty. carried: op notes of other runs of the same schedule as well.
+Result<std::vector<Note>> readNotes(RunStore& store, std::int64_t run, bool carried);
+Result<void> writeNotes(Database& database, std::int64_t run, const std::vector<Note>& notes); // within a transaction
+Result<std::vector<Bookmark>> readBookmarks(RunStore& store);
+Result<void> writeBookmark(RunStore& store, const Bookmark& bookmark);
+Result<std::vector<SavedQuery>> readSavedQueries(RunStore& store);
+Result<void> writeSavedQuery(RunStore& store, const SavedQuery& query);
+Result<void> removeSavedQuery(RunStore& store, const std::string& name);
+
 // Writes the parts of one run. All calls within a transaction of the caller's.
 class RunRows {
 public:

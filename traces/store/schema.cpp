@@ -70,9 +70,20 @@ CREATE TABLE memory_base(run INTEGER NOT NULL, segment INTEGER NOT NULL, ordinal
     data BLOB NOT NULL, PRIMARY KEY(run, segment, ordinal));
 )sql";
 
-constexpr std::array<Migration, 2> steps{{{1, version1}, {2, version2}}};
+// What people write down: notes, bookmarks, queries.
+constexpr std::string_view version3 = R"sql(
+CREATE TABLE note(run INTEGER NOT NULL, note INTEGER NOT NULL, text TEXT NOT NULL, anchor TEXT NOT NULL, step INTEGER NOT NULL,
+    rank INTEGER NOT NULL, last_rank INTEGER NOT NULL, op TEXT NOT NULL, occurrence INTEGER NOT NULL, begin_ns INTEGER NOT NULL,
+    end_ns INTEGER NOT NULL, created_unix_ms INTEGER NOT NULL, PRIMARY KEY(run, note)) WITHOUT ROWID;
+CREATE TABLE bookmark(run INTEGER NOT NULL, slot INTEGER NOT NULL, step INTEGER NOT NULL, begin_ns INTEGER NOT NULL,
+    end_ns INTEGER NOT NULL, rank INTEGER, op TEXT, occurrence INTEGER, PRIMARY KEY(run, slot)) WITHOUT ROWID;
+CREATE TABLE saved_query(name TEXT NOT NULL PRIMARY KEY, sql TEXT NOT NULL, about TEXT NOT NULL) WITHOUT ROWID;
+CREATE VIEW notes AS SELECT run, note, text, anchor, step, rank, last_rank, op, begin_ns, end_ns, created_unix_ms FROM note;
+)sql";
 
-constexpr std::array<RunTable, 13> tables{{
+constexpr std::array<Migration, 3> steps{{{1, version1}, {2, version2}, {3, version3}}};
+
+constexpr std::array<RunTable, 15> tables{{
     {"run_text", "section, ordinal, key, value"},
     {"track", "track, rank, lane, name"},
     {"label", "label, text"},
@@ -86,6 +97,8 @@ constexpr std::array<RunTable, 13> tables{{
     {"counter_block", "segment, counter, ordinal, count, data"},
     {"metric", "metric, name, unit"},
     {"metric_value", "metric, step, value"},
+    {"note", "note, text, anchor, step, rank, last_rank, op, occurrence, begin_ns, end_ns, created_unix_ms"},
+    {"bookmark", "slot, step, begin_ns, end_ns, rank, op, occurrence"},
 }};
 
 } // namespace
