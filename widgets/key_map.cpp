@@ -1,5 +1,7 @@
 #include "widgets/key_map.h"
 
+#include <QCoreApplication>
+
 #include "widgets/timeline/geometry.h"
 #include "widgets/view_state.h"
 
@@ -7,31 +9,33 @@ namespace stagewright {
 
 namespace {
 
+QString tr(const char* text) { return QCoreApplication::translate("KeyMap", text); }
+
 std::vector<KeyBinding> perfetto()
 {
     using A = ViewAction;
     const auto key = [](int k) { return QKeySequence(k); };
     const auto keys = [](const char* text) { return QKeySequence(QString::fromLatin1(text)); };
     return {
-        {A::ZoomIn, {key(Qt::Key_W), key(Qt::Key_Plus), key(Qt::Key_Equal)}, QStringLiteral("Zoom in")},
-        {A::ZoomOut, {key(Qt::Key_S), key(Qt::Key_Minus)}, QStringLiteral("Zoom out")},
-        {A::PanLeft, {key(Qt::Key_A), key(Qt::Key_Left)}, QStringLiteral("Pan left")},
-        {A::PanRight, {key(Qt::Key_D), key(Qt::Key_Right)}, QStringLiteral("Pan right")},
-        {A::RowsUp, {key(Qt::Key_Up)}, QStringLiteral("Scroll rows up")},
-        {A::RowsDown, {key(Qt::Key_Down)}, QStringLiteral("Scroll rows down")},
-        {A::FitSelection, {key(Qt::Key_F)}, QStringLiteral("Fit the selection; again: everything")},
-        {A::FitAll, {key(Qt::Key_Home)}, QStringLiteral("Fit everything")},
-        {A::HistoryBack, {key(Qt::Key_Backspace), keys("Alt+Left")}, QStringLiteral("Previous view")},
-        {A::HistoryForward, {keys("Alt+Right")}, QStringLiteral("Next view")},
-        {A::PreviousOp, {key(Qt::Key_Comma)}, QStringLiteral("Previous op on the rank")},
-        {A::NextOp, {key(Qt::Key_Period)}, QStringLiteral("Next op on the rank")},
-        {A::PreviousStage, {key(Qt::Key_PageUp)}, QStringLiteral("Same microbatch on the previous stage")},
-        {A::NextStage, {key(Qt::Key_PageDown)}, QStringLiteral("Same microbatch on the next stage")},
-        {A::PreviousDependency, {key(Qt::Key_BracketLeft)}, QStringLiteral("What the op needed")},
-        {A::NextDependency, {key(Qt::Key_BracketRight)}, QStringLiteral("What the op unblocks")},
-        {A::NudgeLeft, {keys("Ctrl+Left")}, QStringLiteral("Edit: move the op one place earlier")},
-        {A::NudgeRight, {keys("Ctrl+Right")}, QStringLiteral("Edit: move the op one place later")},
-        {A::Cancel, {key(Qt::Key_Escape)}, QStringLiteral("Cancel the drag, then deselect")},
+        {A::ZoomIn, {key(Qt::Key_W), key(Qt::Key_Plus), key(Qt::Key_Equal)}, tr("Zoom in")},
+        {A::ZoomOut, {key(Qt::Key_S), key(Qt::Key_Minus)}, tr("Zoom out")},
+        {A::PanLeft, {key(Qt::Key_A), key(Qt::Key_Left)}, tr("Pan left")},
+        {A::PanRight, {key(Qt::Key_D), key(Qt::Key_Right)}, tr("Pan right")},
+        {A::RowsUp, {key(Qt::Key_Up)}, tr("Scroll rows up")},
+        {A::RowsDown, {key(Qt::Key_Down)}, tr("Scroll rows down")},
+        {A::FitSelection, {key(Qt::Key_F)}, tr("Fit the selection; again: everything")},
+        {A::FitAll, {key(Qt::Key_Home)}, tr("Fit everything")},
+        {A::HistoryBack, {key(Qt::Key_Backspace), keys("Alt+Left")}, tr("Previous view")},
+        {A::HistoryForward, {keys("Alt+Right")}, tr("Next view")},
+        {A::PreviousOp, {key(Qt::Key_Comma)}, tr("Previous op on the rank")},
+        {A::NextOp, {key(Qt::Key_Period)}, tr("Next op on the rank")},
+        {A::PreviousStage, {key(Qt::Key_PageUp)}, tr("Same microbatch on the previous stage")},
+        {A::NextStage, {key(Qt::Key_PageDown)}, tr("Same microbatch on the next stage")},
+        {A::PreviousDependency, {key(Qt::Key_BracketLeft)}, tr("What the op needed")},
+        {A::NextDependency, {key(Qt::Key_BracketRight)}, tr("What the op unblocks")},
+        {A::NudgeLeft, {keys("Ctrl+Left")}, tr("Edit: move the op one place earlier")},
+        {A::NudgeRight, {keys("Ctrl+Right")}, tr("Edit: move the op one place later")},
+        {A::Cancel, {key(Qt::Key_Escape)}, tr("Cancel the drag, then deselect")},
     };
 }
 

@@ -1,6 +1,8 @@
 #include "widgets/numbers.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 
 namespace stagewright {
@@ -13,8 +15,12 @@ struct Scale {
 };
 constexpr std::array<Scale, 4> timeScales{{{1e9, " s"}, {1e6, " ms"}, {1e3, " µs"}, {1, " ns"}}};
 
+std::atomic<TimeUnit> chosenUnit{TimeUnit::Automatic};
+
 const Scale& timeScaleOf(double nanos)
 {
+    const TimeUnit unit = chosenUnit.load(std::memory_order_relaxed);
+    if (unit != TimeUnit::Automatic) return timeScales[static_cast<std::size_t>(unit) - 1];
     for (const Scale& scale : timeScales) {
         // 0.9995 so that nothing rounds up to "1000 µs"
         if (std::abs(nanos) >= 0.9995 * scale.factor) return scale;
@@ -27,7 +33,18 @@ int places(double value)
     return std::abs(value) >= 9.995 ? 1 : 2;
 }
 
+// In a unit that was chosen rather than fitting: three figures, but nothing below a nanosecond.
+int placesIn(double value, double factor)
+{
+    const int wanted = value == 0 ? 1 : 2 - static_cast<int>(std::floor(std::log10(std::abs(value))));
+    return std::clamp(wanted, 0, static_cast<int>(std::lround(std::log10(factor))));
+}
+
 } // namespace
+
+void setTimeUnit(TimeUnit unit) { chosenUnit.store(unit, std::memory_order_relaxed); }
+TimeUnit timeUnit() { return chosenUnit.load(std::memory_order_relaxed); }
+double fixedTimeScale() { return timeUnit() == TimeUnit::Automatic ? 0 : timeScaleOf(0).factor; }
 
 QString withTrueMinus(QString text)
 {
@@ -55,10 +72,11 @@ QString durationText(Nanos duration, const Units& units, int decimals)
         const double value = static_cast<double>(duration) / static_cast<double>(units.time);
         return fixed(value, decimals < 0 ? 2 : decimals) + QStringLiteral(" u");
     }
-    if (duration == 0) return QStringLiteral("0 ms");
+    const bool chosen = timeUnit() != TimeUnit::Automatic;
+    if (duration == 0 && !chosen) return QStringLiteral("0 ms");
     const Scale& scale = timeScaleOf(static_cast<double>(duration));
     const double value = static_cast<double>(duration) / scale.factor;
-    const int digits = decimals >= 0 ? decimals : scale.factor == 1 ? 0 : places(value);
+    const int digits = chosen ? placesIn(value, scale.factor) : decimals >= 0 ? decimals : scale.factor == 1 ? 0 : places(value);
     return fixed(value, digits) + QString::fromUtf8(scale.suffix);
 }
 

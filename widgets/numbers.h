@@ -15,6 +15,12 @@ struct Units {
     bool operator==(const Units&) const = default;
 };
 
+// The unit of durations and moments throughout the program; Automatic chooses by size. Unit-cost work keeps its "u".
+enum class TimeUnit { Automatic, Seconds, Milliseconds, Microseconds, Nanoseconds };
+void setTimeUnit(TimeUnit unit); // GUI thread; figures already made into text keep theirs
+TimeUnit timeUnit();
+double fixedTimeScale(); // ns of the chosen unit; 0: Automatic
+
 QString withTrueMinus(QString text);          // "-" → U+2212
 QString fixed(double value, int decimals);    // "−1.50"
 QString signedFixed(double value, int decimals); // "+1.50", "−1.50", "0.00"

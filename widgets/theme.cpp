@@ -45,7 +45,8 @@ static double luminance(const QColor& colour)
     return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) + 0.0722 * linear(colour.blueF());
 }
 
-// Towards the canvas twice, then towards the ink; labels in whichever of the two inks is easier to read.
+// Towards the canvas twice, then towards the ink; labels in whichever of the two inks is easier to read. High contrast goes
+// towards the ink twice: what is mixed with black would be too near to it.
 static void makeTints(Theme& t)
 {
     const QColor ink("#14171C"), white("#FFFFFF");
@@ -53,7 +54,9 @@ static void makeTints(Theme& t)
         const Fill& plain = t.fills[p];
         t.tints[p].fill(plain);
         if (p > static_cast<std::size_t>(Paint::Weight)) continue; // of work that belongs to no chunk
-        const std::pair<QColor, float> steps[] = {{t.canvas, 0.36F}, {t.canvas, 0.60F}, {t.text, 0.42F}};
+        const std::pair<QColor, float> plainSteps[] = {{t.canvas, 0.36F}, {t.canvas, 0.60F}, {t.text, 0.42F}};
+        const std::pair<QColor, float> strongSteps[] = {{t.text, 0.40F}, {t.text, 0.68F}, {t.text, 0.20F}};
+        const auto& steps = t.highContrast ? strongSteps : plainSteps;
         for (std::size_t i = 0; i < 3; ++i) {
             Fill& tint = t.tints[p][i + 1];
             tint.fill = mixed(plain.fill, steps[i].first, steps[i].second);
@@ -132,6 +135,38 @@ static Theme makeDark()
     return t;
 }
 
+static Theme makeHighContrast()
+{
+    Theme t;
+    t.dark = t.highContrast = true;
+    const QColor black("#000000"), white("#FFFFFF");
+    t.fills = {Fill{QColor("#5CABFF"), black, white}, Fill{QColor("#FFC21A"), black, white}, Fill{QColor("#5CF2B0"), black, white},
+               Fill{QColor("#E07BE8"), black, white}, Fill{QColor("#F2F2F2"), black, white}, Fill{QColor("#A6A6A6"), black, white}};
+    t.bubbleFill = black;
+    t.bubbleHatch = QColor("#8C8C8C");
+    t.critical = QColor("#FF7A85");
+    t.canvas = t.panel = t.window = black;
+    t.text = white;
+    t.secondary = QColor("#E6E6E6");
+    t.faint = QColor("#C2C2C2");
+    t.separator = QColor("#9C9C9C");
+    t.grid = QColor("#3C3C3C");
+    t.accent = QColor("#7FD0FF");
+    t.onAccent = black;
+    t.better = QColor("#5CF2B0");
+    t.worse = QColor("#FF7A85");
+    t.pill = black;
+    t.pillText = white;
+    t.track = QColor("#242424");
+    t.hoverLabel = white;
+    t.hoverLabelText = black;
+    t.memoryLine = t.accent;
+    t.memoryFill = QColor("#2F78AE");
+    t.ghost = QColor("#E6E6E6");
+    makeTints(t);
+    return t;
+}
+
 const Theme& Theme::light()
 {
     static const Theme theme = makeLight();
@@ -142,6 +177,17 @@ const Theme& Theme::darkTheme()
 {
     static const Theme theme = makeDark();
     return theme;
+}
+
+const Theme& Theme::highContrastTheme()
+{
+    static const Theme theme = makeHighContrast();
+    return theme;
+}
+
+const Theme& Theme::named(ThemeName name)
+{
+    return name == ThemeName::HighContrast ? highContrastTheme() : named(name == ThemeName::Dark);
 }
 
 QPalette Theme::palette() const

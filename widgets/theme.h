@@ -1,5 +1,6 @@
-// Theme: the palette, light and dark, and the bundled fonts. Windows, exports and documentation use the same colours; the
-// fills keep a CIEDE2000 distance of at least 15 under simulated colour-vision deficiency.
+// Theme: the palette, light, dark and high contrast, and the bundled fonts. Windows, exports and documentation use the same
+// colours; the fills keep a CIEDE2000 distance of at least 15 under simulated colour-vision deficiency. High contrast is on
+// black: text at 7:1 and more, fills and lines at 3:1 and more.
 #pragma once
 
 #include <array>
@@ -28,8 +29,11 @@ struct Fill {
     Hatch hatch = Hatch::None; // over the fill, for print in grey
 };
 
+enum class ThemeName { Light, Dark, HighContrast };
+
 struct Theme {
     bool dark = false;
+    bool highContrast = false; // dark as well
     std::array<Fill, paintCount> fills;
     std::array<std::array<Fill, tintCount>, paintCount> tints; // [paint][0] is fills[paint]
     QColor bubbleFill, bubbleHatch;
@@ -51,7 +55,9 @@ struct Theme {
 
     static const Theme& light();
     static const Theme& darkTheme();
+    static const Theme& highContrastTheme();
     static const Theme& named(bool dark) { return dark ? darkTheme() : light(); }
+    static const Theme& named(ThemeName name);
 };
 
 // Registers the bundled Inter once per process (needs a QGuiApplication) and returns the family's name; where that fails,

@@ -19,6 +19,8 @@ private slots:
     void fontsAreBundled();
     void paletteIsTheStandard();
     void labelsAreReadable();
+    void highContrastIs();
+    void timeUnitsAreChosen();
     void numbers_data();
     void numbers();
     void bytesAndPercents();
@@ -78,6 +80,40 @@ void TestWidgetBasics::labelsAreReadable()
         QVERIFY(contrast(theme->better, theme->canvas) >= 4.5);
         QVERIFY(contrast(theme->pillText, theme->pill) >= 4.5);
     }
+}
+
+void TestWidgetBasics::highContrastIs()
+{
+    const Theme& t = Theme::named(ThemeName::HighContrast);
+    QVERIFY(t.dark && t.highContrast);
+    for (const QColor& ground : {t.canvas, t.panel, t.window}) {
+        for (const QColor& ink : {t.text, t.secondary, t.faint, t.better, t.worse, t.critical, t.accent}) QVERIFY2(contrast(ink, ground) >= 7, qPrintable(ink.name()));
+        for (const QColor& line : {t.separator, t.bubbleHatch, t.memoryLine, t.memoryFill, t.ghost}) QVERIFY2(contrast(line, ground) >= 3, qPrintable(line.name()));
+        for (const auto& row : t.tints)
+            for (const Fill& fill : row) QVERIFY2(contrast(fill.fill, ground) >= 3, qPrintable(fill.fill.name()));
+    }
+    for (const auto& row : t.tints)
+        for (const Fill& fill : row) QVERIFY2(contrast(fill.fill, fill.label) >= 7, qPrintable(fill.fill.name()));
+    QVERIFY(contrast(t.pillText, t.pill) >= 7 && contrast(t.hoverLabelText, t.hoverLabel) >= 7 && contrast(t.onAccent, t.accent) >= 7);
+    QVERIFY(&Theme::named(ThemeName::Light) == &Theme::light() && &Theme::named(ThemeName::Dark) == &Theme::darkTheme());
+}
+
+void TestWidgetBasics::timeUnitsAreChosen()
+{
+    setTimeUnit(TimeUnit::Milliseconds);
+    const QString milliseconds = durationText(253'000), nothing = durationText(0), units = durationText(3 * rankShare, Units{rankShare, 1});
+    setTimeUnit(TimeUnit::Microseconds);
+    const QString microseconds = durationText(1'200'000'000), moment = momentText(146'740'000, 253'000);
+    setTimeUnit(TimeUnit::Nanoseconds);
+    const QString nanoseconds = durationText(1234);
+    setTimeUnit(TimeUnit::Automatic);
+    QCOMPARE(milliseconds, QStringLiteral("0.253 ms"));
+    QCOMPARE(nothing, QStringLiteral("0.0 ms"));
+    QCOMPARE(units, QStringLiteral("3.00 u")); // unit costs have no other unit
+    QCOMPARE(microseconds, QString::fromUtf8("1200000 µs"));
+    QCOMPARE(moment, QString::fromUtf8("146740 µs"));
+    QCOMPARE(nanoseconds, QStringLiteral("1234 ns"));
+    QCOMPARE(durationText(253'000), QString::fromUtf8("253.0 µs"));
 }
 
 void TestWidgetBasics::numbers_data()

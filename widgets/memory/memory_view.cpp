@@ -19,12 +19,12 @@ constexpr double bottomMargin = 8;
 QString categoryTitle(MemoryCategory category)
 {
     switch (category) {
-    case MemoryCategory::Weights: return QStringLiteral("Weight memory");
-    case MemoryCategory::Gradients: return QStringLiteral("Gradient memory");
-    case MemoryCategory::Optimizer: return QStringLiteral("Optimizer memory");
-    case MemoryCategory::Activations: return QStringLiteral("Activation memory");
-    case MemoryCategory::Communication: return QStringLiteral("Communication memory");
-    case MemoryCategory::Workspace: return QStringLiteral("Workspace memory");
+    case MemoryCategory::Weights: return MemoryView::tr("Weight memory");
+    case MemoryCategory::Gradients: return MemoryView::tr("Gradient memory");
+    case MemoryCategory::Optimizer: return MemoryView::tr("Optimizer memory");
+    case MemoryCategory::Activations: return MemoryView::tr("Activation memory");
+    case MemoryCategory::Communication: return MemoryView::tr("Communication memory");
+    case MemoryCategory::Workspace: return MemoryView::tr("Workspace memory");
     }
     return {};
 }
@@ -64,6 +64,16 @@ void MemoryView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> pan
 {
     m_panels = std::move(panels);
     refill();
+    QStringList peaks; // for screen readers: what the charts show first
+    if (!m_panels.empty())
+        for (const PanelRank& rank : m_panels.back()->ranks) {
+            if (peaks.size() == 16) {
+                peaks << tr("%n ranks in all", nullptr, static_cast<int>(m_panels.back()->ranks.size()));
+                break;
+            }
+            peaks << tr("rank %1 peaks at %2").arg(rank.rank).arg(bytesText(rank.activations.peak, m_panels.back()->units));
+        }
+    setAccessibleDescription(peaks.join(QStringLiteral(", ")));
 }
 
 void MemoryView::setCategory(MemoryCategory category)
@@ -137,20 +147,20 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     scene.scroll = std::clamp(m_scroll, 0.0, std::max(0.0, header + count * scene.rowHeight + bottomMargin - size.height()));
     scene.hoverTime = m_state->hoverTime();
 
-    const QString unit = scene.units.memory != 1 ? QStringLiteral("activation shares (u)") : bytesText(scene.top).section(QLatin1Char(' '), 1);
+    const QString unit = scene.units.memory != 1 ? MemoryView::tr("activation shares (u)") : bytesText(scene.top).section(QLatin1Char(' '), 1);
     QStringList words;
     if (m_panels.size() > 1) {
         const std::size_t last = m_panels.size() - 1;
         const auto named = [this](std::size_t i) {
             return QStringLiteral("%1 (%2)").arg(QChar(static_cast<char16_t>(u'A' + i))).arg(m_panels[i]->name);
         };
-        words << unit + QStringLiteral(" per rank") << QStringLiteral("solid = ") + named(last) << QStringLiteral("dashed grey = ") + named(last - 1);
-        if (m_budget) words << QStringLiteral("dashed red = budget ") + bytesText(*m_budget, scene.units);
+        words << unit + MemoryView::tr(" per rank") << QStringLiteral("solid = ") + named(last) << MemoryView::tr("dashed grey = ") + named(last - 1);
+        if (m_budget) words << MemoryView::tr("dashed red = budget ") + bytesText(*m_budget, scene.units);
     } else {
-        words << unit + QStringLiteral(" per rank");
-        if (m_budget) words << QStringLiteral("dashed line = budget ") + bytesText(*m_budget, scene.units);
+        words << unit + MemoryView::tr(" per rank");
+        if (m_budget) words << MemoryView::tr("dashed line = budget ") + bytesText(*m_budget, scene.units);
     }
-    if (m_budget && *m_budget > scene.top) words << QStringLiteral("out of the picture");
+    if (m_budget && *m_budget > scene.top) words << MemoryView::tr("out of the picture");
     scene.subtitle = words.join(QStringLiteral(", "));
     return scene;
 }
@@ -179,13 +189,13 @@ CardText MemoryView::cardAt(int rankIndex, Nanos axisTime) const
     const MemoryRow& row = m_rows[static_cast<std::size_t>(rankIndex)];
     if (axisTime < 0 || axisTime >= panel.duration) return card;
     card.title = categoryTitle(m_category) + QStringLiteral(" · ") + row.title.toLower();
-    card.rows.emplace_back(QStringLiteral("In use"), bytesText(row.curve.at(axisTime), panel.units));
+    card.rows.emplace_back(MemoryView::tr("In use"), bytesText(row.curve.at(axisTime), panel.units));
     card.rows.emplace_back(QStringLiteral("Peak"), bytesText(row.curve.peak, panel.units));
     if (row.ghost) {
         const QChar badge(static_cast<char16_t>(u'A' + m_panels.size() - 2));
-        card.rows.emplace_back(QStringLiteral("In use in %1").arg(badge), bytesText(row.ghost->at(axisTime), panel.units));
+        card.rows.emplace_back(MemoryView::tr("In use in %1").arg(badge), bytesText(row.ghost->at(axisTime), panel.units));
     }
-    if (m_budget) card.rows.emplace_back(QStringLiteral("Below budget"), bytesText(*m_budget - row.curve.at(axisTime), panel.units));
+    if (m_budget) card.rows.emplace_back(MemoryView::tr("Below budget"), bytesText(*m_budget - row.curve.at(axisTime), panel.units));
     // Who holds it: microbatches by stage, with the stage's total.
     std::map<int, std::pair<Bytes, std::vector<int>>> byStage;
     const int rank = panel.ranks[static_cast<std::size_t>(rankIndex)].rank;
@@ -200,12 +210,12 @@ CardText MemoryView::cardAt(int rankIndex, Nanos axisTime) const
         QStringList numbers;
         for (const int microbatch : held.second) {
             if (numbers.size() == 12) {
-                numbers << QStringLiteral("… (%1 in all)").arg(held.second.size());
+                numbers << MemoryView::tr("… (%1 in all)").arg(held.second.size());
                 break;
             }
             numbers << QString::number(microbatch);
         }
-        QString line = QStringLiteral("Stage %1 holds %2").arg(stage).arg(bytesText(held.first, panel.units));
+        QString line = MemoryView::tr("Stage %1 holds %2").arg(stage).arg(bytesText(held.first, panel.units));
         if (!numbers.isEmpty()) line += (numbers.size() == 1 ? QStringLiteral(": microbatch ") : QStringLiteral(": microbatches ")) + numbers.join(QStringLiteral(", "));
         lines << line;
     }
@@ -280,7 +290,7 @@ void MemoryView::wheelEvent(QWheelEvent* event)
 
 void MemoryView::keyPressEvent(QKeyEvent* event)
 {
-    if (!performViewKey(*m_state, *event, KeyMapName::Perfetto)) QWidget::keyPressEvent(event);
+    if (!performViewKey(*m_state, *event, m_keyMap)) QWidget::keyPressEvent(event);
 }
 
 } // namespace stagewright

@@ -10,6 +10,7 @@
 #include <QWidget>
 
 #include "widgets/hover_card.h"
+#include "widgets/key_map.h"
 #include "widgets/memory/step_chart.h"
 #include "widgets/theme.h"
 #include "widgets/timeline/timeline_panel.h"
@@ -29,6 +30,7 @@ public:
     MemoryCategory category() const { return m_category; }
     void setBudget(std::optional<Bytes> bytes); // of every rank; a dashed line
     void setTheme(const Theme& theme);
+    void setKeyMap(KeyMapName name) { m_keyMap = name; }
     void setRowHeight(double pixels); // of one chart; 0: as high as the view allows, 64 to 120
 
     Axis axis() const;
@@ -58,6 +60,7 @@ private:
     MemoryCategory m_category = MemoryCategory::Activations;
     std::optional<Bytes> m_budget;
     const Theme* m_theme = &Theme::light();
+    KeyMapName m_keyMap = KeyMapName::Perfetto;
     double m_rowHeight = 0;
     double m_scroll = 0;
     QPointer<HoverCard> m_card;

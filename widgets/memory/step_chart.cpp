@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QCoreApplication>
 #include <QFontMetricsF>
 #include <QPainterPath>
 
@@ -45,7 +46,7 @@ struct ByteUnit {
 };
 ByteUnit byteUnit(Bytes top, const Units& units)
 {
-    if (units.memory != 1) return {static_cast<double>(units.memory), QStringLiteral("activation shares (u)")};
+    if (units.memory != 1) return {static_cast<double>(units.memory), QCoreApplication::translate("MemoryView", "activation shares (u)")};
     for (const auto& [size, name] : {std::pair{1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}}) {
         if (static_cast<double>(top) >= size) return {size, QString::fromLatin1(name)};
     }

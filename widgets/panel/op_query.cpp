@@ -2,13 +2,58 @@
 
 #include <algorithm>
 
+#include <QCoreApplication>
+#include <QRegularExpression>
+
 #include "schedules/kinds.h"
 
 namespace stagewright {
+namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("OpQuery", text); }
+
+// ">2ms": nullopt where the word begins as no bound does; a fault where it can't be read.
+std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
+{
+    static const QRegularExpression form(QStringLiteral("^(?:dur(?:ation)?:)?([<>])(=?)([0-9.,]*)([a-zA-Z\u00b5\u03bc]*)$"));
+    const auto match = form.match(word);
+    if (!match.hasMatch()) return std::nullopt;
+    OpQuery::Bound bound;
+    bound.above = match.captured(1) == QLatin1String(">");
+    bound.equal = !match.captured(2).isEmpty();
+    bool number = false;
+    bound.value = match.captured(3).replace(QLatin1Char(','), QLatin1Char('.')).toDouble(&number);
+    QString unit = match.captured(4).toLower();
+    unit.replace(QChar(0x00b5), QLatin1Char('u')).replace(QChar(0x03bc), QLatin1Char('u'));
+    const std::pair<const char*, double> units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    const auto* known = std::find_if(std::begin(units), std::end(units), [&](const auto& one) { return unit == QLatin1String(one.first); });
+    bound.units = unit == QLatin1String("u");
+    if (!number)
+        fault = tr("%1: a number is needed, as in >2ms").arg(word);
+    else if (!bound.units && known == std::end(units))
+        fault = tr("%1: a unit is needed: ns, us, ms, s, or u of a simulated run").arg(word);
+    else if (!bound.units)
+        bound.value *= known->second;
+    return bound;
+}
+
+// Words, those in double quotes kept together.
+QStringList wordsOf(const QString& text)
+{
+    QStringList words;
+    static const QRegularExpression form(QStringLiteral("\"([^\"]*)\"?|(\\S+)"));
+    for (auto it = form.globalMatch(text); it.hasNext();) {
+        const auto match = it.next();
+        words << (match.capturedLength(2) > 0 ? match.captured(2) : QLatin1Char('"') + match.captured(1));
+    }
+    return words;
+}
+
+} // namespace
 
 bool OpQuery::empty() const
 {
-    return !rank && !stage && !microbatch && !slice && kinds.empty() && !op && words.isEmpty();
+    return durations.empty() && !lane && !rank && !stage && !microbatch && !slice && kinds.empty() && !op && words.isEmpty();
 }
 
 bool OpQuery::matches(const Timeline& timeline, const Track& track, const Span& span) const
@@ -19,6 +64,12 @@ bool OpQuery::matches(const Timeline& timeline, const Track& track, const Span& 
     if (stage && o.stage != *stage) return false;
     if (microbatch && (o.microbatch < 0 || *microbatch < o.microbatch || *microbatch >= o.microbatch + o.count)) return false;
     if (slice && o.slice != *slice) return false;
+    if (lane && track.lane != *lane) return false;
+    for (const Bound& bound : durations) {
+        const double value = static_cast<double>(span.duration()) / (bound.units ? static_cast<double>(timeline.timeUnit()) : 1);
+        if (bound.above ? !(value > bound.value || (bound.equal && value == bound.value)) : !(value < bound.value || (bound.equal && value == bound.value)))
+            return false;
+    }
     if (!kinds.empty() && std::find(kinds.begin(), kinds.end(), o.kind) == kinds.end()) return false;
     if (op && (o.kind != op->kind || o.stage != op->stage || o.microbatch != op->microbatch || (op->slice >= 0 && o.slice != op->slice)))
         return false;
@@ -30,7 +81,15 @@ bool OpQuery::matches(const Timeline& timeline, const Track& track, const Span& 
 OpQuery parseOpQuery(const QString& text)
 {
     OpQuery query;
-    for (const QString& word : text.split(QLatin1Char(' '), Qt::SkipEmptyParts)) {
+    for (const QString& word : wordsOf(text)) {
+        if (word.startsWith(QLatin1Char('"'))) {
+            if (word.size() > 1) query.words << word.mid(1);
+            continue;
+        }
+        if (const auto bound = boundOf(word, query.fault)) {
+            query.durations.push_back(*bound);
+            continue;
+        }
         const int colon = static_cast<int>(word.indexOf(QLatin1Char(':')));
         if (colon > 0) {
             const QString key = word.left(colon).toLower();
@@ -41,10 +100,16 @@ OpQuery parseOpQuery(const QString& text)
             if (key == QLatin1String("stage") || key == QLatin1String("s")) target = &query.stage;
             if (key == QLatin1String("mb") || key == QLatin1String("microbatch")) target = &query.microbatch;
             if (key == QLatin1String("slice")) target = &query.slice;
+            if (key == QLatin1String("lane")) {
+                for (std::size_t i = 0; i < laneCount; ++i)
+                    if (word.mid(colon + 1).toLower().toStdString() == toText(static_cast<Lane>(i))) query.lane = static_cast<Lane>(i);
+                if (!query.lane && word.size() > colon + 1) query.fault = tr("%1: unknown; use compute, send, receive, wait, kernel, copy or other").arg(word);
+                continue;
+            }
             if (target == nullptr) {
-                query.fault = QStringLiteral("%1: unknown; use rank, stage, mb or slice").arg(word.left(colon));
+                query.fault = tr("%1: unknown; use rank, stage, mb, slice, lane or >2ms").arg(word.left(colon));
             } else if (word.size() > colon + 1 && !number) {
-                query.fault = QStringLiteral("%1: a number is needed").arg(word);
+                query.fault = tr("%1: a number is needed").arg(word);
             } else if (number) {
                 *target = value;
             }
@@ -68,13 +133,14 @@ OpQuery parseOpQuery(const QString& text)
     return query;
 }
 
-std::vector<SpanId> findSpans(const Timeline& timeline, const OpQuery& query, int step)
+std::vector<SpanId> findSpans(const Timeline& timeline, const OpQuery& query, int step, const std::stop_token& stop)
 {
     std::vector<SpanId> found;
     if (query.empty()) return found;
     for (const Track& track : timeline.tracks()) {
         auto [first, last] = step < 0 ? std::pair(track.begin, track.end) : timeline.stepRange(track, step);
         for (SpanId id = first; id < last; ++id) {
+            if (id % 65536 == 0 && stop.stop_requested()) return {};
             const Span& span = timeline.spans()[id];
             if ((step < 0 || span.step == step) && query.matches(timeline, track, span)) found.push_back(id);
         }

@@ -89,6 +89,27 @@ QScrollBar::handle:hover { background: @faint; }
 QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
 QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 
+QDockWidget { background: @panel; color: @secondary; titlebar-close-icon: url(@close); }
+QDockWidget::title { background: @panel; border-top: 1px solid @separator; border-bottom: 1px solid @separator; padding: 5px 10px; text-align: left; }
+QDockWidget::close-button { border: none; background: transparent; padding: 2px; }
+QDockWidget::close-button:hover { background: @hover; border-radius: 4px; }
+QMainWindow::separator { background: @separator; width: 1px; height: 1px; }
+QMainWindow::separator:hover { background: @accent; }
+QTabBar::tab { background: @panel; color: @secondary; border: none; border-bottom: 2px solid transparent; padding: 5px 12px; }
+QTabBar::tab:selected { color: @text; border-bottom-color: @accent; }
+QTabBar::tab:focus { color: @accentText; }
+QTableView { background: @panel; border: 1px solid transparent; gridline-color: @separator; selection-background-color: @tint; selection-color: @text; }
+QTableView::item { padding: 2px 6px; }
+QTableView::item:selected { background: @tint; color: @text; }
+QTableView:focus, QTreeView#boxed:focus, QListView#boxed:focus { border-color: @accent; }
+QHeaderView::section { background: @panel; color: @secondary; border: none; border-bottom: 1px solid @separator; padding: 4px 6px; }
+QTableCornerButton::section { background: @panel; border: none; }
+QListView#boxed, QTreeView#boxed { background: @field; border: 1px solid @border; border-radius: 6px; padding: 3px; }
+QListView#boxed::item { padding: 3px 4px; border-radius: 4px; }
+QListView#boxed::item:selected { background: @tint; color: @text; }
+QCheckBox:focus, QRadioButton:focus { color: @accentText; }
+QCheckBox::indicator:focus, QListView::indicator:focus { border: 2px solid @accent; width: 11px; height: 11px; }
+QFrame#palette { background: @panel; border: 1px solid @border; border-radius: 8px; }
 QStatusBar { background: @panel; color: @secondary; border-top: 1px solid @separator; min-height: 22px; }
 QStatusBar::item { border: none; }
 QStatusBar QLabel { color: @secondary; padding: 0 6px; }
@@ -139,8 +160,8 @@ QString styleSheet(const Theme& t)
         {"@secondary", hex(t.secondary)},
         {"@faint", hex(t.faint)},
         {"@separator", hex(t.separator)},
-        {"@border", hex(mix(t.separator, t.faint, 0.25))},
-        {"@hover", hex(mix(t.panel, t.text, 0.05))},
+        {"@border", hex(t.highContrast ? t.faint : mix(t.separator, t.faint, 0.25))},
+        {"@hover", hex(mix(t.panel, t.text, t.highContrast ? 0.18 : 0.05))},
         {"@tint", hex(mix(t.panel, t.accent, t.dark ? 0.24 : 0.11))},
         {"@field", hex(t.dark ? t.window : mix(t.panel, t.window, 0.6))},
         {"@groove", hex(t.track)},
@@ -150,6 +171,7 @@ QString styleSheet(const Theme& t)
         {"@better", hex(t.better)},
         {"@worse", hex(t.worse)},
         {"@family", loadFonts()}, // named here too: platform themes give menus and buttons fonts of their own
+        {"@close", t.dark ? QStringLiteral(":/stagewright/icons/close_dark.svg") : QStringLiteral(":/stagewright/icons/close_light.svg")},
         {"@check", t.dark ? QStringLiteral(":/stagewright/icons/check_dark.svg") : QStringLiteral(":/stagewright/icons/check_light.svg")},
         {"@arrow", t.dark ? QStringLiteral(":/stagewright/icons/down_dark.svg") : QStringLiteral(":/stagewright/icons/down_light.svg")},
     };

@@ -171,6 +171,7 @@ void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& them
     painter.setClipRect(QRectF(gutterWidth - 4, rulerHeight, std::max(0.0, scene.size.width() - gutterWidth + 4), scene.rowsRect().height()));
     if (!scene.axis.degenerate()) {
         paintNotes(painter, scene, theme);
+        if (scene.flags) paintFlags(painter, scene, theme, *scene.flags);
         for (const bool pinned : {false, true}) {
             if (pinned && scene.rows.pinned == 0) continue;
             painter.save();

@@ -52,6 +52,7 @@ void paintRuler(const Frame& f)
     if (unit == 1) { // one unit for all labels: that of the visible end
         const Nanos size = std::max(std::abs(scene.axis.range.begin), std::abs(scene.axis.range.end));
         scale = size >= 10'000'000'000 ? 1e9 : size >= 2'000'000 ? 1e6 : size >= 2'000 ? 1e3 : 1;
+        if (fixedTimeScale() > 0) scale = fixedTimeScale();
         name = QString::fromUtf8(scale == 1e9 ? " s" : scale == 1e6 ? " ms" : scale == 1e3 ? " µs" : " ns");
     }
     const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(std::max<double>(1, static_cast<double>(step)) / scale) - 1e-9)));

@@ -12,6 +12,7 @@
 #include "widgets/theme.h"
 #include "widgets/timeline/geometry.h"
 #include "widgets/timeline/lane_raster.h"
+#include "widgets/timeline/timeline_flags.h"
 #include "widgets/timeline/timeline_notes.h"
 #include "widgets/timeline/timeline_panel.h"
 #include "widgets/view_state.h"
@@ -55,6 +56,7 @@ struct TimelineScene {
     std::optional<DragFeedback> drag;
     std::optional<TimeRange> zoomBox;
     std::shared_ptr<const TimelineNotes> notes; // may be null
+    std::shared_ptr<const TimelineFlags> flags; // likewise
 
     QRectF rowsRect() const { return {0, rulerHeight, size.width(), std::max(0.0, size.height() - rulerHeight)}; }
     const RowPlace& place(int row) const { return rows.rows[static_cast<std::size_t>(row)]; }

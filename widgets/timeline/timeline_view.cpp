@@ -9,6 +9,7 @@
 
 #include "widgets/hover_card.h"
 #include "widgets/timeline/frame_worker.h"
+#include "widgets/timeline/timeline_accessible.h"
 
 namespace stagewright {
 
@@ -28,6 +29,7 @@ TimelineView::TimelineView(ViewState* state, QWidget* parent)
     : QWidget(parent), m_state(state), m_settle(new QTimer(this)), m_card(new HoverCard(this))
 {
     loadFonts();
+    installTimelineAccessibility();
     setFont(viewFont());
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
@@ -177,6 +179,17 @@ void TimelineView::setNotes(std::shared_ptr<const TimelineNotes> notes)
 {
     m_scene.notes = std::move(notes);
     update();
+}
+
+void TimelineView::setFlags(std::shared_ptr<const TimelineFlags> flags)
+{
+    m_scene.flags = std::move(flags);
+    update();
+}
+
+int TimelineView::flagAt(QPointF point) const
+{
+    return m_scene.flags ? stagewright::flagAt(m_scene, *m_scene.flags, point) : -1;
 }
 
 void TimelineView::setTrackHeight(double pixels)

@@ -30,6 +30,8 @@ class TimelineView : public QWidget {
 public:
     explicit TimelineView(ViewState* state, QWidget* parent = nullptr); // state must outlive the view
     ~TimelineView() override;
+    ViewState* viewState() const { return m_state; }
+    std::shared_ptr<const RowPlan> rowPlan() const { return m_plan; } // null before the first panels
 
     // The first call fits the view; later ones keep it where it is still inside, so that a live run may grow. Headers with
     // badges A, B … appear from two panels on. Selections that no longer exist are dropped.
@@ -50,6 +52,9 @@ public:
     bool editMode() const { return m_editMode; }
     void setNotes(std::shared_ptr<const TimelineNotes> notes); // of panel 0; null: none. New panels drop them
     std::shared_ptr<const TimelineNotes> notes() const { return m_scene.notes; }
+    void setFlags(std::shared_ptr<const TimelineFlags> flags); // notes and finds; null: none. New panels keep them
+    std::shared_ptr<const TimelineFlags> flags() const { return m_scene.flags; }
+    int flagAt(QPointF point) const; // the number of the note whose flag is there; −1: none
     void setDragFeedback(const std::optional<DragFeedback>& feedback);
 
     SpanRef spanAt(QPointF point) const;           // compute or communication; invalid over idle

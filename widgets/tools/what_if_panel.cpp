@@ -23,8 +23,8 @@ QString nameOf(OpKind kind)
     switch (kind) {
     case OpKind::Forward: return QStringLiteral("Forward (F)");
     case OpKind::Backward: return QStringLiteral("Backward (B)");
-    case OpKind::InputGrad: return QStringLiteral("Input gradient (I)");
-    case OpKind::WeightGrad: return QStringLiteral("Weight gradient (W)");
+    case OpKind::InputGrad: return WhatIfPanel::tr("Input gradient (I)");
+    case OpKind::WeightGrad: return WhatIfPanel::tr("Weight gradient (W)");
     default: return QStringLiteral("Recompute (R)");
     }
 }
@@ -123,7 +123,7 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     m_microbatches = number("microbatches", 1, QString());
     m_further = new QLineEdit;
     m_further->setObjectName(QStringLiteral("further"));
-    m_further->setPlaceholderText(QStringLiteral("B@stage2*0.8, launch*0"));
+    m_further->setPlaceholderText(WhatIfPanel::tr("B@stage2*0.8, launch*0"));
     m_further->setClearButtonEnabled(true);
     connect(m_further, &QLineEdit::textChanged, this, &WhatIfPanel::tell);
     form->add(tr("Microbatches"), m_microbatches, tr("Of schedules of the library only: others are not known for another number."));

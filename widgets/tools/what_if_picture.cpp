@@ -1,5 +1,7 @@
 #include "widgets/tools/what_if_picture.h"
 
+#include <QCoreApplication>
+
 #include <cmath>
 
 #include "schedules/timeline/timeline_of.h"
@@ -41,7 +43,7 @@ WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel&
         return out;
     }
     auto asItIs = whatIf->caseOf({});
-    auto panel = asItIs ? panelOf(*asItIs, QStringLiteral("As it is, simulated")) : tl::unexpected(asItIs.error());
+    auto panel = asItIs ? panelOf(*asItIs, QCoreApplication::translate("WhatIfPanel", "As it is, simulated")) : tl::unexpected(asItIs.error());
     if (!panel) {
         out.fault = panel.error();
         return out;

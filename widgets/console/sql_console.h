@@ -1,0 +1,65 @@
+// SqlConsole: a query above, its rows below. It asks nobody itself: runAsked() goes to whoever has the run file, and
+// showRows() or showFault() bring the answer. Rows that name a span or a time are chosen on the timeline by their owner.
+#pragma once
+
+#include <QWidget>
+
+#include "widgets/console/query_editor.h"
+#include "widgets/console/query_model.h"
+
+class QElapsedTimer;
+class QLabel;
+class QMenu;
+class QProgressBar;
+class QPushButton;
+class QSortFilterProxyModel;
+class QTableView;
+class QTimer;
+
+namespace stagewright {
+
+class SqlConsole : public QWidget {
+    Q_OBJECT
+public:
+    explicit SqlConsole(QWidget* parent = nullptr);
+    QueryEditor* editor() { return m_editor; }
+    QueryModel* model() { return &m_model; }
+    QTableView* table() { return m_table; }
+    QMenu* queriesMenu() { return m_queries; } // filled by the owner when it is about to show
+    void setTheme(const Theme& theme) { m_editor->setTheme(theme); }
+    void setQuery(const QString& sql);
+    void setRunning(bool running);
+    bool running() const { return m_running; }
+    void showRows(QueryRows rows, qint64 milliseconds);
+    void showFault(const QString& message, const QString& remedy);
+    QString status() const;
+    int currentRow() const; // of the model, −1: none
+    void setShowsOnTimeline(bool can, const QString& why); // whether the rows name spans or times
+    void setSaid(const QString& text); // under the rows
+
+signals:
+    void runAsked(const QString& sql);
+    void cancelAsked();
+    void saveAsked(const QString& sql);
+    void exportAsked();
+    void rowChosen(int row);       // of the model
+    void showOnTimelineAsked();    // all rows
+
+private:
+    QueryEditor* m_editor;
+    QueryModel m_model;
+    QSortFilterProxyModel* m_sorted;
+    QTableView* m_table;
+    QPushButton* m_run;
+    QPushButton* m_cancel;
+    QPushButton* m_mark;
+    QPushButton* m_export;
+    QMenu* m_queries;
+    QProgressBar* m_busy;
+    QLabel* m_said;
+    QTimer* m_clock;
+    qint64 m_began = 0;
+    bool m_running = false;
+};
+
+} // namespace stagewright

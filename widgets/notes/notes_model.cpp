@@ -1,0 +1,60 @@
+#include "widgets/notes/notes_model.h"
+
+namespace stagewright {
+
+void NotesModel::setNotes(std::vector<Note> notes)
+{
+    if (notes.size() == m_notes.size()) { // the selection stays
+        m_notes = std::move(notes);
+        if (!m_notes.empty()) emit dataChanged(index(0, 0), index(rowCount() - 1, ColumnCount - 1));
+        return;
+    }
+    beginResetModel();
+    m_notes = std::move(notes);
+    endResetModel();
+}
+
+int NotesModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_notes.size()); }
+int NotesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : ColumnCount; }
+
+QVariant NotesModel::data(const QModelIndex& index, int role) const
+{
+    if (!index.isValid() || index.row() >= rowCount() || index.column() >= ColumnCount) return {};
+    const Note& note = m_notes[static_cast<std::size_t>(index.row())];
+    if (role == Qt::DisplayRole || role == Qt::EditRole) {
+        if (index.column() == Text) return QString::fromStdString(note.text);
+        if (index.column() == Place) return QString::fromStdString(placeText(note));
+        return note.fromRun == 0 ? QString() : tr("run %1").arg(note.fromRun);
+    }
+    if (role == Qt::ToolTipRole)
+        return note.fromRun == 0 ? QString::fromStdString(note.text)
+                                 : tr("%1\nCarried over from run %2, which has the same schedule").arg(QString::fromStdString(note.text)).arg(note.fromRun);
+    if (role == Qt::AccessibleTextRole && index.column() == Text)
+        return tr("Note: %1, on %2").arg(QString::fromStdString(note.text), QString::fromStdString(placeText(note)));
+    return {};
+}
+
+QVariant NotesModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (role != Qt::DisplayRole || orientation != Qt::Horizontal || section < 0 || section >= ColumnCount) return {};
+    const QString titles[] = {tr("Note"), tr("Where"), tr("Of")};
+    return titles[section];
+}
+
+Qt::ItemFlags NotesModel::flags(const QModelIndex& index) const
+{
+    Qt::ItemFlags flags = QAbstractTableModel::flags(index);
+    if (index.isValid() && index.column() == Text) flags |= Qt::ItemIsEditable;
+    return flags;
+}
+
+bool NotesModel::setData(const QModelIndex& index, const QVariant& value, int role)
+{
+    if (role != Qt::EditRole || !index.isValid() || index.column() != Text || index.row() >= rowCount()) return false;
+    const QString text = value.toString().trimmed();
+    if (text.isEmpty() || text == QString::fromStdString(m_notes[static_cast<std::size_t>(index.row())].text)) return false;
+    emit edited(index.row(), text);
+    return true;
+}
+
+} // namespace stagewright

@@ -1,0 +1,50 @@
+// PaletteModel: what the command palette offers, filtered by a pattern, the best and the lately used first. GUI thread only.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include <QAbstractListModel>
+#include <QStringList>
+
+namespace stagewright {
+
+struct PaletteEntry {
+    QString id;       // stable from one start to the next: "action:open"
+    QString category; // "Action", "Run", …
+    QString title;
+    QString detail;   // faint, behind the title; not searched
+    QString keys;
+    QString disabled; // why it can't be used now; empty: it can
+    std::function<void()> perform;
+};
+
+class PaletteModel : public QAbstractListModel {
+    Q_OBJECT
+public:
+    enum Role { CategoryRole = Qt::UserRole, DetailRole, KeysRole, DisabledRole, PlacesRole };
+
+    explicit PaletteModel(QObject* parent = nullptr) : QAbstractListModel(parent) {}
+    void setEntries(std::vector<PaletteEntry> entries, QStringList recent); // recent ids, newest first
+    // Asked with every pattern for entries that are not worth listing beforehand (ops); they come as they are, first.
+    void setProvider(std::function<std::vector<PaletteEntry>(const QString&)> provider) { m_provider = std::move(provider); }
+    void setPattern(const QString& pattern);
+    const PaletteEntry* entry(int row) const;
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    Qt::ItemFlags flags(const QModelIndex& index) const override;
+
+private:
+    struct Shown {
+        const PaletteEntry* entry = nullptr;
+        std::vector<int> places;
+    };
+    std::vector<PaletteEntry> m_entries;
+    std::vector<PaletteEntry> m_provided;
+    QStringList m_recent;
+    std::function<std::vector<PaletteEntry>(const QString&)> m_provider;
+    std::vector<Shown> m_shown;
+};
+
+} // namespace stagewright

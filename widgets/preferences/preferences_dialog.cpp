@@ -1,0 +1,183 @@
+#include "widgets/preferences/preferences_dialog.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFileDialog>
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSpinBox>
+
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+namespace {
+
+constexpr int scales[] = {80, 90, 100, 110, 125, 150, 175, 200};
+
+QGridLayout* section(QVBoxLayout* into, const QString& title, QWidget* parent)
+{
+    if (into->count() > 0) into->addSpacing(10);
+    into->addWidget(makeLabel(title, "title", parent));
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(14);
+    grid->setVerticalSpacing(7);
+    grid->setColumnMinimumWidth(0, 110); // the sections line up
+    grid->setColumnStretch(1, 1);
+    into->addLayout(grid);
+    return grid;
+}
+
+void addField(QGridLayout* grid, const QString& title, QWidget* field, const QString& tooltip, QWidget* beside = nullptr)
+{
+    const int row = grid->rowCount();
+    auto* label = makeLabel(title, "secondary", grid->parentWidget());
+    label->setBuddy(field);
+    label->setToolTip(tooltip);
+    field->setToolTip(tooltip);
+    field->setAccessibleName(title);
+    field->setAccessibleDescription(tooltip);
+    grid->addWidget(label, row, 0);
+    grid->addWidget(field, row, 1, 1, beside != nullptr ? 1 : 2);
+    if (beside != nullptr) grid->addWidget(beside, row, 2);
+}
+
+void addCheck(QGridLayout* grid, QCheckBox* box, const QString& tooltip)
+{
+    box->setToolTip(tooltip);
+    box->setAccessibleDescription(tooltip);
+    grid->addWidget(box, grid->rowCount(), 1, 1, 2);
+}
+
+} // namespace
+
+PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
+{
+    setObjectName(QStringLiteral("preferences"));
+    setWindowTitle(tr("Preferences"));
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(22, 18, 22, 16);
+    layout->setSpacing(8);
+
+    QGridLayout* looks = section(layout, tr("Looks"), this);
+    m_theme = new QComboBox(this);
+    m_theme->addItems({tr("As the system"), tr("Light"), tr("Dark"), tr("High contrast")});
+    addField(looks, tr("Theme"), m_theme, tr("Colours of the window. High contrast: text at 7:1 and more, fills and lines at 3:1 and more, on black."));
+    m_scale = new QComboBox(this);
+    for (const int scale : scales)
+        m_scale->addItem(tr("%1 %").arg(scale), scale);
+    addField(looks, tr("Text and sizes"), m_scale, tr("Of everything in the window, rows and pictures included; 100 % is 12 px text."));
+    auto* later = new QHBoxLayout;
+    m_later = makeLabel(tr("Holds from the next start on."), "secondary", this);
+    m_later->setWordWrap(true);
+    m_restart = new QPushButton(tr("Start again now"), this);
+    m_restart->setObjectName(QStringLiteral("link"));
+    m_restart->setToolTip(tr("Closes the windows and opens them again as they are"));
+    later->addWidget(m_later);
+    later->addWidget(m_restart);
+    later->addStretch(1);
+    looks->addLayout(later, looks->rowCount(), 1, 1, 2);
+    m_unit = new QComboBox(this);
+    m_unit->addItems({tr("Fitting"), tr("Seconds"), tr("Milliseconds"), tr("Microseconds"), tr("Nanoseconds")});
+    addField(looks, tr("Time unit"), m_unit, tr("Of durations and of the ruler. Fitting: one to three digits before the point. Simulated unit costs stay in u, one rank's share of the forward pass."));
+    m_motion = new QCheckBox(tr("Reduced motion"), this);
+    addCheck(looks, m_motion, tr("Nothing moves by itself: no animated bars, no fading menus; playing a schedule still steps"));
+
+    QGridLayout* work = section(layout, tr("Working"), this);
+    m_keys = new QComboBox(this);
+    m_keys->addItems({tr("Perfetto"), tr("Nsight Systems"), tr("Tracy")});
+    addField(work, tr("Keys as in"), m_keys, tr("The keys of the timeline; ? lists the ones in force"));
+    m_folder = new QLineEdit(this);
+    m_folder->setPlaceholderText(tr("beside the file opened last"));
+    auto* browse = new QPushButton(tr("Choose…"), this);
+    browse->setToolTip(tr("Choose the folder in which file dialogs begin"));
+    addField(work, tr("Folder"), m_folder, tr("Where file dialogs begin; empty: beside the file opened last"), browse);
+    m_recent = new QSpinBox(this);
+    m_recent->setRange(0, 50);
+    addField(work, tr("Recent files kept"), m_recent, tr("How many files the list of recent files holds; 0 keeps none"));
+    m_seconds = new QSpinBox(this);
+    m_seconds->setRange(5, 600);
+    m_seconds->setSuffix(tr(" s"));
+    m_autosave = new QCheckBox(tr("Autosave edited schedules"), this);
+    addField(work, tr("Autosave after"), m_seconds, tr("How long an edit may stand before it is saved for recovery"));
+    addCheck(work, m_autosave, tr("An edited schedule that was not saved is offered again after a crash"));
+    m_session = new QCheckBox(tr("Open what was open at the last end"), this);
+    addCheck(work, m_session, tr("Files, the run shown, its view, selection and mode; after a crash too. Files named on the command line come instead."));
+
+    layout->addSpacing(8);
+    auto* rule = new QFrame(this);
+    rule->setObjectName(QStringLiteral("rule"));
+    layout->addWidget(rule);
+    auto* buttons = new QHBoxLayout;
+    auto* reset = new QPushButton(tr("Reset all"), this);
+    reset->setToolTip(tr("Every preference as it was at the first start"));
+    auto* close = new QPushButton(tr("Close"), this);
+    close->setObjectName(QStringLiteral("primary"));
+    close->setDefault(true);
+    buttons->addWidget(reset);
+    buttons->addStretch(1);
+    buttons->addWidget(close);
+    layout->addLayout(buttons);
+
+    fill();
+    for (QComboBox* box : {m_theme, m_scale, m_unit, m_keys})
+        connect(box, &QComboBox::currentIndexChanged, this, &PreferencesDialog::apply);
+    for (QCheckBox* box : {m_motion, m_autosave, m_session})
+        connect(box, &QCheckBox::toggled, this, &PreferencesDialog::apply);
+    for (QSpinBox* box : {m_recent, m_seconds})
+        connect(box, &QSpinBox::valueChanged, this, &PreferencesDialog::apply);
+    connect(m_folder, &QLineEdit::editingFinished, this, &PreferencesDialog::apply);
+    connect(browse, &QPushButton::clicked, this, [this] {
+        const QString folder = QFileDialog::getExistingDirectory(this, tr("Folder in which file dialogs begin"), m_folder->text());
+        if (folder.isEmpty()) return;
+        m_folder->setText(folder);
+        apply();
+    });
+    connect(reset, &QPushButton::clicked, this, [] { PreferenceStore::instance().set(Preferences{}); });
+    connect(close, &QPushButton::clicked, this, &QDialog::close);
+    connect(m_restart, &QPushButton::clicked, this, &PreferencesDialog::restartAsked);
+    connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, &PreferencesDialog::fill);
+}
+
+void PreferencesDialog::fill()
+{
+    m_filling = true;
+    const Preferences& p = PreferenceStore::instance().value();
+    m_theme->setCurrentIndex(static_cast<int>(p.theme));
+    if (m_scale->findData(p.textScale) < 0) m_scale->addItem(tr("%1 %").arg(p.textScale), p.textScale);
+    m_scale->setCurrentIndex(m_scale->findData(p.textScale));
+    m_unit->setCurrentIndex(static_cast<int>(p.timeUnit));
+    m_motion->setChecked(p.reducedMotion);
+    m_keys->setCurrentIndex(static_cast<int>(p.keys));
+    m_folder->setText(p.folder);
+    m_recent->setValue(p.recentFiles);
+    m_autosave->setChecked(p.autosave);
+    m_seconds->setValue(p.autosaveSeconds);
+    m_seconds->setEnabled(p.autosave);
+    m_session->setChecked(p.restoreSession);
+    const bool waits = p.textScale != textScaleInForce();
+    m_later->setVisible(waits);
+    m_restart->setVisible(waits);
+    m_filling = false;
+}
+
+void PreferencesDialog::apply()
+{
+    if (m_filling) return;
+    Preferences p;
+    p.theme = static_cast<ThemeChoice>(m_theme->currentIndex());
+    p.textScale = m_scale->currentData().toInt();
+    p.reducedMotion = m_motion->isChecked();
+    p.timeUnit = static_cast<TimeUnit>(m_unit->currentIndex());
+    p.keys = static_cast<KeyMapName>(m_keys->currentIndex());
+    p.folder = m_folder->text().trimmed();
+    p.recentFiles = m_recent->value();
+    p.autosave = m_autosave->isChecked();
+    p.autosaveSeconds = m_seconds->value();
+    p.restoreSession = m_session->isChecked();
+    PreferenceStore::instance().set(p);
+}
+
+} // namespace stagewright

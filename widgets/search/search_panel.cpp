@@ -1,0 +1,78 @@
+#include "widgets/search/search_panel.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QProgressBar>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "widgets/panel/style.h"
+#include "widgets/table_copy.h"
+
+namespace stagewright {
+
+SearchPanel::SearchPanel(QWidget* parent) : QWidget(parent), m_count(makeLabel({}, "secondary", this)), m_busy(new QProgressBar(this)), m_table(new QTableView(this))
+{
+    setObjectName(QStringLiteral("panel"));
+    setAttribute(Qt::WA_StyledBackground);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    auto* line = new QHBoxLayout;
+    line->setContentsMargins(12, 6, 12, 6);
+    m_busy->setRange(0, 0);
+    m_busy->setTextVisible(false);
+    m_busy->setFixedWidth(90);
+    m_busy->setAccessibleName(tr("Searching"));
+    line->addWidget(m_count, 1);
+    line->addWidget(m_busy);
+    layout->addLayout(line);
+    m_table->setObjectName(QStringLiteral("searchTable"));
+    m_table->setAccessibleName(tr("Search results"));
+    m_table->setToolTip(tr("A row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
+    m_table->setModel(&m_model);
+    m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_table->setSelectionMode(QAbstractItemView::SingleSelection);
+    m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    m_table->setShowGrid(false);
+    m_table->setTabKeyNavigation(false);
+    m_table->verticalHeader()->hide();
+    m_table->verticalHeader()->setDefaultSectionSize(22);
+    m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed); // a million rows are not measured
+    m_table->horizontalHeader()->setHighlightSections(false);
+    m_table->horizontalHeader()->setDefaultSectionSize(104);
+    makeCopyable(m_table);
+    layout->addWidget(m_table, 1);
+    connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
+        if (now.isValid()) emit chosen(now.row());
+    });
+    connect(m_table, &QTableView::activated, this, [this](const QModelIndex& at) { emit chosen(at.row()); });
+    setSearching(false);
+    m_count->setText(tr("Type into the search field: rank:2 mb:5 B, or >2ms"));
+}
+
+void SearchPanel::setHits(std::shared_ptr<const TimelinePanel> panel, std::shared_ptr<const std::vector<SearchHit>> hits, std::vector<Note> notes, const QString& query)
+{
+    const int count = hits ? static_cast<int>(hits->size()) : 0;
+    bool noted = false;
+    for (int i = 0; hits && i < count && !noted; ++i) noted = (*hits)[static_cast<std::size_t>(i)].note >= 0;
+    m_model.setHits(std::move(panel), std::move(hits), std::move(notes));
+    m_table->setColumnHidden(SearchModel::NoteText, !noted);
+    m_count->setText(query.isEmpty() ? tr("Type into the search field: rank:2 mb:5 B, or >2ms")
+                                     : tr("%n found", nullptr, count) + tr(" for “%1”").arg(query));
+}
+
+void SearchPanel::setSearching(bool searching) { m_busy->setVisible(searching); }
+
+void SearchPanel::setCurrentRow(int row)
+{
+    const QSignalBlocker quiet(m_table->selectionModel());
+    m_table->setCurrentIndex(m_model.index(row, 0));
+    m_table->scrollTo(m_model.index(row, 0));
+    m_table->viewport()->update();
+}
+
+QString SearchPanel::countText() const { return m_count->text(); }
+
+} // namespace stagewright
