@@ -12,21 +12,25 @@
 namespace stagewright {
 
 enum class ActionId {
-    Open, OpenRecent, SaveCopy, CloseFile, ExportPicture, ExportChrome, ExportCsv, Quit,
+    Open, OpenRecent, SaveCopy, CloseFile, NewWindow, MoveToWindow, ExportPicture, ExportChrome, ExportCsv, Quit,
     CopyTable, CopyMarkdown,
     Undo, Redo, EditMode, NewSchedule, BuildingBlock, InsertDelay, RunEdited,
     Record, CancelRecording,
     CriticalPath, MemoryBudget, Slack, NextGap, PreviousGap, WhatIf, Residuals, LoweredView, CommTracks, Memory, RunsList, Details, SidePanel,
     Fit, FitSelection, Back, Forward, Compare, SwapCompare, PreviousStep, NextStep,
     Play, NextBeat, PreviousBeat, NextMoment, Pace1, Pace2, Pace3, Pace4, ReducedMotion,
-    Find, FindNext, FindPrevious,
+    Find, FindNext, FindPrevious, SearchList, Palette, SqlConsole, Preferences,
+    AddNote, KeepNote, RemoveNote, NotesList,
+    BookmarkJump1, BookmarkJump2, BookmarkJump3, BookmarkJump4, BookmarkJump5, BookmarkJump6, BookmarkJump7, BookmarkJump8, BookmarkJump9,
+    BookmarkSet1, BookmarkSet2, BookmarkSet3, BookmarkSet4, BookmarkSet5, BookmarkSet6, BookmarkSet7, BookmarkSet8, BookmarkSet9,
+    SaveLayout, ResetLayout,
     RowUp, RowDown, PinRank, FoldRank, RankTrack, OpenGroup, GroupAuto, GroupNone, GroupOf8, GroupOf32, GroupOf128, GroupStage, GroupBusy, GroupRange,
     SubLanes, WaitLanes, ResetRows,
-    ThemeSystem, ThemeLight, ThemeDark, KeysPerfetto, KeysNsight, KeysTracy,
+    ThemeSystem, ThemeLight, ThemeDark, ThemeHighContrast, KeysPerfetto, KeysNsight, KeysTracy,
     Keys, About,
 };
 
-enum class MenuId { File, Edit, View, Rows, Theme, Schedule, Analyse, Learn, Help };
+enum class MenuId { File, Edit, View, Rows, Layouts, Bookmarks, Theme, Schedule, Analyse, Learn, Help };
 
 struct ActionEntry {
     ActionId id;

@@ -20,6 +20,13 @@ Banner::Banner(QWidget* parent) : QFrame(parent)
     m_message->setWordWrap(true);
     m_remedy = makeLabel({}, "secondary", this, true);
     m_remedy->setWordWrap(true);
+    m_answer = new QPushButton(this);
+    m_answer->hide();
+    connect(m_answer, &QPushButton::clicked, this, [this] {
+        const auto then = m_then;
+        clear();
+        if (then) then();
+    });
     auto* close = new QPushButton(tr("Dismiss"), this);
     close->setObjectName(QStringLiteral("flat"));
     connect(close, &QPushButton::clicked, this, &Banner::clear);
@@ -28,6 +35,7 @@ Banner::Banner(QWidget* parent) : QFrame(parent)
     words->addWidget(m_message);
     words->addWidget(m_remedy);
     layout->addLayout(words, 1);
+    layout->addWidget(m_answer, 0, Qt::AlignVCenter);
     layout->addWidget(close, 0, Qt::AlignVCenter);
     hide();
 }
@@ -43,6 +51,15 @@ void Banner::showError(const QString& message, const QString& remedy) { present(
 
 void Banner::showNote(const QString& message) { present("note", message, {}); }
 
+void Banner::showQuestion(const QString& message, const QString& remedy, const QString& button, std::function<void()> answer)
+{
+    present("note", message, remedy);
+    m_then = std::move(answer);
+    m_answer->setText(button);
+    m_answer->setToolTip(message);
+    m_answer->show();
+}
+
 void Banner::clear() { hide(); }
 
 QString Banner::text() const
@@ -53,6 +70,8 @@ QString Banner::text() const
 
 void Banner::present(const char* tone, const QString& message, const QString& remedy)
 {
+    m_answer->hide();
+    m_then = nullptr;
     setProperty("tone", QString::fromLatin1(tone));
     style()->unpolish(this);
     style()->polish(this);

@@ -15,11 +15,11 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
   --beat N                play to the beat N of that step, from 1
   --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
   --compare A B           show two runs of the first file, A above B
-  --show edit|record|new|block|lowered|gap|slack|residuals
+  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|palette|sql|notes|search|keys
                           open that part of the window as well
   --what-if CHANGES       ask it of the run shown, as simulate --what-if takes it: "B*0.5,link*2"
   --schedule NAME         the one of the library that --show new or block shows
-  --theme light|dark      default: as the system, or as chosen last
+  --theme light|dark|high-contrast  default: as the system, or as chosen last
   --no-runs-list          without the list at the left
   --no-memory             without the memory under the timeline
 
@@ -86,8 +86,11 @@ CommandLine parseCommandLine(const QStringList& arguments)
                 wrong(QStringLiteral("--size %1: give WIDTHxHEIGHT, from 320x240 to 16000x16000").arg(text));
         } else if (word == QLatin1String("--theme")) {
             const QString text = value();
-            if (text != QLatin1String("light") && text != QLatin1String("dark")) wrong(QStringLiteral("--theme %1: use light or dark").arg(text));
-            line.dark = text == QLatin1String("dark");
+            const auto place = QStringList{"light", "dark", "high-contrast"}.indexOf(text);
+            if (place < 0)
+                wrong(QStringLiteral("--theme %1: use light, dark or high-contrast").arg(text));
+            else
+                line.theme = static_cast<ThemeName>(place);
         } else if (word == QLatin1String("--run")) {
             line.run = value();
         } else if (word == QLatin1String("--select")) {
@@ -113,7 +116,8 @@ CommandLine parseCommandLine(const QStringList& arguments)
             line.schedule = value();
         } else if (word == QLatin1String("--show")) {
             line.show = value();
-            if (!QStringList{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals"}.contains(line.show)) wrong(QStringLiteral("--show %1: use edit, record, new, block, lowered, gap, slack or residuals").arg(line.show));
+            if (!QStringList{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals", "preferences", "palette", "sql", "notes", "search", "keys"}.contains(line.show))
+                wrong(QStringLiteral("--show %1: use edit, record, new, block, lowered, gap, slack, residuals, preferences, palette, sql, notes, search or keys").arg(line.show));
         } else if (word == QLatin1String("--no-runs-list")) {
             line.hideRuns = true;
         } else if (word == QLatin1String("--no-memory")) {

@@ -7,6 +7,8 @@
 #include <QString>
 #include <QStringList>
 
+#include "widgets/theme.h"
+
 namespace stagewright {
 
 struct CommandLine {
@@ -15,7 +17,7 @@ struct CommandLine {
     QString exportKind; // "png", "svg", "pdf": draw the timeline alone into `output` and leave
     QString output;
     QSize size{1600, 1000};
-    std::optional<bool> dark;
+    std::optional<ThemeName> theme;
     QString run;               // id or name within the first file
     QStringList compare;       // two of them
     QString show;              // "edit", "record", "new": which part of the window a picture shows

@@ -1,5 +1,6 @@
 // stagewright-ui: the window, or a picture of it.
 #include <cstdio>
+#include <memory>
 
 #include <QApplication>
 #include <QDialog>
@@ -10,14 +11,19 @@
 #include <QTemporaryDir>
 #include <QTimer>
 
+#include "app/ui/built_in_queries.h"
 #include "app/ui/command_line.h"
 #include "app/ui/export_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/playback_controller.h"
+#include "app/ui/palette_controller.h"
+#include "app/ui/sql_controller.h"
+#include "app/ui/window_set.h"
 #include "app/ui/version.h"
 #include "traces/store/run_file.h"
 #include "widgets/library/block_editor.h"
 #include "widgets/library/schedule_browser.h"
+#include "widgets/console/sql_console.h"
 #include "widgets/record/record_dialog.h"
 
 using namespace stagewright;
@@ -87,6 +93,16 @@ void showPart(MainWindow& window, const CommandLine& line)
     if (line.show == QLatin1String("slack")) window.actions()[ActionId::Slack]->trigger();
     if (line.show == QLatin1String("lowered")) window.setTool(MainWindow::Tool::Lowered);
     if (line.show == QLatin1String("residuals")) window.setTool(MainWindow::Tool::Residuals);
+    if (line.show == QLatin1String("notes")) window.actions()[ActionId::NotesList]->trigger();
+    if (line.show == QLatin1String("search")) window.actions()[ActionId::SearchList]->trigger();
+    if (line.show == QLatin1String("sql")) {
+        window.actions()[ActionId::SqlConsole]->trigger();
+        const std::string query = builtInQueries().front().sql;
+        window.sql()->console()->setQuery(QString::fromStdString(query));
+        window.sql()->ask(QString::fromStdString(query));
+        waitUntil([&] { return window.settled() && !window.sql()->busy(); }, 60000);
+        window.sql()->showAllRows();
+    }
     if (!line.whatIf.isEmpty()) window.askWhatIf(line.whatIf);
     if (line.beat < 0) return;
     Player* player = window.playback()->player();
@@ -142,6 +158,15 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
         if (!waitUntil([&] { return browser->settled(); }, 60000)) return complain(5, QStringLiteral("the preview took too long"));
         dialog = browser;
     }
+    if (line.show == QLatin1String("palette")) dialog = window.palettes()->open();
+    if (line.show == QLatin1String("keys")) {
+        window.showKeys();
+        dialog = window.findChild<QDialog*>(QStringLiteral("keyMap"));
+    }
+    if (line.show == QLatin1String("preferences")) {
+        window.actions()[ActionId::Preferences]->trigger();
+        dialog = window.findChild<QDialog*>(QStringLiteral("preferences"));
+    }
     if (line.show == QLatin1String("block")) {
         BlockEditor* editor = window.openBlockEditor(line.schedule);
         if (!waitUntil([&] { return editor->settled(); }, 60000)) return complain(5, QStringLiteral("the schedule of the block took too long"));
@@ -189,18 +214,24 @@ int main(int argc, char** argv)
     QApplication::setApplicationName(QStringLiteral("stagewright"));
     QApplication::setOrganizationName(QStringLiteral("stagewright"));
     QApplication::setApplicationVersion(QString::fromLatin1(stagewrightVersion));
+    if (!line.leaves()) applyTextScale(); // pictures depend on nothing that was remembered
     QApplication app(argc, argv);
     const QTemporaryDir nothing; // pictures depend on nothing that was remembered, and leave nothing behind
     if (line.leaves()) QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, nothing.path());
 
-    MainWindow window;
-    if (line.dark) window.setThemeChoice(*line.dark ? ThemeChoice::Dark : ThemeChoice::Light);
+    auto* shown = new MainWindow; // windows delete themselves, where they are not drawn and left
+    MainWindow& window = *shown;
+    const ThemeChoice choices[] = {ThemeChoice::Light, ThemeChoice::Dark, ThemeChoice::HighContrast};
+    if (line.theme || line.leaves()) window.setThemeChoice(choices[static_cast<int>(line.theme.value_or(ThemeName::Light))]);
     if (line.leaves()) {
-        if (!line.dark) window.setThemeChoice(ThemeChoice::Light);
+        const std::unique_ptr<MainWindow> drawn(shown);
         return drawAndLeave(window, line);
     }
+    window.setAttribute(Qt::WA_DeleteOnClose);
     window.show();
+    WindowSet::instance().keepSession();
     QTimer::singleShot(0, &window, [&] {
+        if (line.files.isEmpty()) WindowSet::instance().restore(window);
         showAsked(window, line);
         if (!line.files.isEmpty() && waitUntil([&] { return window.settled(); }, 60000)) {
             if (!line.select.isEmpty()) window.find(line.select);

@@ -9,8 +9,10 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenuBar>
+#include <QPointer>
 #include <QProgressBar>
 #include <QProxyStyle>
+#include <QScreen>
 #include <QSettings>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -21,9 +23,17 @@
 #include <QVBoxLayout>
 
 #include "app/ui/banner.h"
+#include "app/ui/bookmarks_controller.h"
 #include "app/ui/export_controller.h"
+#include "app/ui/layout_controller.h"
+#include "app/ui/notes_controller.h"
+#include "app/ui/palette_controller.h"
 #include "app/ui/playback_controller.h"
+#include "app/ui/preferences_controller.h"
 #include "app/ui/rows_controller.h"
+#include "app/ui/search_controller.h"
+#include "app/ui/session_controller.h"
+#include "app/ui/sql_controller.h"
 #include "app/ui/welcome_page.h"
 #include "widgets/panel/style.h"
 #include "widgets/record/record_strip.h"
@@ -43,9 +53,18 @@ public:
     QuietStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
     int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* data) const override
     {
+        if (hint == SH_Widget_Animation_Duration && PreferenceStore::instance().value().reducedMotion) return 0;
         return hint == SH_UnderlineShortcut ? 0 : QProxyStyle::styleHint(hint, option, widget, data);
     }
 };
+
+void installStyle() // once a process: windows share it
+{
+    static QPointer<QStyle> installed;
+    if (installed) return;
+    installed = new QuietStyle;
+    QApplication::setStyle(installed);
+}
 
 bool looksDark(const QPalette& palette) { return palette.color(QPalette::Window).lightnessF() < 0.5F; }
 
@@ -53,8 +72,10 @@ bool looksDark(const QPalette& palette) { return palette.color(QPalette::Window)
 
 MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
 {
-    m_systemDark = looksDark(QApplication::palette());
-    QApplication::setStyle(new QuietStyle);
+    static const bool systemDark = looksDark(QApplication::palette()); // before the first theme
+    m_systemDark = systemDark;
+    PreferenceStore::instance().reload();
+    installStyle();
     loadFonts();
     QApplication::setFont(fontOf(FontRole::Body));
     setAcceptDrops(true);
@@ -73,14 +94,26 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     connectEditor();
     m_playback = new PlaybackController(*this);
     m_rowsController = new RowsController(*this);
+    m_preferences = new PreferencesController(*this);
+    m_notes = new NotesController(*this);
+    m_search = new SearchController(*this);
+    tabifyDockWidget(m_notes->dock(), m_search->dock());
+    m_sql = new SqlController(*this);
+    m_palette = new PaletteController(*this);
+    m_bookmarks = new BookmarksController(*this);
+    m_session = new SessionController(*this);
     restoreLayout();
-    applyTheme();
+    applyPreferences();
     m_export = new ExportController(*this);
+    m_layouts = new LayoutController(*this);
+    restoreState(QSettings().value(QStringLiteral("window/docks")).toByteArray());
     setMode(Mode::Empty);
 }
 
 MainWindow::~MainWindow()
 {
+    for (QObject* controller : std::initializer_list<QObject*>{m_session, m_layouts, m_bookmarks, m_palette, m_sql, m_search, m_notes, m_preferences})
+        delete controller; // before what they look at
     m_process->disconnect(this);
     m_poll.stop();
 }
@@ -144,6 +177,9 @@ void MainWindow::buildViews()
     m_side = new SidePanel(m_panels);
     m_comparePanel = new ComparePanel(m_panels);
     m_editPanel = new EditPanel(m_editor, m_panels);
+    m_side->setAccessibleName(tr("Figures of the run"));
+    m_comparePanel->setAccessibleName(tr("What differs"));
+    m_editPanel->setAccessibleName(tr("The edited schedule"));
     m_panels->addWidget(m_side);
     m_panels->addWidget(m_comparePanel);
     m_panels->addWidget(m_editPanel);
@@ -220,11 +256,13 @@ void MainWindow::buildMenus()
     const std::pair<MenuId, QString> titles[] = {{MenuId::File, tr("&File")},         {MenuId::Edit, tr("&Edit")},       {MenuId::View, tr("&View")},
                                                  {MenuId::Schedule, tr("&Schedule")}, {MenuId::Analyse, tr("&Analyse")}, {MenuId::Learn, tr("&Learn")},
                                                  {MenuId::Help, tr("&Help")}};
-    std::map<MenuId, QMenu*> menus;
+    std::map<MenuId, QMenu*>& menus = m_menus;
     for (const auto& [id, title] : titles)
         menus[id] = menuBar()->addMenu(title);
     menus[MenuId::Theme] = new QMenu(tr("&Theme"), this);
     menus[MenuId::Rows] = new QMenu(tr("Ro&ws"), this);
+    menus[MenuId::Layouts] = new QMenu(tr("Lay&outs"), this);
+    menus[MenuId::Bookmarks] = new QMenu(tr("&Bookmarks"), this);
     for (const ActionEntry& entry : actionTable()) {
         QMenu* menu = menus.at(entry.menu);
         if (entry.line) menu->addSeparator();
@@ -234,10 +272,10 @@ void MainWindow::buildMenus()
             menu->addAction((*m_actions)[entry.id]);
     }
     menus[MenuId::View]->addSeparator();
-    menus[MenuId::View]->addMenu(menus[MenuId::Rows]);
-    menus[MenuId::View]->addMenu(menus[MenuId::Theme]);
+    for (const MenuId id : {MenuId::Rows, MenuId::Bookmarks, MenuId::Layouts, MenuId::Theme})
+        menus[MenuId::View]->addMenu(menus[id]);
     using I = ActionId;
-    for (const auto& exclusive : {std::vector{I::ThemeSystem, I::ThemeLight, I::ThemeDark}, std::vector{I::KeysPerfetto, I::KeysNsight, I::KeysTracy}}) {
+    for (const auto& exclusive : {std::vector{I::ThemeSystem, I::ThemeLight, I::ThemeDark, I::ThemeHighContrast}, std::vector{I::KeysPerfetto, I::KeysNsight, I::KeysTracy}}) {
         auto* group = new QActionGroup(this);
         for (const I id : exclusive)
             group->addAction((*m_actions)[id]);
@@ -268,17 +306,17 @@ void MainWindow::restoreLayout()
 {
     QSettings settings;
     resize(1600, 1000);
+    const bool tight = textScaleInForce() > 100 && screen()->availableSize().width() < 900; // large text on a small screen
+    if (tight) {
+        resize(screen()->availableSize());
+        m_panels->setMinimumWidth(200);
+    }
     restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray());
     const auto columns = settings.value(QStringLiteral("window/columns")).toByteArray();
     if (!columns.isEmpty()) m_columns->restoreState(columns);
-    const QString theme = settings.value(QStringLiteral("window/theme")).toString();
-    m_themeChoice = theme == QLatin1String("light") ? ThemeChoice::Light : (theme == QLatin1String("dark") ? ThemeChoice::Dark : ThemeChoice::System);
-    const bool list = settings.value(QStringLiteral("window/runsList"), true).toBool();
+    const bool list = settings.value(QStringLiteral("window/runsList"), true).toBool() && !tight;
     (*m_actions)[ActionId::RunsList]->setChecked(list);
     m_runsPanel->setVisible(list);
-    const int keys = settings.value(QStringLiteral("window/keys"), 0).toInt();
-    const ActionId ids[] = {ActionId::KeysPerfetto, ActionId::KeysNsight, ActionId::KeysTracy};
-    if (keys > 0 && keys < 3) (*m_actions)[ids[keys]]->trigger();
     restoreBudget();
     refreshRecent();
 }
@@ -288,26 +326,48 @@ void MainWindow::closeEvent(QCloseEvent* event)
     QSettings settings;
     settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
     settings.setValue(QStringLiteral("window/columns"), m_columns->saveState());
-    settings.setValue(QStringLiteral("window/theme"), m_themeChoice == ThemeChoice::Light  ? QStringLiteral("light")
-                                                      : m_themeChoice == ThemeChoice::Dark ? QStringLiteral("dark")
-                                                                                           : QStringLiteral("system"));
+    settings.setValue(QStringLiteral("window/docks"), saveState());
+    emit windowClosing();
     settings.setValue(QStringLiteral("window/runsList"), (*m_actions)[ActionId::RunsList]->isChecked());
-    settings.setValue(QStringLiteral("window/keys"), static_cast<int>(m_timeline->keyMap()));
     QMainWindow::closeEvent(event);
 }
 
 void MainWindow::setThemeChoice(ThemeChoice choice)
 {
-    m_themeChoice = choice;
+    Preferences preferences = PreferenceStore::instance().value();
+    preferences.theme = choice;
+    PreferenceStore::instance().set(preferences);
+}
+
+void MainWindow::applyPreferences()
+{
+    const Preferences& preferences = PreferenceStore::instance().value();
+    const bool rewritten = timeUnit() != preferences.timeUnit || m_timeline->property("timeUnit").toInt() != static_cast<int>(preferences.timeUnit);
+    setTimeUnit(preferences.timeUnit);
+    m_timeline->setProperty("timeUnit", static_cast<int>(preferences.timeUnit));
+    m_timeline->setKeyMap(preferences.keys);
+    m_memory->setKeyMap(preferences.keys);
+    const ActionId keys[] = {ActionId::KeysPerfetto, ActionId::KeysNsight, ActionId::KeysTracy};
+    (*m_actions)[keys[static_cast<int>(preferences.keys)]]->setChecked(true);
+    m_reading->setMaximum(preferences.reducedMotion ? 1 : 0); // a busy bar runs to and fro
+    m_reading->setTextVisible(false);
     applyTheme();
+    refreshRecent();
+    if (rewritten && m_shown && m_mode == Mode::Run) m_side->setRun(m_shown->run, m_shown->figures);
+    refreshStatus();
 }
 
 void MainWindow::applyTheme()
 {
-    const bool dark = m_themeChoice == ThemeChoice::Dark || (m_themeChoice == ThemeChoice::System && m_systemDark);
-    m_theme = &Theme::named(dark);
-    QApplication::setPalette(m_theme->palette());
-    qApp->setStyleSheet(stagewright::styleSheet(*m_theme));
+    const ThemeChoice choice = PreferenceStore::instance().value().theme;
+    const bool dark = choice == ThemeChoice::Dark || (choice == ThemeChoice::System && m_systemDark);
+    m_theme = choice == ThemeChoice::HighContrast ? &Theme::highContrastTheme() : &Theme::named(dark);
+    static const Theme* applied = nullptr; // of the application, which all windows share
+    if (applied != m_theme || qApp->styleSheet().isEmpty()) {
+        applied = m_theme;
+        QApplication::setPalette(m_theme->palette());
+        qApp->setStyleSheet(stagewright::styleSheet(*m_theme));
+    }
     m_timeline->setTheme(*m_theme);
     m_memory->setTheme(*m_theme);
     m_legend->setTheme(*m_theme);
@@ -319,14 +379,15 @@ void MainWindow::applyTheme()
     m_lowered->setTheme(*m_theme);
     m_whatIf->setTheme(*m_theme);
     m_residuals->setTheme(*m_theme);
-    (*m_actions)[m_themeChoice == ThemeChoice::System ? ActionId::ThemeSystem : dark ? ActionId::ThemeDark : ActionId::ThemeLight]->setChecked(true);
+    const ActionId themes[] = {ActionId::ThemeSystem, ActionId::ThemeLight, ActionId::ThemeDark, ActionId::ThemeHighContrast};
+    (*m_actions)[themes[static_cast<int>(choice)]]->setChecked(true);
     if (m_mode == Mode::Run) selectionChanged(); // its swatch is in the theme's colours
     emit themeChanged();
 }
 
 void MainWindow::changeEvent(QEvent* event)
 {
-    if (event->type() == QEvent::ThemeChange && m_themeChoice == ThemeChoice::System) {
+    if (event->type() == QEvent::ThemeChange && PreferenceStore::instance().value().theme == ThemeChoice::System) {
         m_systemDark = looksDark(style()->standardPalette());
         applyTheme();
     }
@@ -471,10 +532,11 @@ void MainWindow::ready()
     refreshActions();
     refreshTitle();
     refreshStatus();
+    emit runShown();
 }
 
 QString MainWindow::bannerText() const { return m_banner->text(); }
 
-bool MainWindow::settled() const { return !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
+bool MainWindow::settled() const { return !m_search->searching() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
 
 } // namespace stagewright

@@ -24,6 +24,7 @@
 #include "widgets/legend.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
+#include "widgets/preferences/preferences.h"
 #include "widgets/record/record_process.h"
 #include "widgets/runs/runs_panel.h"
 #include "widgets/timeline/timeline_view.h"
@@ -40,9 +41,17 @@ namespace stagewright {
 
 class Banner;
 class BlockEditor;
+class BookmarksController;
 class ExportController;
+class LayoutController;
 class LoweredPanel;
+class NotesController;
+class PaletteController;
 class PlaybackController;
+class PreferencesController;
+class SearchController;
+class SessionController;
+class SqlController;
 struct LoweredPicture;
 class WhatIfPanel;
 class ResidualPanel;
@@ -53,10 +62,12 @@ class RowsController;
 class ScheduleBrowser;
 class WelcomePage;
 
-enum class ThemeChoice { System, Light, Dark };
-
 class MainWindow : public QMainWindow {
     Q_OBJECT
+    friend class NotesController;
+    friend class PreferencesController;
+    friend class SqlController;
+
 public:
     enum class Mode { Empty, Run, Compare, Edit };
     enum class Tool { None, Lowered, WhatIf, Residuals }; // over the run shown
@@ -79,7 +90,7 @@ public:
     int chosenGap() const { return m_gap; }
     std::shared_ptr<const GapExplanation> gapExplanation() const { return m_gapExplanation; }
     void find(const QString& query, bool backward = false);
-    void setThemeChoice(ThemeChoice choice);
+    void setThemeChoice(ThemeChoice choice); // of every window; remembered
     // Of a rank's activations, as MemoryBudget reads it in the units of the run shown; empty: none. Remembered.
     Result<void> setMemoryBudget(const QString& text);
     void showKeys();
@@ -106,6 +117,7 @@ public:
     std::shared_ptr<const RunView> comparedView() const { return m_other; } // B in compare mode
     QString toolText() const; // what the tool shown does to the run, one line; empty: no tool
     RecordProcess* recording() { return m_process; }
+    bool isRecordingInto(const QString& file) const;
     Actions& actions() { return *m_actions; }
     QString bannerText() const;
     RunRef shownRef() const { return m_shown ? m_shown->ref : RunRef{}; }
@@ -118,10 +130,27 @@ public:
     void showPage(QWidget* page, const QString& title); // null: back to the views; so does showing a run
     Banner* banner() { return m_banner; }
     PlaybackController* playback() { return m_playback; }
+    QLineEdit* findField() { return m_find; }
+    QSplitter* columns() { return m_columns; } // runs list, work, panel
+    QSplitter* rows() { return m_rows; }       // timeline, memory
+    QMenu* menu(MenuId id) { return m_menus.at(id); }
+    QStringList recentFiles() const;
+    void closeFile(const QString& path); // off the list; another run is shown where it held the one shown
+    NotesController* notes() { return m_notes; }
+    SearchController* search() { return m_search; }
+    SqlController* sql() { return m_sql; }
+    PaletteController* palettes() { return m_palette; }
+    BookmarksController* bookmarks() { return m_bookmarks; }
+    SessionController* session() { return m_session; }
+    LayoutController* layouts() { return m_layouts; }
+    PreferencesController* preferences() { return m_preferences; }
 
 signals:
     void modeChanged();
     void themeChanged();
+    void runShown(); // another run, step or comparison is on screen
+    void actionsRefreshed();
+    void windowClosing();
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -141,6 +170,7 @@ private:
     void buildStatusBar();
     void connectAll();
     void applyTheme();
+    void applyPreferences();
     void restoreLayout();
     void setMode(Mode mode);
     void showPanels();
@@ -170,7 +200,6 @@ private:
     void openSchedule(const QString& path);
     void openOrder(const Schedule& schedule, const QString& path); // simulated, or why it never ends
     void remember(const QString& path);
-    QStringList recentFiles() const;
     void refreshRecent();
     void fileListed(const QString& path, const std::vector<RunRef>& refs);
     // window_edit.cpp
@@ -244,11 +273,19 @@ private:
     QLabel* m_statusClock = nullptr;
     QProgressBar* m_reading = nullptr;
     QMenu* m_recentMenu = nullptr;
+    std::map<MenuId, QMenu*> m_menus;
     bool m_damageTold = false; // what the banner says
 
     const Theme* m_theme = &Theme::light();
-    ThemeChoice m_themeChoice = ThemeChoice::System;
     bool m_systemDark = false;
+    PreferencesController* m_preferences = nullptr;
+    NotesController* m_notes = nullptr;
+    SearchController* m_search = nullptr;
+    SqlController* m_sql = nullptr;
+    PaletteController* m_palette = nullptr;
+    BookmarksController* m_bookmarks = nullptr;
+    SessionController* m_session = nullptr;
+    LayoutController* m_layouts = nullptr;
     Mode m_mode = Mode::Empty;
     quint64 m_generation = 0; // of what is to be shown; late answers of an older one are dropped
     bool m_pending = false;   // an answer of this generation is on its way
@@ -303,6 +340,10 @@ private:
     std::vector<SpanId> m_found;
 
     PlaybackController* m_playback = nullptr;
+    // playback
+    QTimer m_player;
+    std::vector<SpanId> m_playOrder;
+    std::size_t m_playAt = 0;
 };
 
 } // namespace stagewright

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include <QSettings>
 #include <QVBoxLayout>
 
 #include "app/ui/main_window.h"
+#include "widgets/preferences/preferences.h"
 #include "widgets/background.h"
 #include "widgets/playback/playback_bar.h"
 #include "widgets/playback/playback_overlay.h"
@@ -33,12 +33,18 @@ PlaybackController::PlaybackController(MainWindow& window) : QObject(&window), m
     for (int speed = 1; speed <= 4; ++speed)
         on(paces[speed - 1], [this, speed] { m_player->setSpeed(speed); });
     auto reduce = [this](bool less) {
-        m_player->setReducedMotion(less);
-        QSettings().setValue(QStringLiteral("playback/reducedMotion"), less);
+        Preferences preferences = PreferenceStore::instance().value();
+        preferences.reducedMotion = less;
+        PreferenceStore::instance().set(preferences);
     };
     on(I::ReducedMotion, reduce);
     connect(m_bar, &PlaybackBar::reducedMotionChosen, this, reduce);
-    m_player->setReducedMotion(QSettings().value(QStringLiteral("playback/reducedMotion"), false).toBool());
+    const auto follow = [this] {
+        m_player->setReducedMotion(PreferenceStore::instance().value().reducedMotion);
+        refreshActions();
+    };
+    connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, follow);
+    m_player->setReducedMotion(PreferenceStore::instance().value().reducedMotion);
 
     connect(m_player, &Player::stateChanged, this, &PlaybackController::refreshActions);
     connect(m_player, &Player::beatChanged, this, &PlaybackController::tell);

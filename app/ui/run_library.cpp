@@ -82,6 +82,13 @@ void RunLibrary::open(const QString& given)
 
 void RunLibrary::reload(const QString& path) { list(normalised(path)); }
 
+void RunLibrary::refresh(const QString& given)
+{
+    const QString path = normalised(given);
+    std::erase_if(m_cache, [&](const Cached& one) { return one.ref.file == path; });
+    list(path);
+}
+
 void RunLibrary::list(const QString& path)
 {
     if (isSimulated(path)) return;
@@ -257,18 +264,21 @@ void RunLibrary::saveCopy(const QString& path, const QString& target, std::funct
 {
     std::vector<std::shared_ptr<const Run>> runs;
     if (const auto found = m_simulated.find(path); found != m_simulated.end()) runs = found->second;
+    std::vector<std::vector<Note>> notes;
+    for (const auto& run : runs) notes.push_back(m_notes ? m_notes({path, run->info.id}) : std::vector<Note>{});
     setBusy(1);
     inBackground(
         this,
-        [path, target, runs]() -> Result<void> {
+        [path, target, runs, notes]() -> Result<void> {
             const QString temporary = target + QStringLiteral(".part");
             QFile::remove(temporary);
             {
                 auto file = RunFile::open(temporary.toStdString(), OpenMode::Create);
                 if (!file) return tl::unexpected(file.error());
-                for (const auto& run : runs) {
-                    auto added = (*file)->add(*run);
+                for (std::size_t i = 0; i < runs.size(); ++i) {
+                    auto added = (*file)->add(*runs[i]);
                     if (!added) return tl::unexpected(added.error());
+                    if (auto noted = (*file)->setNotes(*added, notes[i]); !noted) return noted;
                 }
                 if (runs.empty()) {
                     auto merged = (*file)->merge(path.toStdString());
@@ -281,8 +291,9 @@ void RunLibrary::saveCopy(const QString& path, const QString& target, std::funct
                             "check that the folder may be written to");
             return {};
         },
-        [this, answer = std::move(answer)](Result<void> done) {
+        [this, target, answer = std::move(answer)](Result<void> done) {
             setBusy(-1);
+            emit wrote(target);
             answer(std::move(done));
         },
         &m_pool);
@@ -308,8 +319,9 @@ void RunLibrary::adopt(const QString& path, const QString& other, std::function<
                     ids.push_back(info.id);
             return ids;
         },
-        [this, answer = std::move(answer)](Result<std::vector<qint64>> ids) {
+        [this, path, answer = std::move(answer)](Result<std::vector<qint64>> ids) {
             setBusy(-1);
+            emit wrote(path);
             answer(std::move(ids));
         },
         &m_pool);
@@ -330,6 +342,7 @@ template <typename Change> void RunLibrary::change(const RunRef& ref, Change app
             setBusy(-1);
             if (!done) emit failed(ref.file, done.error());
             std::erase_if(m_cache, [&](const Cached& one) { return one.ref == ref; });
+            emit wrote(ref.file);
             list(ref.file);
         },
         &m_pool);

@@ -12,6 +12,7 @@
 #include <QThreadPool>
 
 #include "schedules/base/result.h"
+#include "traces/notes.h"
 #include "widgets/memory/memory_budget.h"
 #include "widgets/panel/run_figures.h"
 #include "widgets/runs/runs_model.h"
@@ -46,6 +47,7 @@ public:
 
     void open(const QString& path);  // lists its runs; listed() or failed() follows
     void reload(const QString& path); // lists again; cached runs that changed are read anew
+    void refresh(const QString& path); // everything of it is read anew
     void close(const QString& path);
     // A run in memory; returns where it stands. The same name again replaces it.
     RunRef addSimulated(Run run);
@@ -59,6 +61,8 @@ public:
     void requestNewest(const RunRef& ref, int step, Answer answer);
     void setBudget(const MemoryBudget& budget); // of every view made from now on; those made before are forgotten
     const MemoryBudget& budget() const { return m_budget; }
+    // What was noted on runs in memory, written with them by saveCopy().
+    void setNotesSource(std::function<std::vector<Note>(const RunRef&)> notes) { m_notes = std::move(notes); }
     // Writes every run of `path` to `target` (temporary name, then renamed).
     void saveCopy(const QString& path, const QString& target, std::function<void(Result<void>)> answer);
     // Appends the runs of `other` to the file `path`; answers with the new ids.
@@ -71,6 +75,7 @@ signals:
     void listed(const QString& path, const std::vector<stagewright::RunRef>& refs);
     void failed(const QString& path, const stagewright::Error& error);
     void busyChanged();
+    void wrote(const QString& path); // by this library
 
 private:
     struct Cached {
@@ -88,6 +93,7 @@ private:
     void setBusy(int change);
     template <typename Change> void change(const RunRef& ref, Change apply);
 
+    std::function<std::vector<Note>(const RunRef&)> m_notes;
     RunsModel m_model;
     MemoryBudget m_budget;
     std::vector<Cached> m_cache; // most recently used first

@@ -10,6 +10,7 @@
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "app/ui/welcome_page.h"
+#include "app/ui/window_set.h"
 
 namespace stagewright {
 
@@ -21,23 +22,15 @@ void MainWindow::connectAll()
     on(I::Open, [this] { openAsked(); });
     on(I::SaveCopy, [this] { saveCopyAsked(); });
     on(I::CloseFile, [this] {
-        if (!m_shown) return;
-        const QString path = m_shown->ref.file;
-        m_editor->stop();
-        ++m_generation;
-        m_pending = false;
-        m_library->close(path);
-        m_shown.reset();
-        m_other.reset();
-        const auto rest = runs()->refs();
-        if (rest.empty())
-            setMode(Mode::Empty);
-        else
-            showRun(rest.front());
+        if (m_shown) closeFile(m_shown->ref.file);
     });
-    on(I::Quit, [this] { close(); });
-    on(I::Undo, [this] { m_editor->undoStack()->undo(); });
-    on(I::Redo, [this] { m_editor->undoStack()->redo(); });
+    on(I::Quit, [] { WindowSet::instance().quit(); });
+    on(I::Undo, [this] {
+        if (m_mode == Mode::Edit) m_editor->undoStack()->undo(); // else that of the notes
+    });
+    on(I::Redo, [this] {
+        if (m_mode == Mode::Edit) m_editor->undoStack()->redo();
+    });
     on(I::EditMode, [this](bool wanted) { wanted ? enterEdit() : leaveEdit(); });
     on(I::NewSchedule, [this] { openScheduleBrowser(); });
     on(I::BuildingBlock, [this] { openBlockEditor(); });
@@ -85,12 +78,6 @@ void MainWindow::connectAll()
     });
     on(I::FindNext, [this] { find(m_find->text()); });
     on(I::FindPrevious, [this] { find(m_find->text(), true); });
-    on(I::ThemeSystem, [this] { setThemeChoice(ThemeChoice::System); });
-    on(I::ThemeLight, [this] { setThemeChoice(ThemeChoice::Light); });
-    on(I::ThemeDark, [this] { setThemeChoice(ThemeChoice::Dark); });
-    on(I::KeysPerfetto, [this] { m_timeline->setKeyMap(KeyMapName::Perfetto); });
-    on(I::KeysNsight, [this] { m_timeline->setKeyMap(KeyMapName::Nsight); });
-    on(I::KeysTracy, [this] { m_timeline->setKeyMap(KeyMapName::Tracy); });
     on(I::Keys, [this] { showKeys(); });
     on(I::About, [this] {
         QMessageBox::about(this, tr("About Stagewright"),
@@ -103,7 +90,6 @@ void MainWindow::connectAll()
     a[I::Memory]->setChecked(m_state->showsMemory());
     a[I::RunsList]->setChecked(true);
     a[I::SidePanel]->setChecked(true);
-    a[I::KeysPerfetto]->setChecked(true);
     // Home and F belong to the timeline while it has the focus; from anywhere else the window answers.
     for (const I id : {I::Fit, I::FitSelection, I::Back, I::Forward})
         a[id]->setShortcutContext(Qt::WindowShortcut);
@@ -147,6 +133,25 @@ void MainWindow::connectAll()
     connect(&m_poll, &QTimer::timeout, this, &MainWindow::pollRecording);
 }
 
+void MainWindow::closeFile(const QString& path)
+{
+    if (!m_shown || (m_shown->ref.file != path && !(m_other && m_other->ref.file == path))) {
+        m_library->close(path);
+        return;
+    }
+    m_editor->stop();
+    ++m_generation;
+    m_pending = false;
+    m_library->close(path);
+    m_shown.reset();
+    m_other.reset();
+    const auto rest = runs()->refs();
+    if (rest.empty())
+        setMode(Mode::Empty);
+    else
+        showRun(rest.front());
+}
+
 void MainWindow::refreshActions()
 {
     using I = ActionId;
@@ -183,6 +188,7 @@ void MainWindow::refreshActions()
     a[I::NextStep]->setEnabled(steps);
     m_find->setEnabled(shown);
     m_editPanel->setCanRun(!recording, tr("A recording is under way."));
+    emit actionsRefreshed();
 }
 
 } // namespace stagewright

@@ -118,7 +118,6 @@ void MainWindow::editorChanged()
     m_legend->setPanels({panel});
     if (!keep) m_state->fitAll();
     m_overlay->setFaults(m_editor->faultSpans());
-    m_found.clear();
     if (m_selectAfterEdit) {
         const SpanId span = m_editor->spanAt(*m_selectAfterEdit);
         if (span != noSpan) m_state->select({0, span});

@@ -9,6 +9,7 @@
 
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
+#include "app/ui/session_controller.h"
 #include "app/ui/welcome_page.h"
 #include "schedules/csv.h"
 #include "schedules/deadlock.h"
@@ -17,15 +18,14 @@
 namespace stagewright {
 namespace {
 
-constexpr int recentCount = 10;
 constexpr qint64 mostScheduleBytes = 8 << 20; // read and simulated at once
 
 } // namespace
 
 void MainWindow::openAsked()
 {
-    const QSettings settings;
-    const QString folder = recentFiles().isEmpty() ? QString() : QFileInfo(recentFiles().first()).absolutePath();
+    QString folder = PreferenceStore::instance().value().folder;
+    if (folder.isEmpty() && !recentFiles().isEmpty()) folder = QFileInfo(recentFiles().first()).absolutePath();
     const QStringList paths = QFileDialog::getOpenFileNames(this, tr("Open"), folder, tr("Runs and schedules (*.stagewright *.csv);;All files (*)"));
     if (!paths.isEmpty()) openFiles(paths);
 }
@@ -101,12 +101,13 @@ void MainWindow::openOrder(const Schedule& schedule, const QString& path)
     }
     if (const std::string known = recognise(schedule); !known.empty()) run->info.scheduleName = known;
     remember(path);
+    m_session->openedSchedule(path);
     showRun(m_library->addSimulated(std::move(*run)));
 }
 
 QStringList MainWindow::recentFiles() const
 {
-    QStringList files = QSettings().value(QStringLiteral("files/recent")).toStringList();
+    QStringList files = QSettings().value(QStringLiteral("files/recent")).toStringList().mid(0, PreferenceStore::instance().value().recentFiles);
     files.erase(std::remove_if(files.begin(), files.end(), [](const QString& file) { return !QFileInfo::exists(file); }), files.end());
     return files;
 }
@@ -116,7 +117,7 @@ void MainWindow::remember(const QString& path)
     QStringList files = recentFiles();
     files.removeAll(path);
     files.prepend(path);
-    QSettings().setValue(QStringLiteral("files/recent"), QStringList(files.mid(0, recentCount)));
+    QSettings().setValue(QStringLiteral("files/recent"), QStringList(files.mid(0, PreferenceStore::instance().value().recentFiles)));
     refreshRecent();
 }
 

@@ -8,9 +8,13 @@
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QScrollArea>
+#include <QVBoxLayout>
 
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
+#include "app/ui/notes_controller.h"
+#include "app/ui/search_controller.h"
 #include "app/ui/playback_controller.h"
 #include "widgets/panel/style.h"
 
@@ -28,6 +32,9 @@ void MainWindow::keyPressEvent(QKeyEvent* event)
             m_banner->clear();
         } else if (m_state->selected().valid() || !m_state->areas().empty()) {
             m_state->clearSelection();
+        } else if (m_notes->hasHits()) {
+            m_search->clear();
+            m_notes->setHits(0, nullptr, noSpan); // those of a query
         } else if (m_gap >= 0) {
             chooseGap(-1);
         } else if (m_cause) {
@@ -90,17 +97,29 @@ void MainWindow::showKeys()
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(tr("Keys"));
     auto* layout = new QVBoxLayout(dialog);
-    layout->setContentsMargins(20, 18, 20, 18);
-    auto* grid = new QGridLayout;
-    grid->setHorizontalSpacing(16);
-    grid->setVerticalSpacing(5);
-    layout->addLayout(grid);
+    layout->setContentsMargins(20, 16, 20, 16);
+    layout->setSpacing(10);
+    const QString maps[] = {tr("Perfetto"), tr("Nsight Systems"), tr("Tracy")};
+    layout->addWidget(makeLabel(tr("Keys as in %1; Preferences (Ctrl+,) has others").arg(maps[static_cast<int>(m_timeline->keyMap())]), "title", dialog));
+    auto* scroll = new QScrollArea(dialog);
+    scroll->setWidgetResizable(true);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setAccessibleName(tr("Keys"));
+    auto* page = new QWidget(scroll);
+    page->setObjectName(QStringLiteral("panelBody"));
+    auto* grid = new QGridLayout(page);
+    grid->setContentsMargins(14, 12, 14, 12);
+    grid->setHorizontalSpacing(14);
+    grid->setVerticalSpacing(4);
+    grid->setAlignment(Qt::AlignTop);
+    scroll->setWidget(page);
+    layout->addWidget(scroll, 1);
     int row = 0;
     int column = 0;
     auto add = [&](const QString& keys, const QString& what) {
-        grid->addWidget(makeLabel(keys, "strong", dialog), row, column);
-        grid->addWidget(makeLabel(what, "secondary", dialog), row, column + 1);
-        if (++row >= 22) {
+        grid->addWidget(makeLabel(keys, "strong", page), row, column);
+        grid->addWidget(makeLabel(what, "secondary", page), row, column + 1);
+        if (++row >= 27) {
             row = 0;
             column += 2;
         }
@@ -122,6 +141,11 @@ void MainWindow::showKeys()
     add(tr("Ctrl+click a run"), tr("Compare it with the one shown"));
     for (const ActionEntry& entry : actionTable()) {
         const QAction* action = (*m_actions)[entry.id];
+        if (entry.menu == MenuId::Bookmarks) { // nine of a kind
+            if (entry.id == ActionId::BookmarkJump1) add(tr("Ctrl+1 … 9"), tr("Go to a bookmark"));
+            if (entry.id == ActionId::BookmarkSet1) add(tr("Ctrl+Shift+1 … 9"), tr("Set a bookmark"));
+            continue;
+        }
         const QList<QKeySequence> own = action->shortcuts();
         if (std::all_of(own.begin(), own.end(), [&](const QKeySequence& key) { return shown.contains(key); })) continue;
         QStringList keys;
@@ -129,6 +153,9 @@ void MainWindow::showKeys()
             keys << key.toString(QKeySequence::NativeText);
         add(keys.join(QStringLiteral("  ")), action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…")));
     }
+    page->adjustSize();
+    const QSize wanted = page->sizeHint() + QSize(60, 90);
+    dialog->resize(wanted.boundedTo(size() - QSize(40, 40)));
     dialog->show();
 }
 

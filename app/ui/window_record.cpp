@@ -120,6 +120,11 @@ void MainWindow::startRecording(const RecordSettings& settings, const QString& t
 
 // A look costs a list of the runs, and the newest step where there is one. The next look waits ten times as long as the
 // last one took, so that watching never takes more than a tenth of the time.
+bool MainWindow::isRecordingInto(const QString& file) const
+{
+    return (m_process->running() || m_library->busy()) && (file == m_recordFile || file == m_recordTarget);
+}
+
 void MainWindow::pollRecording()
 {
     if (!m_process->running() || m_process->runs().isEmpty() || !QFileInfo::exists(m_recordFile)) return;

@@ -21,7 +21,8 @@
 #include "widgets/background.h"
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
-#include "widgets/panel/op_query.h"
+#include "app/ui/search_controller.h"
+#include "app/ui/window_set.h"
 #include "widgets/tools/residual_panel.h"
 #include "widgets/panel/style.h"
 
@@ -55,7 +56,6 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
     m_shown = view;
     m_other.reset();
     m_comparison.reset();
-    m_found.clear();
     if (fit) m_state->clearSelection();
     m_state->setStep(view->step);
     m_timeline->setPanels({view->panel});
@@ -129,7 +129,6 @@ void MainWindow::presentCompare(const std::shared_ptr<const RunView>& a, const s
     m_shown = a;
     m_other = b;
     m_comparison = std::move(comparison);
-    m_found.clear();
     m_state->clearSelection();
     m_state->setStep(-1);
     m_timeline->setPanels({a->panel, b->panel});
@@ -258,36 +257,7 @@ void MainWindow::selectionChanged()
     refreshActions();
 }
 
-void MainWindow::find(const QString& text, bool backward)
-{
-    if (m_mode == Mode::Empty) return;
-    const OpQuery query = parseOpQuery(text);
-    if (!query.fault.isEmpty()) {
-        statusBar()->showMessage(query.fault, 6000);
-        return;
-    }
-    if (query.empty()) return;
-    const int panel = m_mode == Mode::Compare && m_state->selected().panel == 1 ? 1 : 0;
-    const auto& panels = m_timeline->panels();
-    if (panels.empty()) return;
-    const auto& shown = panels[static_cast<std::size_t>(panel)];
-    m_found = findSpans(*shown->timeline, query, shown->step);
-    if (m_found.empty()) {
-        statusBar()->showMessage(tr("No op matches “%1”").arg(text), 6000);
-        return;
-    }
-    const SpanRef selected = m_state->selected();
-    const auto at = std::find(m_found.begin(), m_found.end(), selected.span);
-    std::size_t next = backward ? m_found.size() - 1 : 0;
-    if (selected.valid() && at != m_found.end()) {
-        const auto index = static_cast<std::size_t>(at - m_found.begin());
-        next = backward ? (index + m_found.size() - 1) % m_found.size() : (index + 1) % m_found.size();
-    }
-    const SpanRef ref{panel, m_found[next]};
-    m_state->select(ref);
-    m_timeline->ensureVisible(ref);
-    statusBar()->showMessage(tr("%1 of %2 matches: %3").arg(next + 1).arg(m_found.size()).arg(opOnRank(*shown->timeline, ref.span)), 6000);
-}
+void MainWindow::find(const QString& text, bool backward) { m_search->find(text, backward); }
 
 void MainWindow::runMenu(const QPoint& at, const RunRef& ref, const QString& file)
 {
@@ -297,6 +267,7 @@ void MainWindow::runMenu(const QPoint& at, const RunRef& ref, const QString& fil
         QAction* compare = menu.addAction(tr("Compare with the run shown"), this, [this, ref] { showCompare(m_shown->ref, ref); });
         compare->setEnabled(m_shown && !(m_shown->ref == ref));
         menu.addSeparator();
+        WindowSet::instance().addMenu(menu, *this, ref);
         const bool stored = !m_library->isSimulated(ref.file);
         menu.addAction(tr("Rename…"), this, [this, ref] {
             const RunInfo* info = runs()->info(ref);

@@ -308,7 +308,7 @@ private slots:
         QCOMPARE(line.size, QSize(800, 600));
         QCOMPARE(line.compare, (QStringList{"1", "2"}));
         QVERIFY(line.leaves());
-        QVERIFY(*line.dark);
+        QVERIFY(line.theme == ThemeName::Dark);
         QVERIFY(!parseCommandLine({"--size", "huge"}).fault.isEmpty());
         QVERIFY(!parseCommandLine({"--export", "gif", "-o", "x", "f"}).fault.isEmpty());
         QVERIFY(!parseCommandLine({"--export", "png", "f"}).fault.isEmpty());

@@ -1,0 +1,14 @@
+// Queries that come with the program (docs/guide/working.md). ":run" and ":step" stand for what is shown.
+#pragma once
+
+#include <vector>
+
+#include "traces/notes.h"
+
+namespace stagewright {
+
+std::vector<SavedQuery> builtInQueries();
+// Replaces :run and :step outside of quotes and comments.
+std::string withShown(const std::string& sql, std::int64_t run, int step);
+
+} // namespace stagewright

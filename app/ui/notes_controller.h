@@ -1,0 +1,82 @@
+// NotesController: notes on the runs of one window: marking, keeping, editing, removing, undo; flags on the timeline, the
+// dock with the list, and the run file behind them. Notes of runs that live in memory only live here, until the runs are saved.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <QObject>
+#include <QThreadPool>
+#include <QUndoStack>
+
+#include "traces/notes.h"
+#include "widgets/runs/runs_model.h"
+#include "widgets/timeline/timeline_flags.h"
+
+class QDockWidget;
+
+namespace stagewright {
+
+class MainWindow;
+class NotesPanel;
+
+class NotesController : public QObject {
+    Q_OBJECT
+public:
+    explicit NotesController(MainWindow& window);
+    ~NotesController() override; // waits for what is being written
+
+    void mark();   // a passing note of the selection
+    void keep();   // the passing note, or one of the selection, stored; its text is asked in the list
+    void remove(); // the chosen note, else the passing one, else that of the selected op
+    const std::vector<Note>& notes(const RunRef& ref) const; // known ones: own, then carried over
+    const std::optional<Note>& passing() const { return m_passing; }
+    void addNote(const RunRef& ref, Note note); // undoable; without an id
+    void changeText(const RunRef& ref, std::int64_t id, const QString& text);
+    void forget(const RunRef& ref); // read again
+    QUndoStack* undoStack() { return &m_undo; }
+    NotesPanel* panel() { return m_panel; }
+    QDockWidget* dock() { return m_dock; }
+    bool busy() const { return m_reading > 0 || m_writing > 0; }
+
+    // What a search or a query marks on the timeline beside the notes.
+    void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current, std::vector<Nanos> moments = {});
+    bool hasHits() const { return m_hits != nullptr || !m_moments.empty(); }
+
+signals:
+    void wrote(const QString& file); // by this window: no change from outside
+
+private:
+    friend class NotesChange;
+    using Notes = std::vector<Note>;
+    std::optional<Note> noteOfSelection() const; // passing or to be kept; text suggested
+    void apply(const RunRef& ref, const Notes& own);
+    Notes own(const RunRef& ref) const;
+    void change(const RunRef& ref, const QString& words, Notes after);
+    void load(const RunRef& ref);
+    void shownChanged();
+    void refresh(); // flags, list, actions
+    void choose(int row, bool show);
+    RunRef refOfPanel(int panel) const;
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+    MainWindow& m_window;
+    NotesPanel* m_panel;
+    QDockWidget* m_dock;
+    QUndoStack m_undo;
+    QThreadPool m_pool; // one thread: writes keep their order
+    std::vector<std::pair<RunRef, Notes>> m_known;
+    std::optional<Note> m_passing;
+    int m_passingPanel = 0;
+    int m_chosen = -1; // row of the list
+    int m_reading = 0;
+    int m_writing = 0;
+    int m_hitPanel = 0;
+    std::shared_ptr<const std::vector<SpanId>> m_hits;
+    SpanId m_currentHit = noSpan;
+    std::vector<Nanos> m_moments;
+};
+
+} // namespace stagewright

@@ -1,0 +1,273 @@
+// For everybody: names for screen readers, slices as children of the timeline, focus by Tab, texts that grow by 40 % in
+// translation, every theme.
+#include <QAbstractButton>
+#include <QAccessible>
+#include <QAccessibleWidget>
+#include <QComboBox>
+#include <QDialog>
+#include <QDockWidget>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QScopeGuard>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QSet>
+#include <QToolButton>
+#include <QTranslator>
+
+#include "app/ui/notes_controller.h"
+#include "app/ui/palette_controller.h"
+#include "app/ui/preferences_controller.h"
+#include "app/ui/search_controller.h"
+#include "app/ui/sql_controller.h"
+#include "tests/ui/window_fixture.h"
+#include "widgets/record/record_dialog.h"
+#include "widgets/timeline/timeline_accessible.h"
+
+using namespace stagewright;
+
+namespace {
+
+// A language whose texts are 40 % longer, as German ones are.
+class LongTexts : public QTranslator {
+public:
+    bool isEmpty() const override { return false; }
+    QString translate(const char*, const char* source, const char*, int) const override
+    {
+        QString text = QString::fromUtf8(source);
+        int letters = 0;
+        for (const QChar c : text) letters += c.isLetter() ? 1 : 0;
+        if (letters < 2) return text;
+        int more = (letters * 2 + 4) / 5;
+        QString extra;
+        while (more-- > 0) extra += QChar(u'e' + (more % 5));
+        return text + extra;
+    }
+};
+
+bool internal(const QWidget* widget)
+{
+    return widget->objectName().startsWith(QLatin1String("qt_")) || qobject_cast<const QScrollBar*>(widget) || qobject_cast<const QMenu*>(widget) ||
+           widget->inherits("QAbstractScrollAreaScrollBarContainer") || (widget->parentWidget() && widget->parentWidget()->inherits("QAbstractSpinBox")) ||
+           (widget->parentWidget() && widget->parentWidget()->inherits("QComboBox"));
+}
+
+QString told(const QWidget* widget)
+{
+    QString text = QString::fromLatin1(widget->metaObject()->className()) + QLatin1Char(' ') + widget->objectName();
+    if (const auto* label = qobject_cast<const QLabel*>(widget)) text += QStringLiteral(": ") + label->text();
+    if (const auto* button = qobject_cast<const QAbstractButton*>(widget)) text += QStringLiteral(": ") + button->text();
+    return text;
+}
+
+// Focusable widgets without a name.
+QStringList nameless(QWidget* root)
+{
+    QStringList found;
+    for (QWidget* widget : root->findChildren<QWidget*>()) {
+        if (!widget->isVisibleTo(root) || internal(widget) || widget->focusPolicy() == Qt::NoFocus) continue;
+        QAccessibleInterface* interface = QAccessible::queryAccessibleInterface(widget);
+        if (interface == nullptr || interface->text(QAccessible::Name).isEmpty()) found << told(widget);
+    }
+    return found;
+}
+
+// Labels and buttons whose text is cut off.
+QStringList clipped(QWidget* root)
+{
+    QStringList found;
+    for (QWidget* widget : root->findChildren<QWidget*>()) {
+        if (!widget->isVisibleTo(root) || internal(widget) || widget->size().isEmpty()) continue;
+        if (auto* label = qobject_cast<QLabel*>(widget)) {
+            if (label->text().isEmpty() || label->wordWrap()) {
+                if (label->wordWrap() && label->heightForWidth(label->width()) > label->height() + 1) found << told(label);
+                continue;
+            }
+            if (label->fontMetrics().boundingRect(QRect(0, 0, 10000, 1000), 0, label->text()).width() > label->contentsRect().width() + 1) found << told(label);
+        } else if (auto* button = qobject_cast<QAbstractButton*>(widget)) {
+            const QString text = QString(button->text()).remove(QLatin1Char('&'));
+            if (text.isEmpty()) continue;
+            if (button->fontMetrics().horizontalAdvance(text) > button->width()) found << told(button);
+        }
+    }
+    return found;
+}
+
+} // namespace
+
+class TestAccessible : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+    std::unique_ptr<MainWindow> m_window;
+
+    bool open(QSize size = {1400, 900})
+    {
+        m_window = std::make_unique<MainWindow>();
+        if (!WindowFixture::show(*m_window, size)) return false;
+        m_window->openFiles({m_fixture->file("a.stagewright", {"1f1b", "zb-h1"})});
+        return WindowFixture::settle(*m_window) && m_window->mode() == MainWindow::Mode::Run;
+    }
+
+private slots:
+    void init() { m_fixture = std::make_unique<WindowFixture>(); }
+    void cleanup()
+    {
+        m_window.reset();
+        m_fixture.reset();
+    }
+
+    void slicesAreChildrenOfTheTimeline()
+    {
+        QVERIFY(open());
+        TimelineView* view = m_window->timelineView();
+        QAccessibleInterface* chart = QAccessible::queryAccessibleInterface(view);
+        QVERIFY(chart != nullptr);
+        QCOMPARE(chart->role(), QAccessible::Chart);
+        const auto slices = slicesInView(*view);
+        QCOMPARE(chart->childCount(), static_cast<int>(slices.size()));
+        QVERIFY(chart->childCount() >= 64);
+        QAccessibleInterface* child = chart->child(3);
+        QVERIFY(child != nullptr && child->isValid());
+        QCOMPARE(child->parent(), chart);
+        QCOMPARE(chart->indexOfChild(child), 3);
+        QVERIFY(child == chart->child(3)); // the same one again
+        const TimelinePanel& panel = *view->panels().front();
+        const SpanId span = WindowFixture::spanOf(*panel.timeline, "1F3");
+        const auto name = accessibleSliceName(panel, span);
+        QCOMPARE(name, QStringLiteral("Forward, microbatch 3, rank 1, 1.00 u at %1").arg(durationText(panel.toAxis(panel.timeline->spans()[span].start), panel.units)));
+        // Where it is, and what pressing it does.
+        const auto at = view->rectOf({0, span});
+        const QPoint middle = view->mapToGlobal(at->center().toPoint());
+        QAccessibleInterface* there = chart->childAt(middle.x(), middle.y());
+        QVERIFY(there != nullptr);
+        QCOMPARE(there->text(QAccessible::Name), name);
+        QVERIFY(there->rect().contains(middle));
+        QVERIFY(!there->state().selected);
+        there->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
+        QTRY_COMPARE(m_window->viewState()->selected().span, span);
+        QVERIFY(there->state().selected);
+        QVERIFY(chart->focusChild() == there);
+        // Fewer in view, fewer children; those of before are told invalid when their run is gone.
+        view->fitSpan({0, span});
+        QTRY_VERIFY(chart->childCount() < static_cast<int>(slices.size()));
+        view->setPanels({});
+        QCOMPARE(chart->childCount(), 0);
+        QVERIFY(!there->isValid());
+        QVERIFY(there->text(QAccessible::Name).isEmpty());
+    }
+
+    void everythingHasAName()
+    {
+        QVERIFY(open());
+        m_window->notes()->dock()->show();
+        m_window->search()->dock()->show();
+        m_window->sql()->open();
+        QCOMPARE(nameless(m_window.get()).join(QStringLiteral("; ")), QString());
+        auto* preferences = m_window->preferences()->open();
+        QCOMPARE(nameless(preferences).join(QStringLiteral("; ")), QString());
+        auto* palette = m_window->palettes()->open();
+        QCOMPARE(nameless(palette).join(QStringLiteral("; ")), QString());
+        palette->close();
+        QDialog* record = m_window->openRecordDialog();
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(nameless(record).join(QStringLiteral("; ")), QString());
+        record->close();
+        m_window->enterEdit();
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(nameless(m_window.get()).join(QStringLiteral("; ")), QString());
+        m_window->leaveEdit();
+        const auto refs = m_window->runs()->refs();
+        m_window->showCompare(refs[0], refs[1]);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->mode() == MainWindow::Mode::Compare, 20000);
+        QCOMPARE(nameless(m_window.get()).join(QStringLiteral("; ")), QString());
+    }
+
+    void everyActionHasWords()
+    {
+        QVERIFY(open());
+        for (const ActionEntry& entry : actionTable()) {
+            const QAction* action = m_window->actions()[entry.id];
+            QVERIFY2(!action->text().isEmpty() && !action->toolTip().isEmpty(), entry.name);
+        }
+    }
+
+    void tabGoesRound()
+    {
+        QVERIFY(open());
+        m_window->activateWindow();
+        m_window->timelineView()->setFocus();
+        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+        QSet<QWidget*> seen;
+        for (int i = 0; i < 120; ++i) {
+            QWidget* focus = QApplication::focusWidget();
+            QVERIFY(focus != nullptr);
+            QVERIFY2(focus->isVisible() && focus->isEnabled(), qPrintable(told(focus)));
+            if (i > 0 && focus == m_window->timelineView()) break;
+            seen << focus;
+            QTest::keyClick(focus, Qt::Key_Tab);
+        }
+        QVERIFY(QApplication::focusWidget() == m_window->timelineView()); // all the way round
+        QVERIFY(seen.contains(m_window->memoryView()));
+        QVERIFY(seen.contains(m_window->findField()));
+        QVERIFY(seen.size() > 8);
+    }
+
+    void longTextsFit_data()
+    {
+        QTest::addColumn<QSize>("size");
+        QTest::newRow("1280x720") << QSize(1280, 720);
+        QTest::newRow("1600x1000") << QSize(1600, 1000);
+    }
+    void longTextsFit()
+    {
+        QFETCH(QSize, size);
+        LongTexts texts;
+        QVERIFY(QCoreApplication::installTranslator(&texts));
+        const auto remove = qScopeGuard([&] { QCoreApplication::removeTranslator(&texts); });
+        QVERIFY(open(size));
+        QVERIFY(m_window->actions()[ActionId::Open]->text().size() > 7); // the language is in force
+        QVERIFY2(m_window->minimumSizeHint().width() <= size.width(), qPrintable(QString::number(m_window->minimumSizeHint().width())));
+        QTest::qWait(50);
+        QCOMPARE(clipped(m_window.get()).join(QStringLiteral("; ")), QString());
+        auto* preferences = m_window->preferences()->open();
+        QTest::qWait(20);
+        QCOMPARE(clipped(preferences).join(QStringLiteral("; ")), QString());
+        QVERIFY(preferences->sizeHint().height() <= size.height() && preferences->sizeHint().width() <= size.width());
+        preferences->close();
+        m_window->sql()->open();
+        m_window->notes()->dock()->show();
+        QTest::qWait(20);
+        QCOMPARE(clipped(m_window->sql()->dock()).join(QStringLiteral("; ")), QString());
+        QCOMPARE(clipped(m_window->notes()->dock()).join(QStringLiteral("; ")), QString());
+        m_window->showKeys();
+        auto* keys = m_window->findChild<QDialog*>(QStringLiteral("keyMap"));
+        QTest::qWait(20);
+        QCOMPARE(clipped(keys).join(QStringLiteral("; ")), QString());
+    }
+
+    void themesDifferAndAreNotBlank()
+    {
+        QVERIFY(open());
+        m_window->notes()->dock()->show();
+        m_window->sql()->open();
+        QList<QImage> pictures;
+        for (const ThemeChoice choice : {ThemeChoice::Light, ThemeChoice::Dark, ThemeChoice::HighContrast}) {
+            m_window->setThemeChoice(choice);
+            QVERIFY(WindowFixture::settle(*m_window));
+            const QImage picture = m_window->grab().toImage();
+            QSet<QRgb> colours;
+            for (int y = 0; y < picture.height(); y += 7)
+                for (int x = 0; x < picture.width(); x += 7) colours << picture.pixel(x, y);
+            QVERIFY(colours.size() > 12);
+            for (const QImage& other : pictures) QVERIFY(other != picture);
+            pictures << picture;
+        }
+        QCOMPARE(pictures[2].pixelColor(3, pictures[2].height() - 40), QColor(Qt::black));
+        m_window->setThemeChoice(ThemeChoice::System);
+    }
+};
+
+QTEST_MAIN(TestAccessible)
+#include "tst_accessible.moc"

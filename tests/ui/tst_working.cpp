@@ -1,0 +1,496 @@
+// Working with runs: notes, palette, SQL console, search, bookmarks, layouts, session, windows, files that change, keys.
+#include <map>
+
+#include <QDialog>
+#include <QDockWidget>
+#include <QFile>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListView>
+#include <QMenu>
+#include <QPushButton>
+#include <QTableView>
+
+#include "app/ui/banner.h"
+#include "app/ui/bookmarks_controller.h"
+#include "app/ui/built_in_queries.h"
+#include "app/ui/layout_controller.h"
+#include "app/ui/notes_controller.h"
+#include "app/ui/palette_controller.h"
+#include "app/ui/search_controller.h"
+#include "app/ui/session_controller.h"
+#include "app/ui/sql_controller.h"
+#include "app/ui/window_set.h"
+#include "tests/ui/window_fixture.h"
+#include "widgets/console/sql_console.h"
+#include "widgets/notes/notes_panel.h"
+#include "widgets/search/search_panel.h"
+
+using namespace stagewright;
+
+class TestWorking : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+    std::unique_ptr<MainWindow> m_window;
+
+    QString open(std::initializer_list<const char*> schedules, const char* name = "work.stagewright")
+    {
+        const QString path = m_fixture->file(name, schedules);
+        m_window->openFiles({path});
+        if (!WindowFixture::settle(*m_window) || m_window->mode() != MainWindow::Mode::Run) return {};
+        m_window->activateWindow();
+        m_window->timelineView()->setFocus();
+        return path;
+    }
+    QAction* action(ActionId id) { return m_window->actions()[id]; }
+    const Timeline& timeline() { return *m_window->timelineView()->panels().front()->timeline; }
+    SpanId span(const char* name) { return WindowFixture::spanOf(timeline(), name); }
+    static std::vector<Note> stored(const QString& path, qint64 run = 1)
+    {
+        auto file = RunFile::open(path.toStdString(), OpenMode::Read);
+        return file ? (*file)->notes(run).value_or(std::vector<Note>{}) : std::vector<Note>{};
+    }
+    void ask(const char* sql)
+    {
+        m_window->sql()->ask(QString::fromUtf8(sql));
+        QTRY_VERIFY_WITH_TIMEOUT(!m_window->sql()->busy() && !m_window->sql()->console()->running(), 30000);
+    }
+
+private slots:
+    void init()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::show(*m_window));
+    }
+    void cleanup()
+    {
+        m_window.reset();
+        m_fixture.reset();
+    }
+
+    void notesAreMarkedKeptChangedAndUndone()
+    {
+        const QString path = open({"1f1b", "zb-h1"});
+        QVERIFY(!path.isEmpty());
+        NotesController& notes = *m_window->notes();
+        action(ActionId::AddNote)->trigger(); // nothing is selected
+        QVERIFY(!notes.passing());
+        m_window->viewState()->select({0, span("2F3")});
+        action(ActionId::AddNote)->trigger();
+        QVERIFY(notes.passing().has_value());
+        QCOMPARE(m_window->timelineView()->flags()->notes.size(), std::size_t(1));
+        QVERIFY(stored(path).empty()); // a passing note is nowhere
+        action(ActionId::KeepNote)->trigger();
+        QVERIFY(!notes.passing());
+        QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 1, 20000);
+        QCOMPARE(stored(path)[0].op, std::string("2F3"));
+        QVERIFY(notes.dock()->isVisible());
+        // Its text, in the list.
+        notes.changeText(m_window->shownRef(), 1, QStringLiteral("waits for rank 1"));
+        QTRY_COMPARE_WITH_TIMEOUT(stored(path)[0].text, std::string("waits for rank 1"), 20000);
+        QCOMPARE(m_window->timelineView()->flags()->notes[0].text, QStringLiteral("waits for rank 1"));
+        // A range.
+        m_window->viewState()->setAreas({{{0, 5 * rankShare}, 1, 2}});
+        action(ActionId::KeepNote)->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 2, 20000);
+        QCOMPARE(stored(path)[1].rank, 1);
+        QCOMPARE(stored(path)[1].end, 5 * rankShare);
+        // Undo to the start, redo to the end.
+        while (notes.undoStack()->canUndo()) action(ActionId::Undo)->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(stored(path).empty(), 20000);
+        QVERIFY(m_window->timelineView()->flags() == nullptr);
+        while (notes.undoStack()->canRedo()) action(ActionId::Redo)->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 2, 20000);
+        // The flag is drawn, and a click on it chooses the note, which Delete removes.
+        QVERIFY(WindowFixture::settle(*m_window));
+        const auto rect = m_window->timelineView()->rectOf({0, span("2F3")});
+        const QPoint flag(static_cast<int>(rect->left()) + 8, static_cast<int>(rect->top()) - 12);
+        QCOMPARE(m_window->timelineView()->flagAt(flag), 0);
+        const QImage picture = m_window->timelineView()->grab().toImage();
+        const double ratio = picture.devicePixelRatio();
+        QCOMPARE(picture.pixelColor(static_cast<int>((rect->left() + 8) * ratio), static_cast<int>((rect->top() - 20) * ratio)), m_window->theme().accent);
+        QTest::mouseClick(m_window->timelineView(), Qt::LeftButton, {}, flag);
+        QCOMPARE(notes.panel()->currentRow(), 0);
+        action(ActionId::RemoveNote)->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 1, 20000);
+        QVERIFY(m_window->bannerText().isEmpty());
+    }
+
+    void notesAreCarriedToARerun()
+    {
+        const QString path = m_fixture->file("again.stagewright", {"1f1b", "1f1b"});
+        {
+            auto file = RunFile::open(path.toStdString(), OpenMode::Write).value();
+            Note note = noteOnSpan(*file->read(1)->timeline, 3);
+            note.text = "here";
+            QVERIFY(file->setNotes(1, {note}).has_value());
+        }
+        m_window->openFiles({path});
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->showRun({path, 2});
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->shownRef().id == 2 && WindowFixture::settle(*m_window), 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->notes()->notes({path, 2}).size() == 1, 20000);
+        QVERIFY(m_window->timelineView()->flags()->notes[0].carried);
+        // Changed, it becomes this run's own.
+        emit m_window->notes()->panel()->model()->edited(0, QStringLiteral("here too"));
+        QTRY_VERIFY_WITH_TIMEOUT(stored(path, 2).size() == 1, 20000);
+        QCOMPARE(stored(path, 1)[0].text, std::string("here"));
+    }
+
+    void notesOfRunsInMemoryAreSavedWithThem()
+    {
+        m_window->newFromLibrary(QStringLiteral("zb-h1"), Shape{4, 8, 0});
+        QVERIFY(WindowFixture::settle(*m_window));
+        if (m_window->mode() == MainWindow::Mode::Edit) m_window->leaveEdit();
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->viewState()->select({0, span("1F1")});
+        m_window->notes()->keep();
+        QCOMPARE(m_window->notes()->notes(m_window->shownRef()).size(), std::size_t(1));
+        const QString copy = m_fixture->dir.filePath(QStringLiteral("copy.stagewright"));
+        bool done = false;
+        m_window->library()->saveCopy(m_window->shownRef().file, copy, [&](Result<void> result) { done = result.has_value(); });
+        QTRY_VERIFY_WITH_TIMEOUT(done, 20000);
+        QCOMPARE(stored(copy).size(), std::size_t(1));
+        QCOMPARE(stored(copy)[0].op, std::string("1F1"));
+    }
+
+    void paletteReachesEverything()
+    {
+        open({"1f1b", "zb-h1"});
+        action(ActionId::Palette)->trigger();
+        auto* palette = m_window->findChild<CommandPalette*>();
+        QVERIFY(palette != nullptr);
+        // Every action but the palette itself and the menu of recent files, whatever its state.
+        palette->field()->clear();
+        QCOMPARE(palette->model()->rowCount() >= static_cast<int>(actionTable().size()) - 2, true);
+        QTest::keyClicks(palette->field(), QStringLiteral("zb-h1"));
+        bool run = false, schedule = false;
+        for (int row = 0; row < palette->model()->rowCount(); ++row) {
+            run = run || palette->model()->entry(row)->id.startsWith(QLatin1String("run:"));
+            schedule = schedule || palette->model()->entry(row)->id.startsWith(QLatin1String("schedule:"));
+        }
+        QVERIFY(run && schedule);
+        palette->field()->setText(QStringLiteral("2F3"));
+        QVERIFY(palette->model()->entry(0)->id.startsWith(QLatin1String("op:")));
+        QTest::keyClick(palette->field(), Qt::Key_Return);
+        QCOMPARE(m_window->viewState()->selected().span, span("2F3"));
+        // Used lately comes first; what can't be used says why.
+        QTRY_VERIFY(m_window->findChild<CommandPalette*>() == nullptr);
+        palette = m_window->palettes()->open();
+        palette->field()->setText(QStringLiteral("swap a and b"));
+        QVERIFY(!palette->model()->entry(0)->disabled.isEmpty());
+        palette->field()->setText(QStringLiteral("criticalpath"));
+        const bool before = m_window->viewState()->showsCriticalPath();
+        QTest::keyClick(palette->field(), Qt::Key_Return);
+        QCOMPARE(m_window->viewState()->showsCriticalPath(), !before);
+        QTRY_VERIFY(m_window->findChild<CommandPalette*>() == nullptr);
+        palette = m_window->palettes()->open();
+        QCOMPARE(palette->model()->entry(0)->id, QStringLiteral("action:criticalPath"));
+        palette->close();
+    }
+
+    void sqlLeadsToTheTimeline()
+    {
+        const QString path = open({"1f1b", "zb-h1"});
+        action(ActionId::SqlConsole)->trigger();
+        SqlConsole& console = *m_window->sql()->console();
+        QVERIFY(m_window->sql()->dock()->isVisible());
+        for (const SavedQuery& query : builtInQueries()) { // those that come with the program
+            ask(query.sql.c_str());
+            QVERIFY2(console.model()->columnCount() > 0, query.sql.c_str());
+            QVERIFY2(!console.status().contains(QStringLiteral("error")), qPrintable(console.status()));
+        }
+        ask("SELECT name, span, start_ns, rank FROM spans WHERE run=:run AND name IN ('2F3','1F1') ORDER BY name");
+        QCOMPARE(console.model()->rowCount(), 2);
+        m_window->sql()->chooseRow(1);
+        QCOMPARE(m_window->viewState()->selected().span, span("2F3"));
+        m_window->sql()->showAllRows();
+        QCOMPARE(m_window->timelineView()->flags()->hits->size(), std::size_t(2));
+        // By rank and name alone, and by rank and begin.
+        ask("SELECT rank, name FROM spans WHERE run=1 AND name='3B0'");
+        m_window->sql()->chooseRow(0);
+        QCOMPARE(m_window->viewState()->selected().span, span("3B0"));
+        ask("SELECT rank, start_ns FROM spans WHERE run=1 AND name='0B7'");
+        m_window->sql()->chooseRow(0);
+        QCOMPARE(m_window->viewState()->selected().span, span("0B7"));
+        // A row of the other run shows it first.
+        ask("SELECT run, step, span, name FROM spans WHERE run=2 AND name='1I2'");
+        m_window->sql()->chooseRow(0);
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef().id, 2, 20000);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->viewState()->selected().valid() && m_window->viewState()->selected().span == span("1I2"), 20000);
+        // Faults say what is known.
+        ask("SELECT * FROM spam");
+        QVERIFY(console.status().contains(QStringLiteral("spam")));
+        ask("DELETE FROM run");
+        QVERIFY(console.status().contains(QStringLiteral("reading")));
+        // Cancel.
+        m_window->sql()->ask(QStringLiteral("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n"));
+        QTRY_VERIFY(console.running());
+        m_window->sql()->cancel();
+        QTRY_VERIFY_WITH_TIMEOUT(!console.running(), 30000);
+        QCOMPARE(console.status(), QStringLiteral("Cancelled."));
+        // Saved in the file and in the settings.
+        m_window->sql()->saveQuery({"mine", "SELECT 1 AS one", "just one"}, true);
+        m_window->sql()->saveQuery({"everywhere", "SELECT 2 AS two", ""}, false);
+        QTRY_COMPARE_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->savedQueries()->size(), std::size_t(1), 20000);
+        QCOMPARE(m_window->sql()->ownQueries().size(), std::size_t(1));
+        m_window->sql()->removeQuery(QStringLiteral("everywhere"), false);
+        QVERIFY(m_window->sql()->ownQueries().empty());
+    }
+
+    void sqlAsksRunsInMemory()
+    {
+        m_window->newFromLibrary(QStringLiteral("1f1b"), Shape{2, 4, 0});
+        QVERIFY(WindowFixture::settle(*m_window));
+        if (m_window->mode() == MainWindow::Mode::Edit) m_window->leaveEdit();
+        QVERIFY(WindowFixture::settle(*m_window));
+        ask("SELECT span, name FROM spans WHERE run = :run AND name = '1F3'");
+        QCOMPARE(m_window->sql()->console()->model()->rowCount(), 1);
+        m_window->sql()->chooseRow(0);
+        QCOMPARE(m_window->viewState()->selected().span, span("1F3"));
+    }
+
+    void shownStandsForRunAndStep()
+    {
+        QCOMPARE(withShown("SELECT :run, ':run' -- :run\n, :step, :runs, :step_2", 3, 1), std::string("SELECT 3, ':run' -- :run\n, 1, :runs, :step_2"));
+        QCOMPARE(withShown("SELECT ':run", 3, 1), std::string("SELECT ':run"));
+    }
+
+    void searchListsWalksAndMarks()
+    {
+        open({"zb-h1"});
+        SearchController& search = *m_window->search();
+        m_window->find(QStringLiteral("rank:2 W"));
+        QCOMPARE(search.hits().size(), std::size_t(8));
+        QCOMPARE(m_window->timelineView()->flags()->hits->size(), std::size_t(8));
+        const SpanId first = m_window->viewState()->selected().span;
+        m_window->find(QStringLiteral("rank:2 W"));
+        QVERIFY(m_window->viewState()->selected().span != first);
+        m_window->find(QStringLiteral("rank:2 W"), true);
+        QCOMPARE(m_window->viewState()->selected().span, first);
+        action(ActionId::SearchList)->trigger();
+        QVERIFY(search.dock()->isVisible());
+        search.panel()->table()->setCurrentIndex(search.panel()->model()->index(5, 0));
+        QCOMPARE(m_window->viewState()->selected().span, search.hits()[5].span);
+        // The text of a note finds its op.
+        Note note = noteOnSpan(timeline(), span("3F1"));
+        note.text = "slow here";
+        m_window->notes()->addNote(m_window->shownRef(), note);
+        m_window->find(QStringLiteral("slow"));
+        QCOMPARE(search.hits().size(), std::size_t(1));
+        QCOMPARE(m_window->viewState()->selected().span, span("3F1"));
+        m_window->find(QStringLiteral("nothing like it"));
+        QVERIFY(search.hits().empty());
+        QVERIFY(m_window->timelineView()->flags() == nullptr || m_window->timelineView()->flags()->hits == nullptr || m_window->timelineView()->flags()->hits->empty());
+        m_window->find(QString());
+        QVERIFY(search.hits().empty());
+    }
+
+    void bookmarksComeBack()
+    {
+        const QString path = open({"1f1b", "zb-h1"});
+        m_window->viewState()->select({0, span("2F3")});
+        m_window->viewState()->setVisible({2 * rankShare, 6 * rankShare});
+        const TimeRange view = m_window->viewState()->visible();
+        action(ActionId::BookmarkSet3)->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->bookmarks()->size() == 1, 20000);
+        QVERIFY(!action(ActionId::BookmarkJump1)->isEnabled());
+        m_window->showRun({path, 2});
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef().id, 2, 20000);
+        QVERIFY(action(ActionId::BookmarkJump3)->isEnabled());
+        action(ActionId::BookmarkJump3)->trigger();
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef().id, 1, 20000);
+        QTRY_COMPARE(m_window->viewState()->visible(), view);
+        QCOMPARE(m_window->viewState()->selected().span, span("2F3"));
+    }
+
+    void layoutsAreKeptByName()
+    {
+        open({"1f1b"});
+        LayoutController& layouts = *m_window->layouts();
+        layouts.save(QStringLiteral("all of it/1"));
+        action(ActionId::RunsList)->trigger();
+        action(ActionId::Memory)->trigger();
+        m_window->notes()->dock()->show();
+        layouts.save(QStringLiteral("narrow"));
+        QCOMPARE(layouts.names(), (QStringList{"all of it/1", "narrow"}));
+        QVERIFY(layouts.apply(QStringLiteral("all of it/1")));
+        QVERIFY(action(ActionId::RunsList)->isChecked());
+        QVERIFY(action(ActionId::Memory)->isChecked());
+        QVERIFY(m_window->notes()->dock()->isHidden());
+        QVERIFY(layouts.apply(QStringLiteral("narrow")));
+        QVERIFY(!action(ActionId::RunsList)->isChecked());
+        QVERIFY(!m_window->notes()->dock()->isHidden());
+        QVERIFY(!layouts.apply(QStringLiteral("unknown")));
+        layouts.reset();
+        QVERIFY(action(ActionId::RunsList)->isChecked());
+        layouts.remove(QStringLiteral("narrow"));
+        QCOMPARE(layouts.names(), QStringList{"all of it/1"});
+    }
+
+    void sessionsAreRestored()
+    {
+        const QString first = open({"1f1b", "zb-h1"});
+        const QString second = m_fixture->file("second.stagewright", {"gpipe"});
+        m_window->openFiles({second});
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->showRun({first, 2});
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef().id, 2, 20000);
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->viewState()->select({0, span("1I2")});
+        m_window->viewState()->setVisible({rankShare, 5 * rankShare});
+        const TimeRange view = m_window->viewState()->visible();
+        WindowSet& set = WindowSet::instance();
+        set.keepSession();
+        set.save(); // as while one works; the process ends without another word
+        const QVariant saved = QSettings().value(QStringLiteral("session/windows"));
+        QCOMPARE(saved.toList().size(), 1);
+        set.keepSession(false);
+        const auto before = [&](bool failed) { // as the last process left it
+            QSettings settings;
+            settings.setValue(QStringLiteral("session/windows"), saved);
+            settings.setValue(QStringLiteral("session/running"), true);
+            settings.setValue(QStringLiteral("session/restoring"), failed);
+        };
+
+        MainWindow again;
+        QVERIFY(WindowFixture::show(again));
+        QVERIFY(set.restore(again));
+        QTRY_COMPARE_WITH_TIMEOUT(again.shownRef().id, 2, 20000);
+        QVERIFY(WindowFixture::settle(again));
+        QCOMPARE(again.shownRef().file, first);
+        QCOMPARE(again.runs()->files().size(), 2);
+        QCOMPARE(again.viewState()->visible(), view);
+        QCOMPARE(again.viewState()->selected().span, span("1I2"));
+        QVERIFY(again.bannerText().contains(QStringLiteral("did not end properly")));
+
+        // Switched off; and a restoring that ended the program is not tried again unasked.
+        Preferences preferences = PreferenceStore::instance().value();
+        preferences.restoreSession = false;
+        PreferenceStore::instance().set(preferences);
+        MainWindow third;
+        QVERIFY(!set.restore(third));
+        preferences.restoreSession = true;
+        PreferenceStore::instance().set(preferences);
+        before(true);
+        QVERIFY(WindowFixture::show(third));
+        QVERIFY(!set.restore(third));
+        QVERIFY(third.bannerText().contains(QStringLiteral("could not be opened again")));
+        third.banner()->answerButton()->click();
+        QTRY_COMPARE_WITH_TIMEOUT(third.shownRef().id, 2, 20000);
+        QVERIFY(WindowFixture::settle(third));
+        // A file that is gone is named.
+        QVERIFY(QFile::remove(second));
+        MainWindow fourth;
+        QVERIFY(WindowFixture::show(fourth));
+        before(false);
+        QVERIFY(set.restore(fourth));
+        QVERIFY(WindowFixture::settle(fourth));
+        QVERIFY(fourth.bannerText().contains(QStringLiteral("second.stagewright")));
+        QTRY_COMPARE_WITH_TIMEOUT(fourth.shownRef().id, 2, 20000);
+        QCOMPARE(WindowSet::instance().windows().size(), std::size_t(4));
+        QSettings().remove(QStringLiteral("session"));
+    }
+
+    void comparisonsAreRestored()
+    {
+        const QString path = open({"1f1b", "zb-h1"});
+        m_window->showCompare({path, 1}, {path, 2});
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->mode() == MainWindow::Mode::Compare, 20000);
+        const QVariantMap state = m_window->session()->state();
+        MainWindow again;
+        QVERIFY(WindowFixture::show(again));
+        again.session()->restore(state);
+        QTRY_VERIFY_WITH_TIMEOUT(again.mode() == MainWindow::Mode::Compare, 20000);
+        QCOMPARE(again.shownRef().id, 1);
+        QVERIFY(WindowFixture::settle(again));
+    }
+
+    void runsMoveBetweenWindows()
+    {
+        const QString path = open({"1f1b", "zb-h1"});
+        m_window->viewState()->select({0, span("2F3")});
+        MainWindow* other = WindowSet::instance().moveRun(*m_window, nullptr);
+        QVERIFY(other != nullptr);
+        QTRY_COMPARE_WITH_TIMEOUT(other->shownRef(), (RunRef{path, 1}), 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef(), (RunRef{path, 2}), 20000);
+        QCOMPARE(other->viewState()->selected().span, WindowFixture::spanOf(*other->timelineView()->panels().front()->timeline, "2F3"));
+        // Each has a view of its own, the theme is of all.
+        other->viewState()->setVisible({0, rankShare});
+        QVERIFY(!(m_window->viewState()->visible() == other->viewState()->visible()));
+        m_window->setThemeChoice(ThemeChoice::HighContrast);
+        QVERIFY(other->theme().highContrast);
+        other->setThemeChoice(ThemeChoice::Light);
+        QVERIFY(!m_window->theme().dark);
+        // A note of one is no change from outside to the other.
+        other->viewState()->select({0, WindowFixture::spanOf(*other->timelineView()->panels().front()->timeline, "0F0")});
+        other->notes()->keep();
+        QTRY_VERIFY_WITH_TIMEOUT(!other->notes()->busy() && stored(path).size() == 1, 20000);
+        QTest::qWait(1500);
+        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        QVERIFY(WindowFixture::settle(*other));
+        QVERIFY(WindowFixture::settle(*m_window));
+        other->close();
+        QTRY_COMPARE(WindowSet::instance().windows().size(), std::size_t(1));
+    }
+
+    void filesThatChangeAreTold()
+    {
+        const QString path = open({"1f1b"});
+        {
+            auto file = RunFile::open(path.toStdString(), OpenMode::Write);
+            QVERIFY(file && (*file)->add(WindowFixture::simulated("gpipe")));
+        }
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->bannerText().contains(QStringLiteral("changed by another program")), 20000);
+        QCOMPARE(m_window->runs()->refs().size(), std::size_t(1));
+        m_window->banner()->answerButton()->click();
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->runs()->refs().size(), std::size_t(2), 20000);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(m_window->shownRef(), (RunRef{path, 1}));
+        QVERIFY(m_window->bannerText().isEmpty());
+        QVERIFY(QFile::remove(path));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->bannerText().contains(QStringLiteral("removed")), 20000);
+        QVERIFY(m_window->mode() == MainWindow::Mode::Run); // what was read is still there
+    }
+
+    // A key means one thing wherever it is pressed: the timeline's keys and the window's.
+    void noKeyIsBoundTwice()
+    {
+        const std::map<ActionId, ViewAction> same{{ActionId::Fit, ViewAction::FitAll}, {ActionId::FitSelection, ViewAction::FitSelection}, {ActionId::Back, ViewAction::HistoryBack}, {ActionId::Forward, ViewAction::HistoryForward}};
+        QMap<QKeySequence, QString> window;
+        for (const ActionEntry& entry : actionTable())
+            for (const QKeySequence& key : action(entry.id)->shortcuts()) {
+                QVERIFY2(!window.contains(key), qPrintable(key.toString() + QStringLiteral(": ") + window.value(key) + QStringLiteral(" and ") + QLatin1String(entry.name)));
+                window[key] = QString::fromLatin1(entry.name);
+            }
+        for (const KeyMapName map : {KeyMapName::Perfetto, KeyMapName::Nsight, KeyMapName::Tracy})
+            for (const KeyBinding& binding : keyMap(map))
+                for (const QKeySequence& key : binding.keys) {
+                    if (!window.contains(key)) continue;
+                    bool means = false;
+                    for (const auto& [id, view] : same) means = means || (view == binding.action && action(id)->shortcuts().contains(key));
+                    QVERIFY2(means, qPrintable(key.toString() + QStringLiteral(": ") + window.value(key) + QStringLiteral(" and ") + binding.title));
+                }
+    }
+
+    void keyPageShowsTheMapInForce()
+    {
+        open({"1f1b"});
+        for (const ActionId id : {ActionId::KeysTracy, ActionId::KeysNsight, ActionId::KeysPerfetto}) {
+            action(id)->trigger();
+            m_window->showKeys();
+            auto* page = m_window->findChild<QDialog*>(QStringLiteral("keyMap"));
+            QVERIFY(page != nullptr);
+            QStringList texts;
+            for (const QLabel* label : page->findChildren<QLabel*>()) texts << label->text();
+            for (const KeyBinding& binding : keyMap(m_window->timelineView()->keyMap())) QVERIFY2(texts.contains(binding.title), qPrintable(binding.title));
+            m_window->showKeys();
+            QTRY_VERIFY(m_window->findChild<QDialog*>(QStringLiteral("keyMap")) == nullptr);
+        }
+    }
+};
+
+QTEST_MAIN(TestWorking)
+#include "tst_working.moc"
