@@ -102,6 +102,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     left->addWidget(makeLabel(tr("Or a schedule of your own"), "secondary", this));
     auto* fileRow = new QHBoxLayout;
     m_scheduleFile = line("scheduleFile", tr("schedule.csv"), tr("A schedule CSV: one line per rank, one cell per op. Empty: the schedules ticked above."));
+    m_scheduleFile->setAccessibleName(tr("Schedule file"));
     auto* browse = new QPushButton(tr("Choose…"), this);
     browse->setAutoDefault(false);
     connect(browse, &QPushButton::clicked, this, [this] {
