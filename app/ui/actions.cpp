@@ -84,6 +84,24 @@ const std::vector<ActionEntry>& actionTable()
         {I::BookmarkSet8, M::Bookmarks, false, "bookmarkSet8", "Set bookmark 8", "", "Ctrl+Shift+8", "", false},
         {I::BookmarkSet9, M::Bookmarks, false, "bookmarkSet9", "Set bookmark 9", "", "Ctrl+Shift+9", "", false},
 
+        {I::TimeRelative, M::Times, false, "timeRelative", "From the &begin of the step", "", "", "Every step begins at nought", true},
+        {I::TimeAbsolute, M::Times, false, "timeAbsolute", "From the begin of the &run", "", "", "Times as they passed since the run began", true},
+        {I::UnitAuto, M::Times, true, "unitAuto", "Unit as &suits", "", "", "Each time in the unit that leaves one to three digits before the point", true},
+        {I::UnitNanos, M::Times, false, "unitNanos", "&Nanoseconds", "", "", "", true},
+        {I::UnitMicros, M::Times, false, "unitMicros", "Mi&croseconds", "", "", "", true},
+        {I::UnitMillis, M::Times, false, "unitMillis", "&Milliseconds", "", "", "", true},
+        {I::UnitSeconds, M::Times, false, "unitSeconds", "S&econds", "", "", "", true},
+
+        {I::MemoryActivations, M::MemoryCharts, false, "memoryActivations", "&Activations", "", "", "What forwards keep for their backwards; the budget is theirs", true},
+        {I::MemoryCommunication, M::MemoryCharts, false, "memoryCommunication", "&Communication", "", "", "Buffers of messages under way, stacked over the activations", true},
+        {I::MemoryWorkspace, M::MemoryCharts, false, "memoryWorkspace", "Wor&kspace", "", "", "What an op needs while it runs", true},
+        {I::MemoryGradients, M::MemoryCharts, false, "memoryGradients", "&Gradients", "", "", "Of weights, until the optimizer has used them", true},
+        {I::MemoryWeights, M::MemoryCharts, false, "memoryWeights", "&Weights", "", "", "Parameters of the rank's stages", true},
+        {I::MemoryOptimizer, M::MemoryCharts, false, "memoryOptimizer", "&Optimizer", "", "", "State of the optimizer, such as momentum", true},
+        {I::MemoryOwnScale, M::MemoryCharts, true, "memoryOwnScale", "Each rank to its own &scale", "", "", "Else one scale for all, so that heights compare", true},
+        {I::MemoryPredicted, M::MemoryCharts, false, "memoryPredicted", "&Predicted over measured", "", "", "The schedule simulated with this run's own costs, dotted over what was measured", true},
+        {I::MemoryCounters, M::MemoryCharts, false, "memoryCounters", "Co&unters", "", "", "Counters that the run recorded, each to its own scale", true},
+
         {I::ThemeSystem, M::Theme, false, "themeSystem", "As the &system", "", "", "", true},
         {I::ThemeLight, M::Theme, false, "themeLight", "&Light", "", "", "", true},
         {I::ThemeDark, M::Theme, false, "themeDark", "&Dark", "", "", "", true},
@@ -109,6 +127,8 @@ const std::vector<ActionEntry>& actionTable()
         {I::Compare, M::Analyse, true, "compare", "&Compare…", "Compare", "Ctrl+K", "Two runs on one axis: A above B, what differs and why", true},
         {I::SwapCompare, M::Analyse, false, "swapCompare", "S&wap A and B", "", "", "", false},
         {I::SqlConsole, M::Analyse, true, "sqlConsole", "S&QL console", "", ":", "Questions to the run file in SQL; rows are shown on the timeline", true},
+        {I::AllSteps, M::View, true, "allSteps", "All ste&ps on one axis", "", "Ctrl+Shift+A", "Every step of the run, with a line where each begins; again: the one step", true},
+        {I::ChooseSteps, M::View, false, "chooseSteps", "Choose s&teps…", "", "", "From one step to another on one axis", false},
         {I::PreviousStep, M::Analyse, true, "previousStep", "&Previous step", "", "Ctrl+PgUp", "", false},
         {I::NextStep, M::Analyse, false, "nextStep", "&Next step", "", "Ctrl+PgDown", "", false},
 

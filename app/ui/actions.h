@@ -25,12 +25,13 @@ enum class ActionId {
     BookmarkSet1, BookmarkSet2, BookmarkSet3, BookmarkSet4, BookmarkSet5, BookmarkSet6, BookmarkSet7, BookmarkSet8, BookmarkSet9,
     SaveLayout, ResetLayout,
     RowUp, RowDown, PinRank, FoldRank, RankTrack, OpenGroup, GroupAuto, GroupNone, GroupOf8, GroupOf32, GroupOf128, GroupStage, GroupBusy, GroupRange,
-    SubLanes, WaitLanes, ResetRows,
+    SubLanes, WaitLanes, ResetRows, TimeRelative, TimeAbsolute, UnitAuto, UnitNanos, UnitMicros, UnitMillis, UnitSeconds, AllSteps, ChooseSteps,
+    MemoryActivations, MemoryCommunication, MemoryWorkspace, MemoryGradients, MemoryWeights, MemoryOptimizer, MemoryOwnScale, MemoryPredicted, MemoryCounters,
     ThemeSystem, ThemeLight, ThemeDark, ThemeHighContrast, KeysPerfetto, KeysNsight, KeysTracy,
     Keys, About,
 };
 
-enum class MenuId { File, Edit, View, Rows, Layouts, Bookmarks, Theme, Schedule, Analyse, Learn, Help };
+enum class MenuId { File, Edit, View, Rows, Times, MemoryCharts, Layouts, Bookmarks, Theme, Schedule, Analyse, Learn, Help };
 
 struct ActionEntry {
     ActionId id;

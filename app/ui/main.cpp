@@ -15,6 +15,7 @@
 #include "app/ui/command_line.h"
 #include "app/ui/export_controller.h"
 #include "app/ui/main_window.h"
+#include "app/ui/range_controller.h"
 #include "app/ui/playback_controller.h"
 #include "app/ui/palette_controller.h"
 #include "app/ui/sql_controller.h"
@@ -102,6 +103,28 @@ void showPart(MainWindow& window, const CommandLine& line)
         window.sql()->ask(QString::fromStdString(query));
         waitUntil([&] { return window.settled() && !window.sql()->busy(); }, 60000);
         window.sql()->showAllRows();
+    }
+    if (line.show == QLatin1String("steps")) window.actions()[ActionId::AllSteps]->trigger();
+    if (line.show == QLatin1String("range")) { // the middle of every rank's time
+        const TimeRange all = window.viewState()->extent();
+        const int ranks = static_cast<int>(window.timelineView()->layout().plan->rankAt.size());
+        window.viewState()->setAreas({{{all.begin + all.duration() * 3 / 10, all.begin + all.duration() * 6 / 10}, 0, ranks - 1}});
+        waitUntil([&] { return window.range()->settled(); }, 60000);
+    }
+    if (line.show == QLatin1String("stacked")) {
+        MemorySettings settings = window.memoryView()->settings();
+        settings.shown.assign(memoryCategoryCount, true);
+        window.memoryView()->setSettings(settings);
+        waitUntil([&] { return window.memoryView()->ready(); }, 60000);
+    }
+    if (line.show == QLatin1String("rows")) { // the last rank pinned, the second folded, the first group open
+        RowSettings rows = window.viewState()->rows();
+        const int ranks = static_cast<int>(window.timelineView()->layout().plan->rankAt.size());
+        rows.pinned = {ranks - 1};
+        rows.collapsed = {1};
+        rows.expanded = {0};
+        rows.waits = true;
+        window.viewState()->setRows(rows);
     }
     if (!line.whatIf.isEmpty()) window.askWhatIf(line.whatIf);
     if (line.beat < 0) return;

@@ -30,6 +30,8 @@
 #include "app/ui/palette_controller.h"
 #include "app/ui/playback_controller.h"
 #include "app/ui/preferences_controller.h"
+#include "app/ui/memory_controller.h"
+#include "app/ui/range_controller.h"
 #include "app/ui/rows_controller.h"
 #include "app/ui/search_controller.h"
 #include "app/ui/session_controller.h"
@@ -94,6 +96,8 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     connectEditor();
     m_playback = new PlaybackController(*this);
     m_rowsController = new RowsController(*this);
+    m_memoryController = new MemoryController(*this);
+    m_range = new RangeController(*this);
     m_preferences = new PreferencesController(*this);
     m_notes = new NotesController(*this);
     m_search = new SearchController(*this);
@@ -263,6 +267,8 @@ void MainWindow::buildMenus()
     menus[MenuId::Rows] = new QMenu(tr("Ro&ws"), this);
     menus[MenuId::Layouts] = new QMenu(tr("Lay&outs"), this);
     menus[MenuId::Bookmarks] = new QMenu(tr("&Bookmarks"), this);
+    menus[MenuId::Times] = new QMenu(tr("T&imes"), this);
+    menus[MenuId::MemoryCharts] = new QMenu(tr("Memory c&harts"), this);
     for (const ActionEntry& entry : actionTable()) {
         QMenu* menu = menus.at(entry.menu);
         if (entry.line) menu->addSeparator();
@@ -272,7 +278,7 @@ void MainWindow::buildMenus()
             menu->addAction((*m_actions)[entry.id]);
     }
     menus[MenuId::View]->addSeparator();
-    for (const MenuId id : {MenuId::Rows, MenuId::Bookmarks, MenuId::Layouts, MenuId::Theme})
+    for (const MenuId id : {MenuId::Rows, MenuId::Times, MenuId::MemoryCharts, MenuId::Bookmarks, MenuId::Layouts, MenuId::Theme})
         menus[MenuId::View]->addMenu(menus[id]);
     using I = ActionId;
     for (const auto& exclusive : {std::vector{I::ThemeSystem, I::ThemeLight, I::ThemeDark, I::ThemeHighContrast}, std::vector{I::KeysPerfetto, I::KeysNsight, I::KeysTracy}}) {
@@ -353,7 +359,7 @@ void MainWindow::applyPreferences()
     m_reading->setTextVisible(false);
     applyTheme();
     refreshRecent();
-    if (rewritten && m_shown && m_mode == Mode::Run) m_side->setRun(m_shown->run, m_shown->figures);
+    if (rewritten) timesChanged();
     refreshStatus();
 }
 
@@ -379,6 +385,7 @@ void MainWindow::applyTheme()
     m_lowered->setTheme(*m_theme);
     m_whatIf->setTheme(*m_theme);
     m_residuals->setTheme(*m_theme);
+    m_range->setTheme(*m_theme);
     const ActionId themes[] = {ActionId::ThemeSystem, ActionId::ThemeLight, ActionId::ThemeDark, ActionId::ThemeHighContrast};
     (*m_actions)[themes[static_cast<int>(choice)]]->setChecked(true);
     if (m_mode == Mode::Run) selectionChanged(); // its swatch is in the theme's colours
@@ -498,7 +505,10 @@ void MainWindow::refreshStatus()
     QString left = parts.isEmpty() ? QString() : parts.takeFirst();
     if (m_mode == Mode::Run) {
         const int steps = m_shown->run->timeline->steps();
-        left += steps > 1 ? tr(", step %1 of %2").arg(m_shown->step + 1).arg(steps) : tr(", one step");
+        if (m_shown->steps)
+            left += tr(", steps %1 to %2 of %3; figures of step %4").arg(m_shown->steps->first + 1).arg(m_shown->steps->last + 1).arg(steps).arg(m_shown->step + 1);
+        else
+            left += steps > 1 ? tr(", step %1 of %2").arg(m_shown->step + 1).arg(steps) : tr(", one step");
         if (m_shown->step < m_shown->run->info.warmupSteps) left += tr(" (warm-up)");
     } else if (m_mode == Mode::Compare) {
         left += tr(", two runs aligned at the begin of their steps");

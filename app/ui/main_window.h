@@ -58,6 +58,8 @@ class ResidualPanel;
 struct WhatIfBase;
 class RecordDialog;
 class RecordStrip;
+class MemoryController;
+class RangeController;
 class RowsController;
 class ScheduleBrowser;
 class WelcomePage;
@@ -77,6 +79,7 @@ public:
 
     void openFiles(const QStringList& paths); // run files and schedule CSVs; shows the first run of the first file
     void showRun(const RunRef& ref, int step = -1);
+    void showSteps(const RunRef& ref, const ShownSteps& steps); // several on one axis
     void showCompare(const RunRef& a, const RunRef& b);
     void enterEdit();
     void leaveEdit();
@@ -91,6 +94,7 @@ public:
     std::shared_ptr<const GapExplanation> gapExplanation() const { return m_gapExplanation; }
     void find(const QString& query, bool backward = false);
     void setThemeChoice(ThemeChoice choice); // of every window; remembered
+    void timesChanged(); // printed in another unit: everything that prints times says them again
     // Of a rank's activations, as MemoryBudget reads it in the units of the run shown; empty: none. Remembered.
     Result<void> setMemoryBudget(const QString& text);
     void showKeys();
@@ -120,6 +124,7 @@ public:
     bool isRecordingInto(const QString& file) const;
     Actions& actions() { return *m_actions; }
     QString bannerText() const;
+    RangeController* range() { return m_range; }
     RunRef shownRef() const { return m_shown ? m_shown->ref : RunRef{}; }
     std::shared_ptr<const Comparison> comparison() const { return m_comparison; }
     const Theme& theme() const { return *m_theme; }
@@ -183,6 +188,7 @@ private:
     void present(const std::shared_ptr<const RunView>& view, bool fit);
     void presentCompare(const std::shared_ptr<const RunView>& a, const std::shared_ptr<const RunView>& b, std::shared_ptr<const Comparison> comparison);
     void fillSteps();
+    void chooseSteps();
     void stepBy(int by);
     void chooseCompare();
     void selectionChanged();
@@ -243,6 +249,8 @@ private:
     RunLibrary* m_library = nullptr;
     ViewState* m_state = nullptr;
     RowsController* m_rowsController = nullptr;
+    MemoryController* m_memoryController = nullptr;
+    RangeController* m_range = nullptr;
     ScheduleEditor* m_editor = nullptr;
     RecordProcess* m_process = nullptr;
     ExportController* m_export = nullptr;

@@ -1,10 +1,13 @@
 #include "app/ui/rows_controller.h"
 
+#include <algorithm>
+
 #include <QActionGroup>
 #include <QMenu>
 #include <QSettings>
 
 #include "app/ui/main_window.h"
+#include "widgets/preferences/preferences.h"
 
 namespace stagewright {
 
@@ -36,6 +39,12 @@ std::set<int> setOf(const QVariant& value)
     for (const QVariant& one : value.toList()) ranks.insert(one.toInt());
     return ranks;
 }
+
+constexpr std::pair<ActionId, TimeUnit> units[] = {{ActionId::UnitAuto, TimeUnit::Automatic},
+                                                   {ActionId::UnitNanos, TimeUnit::Nanoseconds},
+                                                   {ActionId::UnitMicros, TimeUnit::Microseconds},
+                                                   {ActionId::UnitMillis, TimeUnit::Milliseconds},
+                                                   {ActionId::UnitSeconds, TimeUnit::Seconds}};
 
 } // namespace
 
@@ -86,7 +95,21 @@ RowsController::RowsController(MainWindow& window) : QObject(&window), m_window(
         rows.expanded.clear();
         state->setRows(rows);
     });
+    auto* origins = new QActionGroup(this);
+    for (const auto& [id, origin] : {std::pair{I::TimeRelative, TimeOrigin::Step}, {I::TimeAbsolute, TimeOrigin::Run}}) {
+        origins->addAction(a[id]);
+        on(id, [state, origin = origin] {
+            QSettings().setValue(QStringLiteral("times/absolute"), origin == TimeOrigin::Run);
+            state->setTimeOrigin(origin);
+        });
+    }
+    auto* unitGroup = new QActionGroup(this);
+    for (const auto& [id, unit] : units) {
+        unitGroup->addAction(a[id]);
+        on(id, [this, unit = unit] { setUnit(unit); });
+    }
     restore();
+    connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, &RowsController::refreshUnit);
     connect(state, &ViewState::rowsChanged, this, [this] {
         refresh();
         remember();
@@ -121,6 +144,24 @@ void RowsController::restore()
     rows.lanes = settings.value(QStringLiteral("rows/lanes"), true).toBool();
     rows.waits = settings.value(QStringLiteral("rows/waits"), false).toBool();
     m_window.viewState()->setRows(rows);
+    const bool absolute = settings.value(QStringLiteral("times/absolute"), false).toBool();
+    m_window.viewState()->setTimeOrigin(absolute ? TimeOrigin::Run : TimeOrigin::Step);
+    m_window.actions()[absolute ? ActionId::TimeAbsolute : ActionId::TimeRelative]->setChecked(true);
+    refreshUnit();
+}
+
+void RowsController::refreshUnit()
+{
+    for (const auto& [id, unit] : units)
+        if (unit == PreferenceStore::instance().value().timeUnit) m_window.actions()[id]->setChecked(true);
+}
+
+void RowsController::setUnit(TimeUnit unit)
+{
+    Preferences preferences = PreferenceStore::instance().value();
+    preferences.timeUnit = unit;
+    PreferenceStore::instance().set(preferences); // which has every window print times anew
+    refreshUnit();
 }
 
 void RowsController::remember() const

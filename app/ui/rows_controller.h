@@ -7,6 +7,7 @@
 #include <QPoint>
 
 #include "app/ui/actions.h"
+#include "widgets/numbers.h"
 #include "widgets/view_state.h"
 
 class QMenu;
@@ -29,6 +30,8 @@ private:
     void runChanged(); // another number of ranks: what was chosen for it
     void refresh();    // which actions are checked and can be used
     void toggleRanks(std::set<int> RowSettings::*of);
+    void setUnit(TimeUnit unit);
+    void refreshUnit();
     void setGrouping(Grouping grouping, int size = 0);
 
     MainWindow& m_window;

@@ -231,6 +231,35 @@ void RunLibrary::request(const RunRef& ref, int step, Answer answer)
         &m_pool);
 }
 
+void RunLibrary::requestSteps(const RunRef& ref, const ShownSteps& steps, Answer answer)
+{
+    request(ref, -1, [this, steps, answer = std::move(answer)](Result<std::shared_ptr<const RunView>> view) {
+        if (!view) {
+            answer(std::move(view));
+            return;
+        }
+        setBusy(1);
+        inBackground(
+            this,
+            [base = *view, steps]() -> Result<std::shared_ptr<const RunView>> {
+                auto several = std::make_shared<RunView>(*base);
+                const int last = base->run->timeline->steps() - 1;
+                PanelOptions options;
+                options.firstStep = std::clamp(steps.first, 0, last);
+                options.lastStep = steps.last < 0 ? last : std::clamp(steps.last, options.firstStep, last);
+                options.name = runTitle(base->run->info);
+                several->steps = ShownSteps{options.firstStep, options.lastStep};
+                several->panel = makePanel(base->run->timeline, options);
+                return std::shared_ptr<const RunView>(std::move(several));
+            },
+            [this, answer](Result<std::shared_ptr<const RunView>> made) {
+                setBusy(-1);
+                answer(std::move(made));
+            },
+            &m_pool);
+    });
+}
+
 void RunLibrary::requestNewest(const RunRef& ref, int step, Answer answer)
 {
     setBusy(1);

@@ -20,7 +20,14 @@
 
 namespace stagewright {
 
-// One step of a run, ready to show.
+// Steps shown on one axis, inclusive.
+struct ShownSteps {
+    int first = 0;
+    int last = -1; // −1: to the last
+    bool operator==(const ShownSteps&) const = default;
+};
+
+// One step of a run, or several, ready to show.
 struct RunView {
     RunRef ref;
     std::shared_ptr<const Run> run;
@@ -28,6 +35,7 @@ struct RunView {
     std::shared_ptr<const RunFigures> figures;
     std::shared_ptr<const TimelinePanel> panel;
     bool partial = false; // `run` holds the newest steps only
+    std::optional<ShownSteps> steps; // where the panel shows several; figures are then those of `step`, the representative one
 };
 
 // Figures and panel of a step; a pure function for any thread. step −1: the representative one.
@@ -57,6 +65,8 @@ public:
     // A step of a run. The answer may come before this returns (a step shown before) or later; every request is answered
     // once, in no fixed order.
     void request(const RunRef& ref, int step, Answer answer);
+    // Several steps of it on one axis.
+    void requestSteps(const RunRef& ref, const ShownSteps& steps, Answer answer);
     // A step of a run that is being recorded, without reading those before it; not kept.
     void requestNewest(const RunRef& ref, int step, Answer answer);
     void setBudget(const MemoryBudget& budget); // of every view made from now on; those made before are forgotten

@@ -70,6 +70,14 @@ void MainWindow::connectAll()
     on(I::SwapCompare, [this] {
         if (m_mode == Mode::Compare && m_shown && m_other) showCompare(m_other->ref, m_shown->ref);
     });
+    on(I::AllSteps, [this](bool wanted) {
+        if (!m_shown) return;
+        if (wanted)
+            showSteps(m_shown->ref, {});
+        else
+            showRun(m_shown->ref, m_shown->step);
+    });
+    on(I::ChooseSteps, [this] { chooseSteps(); });
     on(I::PreviousStep, [this] { stepBy(-1); });
     on(I::NextStep, [this] { stepBy(1); });
     on(I::Find, [this] {
@@ -121,7 +129,14 @@ void MainWindow::connectAll()
     connect(m_timeline, &TimelineView::areaAggregated, this, [this](const Aggregation& sum) { m_side->setAggregation(sum); });
     connect(m_timeline, &TimelineView::contextMenuAsked, this, &MainWindow::spanMenu);
     connect(m_steps, &QComboBox::activated, this, [this](int index) {
-        if (m_shown && m_mode == Mode::Run) showRun(m_shown->ref, m_steps->itemData(index).toInt());
+        if (!m_shown || m_mode != Mode::Run) return;
+        const int chosen = m_steps->itemData(index).toInt();
+        if (chosen >= 0)
+            showRun(m_shown->ref, chosen);
+        else if (chosen == -2)
+            showSteps(m_shown->ref, {});
+        else if (chosen == -3)
+            chooseSteps();
     });
     connect(m_welcome, &WelcomePage::recordAsked, this, [this] { openRecordDialog(); });
     connect(m_welcome, &WelcomePage::openAsked, this, &MainWindow::openAsked);
@@ -186,6 +201,9 @@ void MainWindow::refreshActions()
     const bool steps = m_mode == Mode::Run && m_shown && m_shown->run->timeline->steps() > 1;
     a[I::PreviousStep]->setEnabled(steps);
     a[I::NextStep]->setEnabled(steps);
+    a[I::AllSteps]->setEnabled(steps);
+    a[I::AllSteps]->setChecked(steps && m_shown->steps);
+    a[I::ChooseSteps]->setEnabled(steps);
     m_find->setEnabled(shown);
     m_editPanel->setCanRun(!recording, tr("A recording is under way."));
     emit actionsRefreshed();

@@ -41,11 +41,15 @@ Result<void> MainWindow::setMemoryBudget(const QString& text)
         // The same step again, with its causes counted anew.
         const quint64 generation = ++m_generation;
         m_pending = true;
-        m_library->request(m_shown->ref, m_shown->step, [this, generation](Result<std::shared_ptr<const RunView>> view) {
+        const auto answer = [this, generation](Result<std::shared_ptr<const RunView>> view) {
             if (generation != m_generation) return;
             m_pending = false;
             if (view) present(*view, false);
-        });
+        };
+        if (m_shown->steps)
+            m_library->requestSteps(m_shown->ref, *m_shown->steps, answer);
+        else
+            m_library->request(m_shown->ref, m_shown->step, answer);
     }
     return {};
 }

@@ -14,6 +14,7 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QScrollBar>
+#include <QSpinBox>
 #include <QSplitter>
 #include <QStatusBar>
 #include <QVBoxLayout>
@@ -43,9 +44,85 @@ void MainWindow::showRun(const RunRef& ref, int step)
             refreshStatus();
             return;
         }
-        const bool same = m_mode == Mode::Run && m_shown && m_shown->ref == (*view)->ref && m_shown->step == (*view)->step;
+        const bool same = m_mode == Mode::Run && m_shown && m_shown->ref == (*view)->ref && m_shown->step == (*view)->step && !m_shown->steps;
         present(*view, !same);
     });
+}
+
+void MainWindow::showSteps(const RunRef& ref, const ShownSteps& steps)
+{
+    if (!ref.valid()) return;
+    m_followLive = false;
+    const quint64 generation = ++m_generation;
+    m_pending = true;
+    refreshStatus();
+    m_library->requestSteps(ref, steps, [this, generation](Result<std::shared_ptr<const RunView>> view) {
+        if (generation != m_generation) return;
+        m_pending = false;
+        if (!view) {
+            m_banner->showError(QString(), view.error());
+            refreshStatus();
+            return;
+        }
+        present(*view, true);
+    });
+}
+
+void MainWindow::timesChanged()
+{
+    m_state->notifyUnits();
+    if (m_mode == Mode::Run && m_shown) {
+        const SpanRef selected = m_state->selected();
+        m_side->setRun(m_shown->run, m_shown->figures);
+        applyBudget();
+        if (m_slack) m_side->setSlack(m_slack);
+        m_side->setSelection(selected.valid() ? selected.span : noSpan);
+        emit m_state->selectionChanged(); // the range, if one is selected
+    } else if (m_mode == Mode::Compare && m_shown && m_other) {
+        m_comparePanel->setComparison(m_shown->run, m_other->run, m_comparison);
+    }
+    refreshStatus();
+}
+
+void MainWindow::chooseSteps()
+{
+    if (m_mode != Mode::Run || !m_shown) return;
+    const int all = m_shown->run->timeline->steps();
+    const ShownSteps now = m_shown->steps.value_or(ShownSteps{m_shown->step, m_shown->step});
+    auto* dialog = new QDialog(this);
+    dialog->setObjectName(QStringLiteral("chooseSteps"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Steps on one axis"));
+    auto* layout = new QGridLayout(dialog);
+    layout->setContentsMargins(20, 18, 20, 16);
+    layout->setSpacing(9);
+    QSpinBox* boxes[2] = {};
+    const QString names[2] = {tr("&From step"), tr("&To step")};
+    for (int i = 0; i < 2; ++i) {
+        boxes[i] = new QSpinBox(dialog);
+        boxes[i]->setRange(1, all);
+        boxes[i]->setValue((i == 0 ? now.first : now.last) + 1);
+        auto* label = new QLabel(names[i], dialog);
+        label->setBuddy(boxes[i]);
+        layout->addWidget(label, i, 0);
+        layout->addWidget(boxes[i], i, 1);
+    }
+    layout->addWidget(makeLabel(tr("Of %1. The side panel keeps the figures of the median step.").arg(all), "secondary", dialog), 2, 0, 1, 2);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
+    buttons->button(QDialogButtonBox::Ok)->setText(tr("Show"));
+    buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
+    layout->addWidget(buttons, 3, 0, 1, 2);
+    connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+    connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, ref = m_shown->ref, from = boxes[0], to = boxes[1]] {
+        const int first = std::min(from->value(), to->value()) - 1, last = std::max(from->value(), to->value()) - 1;
+        dialog->accept();
+        if (first == last)
+            showRun(ref, first);
+        else
+            showSteps(ref, {first, last});
+    });
+    connect(dialog, &QDialog::finished, this, &MainWindow::fillSteps); // the box shows what is shown
+    dialog->open();
 }
 
 void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
@@ -57,7 +134,7 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
     m_other.reset();
     m_comparison.reset();
     if (fit) m_state->clearSelection();
-    m_state->setStep(view->step);
+    m_state->setStep(view->steps ? -1 : view->step);
     m_timeline->setPanels({view->panel});
     m_memory->setPanels({view->panel});
     m_legend->setPanels({view->panel});
@@ -237,7 +314,12 @@ void MainWindow::fillSteps()
             text += tr(", median");
         m_steps->addItem(text, step);
     }
-    m_steps->setCurrentIndex(m_shown->step);
+    m_steps->insertSeparator(m_steps->count());
+    const bool part = m_shown->steps && (m_shown->steps->first > 0 || m_shown->steps->last < steps - 1);
+    if (part) m_steps->addItem(tr("Steps %1 to %2").arg(m_shown->steps->first + 1).arg(m_shown->steps->last + 1), -1);
+    m_steps->addItem(tr("All %1 steps").arg(steps), -2);
+    m_steps->addItem(tr("Choose steps…"), -3);
+    m_steps->setCurrentIndex(m_shown->steps ? m_steps->findData(part ? -1 : -2) : m_shown->step);
 }
 
 void MainWindow::stepBy(int by)

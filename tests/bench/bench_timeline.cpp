@@ -104,6 +104,16 @@ void manyLanesExact(benchmark::State& state)
 }
 BENCHMARK(manyLanesExact)->Unit(benchmark::kMillisecond);
 
+// the same ranks in 32 groups, as they are shown first: draft and exact
+void groupedRanks(benchmark::State& state)
+{
+    TimelineScene scene = sceneOf(panelOf(1024, 9766), 48, 1);
+    scene.rows = layoutRows(std::make_shared<const RowPlan>(planRows(scene.panels, {})), rowMetrics(48, true), false);
+    scene.groupLook = state.range(1) != 0 ? GroupLook::Range : GroupLook::Kinds;
+    frames(state, scene, state.range(0) != 0 ? Detail::Exact : Detail::Draft);
+}
+BENCHMARK(groupedRanks)->ArgNames({"exact", "range"})->ArgsProduct({{0, 1}, {0, 1}})->Unit(benchmark::kMillisecond);
+
 // 1024 lanes, a thousandth of the time: what zooming in costs
 void manyLanesClose(benchmark::State& state)
 {

@@ -1,4 +1,8 @@
 // MemoryView: steps, peak, budget, ghost, who holds it; pixels at computed places.
+#include <functional>
+#include <map>
+#include <random>
+
 #include <QApplication>
 #include <QTest>
 
@@ -22,6 +26,16 @@ private slots:
     void ghostInCompare();
     void crowdedCurvesKeepTheirExtremes();
     void holdersAreNamed();
+    void holdersSinceWhen();
+    void hoverMarksTheHolder();
+    void categoriesStack();
+    void scalesAndViolations();
+    void extremesAreExact();
+    void countersAreCharted();
+    void predictionIsDotted();
+    void groupsAndPinsAreFollowed();
+    void rangeFilters();
+    void largeRunsComeLater();
     void sharesTheAxis();
     void nothingToShow();
 
@@ -201,6 +215,288 @@ void TestMemoryView::holdersAreNamed()
     QVERIFY(m_view->cardAt(7, 5).empty());
     QTest::mouseMove(m_view.get(), m_view->plotRect(2).center().toPoint());
     QVERIFY(m_state->hoverTime());
+}
+
+namespace {
+
+struct Change {
+    Nanos time;
+    Bytes delta;
+    MemoryCategory category = MemoryCategory::Activations;
+    int microbatch = 0;
+    int stage = 0;
+};
+
+std::shared_ptr<const Timeline> withMemory(const std::vector<Change>& changes, Nanos duration = 1000, const std::function<void(TimelineBuilder&)>& more = {})
+{
+    TimelineBuilder builder(Provenance::Imported, "wall", 1);
+    Span span;
+    span.end = duration;
+    span.op = makeOp(OpKind::Forward, 0, 0);
+    builder.addSpan(builder.addTrack(0, Lane::Compute), span);
+    for (const Change& change : changes) {
+        MemoryEvent event;
+        event.time = change.time;
+        event.delta = change.delta;
+        event.category = change.category;
+        event.microbatch = change.microbatch;
+        event.stage = static_cast<std::uint16_t>(change.stage);
+        builder.addMemory(event);
+    }
+    if (more) more(builder);
+    return *builder.build();
+}
+
+} // namespace
+
+void TestMemoryView::holdersSinceWhen()
+{
+    const auto timeline = withMemory({{10, 100, MemoryCategory::Activations, 0}, {20, 50, MemoryCategory::Activations, 1}, {30, -100, MemoryCategory::Activations, 0},
+                                      {40, 70, MemoryCategory::Activations, 0}, {45, 5, MemoryCategory::Weights, -1}, {50, -20, MemoryCategory::Activations, 1}});
+    std::vector<bool> shown(memoryCategoryCount, false);
+    shown[static_cast<std::size_t>(MemoryCategory::Activations)] = true;
+    const Holdings holdings(*timeline, 0, shown);
+    QVERIFY(holdings.at(9).empty());
+    const auto at = holdings.at(60);
+    QCOMPARE(at.size(), std::size_t(2)); // the oldest first; microbatch 0 came back at 40
+    QCOMPARE(at[0].microbatch, 1);
+    QCOMPARE(at[0].bytes, Bytes(30));
+    QCOMPARE(at[0].since, Nanos(20));
+    QCOMPARE(at[1].microbatch, 0);
+    QCOMPARE(at[1].since, Nanos(40));
+    const auto of = holdings.of(0, -1);
+    QCOMPARE(of.size(), std::size_t(2));
+    QCOMPARE(of[0].until, Nanos(30));
+    QCOMPARE(of[1].since, Nanos(40));
+    QVERIFY(holdings.of(0, 3).empty());
+    // Against the analysis, at every moment of a real schedule.
+    const Timeline& real = *m_panel->timeline;
+    for (int rank = 0; rank < real.ranks(); ++rank) {
+        const Holdings index(real, rank, shown);
+        for (Nanos t = 0; t < real.end(); t += 3'333'333) {
+            std::map<std::pair<int, int>, Bytes> expected;
+            for (const Holder& one : holdersAt(real, rank, MemoryCategory::Activations, t)) expected[{one.stage, one.microbatch}] = one.bytes;
+            std::map<std::pair<int, int>, Bytes> found;
+            Nanos before = 0;
+            for (const Holding& one : index.at(t)) {
+                found[{one.stage, one.microbatch}] = one.bytes;
+                QVERIFY(one.since >= before && one.since <= t);
+                before = one.since;
+            }
+            QCOMPARE(found, expected);
+        }
+    }
+}
+
+// The bytes under the pointer belong to one holder: it is marked in the card, and its microbatch on the timeline.
+void TestMemoryView::hoverMarksTheHolder()
+{
+    const Nanos t = 45'000'000; // rank 0 holds microbatches 0 to 3, a GiB each
+    for (int microbatch = 0; microbatch < 4; ++microbatch) {
+        const Bytes at = microbatch * gib + gib / 2;
+        QCOMPARE(m_view->holderAt(0, t, at), (MicrobatchRef{microbatch, 0}));
+        const CardText card = m_view->cardAt(0, t, at);
+        QVERIFY2(card.note.contains(QStringLiteral("▸ microbatch %1, stage 0: 1.00 GiB since").arg(microbatch)), qPrintable(card.note));
+        QTest::mouseMove(m_view.get(), QPointF(m_view->axis().toX(t), m_view->yOf(0, at)).toPoint());
+        QCOMPARE(m_state->hoveredMicrobatch(), (MicrobatchRef{microbatch, 0}));
+    }
+    QVERIFY(!m_view->holderAt(0, t, 5 * gib).valid());
+    // And the other way: a hovered op marks where its microbatch holds memory, on the base line.
+    m_state->setHovered({0, 0}, {2, 0});
+    const QImage image = m_view->grab().toImage();
+    const double y = m_view->plotRect(0).bottom() - 1;
+    QCOMPARE(image.pixelColor(QPointF(m_view->axis().toX(40'000'000), y).toPoint()), Theme::light().text);
+    QVERIFY(image.pixelColor(QPointF(m_view->axis().toX(5'000'000), y).toPoint()) != Theme::light().text);
+}
+
+void TestMemoryView::categoriesStack()
+{
+    using C = MemoryCategory;
+    const auto panel = makePanel(withMemory({{0, 1000, C::Weights, -1}, {100, 400, C::Activations, 0}, {300, 200, C::Gradients, -1}, {600, -400, C::Activations, 0}}));
+    MemorySettings settings;
+    settings.set(C::Weights, true);
+    settings.set(C::Gradients, true);
+    settings.set(C::Optimizer, true); // the run has none
+    const auto rows = memoryRows({panel}, nullptr, settings);
+    QCOMPARE(rows.size(), std::size_t(1));
+    QCOMPARE(rows[0].layers.size(), std::size_t(3));
+    QCOMPARE(rows[0].layers[0].category, C::Activations); // lowest, so that the budget can be read off
+    QCOMPARE(rows[0].layers[1].category, C::Gradients);
+    QCOMPARE(rows[0].layers[2].category, C::Weights);
+    for (const auto& [time, activations, gradients, total] : {std::tuple{Nanos(50), 0, 0, 1000}, {150, 400, 400, 1400}, {400, 400, 600, 1600}, {700, 0, 200, 1200}}) {
+        QCOMPARE(rows[0].layers[0].curve.at(time), Bytes(activations));
+        QCOMPARE(rows[0].layers[1].curve.at(time), Bytes(gradients));
+        QCOMPARE(rows[0].total().at(time), Bytes(total));
+    }
+    QCOMPARE(rows[0].total().peak, Bytes(1600));
+    m_state->setExtent({0, panel->duration});
+    m_state->fitAll();
+    m_view->setPanels({panel});
+    m_view->setSettings(settings);
+    for (const Theme* theme : {&Theme::light(), &Theme::darkTheme()}) {
+        for (const double ratio : {1.0, 1.5, 2.0}) {
+            QImage image(static_cast<int>(1284 * ratio), static_cast<int>(500 * ratio), QImage::Format_RGB32);
+            image.setDevicePixelRatio(ratio);
+            QPainter painter(&image);
+            m_view->paintTo(painter, QRectF(0, 0, 1284, 500), *theme);
+            painter.end();
+            const auto at = [&](Nanos t, Bytes bytes) { return image.pixelColor(static_cast<int>(m_view->axis().toX(t) * ratio), static_cast<int>(m_view->yOf(0, bytes) * ratio)); };
+            QCOMPARE(at(500, 150), colourOf(C::Activations, *theme).rgb());
+            QCOMPARE(at(500, 500), colourOf(C::Gradients, *theme).rgb());
+            QCOMPARE(at(520, 1450), colourOf(C::Weights, *theme).rgb());
+        }
+    }
+    const QString card = m_view->cardAt(0, 400).plain();
+    QVERIFY2(card.contains(QStringLiteral("Gradients: 200 B")) && card.contains(QStringLiteral("In use: 1.56 KiB")), qPrintable(card));
+    m_view->setCategory(C::Weights);
+    QCOMPARE(m_view->category(), C::Weights);
+    QVERIFY(m_view->cardAt(0, 400).plain().contains(QStringLiteral("In use: 1000 B")));
+}
+
+void TestMemoryView::scalesAndViolations()
+{
+    // 1F1B holds 4, 3, 2, 1 microbatches.
+    const double shared = m_view->yOf(3, gib);
+    MemorySettings settings = m_view->settings();
+    settings.ownScale = true;
+    m_view->setSettings(settings);
+    QVERIFY(m_view->yOf(3, gib) < shared - 20); // rank 3 fills its chart
+    settings.ownScale = false;
+    m_view->setSettings(settings);
+    m_view->setBudget(2 * gib + gib / 2);
+    const auto over = curveOf(m_panel->ranks[0].activations, m_panel->origin, m_panel->duration).firstOver(2 * gib + gib / 2);
+    QVERIFY(over && *over == 30'000'000); // the third forward's end
+    QVERIFY(!curveOf(m_panel->ranks[3].activations, m_panel->origin, m_panel->duration).firstOver(2 * gib + gib / 2));
+    const QImage image = m_view->grab().toImage();
+    const QPointF flag(m_view->axis().toX(*over), m_view->yOf(0, 2 * gib + gib / 2) - 6);
+    QCOMPARE(image.pixelColor(flag.toPoint()), Theme::light().critical);
+    QVERIFY(m_view->accessibleDescription().contains(QStringLiteral("over the budget from 30.0 ms on")));
+    QVERIFY(m_view->cardAt(0, 45'000'000).plain().contains(QStringLiteral("First over it: 30.0 ms")));
+}
+
+// The index against looking at every value, over random parts of random sequences.
+void TestMemoryView::extremesAreExact()
+{
+    std::mt19937 random(7);
+    for (const std::size_t count : {0U, 1U, 15U, 16U, 17U, 255U, 256U, 257U, 5000U}) {
+        std::vector<double> values(count);
+        for (double& value : values) value = static_cast<double>(random() % 1000);
+        const auto get = [&](std::size_t i) { return values[i]; };
+        ExtremeIndex index;
+        index.build(count, get);
+        for (int round = 0; round < 300; ++round) {
+            std::size_t first = count > 0 ? random() % (count + 1) : 0, last = count > 0 ? random() % (count + 1) : 0;
+            if (first > last) std::swap(first, last);
+            Extremes expected;
+            for (std::size_t i = first; i < last; ++i) expected.add(values[i]);
+            const Extremes found = index.over(first, last, get);
+            QCOMPARE(found.empty(), expected.empty());
+            if (expected.empty()) continue;
+            QCOMPARE(found.least, expected.least);
+            QCOMPARE(found.most, expected.most);
+        }
+        for (const double limit : {-1.0, 500.0, 990.0, 998.0, 2000.0}) {
+            const auto expected = static_cast<std::size_t>(std::find_if(values.begin(), values.end(), [&](double v) { return v > limit; }) - values.begin());
+            QCOMPARE(index.firstAbove(limit, get), expected);
+        }
+    }
+}
+
+void TestMemoryView::countersAreCharted()
+{
+    const auto timeline = withMemory({{0, 10}}, 1'000'000, [](TimelineBuilder& builder) {
+        const int link = builder.addCounter(-1, "link", "B/s");
+        for (Nanos t = 0; t < 1'000'000; t += 10) builder.addSample(link, t, t == 500'000 ? 9e9 : 1e9 + static_cast<double>(t % 1000));
+        const int load = builder.addCounter(0, "load", "%");
+        builder.addSample(load, 100'000, 25);
+        builder.addSample(load, 700'000, 75);
+    });
+    const auto panel = makePanel(timeline);
+    m_state->setExtent({0, panel->duration});
+    m_state->fitAll();
+    m_view->setPanels({panel});
+    QTRY_VERIFY_WITH_TIMEOUT(m_view->ready(), 20000);
+    QCOMPARE(m_view->rowTitles(), (QStringList{QStringLiteral("Rank 0"), QStringLiteral("link"), QStringLiteral("load")}));
+    QVERIFY2(m_view->counterCard(1, 600'000).plain().contains(QStringLiteral("Value: 1 GB/s")) || m_view->counterCard(1, 600'000).plain().contains(QStringLiteral("Value: 1.00 GB/s")),
+             qPrintable(m_view->counterCard(1, 600'000).plain()));
+    QVERIFY(m_view->counterCard(2, 50'000).plain().contains(QStringLiteral("Value: none yet")));
+    QVERIFY(m_view->counterCard(2, 800'000).plain().contains(QStringLiteral("Value: 75 %")));
+    QVERIFY(m_view->counterCard(1, 600'000).plain().contains(QStringLiteral("9 GB/s"))); // the one peak of 100,000 samples
+    const QImage image = m_view->grab().toImage();
+    const double x = m_view->axis().toX(500'000), rowHeight = (m_view->height() - 36) / 3.0;
+    bool found = false; // and it is drawn
+    for (int dx = -2; dx <= 2; ++dx) found = found || image.pixelColor(static_cast<int>(x) + dx, static_cast<int>(28 + rowHeight + 14 + (rowHeight - 18) * 0.3)) != Theme::light().canvas;
+    QVERIFY(found);
+    MemorySettings settings;
+    settings.counters = false;
+    m_view->setSettings(settings);
+    QTRY_COMPARE_WITH_TIMEOUT(m_view->rowTitles(), QStringList{QStringLiteral("Rank 0")}, 20000);
+    QCOMPARE(counterText(0.5, QStringLiteral("%")), QStringLiteral("0.50 %"));
+    QCOMPARE(counterText(3 * 1073741824.0, QStringLiteral("bytes")), QStringLiteral("3.00 GiB"));
+}
+
+void TestMemoryView::predictionIsDotted()
+{
+    const auto predicted = makePanel(samples::simulated("gpipe"), {0, QString()}); // holds all eight
+    m_view->setPredicted(predicted);
+    QVERIFY(m_view->yOf(0, 8 * gib) >= m_view->plotRect(0).top()); // it is inside the chart
+    QVERIFY(m_view->cardAt(0, 70'000'000).plain().contains(QStringLiteral("Simulated: 7.00 GiB")));
+    const QImage image = m_view->grab().toImage();
+    int dark = 0;
+    for (int x = 200; x < 1200; ++x)
+        for (int dy = -1; dy <= 1; ++dy) dark += image.pixelColor(x, static_cast<int>(m_view->yOf(0, 8 * gib)) + dy).lightness() < 170 ? 1 : 0;
+    QVERIFY(dark > 3);
+    m_view->setPanels({m_panel});
+    QVERIFY(!m_view->cardAt(0, 70'000'000).plain().contains(QStringLiteral("Simulated")));
+}
+
+void TestMemoryView::groupsAndPinsAreFollowed()
+{
+    RowSettings rows;
+    rows.pinned = {2};
+    m_state->setRows(rows);
+    QCOMPARE(m_view->rowTitles().first(), QStringLiteral("Rank 2"));
+    QCOMPARE(m_view->rowTitles().size(), 4);
+    const auto big = makePanel(samples::simulated("1f1b", 80, 4), {0, QString()});
+    m_state->setRows({});
+    m_state->setExtent({0, big->duration});
+    m_view->setPanels({big});
+    QCOMPARE(m_view->rowTitles().size(), 10);
+    QVERIFY(m_view->accessibleDescription().contains(QStringLiteral("0–7 peak 4.00 GiB on rank")));
+    rows = {};
+    rows.expanded = {8};
+    m_state->setRows(rows);
+    QCOMPARE(m_view->rowTitles().size(), 17);
+}
+
+void TestMemoryView::rangeFilters()
+{
+    m_state->setAreas({{{0, 25'000'000}, 0, 3}}); // two forwards are done on rank 0
+    QVERIFY2(m_view->accessibleDescription().contains(QStringLiteral("Rank 0 in range 2.00 GiB")), qPrintable(m_view->accessibleDescription()));
+    const QImage image = m_view->grab().toImage();
+    const double y = m_view->yOf(0, gib + gib / 2);
+    QVERIFY(image.pixelColor(QPointF(m_view->axis().toX(70'000'000), y).toPoint()) != Theme::light().memoryFill); // veiled
+    QCOMPARE(image.pixelColor(QPointF(m_view->axis().toX(23'000'000), y).toPoint()), Theme::light().memoryFill);
+    m_state->clearSelection();
+    QVERIFY(m_view->accessibleDescription().contains(QStringLiteral("Rank 0 peak 4.00 GiB")));
+}
+
+void TestMemoryView::largeRunsComeLater()
+{
+    std::vector<Change> changes;
+    for (Nanos t = 0; t < 100'000; ++t) changes.push_back({t, t % 2 == 0 ? Bytes(1000 + t) : Bytes(-1000 - t + 1), MemoryCategory::Activations, static_cast<int>(t / 2 % 8)});
+    const auto panel = makePanel(withMemory(changes, 100'000));
+    m_state->setExtent({0, panel->duration});
+    m_state->fitAll();
+    m_view->setPanels({panel});
+    QVERIFY(!m_view->ready()); // made on a worker
+    QVERIFY(!m_view->grab().isNull());
+    m_view->setPanels({m_panel}); // the late answer is of no use any more
+    QVERIFY(m_view->ready());
+    m_view->setPanels({panel});
+    QTRY_VERIFY_WITH_TIMEOUT(m_view->ready(), 30000);
+    QVERIFY(m_view->cardAt(0, 50'000).plain().contains(QStringLiteral("In use: 49.8 KiB")));
+    QVERIFY(!m_view->grab().isNull());
 }
 
 void TestMemoryView::sharesTheAxis()

@@ -4,10 +4,11 @@
 #include <cmath>
 #include <map>
 
+#include <QContextMenuEvent>
 #include <QMouseEvent>
 #include <QWheelEvent>
 
-#include "widgets/key_map.h"
+#include "widgets/background.h"
 
 namespace stagewright {
 
@@ -15,39 +16,36 @@ namespace {
 
 constexpr double header = 28;
 constexpr double bottomMargin = 8;
+constexpr std::size_t inPlace = 60'000; // events and samples that are made ready at once; more of them on a worker
+constexpr int mostTold = 16;
+constexpr std::size_t mostHolders = 14; // lines of a card
 
-QString categoryTitle(MemoryCategory category)
+std::size_t workOf(const TimelinePanel& panel)
 {
-    switch (category) {
-    case MemoryCategory::Weights: return MemoryView::tr("Weight memory");
-    case MemoryCategory::Gradients: return MemoryView::tr("Gradient memory");
-    case MemoryCategory::Optimizer: return MemoryView::tr("Optimizer memory");
-    case MemoryCategory::Activations: return MemoryView::tr("Activation memory");
-    case MemoryCategory::Communication: return MemoryView::tr("Communication memory");
-    case MemoryCategory::Workspace: return MemoryView::tr("Workspace memory");
-    }
-    return {};
-}
-
-MemorySeries seriesOf(const TimelinePanel& panel, const PanelRank& rank, MemoryCategory category)
-{
-    return category == MemoryCategory::Activations ? rank.activations : memorySeries(*panel.timeline, rank.rank, category, panel.step);
+    std::size_t work = panel.timeline->memory().size();
+    for (const Counter& counter : panel.timeline->counters()) work += counter.samples.size();
+    return work;
 }
 
 } // namespace
 
-MemoryView::MemoryView(ViewState* state, QWidget* parent) : QWidget(parent), m_state(state), m_card(new HoverCard(this))
+MemoryView::MemoryView(ViewState* state, QWidget* parent)
+    : QWidget(parent), m_state(state), m_rows(std::make_shared<const std::vector<MemoryRow>>()), m_card(new HoverCard(this))
 {
     loadFonts();
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
     setAttribute(Qt::WA_OpaquePaintEvent);
     setObjectName(QStringLiteral("memoryView"));
-    setAccessibleName(QStringLiteral("Memory"));
+    setAccessibleName(tr("Memory"));
     const auto repaint = [this] { update(); };
     connect(m_state, &ViewState::visibleChanged, this, repaint);
     connect(m_state, &ViewState::hoverTimeChanged, this, repaint);
+    connect(m_state, &ViewState::hoveredChanged, this, repaint);
     connect(m_state, &ViewState::extentChanged, this, repaint);
+    connect(m_state, &ViewState::timeDisplayChanged, this, repaint);
+    connect(m_state, &ViewState::rowsChanged, this, &MemoryView::arrange);
+    connect(m_state, &ViewState::selectionChanged, this, &MemoryView::arrange);
 }
 
 MemoryView::~MemoryView()
@@ -57,36 +55,50 @@ MemoryView::~MemoryView()
 
 QSize MemoryView::sizeHint() const
 {
-    return {1000, static_cast<int>(header + 104 * static_cast<double>(std::clamp<std::size_t>(m_rows.size(), 1, 4)) + bottomMargin)};
+    return {1000, static_cast<int>(header + 104 * static_cast<double>(std::clamp<std::size_t>(m_places.size(), 1, 4)) + bottomMargin)};
 }
 
 void MemoryView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels)
 {
     m_panels = std::move(panels);
+    m_predicted.reset();
     refill();
-    QStringList peaks; // for screen readers: what the charts show first
-    if (!m_panels.empty())
-        for (const PanelRank& rank : m_panels.back()->ranks) {
-            if (peaks.size() == 16) {
-                peaks << tr("%n ranks in all", nullptr, static_cast<int>(m_panels.back()->ranks.size()));
-                break;
-            }
-            peaks << tr("rank %1 peaks at %2").arg(rank.rank).arg(bytesText(rank.activations.peak, m_panels.back()->units));
-        }
-    setAccessibleDescription(peaks.join(QStringLiteral(", ")));
+}
+
+void MemoryView::setPredicted(std::shared_ptr<const TimelinePanel> panel)
+{
+    if (panel == m_predicted) return;
+    m_predicted = std::move(panel);
+    refill();
+}
+
+void MemoryView::setSettings(const MemorySettings& settings)
+{
+    if (settings == m_settings) return;
+    m_settings = settings;
+    refill();
+    emit settingsChanged();
 }
 
 void MemoryView::setCategory(MemoryCategory category)
 {
-    if (category == m_category) return;
-    m_category = category;
-    refill();
+    MemorySettings settings = m_settings;
+    settings.shown.assign(memoryCategoryCount, false);
+    settings.set(category, true);
+    setSettings(settings);
+}
+
+MemoryCategory MemoryView::category() const
+{
+    for (const MemoryCategory one : stackOrder())
+        if (m_settings.has(one)) return one;
+    return MemoryCategory::Activations;
 }
 
 void MemoryView::setBudget(std::optional<Bytes> bytes)
 {
     m_budget = bytes;
-    update();
+    arrange();
 }
 
 void MemoryView::setTheme(const Theme& theme)
@@ -103,28 +115,119 @@ void MemoryView::setRowHeight(double pixels)
 
 void MemoryView::refill()
 {
-    m_rows.clear();
     if (m_card) m_card->hide();
-    if (!m_panels.empty()) {
-        const TimelinePanel& solid = *m_panels.back();
-        const TimelinePanel* ghost = m_panels.size() > 1 ? m_panels[m_panels.size() - 2].get() : nullptr;
-        for (std::size_t i = 0; i < solid.ranks.size(); ++i) {
-            const PanelRank& rank = solid.ranks[i];
-            MemoryRow row;
-            row.title = rank.title;
-            row.curve = curveOf(seriesOf(solid, rank, m_category), solid.origin, solid.duration);
-            row.subtitle = QStringLiteral("peak ") + bytesText(row.curve.peak, solid.units);
-            if (ghost != nullptr && i < ghost->ranks.size()) {
-                row.ghost = curveOf(seriesOf(*ghost, ghost->ranks[i], m_category), ghost->origin, ghost->duration);
+    const quint64 asked = ++m_asked;
+    std::size_t work = 0;
+    for (const auto& panel : m_panels) work += workOf(*panel);
+    if (work <= inPlace) {
+        m_shownGeneration = asked;
+        accept(std::make_shared<const std::vector<MemoryRow>>(memoryRows(m_panels, m_predicted, m_settings)));
+        return;
+    }
+    m_places.clear(); // they point into rows of other panels
+    update();
+    inBackground(
+        this, [panels = m_panels, predicted = m_predicted, settings = m_settings]() -> Rows {
+            return std::make_shared<const std::vector<MemoryRow>>(memoryRows(panels, predicted, settings));
+        },
+        [this, asked](Rows rows) {
+            if (asked != m_asked) return;
+            m_shownGeneration = asked;
+            accept(std::move(rows));
+        });
+}
+
+void MemoryView::accept(Rows rows)
+{
+    m_places.clear();
+    m_rows = std::move(rows);
+    arrange();
+    updateGeometry();
+}
+
+void MemoryView::arrange()
+{
+    m_places.clear();
+    if (!m_panels.empty() && ready()) {
+        const TimelinePanel& panel = *m_panels.back();
+        const auto& rows = *m_rows;
+        const auto range = m_state->selectedRange();
+        const auto peakOf = [&](const MemoryRow& row) { return range ? row.total().peakIn(*range) : row.total().peak; };
+        const auto add = [&](const MemoryRow& row, const QString& title, const QString& note) {
+            MemoryPlace place;
+            place.row = &row;
+            place.title = title;
+            place.subtitle = (range ? tr("in range %1") : tr("peak %1")).arg(bytesText(peakOf(row), panel.units));
+            place.note = note;
+            m_places.push_back(std::move(place));
+        };
+        const RowPlan plan = planRows({m_panels.back()}, m_state->rows());
+        for (const RowItem& item : plan.items) {
+            const auto at = static_cast<std::size_t>(item.rankIndex);
+            if (item.kind != RowKind::Group) {
+                if (at < rows.size()) add(rows[at], rows[at].title, {});
+                continue;
             }
-            m_rows.push_back(std::move(row));
+            const RankGroup& group = plan.groups.front()[static_cast<std::size_t>(item.group)];
+            if (group.expanded) continue;
+            const auto most = std::max_element(group.ranks.begin(), group.ranks.end(), [&](int a, int b) {
+                return peakOf(rows[static_cast<std::size_t>(a)]) < peakOf(rows[static_cast<std::size_t>(b)]);
+            });
+            const MemoryRow& row = rows[static_cast<std::size_t>(*most)];
+            add(row, group.title, tr("on %1").arg(row.title.toLower()));
+        }
+        Bytes shared = 1;
+        for (const MemoryPlace& place : m_places) shared = std::max(shared, place.row->top());
+        for (MemoryPlace& place : m_places) {
+            Bytes top = m_settings.ownScale ? std::max<Bytes>(1, place.row->top()) : shared;
+            // A budget far above what is used would flatten every curve; it is then named, not drawn.
+            if (m_budget && m_settings.has(MemoryCategory::Activations) && *m_budget < 3 * top) top = std::max(top, *m_budget);
+            place.top = top + top / 16 + 1;
+        }
+        for (const MemoryRow& row : rows) {
+            if (!row.counter) continue;
+            MemoryPlace place;
+            place.row = &row;
+            place.title = row.title;
+            place.subtitle = row.rankIndex < 0 ? tr("of the run") : tr("rank %1").arg(row.rankIndex);
+            if (!row.counter->unit.isEmpty()) place.subtitle += QStringLiteral(", ") + row.counter->unit;
+            m_places.push_back(std::move(place));
         }
     }
-    QStringList words;
-    for (const MemoryRow& row : m_rows) words << row.title + QLatin1Char(' ') + row.subtitle;
+    QStringList words; // for screen readers: what the charts show first
+    for (const MemoryPlace& place : m_places) {
+        if (words.size() == mostTold) {
+            words << tr("%n charts in all", nullptr, static_cast<int>(m_places.size()));
+            break;
+        }
+        QString text = place.title + QLatin1Char(' ') + place.subtitle;
+        if (!place.note.isEmpty()) text += QLatin1Char(' ') + place.note;
+        const MemoryCurve* activations = place.row->of(MemoryCategory::Activations);
+        if (m_budget && activations != nullptr) {
+            if (const auto over = activations->firstOver(*m_budget)) text += tr(", over the budget from %1 on").arg(durationText(*over, m_panels.back()->units));
+        }
+        words << text;
+    }
     setAccessibleDescription(words.join(QStringLiteral(", ")));
-    updateGeometry();
     update();
+}
+
+QString MemoryView::headline() const
+{
+    if (m_settings.count() == 1) {
+        for (const MemoryCategory category : stackOrder()) {
+            if (!m_settings.has(category)) continue;
+            switch (category) {
+            case MemoryCategory::Weights: return tr("Weight memory");
+            case MemoryCategory::Gradients: return tr("Gradient memory");
+            case MemoryCategory::Optimizer: return tr("Optimizer memory");
+            case MemoryCategory::Activations: return tr("Activation memory");
+            case MemoryCategory::Communication: return tr("Communication memory");
+            case MemoryCategory::Workspace: return tr("Workspace memory");
+            }
+        }
+    }
+    return m_settings.count() == 0 ? tr("Counters") : tr("Memory");
 }
 
 MemoryScene MemoryView::scene(const QSizeF& size) const
@@ -133,34 +236,54 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     scene.size = size;
     scene.headerHeight = header;
     scene.axis = axisIn(QRectF(QPointF(0, 0), size), m_state->visible());
-    scene.title = categoryTitle(m_category);
-    scene.rows = &m_rows;
-    if (!m_panels.empty()) scene.units = m_panels.back()->units;
-    Bytes peak = 1;
-    for (const MemoryRow& row : m_rows) peak = std::max({peak, row.curve.peak, row.ghost ? row.ghost->peak : 0});
-    // A budget far above what is used would flatten every curve; it is then named, not drawn.
+    scene.title = headline();
+    scene.rows = m_places;
+    if (!m_panels.empty()) {
+        scene.units = m_panels.back()->units;
+        scene.origin = m_panels.back()->origin;
+    }
     scene.budget = m_budget;
-    if (m_budget && *m_budget < 3 * peak) peak = std::max(peak, *m_budget);
-    scene.top = peak + peak / 16 + 1;
-    const auto count = static_cast<double>(std::max<std::size_t>(1, m_rows.size()));
+    const auto count = static_cast<double>(std::max<std::size_t>(1, m_places.size()));
     scene.rowHeight = m_rowHeight > 0 ? m_rowHeight : std::clamp((size.height() - header - bottomMargin) / count, 64.0, 120.0);
     scene.scroll = std::clamp(m_scroll, 0.0, std::max(0.0, header + count * scene.rowHeight + bottomMargin - size.height()));
     scene.hoverTime = m_state->hoverTime();
+    scene.range = m_state->selectedRange();
+    const MicrobatchRef hovered = m_state->hoveredMicrobatch();
+    scene.microbatch = hovered.microbatch;
+    if (!m_panels.empty() && hovered.step >= 0) scene.step = hovered.step + std::max(0, m_panels.back()->step);
 
-    const QString unit = scene.units.memory != 1 ? MemoryView::tr("activation shares (u)") : bytesText(scene.top).section(QLatin1Char(' '), 1);
+    Bytes top = 1;
+    for (const MemoryPlace& place : m_places) top = std::max(top, place.row->counter ? 0 : place.top);
+    const QString unit = scene.units.memory != 1 ? tr("activation shares (u)") : bytesText(top).section(QLatin1Char(' '), 1);
     QStringList words;
+    if (!ready()) words << tr("making the charts…");
+    const bool budgetShown = m_budget && m_settings.has(MemoryCategory::Activations);
+    if (m_settings.count() > 0) words << (m_settings.ownScale ? tr("%1, each rank to its own scale") : tr("%1 per rank")).arg(unit);
+    std::size_t most = 0;
+    const MemoryRow* fullest = nullptr;
+    for (const MemoryPlace& place : m_places) {
+        if (place.row->layers.size() <= std::max<std::size_t>(most, 1)) continue;
+        most = place.row->layers.size();
+        fullest = place.row;
+    }
+    if (fullest != nullptr) {
+        QStringList names;
+        for (const MemoryLayer& layer : fullest->layers) names << titleOf(layer.category).toLower();
+        words << tr("from below: %1").arg(names.join(QStringLiteral(", ")));
+    }
     if (m_panels.size() > 1) {
         const std::size_t last = m_panels.size() - 1;
         const auto named = [this](std::size_t i) {
             return QStringLiteral("%1 (%2)").arg(QChar(static_cast<char16_t>(u'A' + i))).arg(m_panels[i]->name);
         };
-        words << unit + MemoryView::tr(" per rank") << QStringLiteral("solid = ") + named(last) << MemoryView::tr("dashed grey = ") + named(last - 1);
-        if (m_budget) words << MemoryView::tr("dashed red = budget ") + bytesText(*m_budget, scene.units);
+        words << tr("solid = %1").arg(named(last)) << tr("dashed grey = %1").arg(named(last - 1));
+        if (budgetShown) words << tr("dashed red = budget %1").arg(bytesText(*m_budget, scene.units));
     } else {
-        words << unit + MemoryView::tr(" per rank");
-        if (m_budget) words << MemoryView::tr("dashed line = budget ") + bytesText(*m_budget, scene.units);
+        if (budgetShown) words << tr("dashed line = budget %1").arg(bytesText(*m_budget, scene.units));
+        if (m_predicted) words << tr("dotted = simulated with this run's costs");
     }
-    if (m_budget && *m_budget > scene.top) words << MemoryView::tr("out of the picture");
+    if (budgetShown && *m_budget > top) words << tr("out of the picture");
+    if (scene.range) words << tr("filtered: peaks are those of the selected range");
     scene.subtitle = words.join(QStringLiteral(", "));
     return scene;
 }
@@ -170,63 +293,126 @@ Axis MemoryView::axis() const
     return axisIn(QRectF(rect()), m_state->visible());
 }
 
+int MemoryView::placeOf(int rankIndex) const
+{
+    const auto at = std::find_if(m_places.begin(), m_places.end(), [&](const MemoryPlace& place) { return !place.row->counter && place.row->rankIndex == rankIndex; });
+    return rankIndex < 0 || at == m_places.end() ? -1 : static_cast<int>(at - m_places.begin());
+}
+
 QRectF MemoryView::plotRect(int rankIndex) const
 {
-    if (rankIndex < 0 || rankIndex >= static_cast<int>(m_rows.size())) return {};
-    return scene(QSizeF(size())).plot(rankIndex);
+    const int place = placeOf(rankIndex);
+    return place < 0 ? QRectF() : scene(QSizeF(size())).plot(place);
 }
 
 double MemoryView::yOf(int rankIndex, Bytes bytes) const
 {
-    return scene(QSizeF(size())).y(rankIndex, bytes);
+    const int place = placeOf(rankIndex);
+    return place < 0 ? 0 : scene(QSizeF(size())).y(place, bytes);
 }
 
-CardText MemoryView::cardAt(int rankIndex, Nanos axisTime) const
+QStringList MemoryView::rowTitles() const
+{
+    QStringList titles;
+    for (const MemoryPlace& place : m_places) titles << place.title;
+    return titles;
+}
+
+MicrobatchRef MemoryView::holderAt(int rankIndex, Nanos axisTime, Bytes at) const
+{
+    const int place = placeOf(rankIndex);
+    if (place < 0 || !m_places[static_cast<std::size_t>(place)].row->holdings) return {};
+    Bytes below = 0;
+    for (const Holding& one : m_places[static_cast<std::size_t>(place)].row->holdings->at(axisTime + m_panels.back()->origin)) {
+        below += one.bytes;
+        if (at < below) return one.microbatch < 0 ? MicrobatchRef{} : MicrobatchRef{one.microbatch, one.step - std::max(0, m_panels.back()->step)};
+    }
+    return {};
+}
+
+CardText MemoryView::cardAt(int rankIndex, Nanos axisTime, std::optional<Bytes> at) const
 {
     CardText card;
-    if (rankIndex < 0 || rankIndex >= static_cast<int>(m_rows.size()) || m_panels.empty()) return card;
+    const int place = placeOf(rankIndex);
+    if (place < 0 || m_panels.empty()) return card;
     const TimelinePanel& panel = *m_panels.back();
-    const MemoryRow& row = m_rows[static_cast<std::size_t>(rankIndex)];
+    const MemoryRow& row = *m_places[static_cast<std::size_t>(place)].row;
     if (axisTime < 0 || axisTime >= panel.duration) return card;
-    card.title = categoryTitle(m_category) + QStringLiteral(" · ") + row.title.toLower();
-    card.rows.emplace_back(MemoryView::tr("In use"), bytesText(row.curve.at(axisTime), panel.units));
-    card.rows.emplace_back(QStringLiteral("Peak"), bytesText(row.curve.peak, panel.units));
+    card.title = headline() + QStringLiteral(" · ") + row.title.toLower();
+    card.rows.emplace_back(tr("In use"), bytesText(row.total().at(axisTime), panel.units));
+    if (row.layers.size() > 1) {
+        for (std::size_t k = row.layers.size(); k-- > 0;) {
+            const Bytes below = k == 0 ? 0 : row.layers[k - 1].curve.at(axisTime);
+            card.rows.emplace_back(QStringLiteral("  ") + titleOf(row.layers[k].category), bytesText(row.layers[k].curve.at(axisTime) - below, panel.units));
+        }
+    }
+    card.rows.emplace_back(tr("Peak"), bytesText(row.total().peak, panel.units));
     if (row.ghost) {
         const QChar badge(static_cast<char16_t>(u'A' + m_panels.size() - 2));
-        card.rows.emplace_back(MemoryView::tr("In use in %1").arg(badge), bytesText(row.ghost->at(axisTime), panel.units));
+        card.rows.emplace_back(tr("In use in %1").arg(badge), bytesText(row.ghost->at(axisTime), panel.units));
     }
-    if (m_budget) card.rows.emplace_back(MemoryView::tr("Below budget"), bytesText(*m_budget - row.curve.at(axisTime), panel.units));
-    // Who holds it: microbatches by stage, with the stage's total.
-    std::map<int, std::pair<Bytes, std::vector<int>>> byStage;
-    const int rank = panel.ranks[static_cast<std::size_t>(rankIndex)].rank;
-    for (const Holder& holder : holdersAt(*panel.timeline, rank, m_category, axisTime + panel.origin)) {
-        auto& [bytes, microbatches] = byStage[holder.stage];
-        bytes += holder.bytes;
-        if (holder.microbatch >= 0) microbatches.push_back(holder.microbatch);
+    if (row.predicted) card.rows.emplace_back(tr("Simulated"), bytesText(row.predicted->at(axisTime), panel.units));
+    const MemoryCurve* activations = row.of(MemoryCategory::Activations);
+    if (m_budget && activations != nullptr) {
+        card.rows.emplace_back(tr("Below budget"), bytesText(*m_budget - activations->at(axisTime), panel.units));
+        if (const auto over = activations->firstOver(*m_budget)) card.rows.emplace_back(tr("First over it"), durationText(*over, panel.units));
     }
+    if (!row.holdings) return card;
+    // Who holds it, the oldest first, as they are stacked; many are summed up by stage.
+    const std::vector<Holding> holders = row.holdings->at(axisTime + panel.origin);
     QStringList lines;
-    for (auto& [stage, held] : byStage) {
-        std::sort(held.second.begin(), held.second.end());
-        QStringList numbers;
-        for (const int microbatch : held.second) {
-            if (numbers.size() == 12) {
-                numbers << MemoryView::tr("… (%1 in all)").arg(held.second.size());
-                break;
-            }
-            numbers << QString::number(microbatch);
-        }
-        QString line = MemoryView::tr("Stage %1 holds %2").arg(stage).arg(bytesText(held.first, panel.units));
-        if (!numbers.isEmpty()) line += (numbers.size() == 1 ? QStringLiteral(": microbatch ") : QStringLiteral(": microbatches ")) + numbers.join(QStringLiteral(", "));
-        lines << line;
+    std::map<int, std::pair<Bytes, QStringList>> byStage;
+    Bytes below = 0;
+    for (const Holding& one : holders) {
+        auto& [bytes, microbatches] = byStage[one.stage];
+        bytes += one.bytes;
+        if (one.microbatch >= 0) microbatches << QString::number(one.microbatch);
+        const bool marked = at && *at >= below && *at < below + one.bytes;
+        below += one.bytes;
+        if (lines.size() >= static_cast<int>(mostHolders) && !marked) continue;
+        const QString who = one.microbatch < 0 ? tr("stage %1").arg(one.stage) : tr("microbatch %1, stage %2").arg(one.microbatch).arg(one.stage);
+        lines << tr("%1%2: %3 since %4").arg(marked ? QStringLiteral("▸ ") : QString(), who, bytesText(one.bytes, panel.units),
+                                             durationText(std::max<Nanos>(0, one.since - panel.origin), panel.units));
+    }
+    if (static_cast<int>(holders.size()) > lines.size()) lines << tr("and %1 more").arg(static_cast<int>(holders.size()) - lines.size());
+    for (auto at2 = byStage.rbegin(); at2 != byStage.rend(); ++at2) {
+        const auto& [stage, held] = *at2;
+        QStringList numbers = held.second;
+        if (numbers.size() > 12) numbers = numbers.mid(0, 12) << QStringLiteral("…");
+        QString line = tr("Stage %1 holds %2").arg(stage).arg(bytesText(held.first, panel.units));
+        if (!numbers.isEmpty()) line += (numbers.size() == 1 ? tr(": microbatch ") : tr(": microbatches ")) + numbers.join(QStringLiteral(", "));
+        lines.prepend(line);
     }
     card.note = lines.join(QLatin1Char('\n'));
+    return card;
+}
+
+CardText MemoryView::counterCard(int place, Nanos axisTime) const
+{
+    CardText card;
+    if (place < 0 || place >= static_cast<int>(m_places.size()) || m_panels.empty()) return card;
+    const MemoryPlace& at = m_places[static_cast<std::size_t>(place)];
+    if (!at.row->counter) return card;
+    const CounterCurve& counter = *at.row->counter;
+    card.title = at.title + QStringLiteral(" · ") + (at.row->rankIndex < 0 ? tr("of the run") : tr("rank %1").arg(at.row->rankIndex));
+    const auto value = counter.at(axisTime);
+    card.rows.emplace_back(tr("Value"), value ? counterText(*value, counter.unit) : tr("none yet"));
+    const Axis now = axis();
+    const auto byTime = [](const CounterSample& s, Nanos t) { return s.time < t; };
+    const auto first = std::lower_bound(counter.samples.begin(), counter.samples.end(), now.range.begin, byTime) - counter.samples.begin();
+    const auto last = std::lower_bound(counter.samples.begin(), counter.samples.end(), now.range.end, byTime) - counter.samples.begin();
+    const Extremes inView = counter.index.over(static_cast<std::size_t>(first), static_cast<std::size_t>(last), [&](std::size_t i) { return counter.samples[i].value; });
+    if (!inView.empty()) card.rows.emplace_back(tr("Least, most in view"), counterText(inView.least, counter.unit) + QStringLiteral(" – ") + counterText(inView.most, counter.unit));
     return card;
 }
 
 void MemoryView::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover) const
 {
     MemoryScene painted = scene(rect.size());
-    if (!withHover) painted.hoverTime.reset();
+    if (!withHover) {
+        painted.hoverTime.reset();
+        painted.microbatch = -1;
+    }
     painter.save();
     painter.translate(rect.topLeft());
     painter.setClipRect(QRectF(QPointF(0, 0), rect.size()), Qt::IntersectClip);
@@ -250,24 +436,46 @@ void MemoryView::mouseMoveEvent(QMouseEvent* event)
     const MemoryScene now = scene(QSizeF(size()));
     const QPointF at = event->position();
     const bool inPlot = at.x() >= now.axis.left && at.x() < now.axis.left + now.axis.width + rightMargin && !now.axis.degenerate();
-    m_state->setHovered({});
     if (!inPlot || m_panels.empty()) {
+        m_state->setHovered({});
         m_state->setHoverTime(std::nullopt);
         if (m_card) m_card->hide();
         return;
     }
     const Nanos time = now.axis.toTime(at.x());
-    m_state->setHoverTime(time);
     const double y = at.y() - header + now.scroll;
-    const int row = y < 0 ? -1 : static_cast<int>(y / now.rowHeight);
+    const int place = y < 0 || at.y() < header ? -1 : static_cast<int>(y / now.rowHeight);
+    CardText card;
+    MicrobatchRef holder;
+    if (place >= 0 && place < static_cast<int>(m_places.size())) {
+        const MemoryPlace& shown = m_places[static_cast<std::size_t>(place)];
+        if (shown.row->counter) {
+            card = counterCard(place, time);
+        } else {
+            const QRectF plot = now.plot(place);
+            const auto bytes = static_cast<Bytes>(std::max(0.0, (plot.bottom() - at.y()) / plot.height() * static_cast<double>(shown.top)));
+            card = cardAt(shown.row->rankIndex, time, bytes);
+            holder = holderAt(shown.row->rankIndex, time, bytes);
+        }
+    }
+    m_state->setHoverTime(time);
+    m_state->setHovered({}, holder);
     if (!m_card) m_card = new HoverCard(this);
-    m_card->showAt(mapToGlobal(at.toPoint()), cardAt(row, time), *m_theme);
+    m_card->showAt(mapToGlobal(at.toPoint()), card, *m_theme);
 }
 
 void MemoryView::leaveEvent(QEvent*)
 {
     m_state->setHoverTime(std::nullopt);
+    m_state->setHovered({});
     if (m_card) m_card->hide();
+}
+
+void MemoryView::scrollBy(double pixels)
+{
+    m_scroll = scene(QSizeF(size())).scroll + pixels;
+    m_scroll = scene(QSizeF(size())).scroll; // clamped
+    update();
 }
 
 void MemoryView::wheelEvent(QWheelEvent* event)
@@ -281,16 +489,25 @@ void MemoryView::wheelEvent(QWheelEvent* event)
         const double by = std::abs(angle.x()) > std::abs(angle.y()) ? angle.x() : angle.y();
         m_state->setVisible(panned(m_state->visible(), -by / 120.0 * 48.0 / std::max(1.0, a.width)));
     } else {
-        m_scroll = scene(QSizeF(size())).scroll - angle.y() / 120.0 * 48.0;
-        m_scroll = scene(QSizeF(size())).scroll; // clamped
-        update();
+        scrollBy(-angle.y() / 120.0 * 48.0);
     }
     event->accept();
 }
 
 void MemoryView::keyPressEvent(QKeyEvent* event)
 {
+    const auto action = actionOf(m_keyMap, *event);
+    if (action == ViewAction::RowsUp || action == ViewAction::RowsDown) {
+        scrollBy((action == ViewAction::RowsUp ? -1 : 1) * scene(QSizeF(size())).rowHeight);
+        return;
+    }
     if (!performViewKey(*m_state, *event, m_keyMap)) QWidget::keyPressEvent(event);
+}
+
+void MemoryView::contextMenuEvent(QContextMenuEvent* event)
+{
+    if (m_card) m_card->hide();
+    emit menuAsked(event->globalPos());
 }
 
 } // namespace stagewright

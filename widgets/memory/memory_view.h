@@ -1,5 +1,7 @@
-// MemoryView: one step chart a rank on the time axis of the TimelineView above it. Never smoothed; the peak is always
-// drawn. In compare mode the last panel is solid, the one before it a dashed ghost. GUI thread only.
+// MemoryView: one chart a rank on the time axis of the TimelineView above it, stacked by category, and the run's counters
+// under them. Never smoothed; the peak is always drawn. In compare mode the last panel is solid, the one before it a dashed
+// ghost. Pinned ranks come first; a folded group shows its rank with the largest peak. GUI thread only; large runs are made
+// ready on a worker.
 #pragma once
 
 #include <memory>
@@ -11,9 +13,8 @@
 
 #include "widgets/hover_card.h"
 #include "widgets/key_map.h"
-#include "widgets/memory/step_chart.h"
+#include "widgets/memory/memory_rows.h"
 #include "widgets/theme.h"
-#include "widgets/timeline/timeline_panel.h"
 #include "widgets/view_state.h"
 
 namespace stagewright {
@@ -25,39 +26,64 @@ public:
     explicit MemoryView(ViewState* state, QWidget* parent = nullptr); // state must outlive the view
     ~MemoryView() override;
 
-    void setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels);
-    void setCategory(MemoryCategory category); // default Activations
-    MemoryCategory category() const { return m_category; }
-    void setBudget(std::optional<Bytes> bytes); // of every rank; a dashed line
+    void setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels); // drops the prediction
+    // The schedule simulated with the run's own costs, its begin at the panel's; null: none. Dotted over the charts.
+    void setPredicted(std::shared_ptr<const TimelinePanel> panel);
+    void setSettings(const MemorySettings& settings);
+    const MemorySettings& settings() const { return m_settings; }
+    void setCategory(MemoryCategory category); // that one alone
+    MemoryCategory category() const;           // the lowest one shown
+    void setBudget(std::optional<Bytes> bytes); // of every rank's activations; a dashed line
     void setTheme(const Theme& theme);
     void setKeyMap(KeyMapName name) { m_keyMap = name; }
     void setRowHeight(double pixels); // of one chart; 0: as high as the view allows, 64 to 120
+    bool ready() const { return m_asked == m_shownGeneration; } // the charts are those of the panels
 
     Axis axis() const;
-    CardText cardAt(int rankIndex, Nanos axisTime) const; // in use, peak, who holds it (stage, microbatches)
+    // In use, peak, who holds it, oldest first. `at`: the bytes under the pointer, whose holder is marked.
+    CardText cardAt(int rankIndex, Nanos axisTime, std::optional<Bytes> at = {}) const;
+    CardText counterCard(int place, Nanos axisTime) const;
+    // Who holds the bytes that lie `at` high when holders are stacked, the oldest lowest; an invalid one where nobody does.
+    MicrobatchRef holderAt(int rankIndex, Nanos axisTime, Bytes at) const;
     // The chart's plot rectangle in widget coordinates, for the rank's index; empty where there is none.
     QRectF plotRect(int rankIndex) const;
     double yOf(int rankIndex, Bytes bytes) const;
+    QStringList rowTitles() const; // of every chart, from the top
 
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover = false) const;
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return {420, 100}; }
+
+signals:
+    void settingsChanged();
+    void menuAsked(const QPoint& globalPosition);
 
 protected:
     void paintEvent(QPaintEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
-    void keyPressEvent(QKeyEvent* event) override; // zoom, pan, fit, history
+    void keyPressEvent(QKeyEvent* event) override; // zoom, pan, fit, history; up and down scroll
+    void contextMenuEvent(QContextMenuEvent* event) override;
 
 private:
+    using Rows = std::shared_ptr<const std::vector<MemoryRow>>;
     MemoryScene scene(const QSizeF& size) const;
     void refill();
+    void accept(Rows rows);
+    void arrange(); // which rows are shown, with which words
+    int placeOf(int rankIndex) const; // −1: none
+    void scrollBy(double pixels);
+    QString headline() const;
 
     ViewState* m_state;
     std::vector<std::shared_ptr<const TimelinePanel>> m_panels;
-    std::vector<MemoryRow> m_rows;
-    MemoryCategory m_category = MemoryCategory::Activations;
+    std::shared_ptr<const TimelinePanel> m_predicted;
+    MemorySettings m_settings;
+    Rows m_rows; // never null
+    std::vector<MemoryPlace> m_places;
+    quint64 m_asked = 0;
+    quint64 m_shownGeneration = 0;
     std::optional<Bytes> m_budget;
     const Theme* m_theme = &Theme::light();
     KeyMapName m_keyMap = KeyMapName::Perfetto;

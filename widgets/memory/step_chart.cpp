@@ -9,23 +9,6 @@
 
 namespace stagewright {
 
-Bytes MemoryCurve::at(Nanos time) const
-{
-    const auto after = std::upper_bound(points.begin(), points.end(), time, [](Nanos t, const MemoryPoint& p) { return t < p.time; });
-    return after == points.begin() ? 0 : (after - 1)->inUse;
-}
-
-MemoryCurve curveOf(const MemorySeries& series, Nanos origin, Nanos duration)
-{
-    MemoryCurve curve;
-    curve.end = duration;
-    curve.peak = series.peak;
-    curve.peakTime = series.peakTime - origin;
-    curve.points.reserve(series.points.size());
-    for (const MemoryPoint& point : series.points) curve.points.push_back({point.time - origin, point.inUse});
-    return curve;
-}
-
 QRectF MemoryScene::plot(int row) const
 {
     const double upper = headerHeight + row * rowHeight - scroll + 14;
@@ -35,7 +18,15 @@ QRectF MemoryScene::plot(int row) const
 double MemoryScene::y(int row, Bytes bytes) const
 {
     const QRectF rect = plot(row);
-    return rect.bottom() - rect.height() * static_cast<double>(bytes) / static_cast<double>(std::max<Bytes>(1, top));
+    return rect.bottom() - rect.height() * static_cast<double>(bytes) / static_cast<double>(std::max<Bytes>(1, rows[static_cast<std::size_t>(row)].top));
+}
+
+double MemoryScene::yOf(int row, double value) const
+{
+    const QRectF rect = plot(row);
+    const CounterCurve& counter = *rows[static_cast<std::size_t>(row)].row->counter;
+    const double scale = counter.most - counter.least;
+    return scale > 0 ? rect.bottom() - rect.height() * (value - counter.least) / scale : rect.center().y();
 }
 
 namespace {
@@ -46,7 +37,7 @@ struct ByteUnit {
 };
 ByteUnit byteUnit(Bytes top, const Units& units)
 {
-    if (units.memory != 1) return {static_cast<double>(units.memory), QCoreApplication::translate("MemoryView", "activation shares (u)")};
+    if (units.memory != 1) return {static_cast<double>(units.memory), QStringLiteral("u")};
     for (const auto& [size, name] : {std::pair{1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}}) {
         if (static_cast<double>(top) >= size) return {size, QString::fromLatin1(name)};
     }
@@ -54,159 +45,268 @@ ByteUnit byteUnit(Bytes top, const Units& units)
 }
 
 // The outline of a step curve, one vertical and one horizontal line per change. Where changes crowd, every pixel column
-// keeps its least, its largest and its last value.
-class Outline {
-public:
-    Outline(const MemoryScene& scene, int row, const MemoryCurve& curve) : m_scene(scene), m_row(row), m_curve(curve) {}
-
-    QPolygonF build()
-    {
-        const Axis& axis = m_scene.axis;
-        const auto& points = m_curve.points;
-        const Nanos from = std::max<Nanos>(0, axis.range.begin), to = std::min(m_curve.end, axis.range.end + axis.range.duration() / 20);
-        if (to <= from) return {};
-        const auto after = [&](Nanos t) {
-            return static_cast<std::size_t>(
-                std::upper_bound(points.begin(), points.end(), t, [](Nanos v, const MemoryPoint& p) { return v < p.time; }) - points.begin());
-        };
-        const std::size_t first = after(from), last = after(to);
-        Bytes value = m_curve.at(from);
-        m_line << QPointF(axis.toX(from), m_scene.y(m_row, value));
-        const bool crowded = static_cast<double>(last - first) > 2 * axis.width;
-        for (std::size_t i = first; i < last;) {
-            const double x = axis.toX(points[i].time);
-            m_line << QPointF(x, m_scene.y(m_row, value));
-            if (!crowded) {
-                value = points[i++].inUse;
-            } else {
-                const double column = std::floor(x) + 1;
-                Bytes least = value, most = value;
-                for (; i < last && axis.toX(points[i].time) < column; ++i) {
-                    value = points[i].inUse;
-                    least = std::min(least, value);
-                    most = std::max(most, value);
-                }
-                m_line << QPointF(x, m_scene.y(m_row, least)) << QPointF(x, m_scene.y(m_row, most));
-            }
-            m_line << QPointF(x, m_scene.y(m_row, value));
-        }
-        m_line << QPointF(axis.toX(to), m_scene.y(m_row, value));
-        return m_line;
-    }
-
-private:
-    const MemoryScene& m_scene;
-    int m_row;
-    const MemoryCurve& m_curve;
-    QPolygonF m_line;
-};
-
-void paintRow(QPainter& p, const MemoryScene& scene, const Theme& theme, int index)
+// keeps its least, its largest and its last value: O(columns × log changes).
+QPolygonF outlineOf(const MemoryScene& scene, int row, const MemoryCurve& curve)
 {
-    const MemoryRow& row = (*scene.rows)[static_cast<std::size_t>(index)];
-    const QRectF plot = scene.plot(index);
-    const double right = scene.axis.left + scene.axis.width + rightMargin / 2;
-    const ByteUnit unit = byteUnit(scene.top, scene.units);
-
-    p.setFont(fontOf(FontRole::Small));
-    for (const Bytes tick : memoryTicks(scene.top, plot.height(), 14, scene.units)) {
-        const double y = std::round(scene.y(index, tick));
-        p.fillRect(QRectF(plot.left(), y, right - plot.left(), 1), tick == 0 ? theme.separator : theme.grid);
-        p.setPen(theme.faint);
-        const double value = static_cast<double>(tick) / unit.size;
-        const QString text = fixed(value, value == std::floor(value) ? 0 : value * 10 == std::floor(value * 10) ? 1 : 2);
-        p.drawText(QRectF(100, y - (tick == 0 ? 12 : 8), 46, 16), Qt::AlignRight | Qt::AlignVCenter, text);
+    QPolygonF line;
+    const Axis& axis = scene.axis;
+    const auto& points = curve.points;
+    const Nanos from = std::max<Nanos>(0, axis.range.begin), to = std::min(curve.end, axis.range.end + axis.range.duration() / 20);
+    if (to <= from || points.empty()) return line;
+    const std::size_t first = curve.after(from), last = curve.after(to);
+    Bytes value = curve.at(from);
+    line << QPointF(axis.toX(from), scene.y(row, value));
+    const bool crowded = static_cast<double>(last - first) > 2 * axis.width;
+    for (std::size_t i = first; i < last;) {
+        const double x = axis.toX(points[i].time);
+        line << QPointF(x, scene.y(row, value));
+        if (!crowded) {
+            value = points[i++].inUse;
+        } else {
+            const double column = std::floor(x) + 1;
+            const std::size_t next = std::clamp(curve.after(axis.toTime(column) - 1), i + 1, last);
+            Extremes inside = curve.over(i, next);
+            inside.add(static_cast<double>(value));
+            value = points[next - 1].inUse;
+            line << QPointF(x, scene.y(row, static_cast<Bytes>(inside.least))) << QPointF(x, scene.y(row, static_cast<Bytes>(inside.most)));
+            i = next;
+        }
+        line << QPointF(x, scene.y(row, value));
     }
+    line << QPointF(axis.toX(to), scene.y(row, value));
+    return line;
+}
 
-    p.save();
-    p.setClipRect(QRectF(plot.left() - 1, scene.headerHeight, right - plot.left() + 2, scene.size.height()), Qt::IntersectClip);
-    const QPolygonF outline = Outline(scene, index, row.curve).build();
-    if (outline.size() >= 2) {
+QPolygonF counterLine(const MemoryScene& scene, int row, const CounterCurve& curve)
+{
+    QPolygonF line;
+    const Axis& axis = scene.axis;
+    const auto& samples = curve.samples;
+    const auto get = [&](std::size_t i) { return samples[i].value; };
+    const auto byTime = [](const CounterSample& s, Nanos t) { return s.time < t; };
+    auto first = static_cast<std::size_t>(std::lower_bound(samples.begin(), samples.end(), axis.range.begin, byTime) - samples.begin());
+    auto last = static_cast<std::size_t>(std::lower_bound(samples.begin(), samples.end(), axis.range.end, byTime) - samples.begin());
+    first -= first > 0 ? 1 : 0; // the lines that enter and leave the view
+    last += last < samples.size() ? 1 : 0;
+    const bool crowded = static_cast<double>(last - first) > 2 * axis.width;
+    for (std::size_t i = first; i < last;) {
+        const double x = axis.toX(samples[i].time);
+        if (!crowded) {
+            if (std::isfinite(samples[i].value)) line << QPointF(x, scene.yOf(row, samples[i].value));
+            ++i;
+            continue;
+        }
+        const Nanos until = axis.toTime(std::floor(x) + 1);
+        const auto next = std::clamp(static_cast<std::size_t>(std::lower_bound(samples.begin(), samples.end(), until, byTime) - samples.begin()), i + 1, last);
+        const Extremes inside = curve.index.over(i, next, get);
+        if (!inside.empty()) {
+            line << QPointF(x, scene.yOf(row, inside.least)) << QPointF(x, scene.yOf(row, inside.most));
+            if (std::isfinite(samples[next - 1].value)) line << QPointF(x, scene.yOf(row, samples[next - 1].value));
+        }
+        i = next;
+    }
+    return line;
+}
+
+QPen dashedPen(const QColor& colour, double width, double on, double off)
+{
+    QPen pen(colour, width);
+    pen.setDashPattern({on, off});
+    pen.setCapStyle(Qt::FlatCap);
+    return pen;
+}
+
+void paintGutter(QPainter& p, const MemoryScene& scene, const Theme& theme, int index, bool warns)
+{
+    const MemoryPlace& place = scene.rows[static_cast<std::size_t>(index)];
+    const double middle = scene.plot(index).center().y() - 4;
+    p.setFont(fontOf(FontRole::Rank));
+    p.setPen(theme.text);
+    const QFontMetricsF title(p.font());
+    p.drawText(QPointF(16, middle), title.elidedText(place.title, Qt::ElideRight, 82));
+    p.setFont(fontOf(FontRole::Small));
+    p.setPen(warns ? theme.critical : theme.secondary);
+    p.drawText(QPointF(16, middle + 15), place.subtitle);
+    if (place.note.isEmpty()) return;
+    p.setPen(theme.faint);
+    p.drawText(QPointF(16, middle + 28), place.note);
+}
+
+// Names of a stack's layers, each where it is thick enough, so that colour is not alone.
+void paintLayerNames(QPainter& p, const MemoryScene& scene, const Theme& theme, int index)
+{
+    const MemoryRow& row = *scene.rows[static_cast<std::size_t>(index)].row;
+    p.setFont(fontOf(FontRole::Small));
+    const QFontMetricsF metrics(p.font());
+    for (std::size_t k = 0; k < row.layers.size(); ++k) {
+        const QString name = titleOf(row.layers[k].category);
+        const double width = metrics.horizontalAdvance(name) + 8;
+        for (double x = scene.axis.left + 4; x + width < scene.axis.left + scene.axis.width; x += width) {
+            double upper = -1e9, lower = 1e9; // the room that is free over the whole name
+            for (const double share : {0.0, 0.25, 0.5, 0.75, 1.0}) {
+                const Nanos t = scene.axis.toTime(x + share * width);
+                if (t < 0 || t >= row.total().end) upper = 1e9;
+                upper = std::max(upper, scene.y(index, row.layers[k].curve.at(t)));
+                lower = std::min(lower, k == 0 ? scene.plot(index).bottom() : scene.y(index, row.layers[k - 1].curve.at(t)));
+            }
+            if (lower - upper < 13) continue;
+            p.setPen(theme.text);
+            p.drawText(QPointF(x + 4, (lower + upper) / 2 + 4), name);
+            break;
+        }
+    }
+}
+
+void paintBudget(QPainter& p, const MemoryScene& scene, const Theme& theme, int index, double right)
+{
+    const MemoryPlace& place = scene.rows[static_cast<std::size_t>(index)];
+    const MemoryCurve* activations = place.row->of(MemoryCategory::Activations);
+    if (!scene.budget || activations == nullptr || *scene.budget > place.top) return;
+    p.setPen(dashedPen(theme.critical, 1.2, 5, 2.5));
+    const double y = scene.y(index, *scene.budget);
+    p.drawLine(QPointF(scene.axis.left, y), QPointF(right, y));
+    const auto over = activations->firstOver(*scene.budget);
+    if (!over || *over < scene.axis.range.begin || *over > scene.axis.range.end) return;
+    const double x = scene.axis.toX(*over); // a flag where it is exceeded first
+    QPainterPath flag;
+    flag.moveTo(x, y);
+    flag.lineTo(x - 5, y - 9);
+    flag.lineTo(x + 5, y - 9);
+    flag.closeSubpath();
+    p.setPen(QPen(theme.canvas, 1.2));
+    p.setBrush(theme.critical);
+    p.drawPath(flag);
+}
+
+void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int index, double right)
+{
+    const MemoryPlace& place = scene.rows[static_cast<std::size_t>(index)];
+    const QRectF plot = scene.plot(index);
+    p.setFont(fontOf(FontRole::Small));
+    const auto label = [&](double y, const QString& text, bool base) {
+        p.fillRect(QRectF(plot.left(), y, right - plot.left(), 1), base ? theme.separator : theme.grid);
+        p.setPen(theme.faint);
+        p.drawText(QRectF(88, y - (base ? 12 : 8), 58, 16), Qt::AlignRight | Qt::AlignVCenter, text);
+    };
+    if (place.row->counter) {
+        const CounterCurve& counter = *place.row->counter;
+        const std::vector<double> ticks = counterTicks(counter.least, counter.most, plot.height(), 18);
+        for (const double tick : ticks) label(std::round(scene.yOf(index, tick)), counterText(tick, QString()), tick == counter.least);
+        return;
+    }
+    const ByteUnit unit = byteUnit(place.top, scene.units);
+    for (const Bytes tick : memoryTicks(place.top, plot.height(), 14, scene.units)) {
+        const double value = static_cast<double>(tick) / unit.size;
+        label(std::round(scene.y(index, tick)), fixed(value, value == std::floor(value) ? 0 : value * 10 == std::floor(value * 10) ? 1 : 2), tick == 0);
+    }
+}
+
+void paintDot(QPainter& p, const MemoryScene& scene, const Theme& theme, QPointF at, bool hovered)
+{
+    if (at.x() < scene.axis.left - 1) return;
+    p.setPen(QPen(hovered ? theme.memoryLine : theme.canvas, 1.5));
+    p.setBrush(hovered ? theme.canvas : theme.memoryLine);
+    p.drawEllipse(at, hovered ? 3 : 4, hovered ? 3 : 4);
+}
+
+void paintCurves(QPainter& p, const MemoryScene& scene, const Theme& theme, int index, double right)
+{
+    const MemoryRow& row = *scene.rows[static_cast<std::size_t>(index)].row;
+    const QRectF plot = scene.plot(index);
+    for (std::size_t k = row.layers.size(); k-- > 0;) { // the highest first: the ones below cover it
+        const QPolygonF outline = outlineOf(scene, index, row.layers[k].curve);
+        if (outline.size() < 2) continue;
         QPolygonF area = outline;
         area << QPointF(outline.back().x(), plot.bottom()) << QPointF(outline.front().x(), plot.bottom());
         p.setPen(Qt::NoPen);
-        p.setBrush(theme.memoryFill);
+        p.setBrush(colourOf(row.layers[k].category, theme));
         p.drawPolygon(area);
         p.setBrush(Qt::NoBrush);
-        p.setPen(QPen(theme.memoryLine, 1.5, Qt::SolidLine, Qt::FlatCap, Qt::MiterJoin));
+        const bool isTotal = k + 1 == row.layers.size();
+        p.setPen(QPen(isTotal ? theme.memoryLine : theme.canvas, isTotal ? 1.5 : 1, Qt::SolidLine, Qt::FlatCap, Qt::MiterJoin));
         p.drawPolyline(outline);
     }
+    if (row.layers.size() > 1) paintLayerNames(p, scene, theme, index);
     if (row.ghost) {
-        QPen dashed(theme.ghost, 1.2);
-        dashed.setDashPattern({4, 2.5});
-        dashed.setCapStyle(Qt::FlatCap);
-        p.setPen(dashed);
-        p.drawPolyline(Outline(scene, index, *row.ghost).build());
+        p.setPen(dashedPen(theme.ghost, 1.2, 4, 2.5));
+        p.drawPolyline(outlineOf(scene, index, *row.ghost));
     }
-    if (scene.budget && *scene.budget <= scene.top) {
-        QPen dashed(theme.critical, 1.2);
-        dashed.setDashPattern({5, 2.5});
-        dashed.setCapStyle(Qt::FlatCap);
-        p.setPen(dashed);
-        const double y = scene.y(index, *scene.budget);
-        p.drawLine(QPointF(plot.left(), y), QPointF(right, y));
+    if (row.predicted) {
+        p.setPen(dashedPen(theme.ghost, 1.2, 2, 2));
+        p.drawPolyline(outlineOf(scene, index, *row.predicted));
     }
-    if (row.curve.peak > 0 && row.curve.peakTime <= scene.axis.range.end && row.curve.peakTime >= scene.axis.range.begin) {
-        p.setPen(QPen(theme.canvas, 1.5));
-        p.setBrush(theme.memoryLine);
-        p.drawEllipse(QPointF(scene.axis.toX(row.curve.peakTime), scene.y(index, row.curve.peak)), 4, 4);
+    paintBudget(p, scene, theme, index, right);
+    const MemoryCurve& total = row.total();
+    const bool peakInView = total.peak > 0 && total.peakTime <= scene.axis.range.end && total.peakTime >= scene.axis.range.begin;
+    if (peakInView) paintDot(p, scene, theme, QPointF(scene.axis.toX(total.peakTime), scene.y(index, total.peak)), false);
+    if (scene.microbatch >= 0 && row.holdings) { // where the hovered microbatch holds memory: a bar on the base line
+        p.setPen(Qt::NoPen);
+        for (const Holding& one : row.holdings->of(scene.microbatch, scene.step)) {
+            const double x0 = std::max(plot.left(), scene.axis.toX(one.since - scene.origin)), x1 = std::min(right, scene.axis.toX(one.until - scene.origin));
+            if (x1 <= plot.left() || x0 >= right) continue;
+            p.fillRect(QRectF(x0, plot.bottom() - 3, std::max(1.0, x1 - x0), 4), theme.text);
+        }
     }
-    if (scene.hoverTime && *scene.hoverTime >= 0 && *scene.hoverTime < row.curve.end) {
-        p.setPen(QPen(theme.memoryLine, 1.5));
-        p.setBrush(theme.canvas);
-        p.drawEllipse(QPointF(scene.axis.toX(*scene.hoverTime), scene.y(index, row.curve.at(*scene.hoverTime))), 3, 3);
+    if (scene.hoverTime && *scene.hoverTime >= 0 && *scene.hoverTime < total.end && !row.layers.empty()) {
+        paintDot(p, scene, theme, QPointF(scene.axis.toX(*scene.hoverTime), scene.y(index, total.at(*scene.hoverTime))), true);
+    }
+}
+
+void paintRow(QPainter& p, const MemoryScene& scene, const Theme& theme, int index)
+{
+    const MemoryPlace& place = scene.rows[static_cast<std::size_t>(index)];
+    const QRectF plot = scene.plot(index);
+    const double right = scene.axis.left + scene.axis.width + rightMargin / 2;
+    paintTicks(p, scene, theme, index, right);
+    p.save();
+    p.setClipRect(QRectF(plot.left() - 1, scene.headerHeight, right - plot.left() + 2, scene.size.height()), Qt::IntersectClip);
+    if (place.row->counter) {
+        const CounterCurve& counter = *place.row->counter;
+        p.setBrush(Qt::NoBrush);
+        p.setPen(QPen(theme.memoryLine, 1.3, Qt::SolidLine, Qt::FlatCap, Qt::BevelJoin));
+        p.drawPolyline(counterLine(scene, index, counter));
+        if (scene.hoverTime) {
+            if (const auto value = counter.at(*scene.hoverTime)) paintDot(p, scene, theme, QPointF(scene.axis.toX(*scene.hoverTime), scene.yOf(index, *value)), true);
+        }
+    } else {
+        paintCurves(p, scene, theme, index, right);
     }
     p.restore();
-
-    const double middle = plot.center().y() - 4;
-    p.setFont(fontOf(FontRole::Rank));
-    p.setPen(theme.text);
-    p.drawText(QPointF(16, middle), row.title);
-    p.setFont(fontOf(FontRole::Small));
-    const bool over = scene.budget && row.curve.peak > *scene.budget;
-    p.setPen(over ? theme.critical : theme.secondary);
-    p.drawText(QPointF(16, middle + 15), row.subtitle);
+    const MemoryCurve* activations = place.row->of(MemoryCategory::Activations);
+    paintGutter(p, scene, theme, index, scene.budget && activations != nullptr && activations->peak > *scene.budget);
 }
 
 } // namespace
-
-std::vector<Bytes> memoryTicks(Bytes top, double height, double minSpacing, const Units& units)
-{
-    std::vector<Bytes> ticks{0};
-    if (top <= 0 || height <= 0) return ticks;
-    const double unit = byteUnit(top, units).size;
-    const double least = std::max(static_cast<double>(top) / unit * minSpacing / height, 1 / unit);
-    const double power = std::pow(10.0, std::floor(std::log10(least)));
-    double step = 10 * power;
-    for (const int lead : {5, 2, 1}) {
-        if (lead * power >= least * (1 - 1e-9)) step = lead * power;
-    }
-    for (int n = 1; n * step * unit <= static_cast<double>(top) * (1 + 1e-12); ++n) {
-        ticks.push_back(static_cast<Bytes>(std::llround(n * step * unit)));
-    }
-    return ticks;
-}
 
 void paintMemory(QPainter& p, const MemoryScene& scene, const Theme& theme)
 {
     p.save();
     p.setRenderHint(QPainter::Antialiasing);
     p.fillRect(QRectF(QPointF(0, 0), scene.size), theme.canvas);
-    if (scene.rows != nullptr && !scene.axis.degenerate()) {
+    if (!scene.axis.degenerate()) {
         p.save();
         p.setClipRect(QRectF(0, scene.headerHeight, scene.size.width(), std::max(0.0, scene.size.height() - scene.headerHeight)),
                       Qt::IntersectClip);
-        for (int i = 0; i < static_cast<int>(scene.rows->size()); ++i) {
+        for (int i = 0; i < static_cast<int>(scene.rows.size()); ++i) {
             const QRectF plot = scene.plot(i);
             if (plot.bottom() + 4 >= scene.headerHeight && plot.top() - 14 <= scene.size.height()) paintRow(p, scene, theme, i);
         }
+        const double right = scene.axis.left + scene.axis.width + rightMargin;
+        if (scene.range) {
+            QColor veil = theme.canvas;
+            veil.setAlphaF(0.65F);
+            const double x0 = std::clamp(scene.axis.toX(scene.range->begin), scene.axis.left, right);
+            const double x1 = std::clamp(scene.axis.toX(scene.range->end), scene.axis.left, right);
+            p.fillRect(QRectF(scene.axis.left, scene.headerHeight, x0 - scene.axis.left, scene.size.height()), veil);
+            p.fillRect(QRectF(x1, scene.headerHeight, right - x1, scene.size.height()), veil);
+            p.setPen(QPen(theme.accent, 1));
+            for (const double x : {x0, x1})
+                if (x > scene.axis.left && x < right) p.drawLine(QPointF(x, scene.headerHeight), QPointF(x, scene.size.height()));
+        }
         if (scene.hoverTime) {
             const double x = scene.axis.toX(*scene.hoverTime);
-            if (x >= scene.axis.left && x <= scene.axis.left + scene.axis.width + rightMargin) {
-                QPen pen(theme.text, 1);
-                pen.setDashPattern({3, 3});
-                pen.setCapStyle(Qt::FlatCap);
-                p.setPen(pen);
+            if (x >= scene.axis.left && x <= right) {
+                p.setPen(dashedPen(theme.text, 1, 3, 3));
                 p.drawLine(QPointF(x, scene.headerHeight), QPointF(x, scene.size.height()));
             }
         }

@@ -39,7 +39,7 @@ std::vector<int> gapsByLength(const BubbleReport& report, std::optional<IdleCaus
 {
     std::vector<int> order;
     for (std::size_t i = 0; i < report.gaps.size(); ++i)
-        if (!cause || report.gaps[i].cause == *cause) order.push_back(static_cast<int>(i));
+        if ((!cause || report.gaps[i].cause == *cause) && report.gaps[i].end > report.gaps[i].start) order.push_back(static_cast<int>(i));
     const auto length = [&](int i) { return report.gaps[static_cast<std::size_t>(i)].end - report.gaps[static_cast<std::size_t>(i)].start; };
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return length(a) > length(b); });
     return order;

@@ -1,6 +1,7 @@
 #include "widgets/panel/side_panel.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <QHBoxLayout>
 #include <QPushButton>
@@ -104,6 +105,7 @@ QString SectionColumn::plainText() const
 
 SidePanel::SidePanel(QWidget* parent) : SectionColumn(parent)
 {
+    m_filter = addSection(tr("Filtered"));
     m_schedule = addSection(tr("Schedule"));
     m_bubble = addSection(tr("Bubble ratio"));
     m_gaps = new GapSections(this);
@@ -119,6 +121,8 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
 {
     m_run = std::move(run);
     m_figures = std::move(figures);
+    m_stepFigures.reset();
+    m_filterNote.clear();
     m_selected = noSpan;
     m_aggregation = {};
     const bool shown = m_run && m_figures && m_run->timeline;
@@ -130,13 +134,48 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
     m_headline.clear();
     m_slack.reset();
     m_gaps->setReport(shown ? m_run->timeline.get() : nullptr, shown ? &m_figures->bubbles : nullptr, m_units);
+    fillFilter();
     if (!shown) return;
+    fillFigures();
+    fillTraining();
+    fillSelection();
+}
+
+void SidePanel::fillFigures()
+{
+    for (PanelSection* section : {m_schedule, m_bubble, m_memory, m_communication}) section->clear();
     fillSchedule();
     fillBubble();
     fillMemory();
     fillCommunication();
-    fillTraining();
-    fillSelection();
+}
+
+void SidePanel::fillFilter()
+{
+    m_filter->clear();
+    m_filter->setVisible(filtered());
+    if (!filtered()) return;
+    m_filter->addText(m_filterNote, "value");
+    auto* button = new QPushButton(tr("Show the whole step"));
+    button->setObjectName(QStringLiteral("link"));
+    button->setToolTip(tr("Drops the selected range (Esc in the timeline)"));
+    connect(button, &QPushButton::clicked, this, &SidePanel::unfilterAsked, Qt::QueuedConnection);
+    m_filter->addWidget(button);
+}
+
+void SidePanel::setFilter(std::shared_ptr<const RunFigures> figures, const QString& note)
+{
+    if (!m_run || !m_figures || (!figures && !filtered())) return;
+    if (figures) {
+        if (!filtered()) m_stepFigures = m_figures;
+        m_figures = std::move(figures);
+    } else {
+        m_figures = std::exchange(m_stepFigures, nullptr);
+    }
+    m_filterNote = note;
+    m_gaps->setReport(m_run->timeline.get(), &m_figures->bubbles, m_units);
+    fillFilter();
+    fillFigures();
 }
 
 void SidePanel::setSelection(SpanId span)
@@ -178,7 +217,7 @@ void SidePanel::fillSchedule()
     m_schedule->addRow(tr("Name"), scheduleTitle(info.scheduleName), QString::fromStdString(info.scheduleName));
     m_schedule->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(info.stages).arg(info.microbatches),
                        tr("%1 ranks, stages on each: %2").arg(info.ranks).arg(chunks));
-    m_schedule->addRow(tr("Time of a step"), durationText(m_figures->bubbles.makespan(), m_units), definition::makespan());
+    m_schedule->addRow(filtered() ? tr("Time of the range") : tr("Time of a step"), durationText(m_figures->bubbles.makespan(), m_units), definition::makespan());
     m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
 }
 

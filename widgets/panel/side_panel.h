@@ -52,6 +52,9 @@ public:
     explicit SidePanel(QWidget* parent = nullptr);
 
     void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunFigures> figures); // null: empty
+    // Figures of a range of time instead (range_figures.h), and the words that say so; null: those of the step again.
+    void setFilter(std::shared_ptr<const RunFigures> figures, const QString& note = {});
+    bool filtered() const { return m_stepFigures != nullptr; }
     void setSelection(SpanId span);           // noSpan: none
     void setAggregation(const Aggregation& aggregation); // of a range; empty: back to the span
     void setSlack(std::shared_ptr<const std::vector<Nanos>> slack); // by span, < 0: unknown; null: not known yet
@@ -63,8 +66,11 @@ public:
 
 signals:
     void budgetAsked(); // the button in the section Memory
+    void unfilterAsked();
 
 private:
+    void fillFigures();
+    void fillFilter();
     void fillSchedule();
     void fillBubble();
     void fillMemory();
@@ -74,7 +80,10 @@ private:
     void describeSpan(SpanId id);
 
     std::shared_ptr<const Run> m_run;
-    std::shared_ptr<const RunFigures> m_figures;
+    std::shared_ptr<const RunFigures> m_figures;     // what is printed
+    std::shared_ptr<const RunFigures> m_stepFigures; // of the whole step, while m_figures are of a range; else null
+    QString m_filterNote;
+    PanelSection* m_filter;
     std::optional<Bytes> m_budget;
     SpanId m_selected = noSpan;
     Aggregation m_aggregation;

@@ -9,50 +9,71 @@
 
 namespace stagewright {
 
+namespace {
+
+// Shares of every column that a lane fills, column edges cut to the fraction. O(visible slices + columns).
+void addExact(const LaneData& lane, const Axis& device, std::vector<std::array<float, 4>>& shares, std::vector<std::uint8_t>& masks)
+{
+    const double scale = device.width / static_cast<double>(device.range.duration());
+    const auto& slices = lane.slices();
+    const auto count = static_cast<double>(shares.size());
+    for (std::size_t i = lane.firstEndingAfter(device.range.begin); i < slices.size() && slices[i].begin() < device.range.end; ++i) {
+        const double x0 = std::max(0.0, static_cast<double>(slices[i].begin() - device.range.begin) * scale);
+        const double x1 = std::min(count, static_cast<double>(slices[i].end() - device.range.begin) * scale);
+        const auto paint = static_cast<std::size_t>(paintOf(slices[i].opKind()));
+        const std::size_t part = std::min<std::size_t>(paint, 3);
+        for (auto c = static_cast<std::size_t>(x0); static_cast<double>(c) < x1; ++c) {
+            const double inside = std::min(x1, static_cast<double>(c) + 1) - std::max(x0, static_cast<double>(c));
+            shares[c][part] += static_cast<float>(inside);
+            masks[c] = static_cast<std::uint8_t>(masks[c] | 1U << paint);
+        }
+    }
+}
+
+} // namespace
+
 void groupColumns(const TimelinePanel& panel, const RankGroup& group, const Axis& device, Detail detail, GroupColumns& out)
 {
     out.mean.clear();
     out.least.clear();
     out.most.clear();
     if (device.degenerate() || group.ranks.empty()) return;
+    const auto count = static_cast<std::size_t>(std::ceil(device.width - 1e-6));
+    out.mean.nanosPerColumn = static_cast<double>(device.range.duration()) / device.width;
+    out.mean.aggregated = true;
+    out.mean.shares.assign(count, {});
+    out.mean.masks.assign(count, 0);
+    out.least.assign(count, 2.0F);
+    out.most.assign(count, 0.0F);
     RasterOptions options;
-    options.gapMin = 1e18;
     options.detail = detail;
     options.fine = false;
     options.sumsOnly = true;
     LaneColumns one;
-    std::vector<std::array<float, paintCount>> total;
     for (const int rank : group.ranks) {
-        rasterLane(panel.ranks[static_cast<std::size_t>(rank)].compute, device, options, one);
-        const std::size_t count = std::max(one.sums.size(), one.shares.size());
-        if (total.size() < count) total.resize(count);
-        if (out.least.size() < total.size()) {
-            out.least.resize(total.size(), rank == group.ranks.front() ? 2.0F : 0.0F);
-            out.most.resize(total.size(), 0.0F);
+        const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
+        one.clear();
+        const auto visible = static_cast<double>(lane.firstBeginningAt(device.range.end) - std::min(lane.firstEndingAfter(device.range.begin), lane.firstBeginningAt(device.range.end)));
+        if (detail == Detail::Draft && visible > 4 * device.width) rasterLane(lane, device, options, one); // reads the pyramid
+        if (one.shares.size() != count) {
+            one.shares.assign(count, {});
+            one.masks.assign(count, 0);
+            addExact(lane, device, one.shares, one.masks);
         }
-        for (std::size_t c = 0; c < total.size(); ++c) {
+        for (std::size_t c = 0; c < count; ++c) {
             float busy = 0;
-            if (c < count) {
-                const auto shares = columnShares(one, c);
-                for (std::size_t k = 0; k < paintCount; ++k) {
-                    total[c][k] += static_cast<float>(shares[k]);
-                    busy += static_cast<float>(shares[k]);
-                }
+            for (std::size_t k = 0; k < 4; ++k) {
+                out.mean.shares[c][k] += one.shares[c][k];
+                busy += one.shares[c][k];
             }
+            out.mean.masks[c] = static_cast<std::uint8_t>(out.mean.masks[c] | one.masks[c]);
             out.least[c] = std::min(out.least[c], busy);
             out.most[c] = std::max(out.most[c], busy);
         }
     }
-    out.mean.nanosPerColumn = 1 / (device.width / static_cast<double>(device.range.duration()));
-    out.mean.aggregated = true;
-    out.mean.sums.resize(total.size());
-    const double scale = out.mean.nanosPerColumn / static_cast<double>(group.ranks.size());
-    for (std::size_t c = 0; c < total.size(); ++c) {
-        for (std::size_t k = 0; k < paintCount; ++k) {
-            const double nanos = static_cast<double>(total[c][k]) * scale;
-            out.mean.sums[c][k] = nanos > 0 ? std::max<Nanos>(1, std::llround(nanos)) : 0; // never nothing
-        }
-    }
+    const float scale = 1.0F / static_cast<float>(group.ranks.size());
+    for (auto& shares : out.mean.shares)
+        for (float& share : shares) share *= scale;
 }
 
 void paintRange(QImage& image, const QRect& area, int y0, int height, const GroupColumns& columns, const Theme& theme)
@@ -65,13 +86,13 @@ void paintRange(QImage& image, const QRect& area, int y0, int height, const Grou
                     static_cast<int>(a.blue() + (b.blue() - a.blue()) * share));
     };
     const QRgb body = blend(0.62F), band = blend(0.3F), line = theme.accent.rgb(), extreme = blend(0.5F);
-    const std::size_t count = std::min(columns.mean.sums.size(), static_cast<std::size_t>(cut.width()));
+    const std::size_t count = std::min(columns.mean.shares.size(), static_cast<std::size_t>(cut.width()));
     const int top = std::max(cut.top(), y0), bottom = std::min(cut.bottom() + 1, y0 + height);
     const auto level = [height](double share) { return std::clamp(static_cast<int>(std::lround(share * height)), 0, height); };
     for (std::size_t c = 0; c < count; ++c) {
-        Nanos sum = 0;
-        for (const Nanos one : columns.mean.sums[c]) sum += one;
-        const int mean = level(static_cast<double>(sum) / columns.mean.nanosPerColumn);
+        float sum = 0;
+        for (const float share : columns.mean.shares[c]) sum += share;
+        const int mean = level(static_cast<double>(sum));
         const int least = level(static_cast<double>(columns.least[c])), most = level(static_cast<double>(columns.most[c]));
         if (most == 0) continue;
         for (int y = top; y < bottom; ++y) {
@@ -132,7 +153,9 @@ void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const
             const int width = static_cast<int>(std::ceil(device.width - 1e-6));
             QImage image(width, std::max(1, static_cast<int>(std::lround(height * ratio))), QImage::Format_ARGB32_Premultiplied);
             image.fill(Qt::transparent);
-            paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * ratio), columns, colours, theme.track.rgb());
+            std::array<QRgb, paintCount> own = colours;
+            if (lane.lane == Lane::Wait) own.fill(theme.bubbleHatch.rgb()); // a wait is no work of any kind
+            paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * ratio), columns, own, theme.track.rgb());
             painter.drawImage(QRectF(scene.axis.left, y, width / ratio, height), image);
         }
         for (const std::size_t at : columns.wide) {

@@ -9,10 +9,10 @@ namespace stagewright {
 
 // What the ranks of a group come to in every column of the axis.
 struct GroupColumns {
-    LaneColumns mean; // its sums: the mean over the ranks, ns by paint
+    LaneColumns mean; // its shares: the mean over the ranks
     std::vector<float> least, most; // share of the column that the idlest and the busiest rank fill
 };
-// device: columns in device pixels. O(visible slices of all ranks), a draft O(ranks × columns).
+// device: columns in device pixels. O(ranks × columns + visible slices), a draft of crowded ranks O(ranks × columns).
 void groupColumns(const TimelinePanel& panel, const RankGroup& group, const Axis& device, Detail detail, GroupColumns& out);
 // GroupLook::Range into rows [y0, y0 + height) of an image: mean as an area, least and most as a band around it.
 void paintRange(QImage& image, const QRect& area, int y0, int height, const GroupColumns& columns, const Theme& theme);

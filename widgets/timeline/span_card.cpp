@@ -52,7 +52,7 @@ const BubbleReport* CauseCache::of(const TimelinePanel& panel, int step)
     return at->second ? &*at->second : nullptr;
 }
 
-CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes)
+CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes, TimeOrigin from)
 {
     CardText card;
     const Timeline& timeline = *panel.timeline;
@@ -68,13 +68,22 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     card.title += QStringLiteral(" · rank %1").arg(track.rank);
     const auto add = [&card](const QString& name, const QString& value) { card.rows.emplace_back(name, value); };
     add(QStringLiteral("Op"), sentence(timeline.nameOf(s)) + QStringLiteral(", stage %1").arg(s.op.stage));
-    if (timeline.steps() > 1) add(QStringLiteral("Step"), QString::number(s.step));
+    if (timeline.steps() > 1) add(QStringLiteral("Step"), QString::number(s.step + 1));
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    add(QStringLiteral("Start"), momentText(panel.toAxis(s.start), resolution, panel.units));
+    add(QStringLiteral("Start"), momentText(panel.shownTime(panel.toAxis(s.start), from), resolution, panel.units));
     add(QStringLiteral("Duration"), durationText(s.duration(), panel.units));
     if (timeline.hasCpuTime() && timeline.cpuTime(span) >= 0) add(QStringLiteral("CPU time"), durationText(timeline.cpuTime(span), panel.units));
     if ((s.flags & SpanDiscarded) != 0) add(QStringLiteral("Discarded"), QStringLiteral("yes"));
-    if (track.lane != Lane::Compute) return card;
+    if (track.lane != Lane::Compute) {
+        for (const Edge& edge : timeline.edgesInto(span)) {
+            if (edge.kind != EdgeKind::Launch) continue;
+            const Span& owner = timeline.spans()[edge.from];
+            add(QStringLiteral("Launched by"), sentence(timeline.nameOf(owner)));
+            add(QStringLiteral("After its begin"), durationText(s.start - owner.start, panel.units));
+            break;
+        }
+        return card;
+    }
     if (const BubbleReport* report = causes.of(panel, s.step)) {
         const Before before = idleBefore(*report, span);
         add(QStringLiteral("Idle before"), durationText(before.idle, panel.units));
@@ -83,7 +92,7 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     return card;
 }
 
-CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes)
+CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes, TimeOrigin from)
 {
     CardText card;
     if (rankIndex < 0 || rankIndex >= static_cast<int>(panel.ranks.size()) || axisTime < 0 || axisTime >= panel.duration) return card;
@@ -95,7 +104,7 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
     const Nanos end = next < lane.size() ? lane.slices()[next].begin() : panel.duration;
     card.title = QStringLiteral("Idle · rank %1").arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    card.rows.emplace_back(QStringLiteral("Start"), momentText(begin, resolution, panel.units));
+    card.rows.emplace_back(QStringLiteral("Start"), momentText(panel.shownTime(begin, from), resolution, panel.units));
     card.rows.emplace_back(QStringLiteral("Duration"), durationText(end - begin, panel.units));
     const SpanId neighbour = lane.spanOf(next < lane.size() ? next : next > 0 ? next - 1 : 0);
     if (neighbour == noSpan) return card;

@@ -19,8 +19,8 @@ private:
     std::map<std::pair<const Timeline*, int>, std::optional<BubbleReport>> m_reports;
 };
 
-CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes);
+CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes, TimeOrigin from = TimeOrigin::Step);
 // The idle time of a rank at an axis time; empty where the rank is busy or outside the panel.
-CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes);
+CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes, TimeOrigin from = TimeOrigin::Step);
 
 } // namespace stagewright

@@ -42,13 +42,17 @@ void TimelineView::hoverAt(QPointF point)
         const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(ref.panel)];
         const Span& span = panel.timeline->spans()[ref.span];
         microbatch = {span.op.microbatch, span.step - std::max(0, panel.step)};
+        if (span.label != 0 && span.op.microbatch < 0) { // of the op that launched it
+            for (const Edge& edge : panel.timeline->edgesInto(ref.span))
+                if (edge.kind == EdgeKind::Launch) microbatch.microbatch = panel.timeline->spans()[edge.from].op.microbatch;
+        }
         card = cardOf(ref);
     } else if (const int row = m_scene.rowUnder(point.y()); row >= 0) {
         const RowPlace& place = m_scene.place(row);
         if (place.kind == RowKind::Group) {
             card = groupCard(place, time);
         } else if (point.y() < m_scene.rowTop(row) + place.height) {
-            card = idleCard(*m_scene.panels[static_cast<std::size_t>(place.panel)], place.rankIndex, time, m_causes);
+            card = idleCard(*m_scene.panels[static_cast<std::size_t>(place.panel)], place.rankIndex, time, m_causes, m_state->timeOrigin());
         }
     }
     m_state->setHovered(ref, microbatch.valid() ? microbatch : MicrobatchRef{});
@@ -484,6 +488,8 @@ bool TimelineView::perform(ViewAction action)
             cancelDrag();
         } else if (m_state->selected().valid() || !m_state->areas().empty()) {
             m_state->clearSelection();
+        } else if (m_cursor) {
+            setCursorRow(-1);
         } else {
             return false;
         }

@@ -150,7 +150,7 @@ void paintHover(QPainter& p, const TimelineScene& scene, const Theme& theme)
     p.setPen(pen);
     p.drawLine(QPointF(x, rulerHeight), QPointF(x, scene.size.height()));
     const Units units = scene.panels.empty() ? Units{} : scene.panels.front()->units;
-    const QString text = momentText(*scene.hoverTime, scene.axis.nanosPerPixel(), units);
+    const QString text = momentText(scene.shownTime(*scene.hoverTime), scene.axis.nanosPerPixel(), units);
     p.setFont(fontOf(FontRole::Strong));
     const double width = QFontMetricsF(p.font()).horizontalAdvance(text) + 16;
     const double left = std::clamp(x - width / 2, gutterWidth - 20, std::max(gutterWidth - 20, scene.size.width() - width - 2));

@@ -26,6 +26,89 @@ struct Frame {
     QRectF plot;  // the rows' part right of the gutter, view coordinates
 };
 
+struct ShownTick {
+    Nanos time = 0;  // on the axis
+    Nanos shown = 0; // what it says
+    bool major = false;
+};
+
+// Ticks of the ruler. Where times are told from the begin of their step and several steps are in view, they begin anew with
+// each; steps too narrow for a labelled tick have none.
+std::vector<ShownTick> ticksOf(const TimelineScene& scene)
+{
+    std::vector<ShownTick> ticks;
+    const Nanos unit = scene.panels.empty() ? 1 : scene.panels.front()->units.time;
+    const auto add = [&](const TimeRange& part, Nanos offset) { // offset: axis time less what is shown
+        Axis shown = scene.axis;
+        shown.range = {scene.axis.range.begin - offset, scene.axis.range.end - offset};
+        for (const RulerTick& tick : rulerTicks(shown, rulerSpacing, unit)) {
+            const Nanos time = tick.time + offset;
+            if (time >= part.begin && time < part.end) ticks.push_back({time, tick.time, tick.major});
+        }
+    };
+    const TimeRange all{scene.axis.range.begin, scene.axis.range.end + 1};
+    if (scene.panels.size() != 1 || scene.timeOrigin == TimeOrigin::Run || scene.panels.front()->steps.size() < 2) {
+        add(all, scene.panels.size() == 1 && !scene.axis.degenerate() ? -scene.shownTime(0) : 0);
+        return ticks;
+    }
+    const auto& steps = scene.panels.front()->steps;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const TimeRange part{std::max(all.begin, i == 0 ? all.begin : steps[i].begin), std::min(all.end, i + 1 < steps.size() ? steps[i + 1].begin : all.end)};
+        if (part.empty() || scene.axis.toX(part.end) - scene.axis.toX(part.begin) < 12) continue;
+        add(part, steps[i].begin);
+    }
+    return ticks;
+}
+
+// Boundaries of the steps in view, a flag on each with its number where it fits. Where the flags are.
+std::vector<QRectF> paintStepFlags(const Frame& f)
+{
+    std::vector<QRectF> flags;
+    if (f.scene.panels.size() != 1 || f.scene.panels.front()->steps.size() < 2) return flags;
+    QPainter& p = f.p;
+    p.save();
+    p.setFont(fontOf(FontRole::Small));
+    const QFontMetricsF metrics(p.font());
+    const auto& steps = f.scene.panels.front()->steps;
+    double free = f.scene.axis.left - 1;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const double x = std::round(f.scene.axis.toX(steps[i].begin) * f.ratio) / f.ratio;
+        const double next = i + 1 < steps.size() ? f.scene.axis.toX(steps[i + 1].begin) : f.scene.size.width();
+        if (next < f.scene.axis.left || x > f.scene.axis.left + f.scene.axis.width) continue;
+        const double left = std::max(x, f.scene.axis.left); // the step under way at the left edge says so there
+        const QString number = QString::number(steps[i].step + 1);
+        QString text = QCoreApplication::translate("TimelineView", "step %1").arg(number);
+        if (left + metrics.horizontalAdvance(text) + 10 > next) text = number;
+        const double width = metrics.horizontalAdvance(text) + 8;
+        if (x >= f.scene.axis.left) p.fillRect(QRectF(x, rulerHeight - 12, 1, 12), f.theme.secondary);
+        if (left < free || left + width > next + 0.5 || left + width > f.scene.size.width()) continue;
+        const QRectF flag(left, 2, width, 14);
+        free = flag.right() + 1;
+        p.setPen(Qt::NoPen);
+        p.setBrush(f.theme.separator);
+        p.drawRoundedRect(flag, 2.5, 2.5);
+        p.setPen(f.theme.text);
+        p.drawText(flag, Qt::AlignCenter, text);
+        flags.push_back(flag);
+    }
+    p.restore();
+    return flags;
+}
+
+// A line through the rows where a step begins; its predecessor's work may reach over it.
+void paintStepLines(const Frame& f)
+{
+    if (f.scene.panels.size() != 1 || f.scene.panels.front()->steps.size() < 2) return;
+    const auto& steps = f.scene.panels.front()->steps;
+    double last = -1e9;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const double x = std::round(f.scene.axis.toX(steps[i].begin) * f.ratio) / f.ratio;
+        if (x < f.scene.axis.left || x > f.scene.axis.left + f.scene.axis.width || x - last < 6) continue; // closer, and lines would hide the work
+        last = x;
+        f.p.fillRect(QRectF(x, f.plot.top(), 1, f.plot.height()), f.theme.secondary);
+    }
+}
+
 void paintRuler(const Frame& f)
 {
     QPainter& p = f.p;
@@ -45,12 +128,14 @@ void paintRuler(const Frame& f)
 
     const Nanos unit = scene.panels.empty() ? 1 : scene.panels.front()->units.time;
     const QString suffix = unit != 1 ? QStringLiteral(" u") : QString();
-    const std::vector<RulerTick> ticks = rulerTicks(scene.axis, rulerSpacing, unit);
+    const std::vector<ShownTick> ticks = ticksOf(scene);
     const Nanos step = rulerStep(scene.axis, rulerSpacing, unit);
     double scale = static_cast<double>(unit);
     QString name = suffix;
     if (unit == 1) { // one unit for all labels: that of the visible end
-        const Nanos size = std::max(std::abs(scene.axis.range.begin), std::abs(scene.axis.range.end));
+        Nanos size = 0;
+        for (const ShownTick& tick : ticks) size = std::max(size, std::abs(tick.shown));
+        size = std::max(size, std::abs(scene.shownTime(scene.axis.range.end)));
         scale = size >= 10'000'000'000 ? 1e9 : size >= 2'000'000 ? 1e6 : size >= 2'000 ? 1e3 : 1;
         if (fixedTimeScale() > 0) scale = fixedTimeScale();
         name = QString::fromUtf8(scale == 1e9 ? " s" : scale == 1e6 ? " ms" : scale == 1e3 ? " µs" : " ns");
@@ -58,16 +143,19 @@ void paintRuler(const Frame& f)
     const int decimals = std::max(0, static_cast<int>(std::ceil(-std::log10(std::max<double>(1, static_cast<double>(step)) / scale) - 1e-9)));
     const QColor major = f.theme.faint, minor = f.theme.separator;
     bool first = true;
+    const std::vector<QRectF> flags = paintStepFlags(f);
     double labelEnd = 0;
-    for (const RulerTick& tick : ticks) {
+    for (const ShownTick& tick : ticks) {
         const double x = std::round(scene.axis.toX(tick.time) * f.ratio) / f.ratio;
         const double height = tick.major ? 10 : 5;
         p.fillRect(QRectF(x, rulerHeight - 1 - height, 1, height), tick.major ? major : minor);
         if (!tick.major) continue;
-        QString text = fixed(static_cast<double>(tick.time) / scale, decimals);
+        QString text = fixed(static_cast<double>(tick.shown) / scale, decimals);
         if (first) text += name;
         const double width = metrics.horizontalAdvance(text);
+        const QRectF room(x + 2, 0, width + 6, rulerHeight);
         if (x < labelEnd || x + 4 + width > scene.size.width()) continue;
+        if (std::any_of(flags.begin(), flags.end(), [&](const QRectF& flag) { return flag.intersects(room); })) continue;
         first = false;
         labelEnd = x + 4 + width + 1;
         p.setPen(f.theme.secondary);
@@ -78,8 +166,7 @@ void paintRuler(const Frame& f)
 
 void paintGrid(const Frame& f)
 {
-    const Nanos unit = f.scene.panels.empty() ? 1 : f.scene.panels.front()->units.time;
-    for (const RulerTick& tick : rulerTicks(f.scene.axis, rulerSpacing, unit)) {
+    for (const ShownTick& tick : ticksOf(f.scene)) {
         if (!tick.major) continue;
         const double x = std::round(f.scene.axis.toX(tick.time) * f.ratio) / f.ratio;
         f.p.fillRect(QRectF(x, f.plot.top(), 1, f.plot.height()), f.theme.grid);
@@ -112,8 +199,11 @@ void paintGutterGroup(const Frame& f, const RowPlace& row, double top)
     p.setFont(fontOf(large ? FontRole::Rank : FontRole::Small));
     const QFontMetricsF metrics(p.font());
     const double room = 134 - 16 - QFontMetricsF(fontOf(large ? FontRole::Body : FontRole::Small)).horizontalAdvance(busy) - 6;
-    QString title = group.title.front().isDigit() ? QCoreApplication::translate("TimelineView", "Ranks %1").arg(group.title) : group.title;
-    if (metrics.horizontalAdvance(title) > room) title = group.title;
+    QString title = group.title;
+    const QString longest = f.scene.rows.plan->groups[static_cast<std::size_t>(row.panel)].back().title; // all groups alike
+    const QString prefixed = QCoreApplication::translate("TimelineView", "Ranks %1");
+    const bool isRanks = title.front().isDigit() && !title.contains(QLatin1Char('%')) && !title.contains(QLatin1Char(' '));
+    if (isRanks && metrics.horizontalAdvance(prefixed.arg(longest)) <= room) title = prefixed.arg(title);
     p.drawText(QPointF(16, middle + (large ? 4.5 : 4)), title);
 }
 
@@ -316,6 +406,7 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
         paintRows(f, {visible.begin(), scrolled}, kept, own);
         painter.fillRect(QRectF(0, kept.bottom() - 1, scene.size.width(), 1), theme.separator);
     }
+    paintStepLines(f);
     painter.save();
     painter.setClipRect(scene.rowsRect());
     const double content = scene.rows.height, room = scene.rowsRect().height();

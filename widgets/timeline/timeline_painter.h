@@ -47,6 +47,7 @@ struct TimelineScene {
     bool showCritical = true;
     bool showCommunication = true;
     GroupLook groupLook = GroupLook::Kinds;
+    TimeOrigin timeOrigin = TimeOrigin::Step;
     int cursor = -1; // the row that keys for rows mean; −1: not shown
     SpanRef selected;
     std::vector<AreaSelection> areas;
@@ -58,6 +59,8 @@ struct TimelineScene {
     std::shared_ptr<const TimelineNotes> notes; // may be null
     std::shared_ptr<const TimelineFlags> flags; // likewise
 
+    // What the ruler prints at an axis time. Runs compared share an axis from their begin.
+    Nanos shownTime(Nanos axisTime) const { return panels.size() == 1 ? panels.front()->shownTime(axisTime, timeOrigin) : axisTime; }
     QRectF rowsRect() const { return {0, rulerHeight, size.width(), std::max(0.0, size.height() - rulerHeight)}; }
     const RowPlace& place(int row) const { return rows.rows[static_cast<std::size_t>(row)]; }
     double rowTop(int row) const; // in the view, scrolled

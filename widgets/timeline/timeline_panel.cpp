@@ -32,23 +32,29 @@ struct SpanSlice {
     SpanId first;
     SpanId last;
 };
-SpanSlice shownOf(const Timeline& timeline, const Track& track, int step)
+// A part of the track that holds every span of the steps shown.
+SpanSlice shownOf(const Timeline& timeline, const Track& track, const TimelinePanel& panel)
 {
-    if (step < 0) return {track.begin, track.end};
-    const auto [first, last] = timeline.stepRange(track, step);
-    return {first, last};
+    if (panel.step < 0 && static_cast<int>(panel.steps.size()) == timeline.steps()) return {track.begin, track.end};
+    SpanSlice shown{track.end, track.begin};
+    for (const PanelStep& one : panel.steps) {
+        const auto [first, last] = timeline.stepRange(track, one.step);
+        if (last <= first) continue;
+        shown = {std::min(shown.first, first), std::max(shown.last, last)};
+    }
+    return shown.first < shown.last ? shown : SpanSlice{track.begin, track.begin};
 }
 
 void fillCommunication(PanelRank& row, const Timeline& timeline, const TimelinePanel& panel)
 {
     for (const Track& track : timeline.tracks()) {
         if (track.rank != row.rank || !isCommunicationLane(track.lane)) continue;
-        const SpanSlice shown = shownOf(timeline, track, panel.step);
+        const SpanSlice shown = shownOf(timeline, track, panel);
         const auto spans = timeline.spans().subspan(shown.first, shown.last - shown.first);
         const std::vector<std::uint16_t> lanes = sublanes(spans);
         const std::size_t first = row.communication.size();
         for (std::size_t i = 0; i < spans.size(); ++i) {
-            if (panel.step >= 0 && spans[i].step != panel.step) continue;
+            if (!panel.shows(spans[i].step)) continue;
             const std::size_t at = first + lanes[i];
             if (row.communication.size() <= at) row.communication.resize(at + 1);
             row.communication[at].append(spans[i], shown.first + static_cast<SpanId>(i), panel.origin);
@@ -75,12 +81,12 @@ void fillLanes(PanelRank& row, const Timeline& timeline, const TimelinePanel& pa
     for (const Lane lane : {Lane::Kernel, Lane::Copy, Lane::Other, Lane::Wait}) {
         for (const Track& track : timeline.tracks()) {
             if (track.rank != row.rank || track.lane != lane) continue;
-            const SpanSlice shown = shownOf(timeline, track, panel.step);
+            const SpanSlice shown = shownOf(timeline, track, panel);
             const auto spans = timeline.spans().subspan(shown.first, shown.last - shown.first);
             const std::vector<std::uint16_t> lanes = sublanes(spans);
             const std::size_t first = row.lanes.size();
             for (std::size_t i = 0; i < spans.size(); ++i) {
-                if (panel.step >= 0 && spans[i].step != panel.step) continue;
+                if (!panel.shows(spans[i].step)) continue;
                 const std::size_t at = first + lanes[i];
                 while (row.lanes.size() <= at) row.lanes.push_back({lane, {}});
                 const SpanId id = shown.first + static_cast<SpanId>(i);
@@ -132,22 +138,35 @@ Nanos busyTime(const LaneData& lane)
     return busy;
 }
 
-void setExtent(TimelinePanel& panel)
+// Steps, origin and duration. Several steps that are not all of them, or one: from the first begin to the last end.
+void setExtent(TimelinePanel& panel, int first, int last)
 {
     const Timeline& timeline = *panel.timeline;
-    panel.origin = timeline.begin();
-    panel.duration = timeline.end() - timeline.begin();
-    if (panel.step < 0) return;
-    bool any = false;
-    Nanos begin = 0, end = 0;
-    for (const StepMark& mark : timeline.stepMarks()) {
-        if (mark.step != panel.step) continue;
-        begin = any ? std::min(begin, mark.begin) : mark.begin;
-        end = any ? std::max(end, mark.end) : mark.end;
-        any = true;
+    std::vector<PanelStep>& steps = panel.steps;
+    for (const StepMark& mark : timeline.stepMarks()) { // by step
+        if (mark.step < first || mark.step > last) continue;
+        if (steps.empty() || steps.back().step != mark.step) steps.push_back({mark.step, mark.begin, mark.end});
+        steps.back().begin = std::min(steps.back().begin, mark.begin);
+        steps.back().end = std::max(steps.back().end, mark.end);
     }
-    panel.origin = begin;
-    panel.duration = any ? end - begin : 0;
+    const bool whole = panel.step < 0 && first <= 0 && last >= timeline.steps() - 1;
+    if (whole) {
+        panel.origin = timeline.begin();
+        panel.duration = timeline.end() - timeline.begin();
+    } else if (!steps.empty()) {
+        Nanos end = steps.front().end;
+        panel.origin = steps.front().begin;
+        for (const PanelStep& one : steps) {
+            panel.origin = std::min(panel.origin, one.begin);
+            end = std::max(end, one.end);
+        }
+        panel.duration = end - panel.origin;
+    }
+    for (PanelStep& one : steps) {
+        one.begin -= panel.origin;
+        one.end -= panel.origin;
+    }
+    std::stable_sort(steps.begin(), steps.end(), [](const PanelStep& a, const PanelStep& b) { return a.begin < b.begin; });
 }
 
 } // namespace
@@ -160,6 +179,26 @@ int PanelRank::workLanes() const
 bool TimelinePanel::isCritical(SpanId span) const
 {
     return std::binary_search(critical.begin(), critical.end(), span);
+}
+
+bool TimelinePanel::shows(int ofStep) const
+{
+    if (step >= 0) return ofStep == step;
+    if (static_cast<int>(steps.size()) == timeline->steps()) return true;
+    return std::any_of(steps.begin(), steps.end(), [ofStep](const PanelStep& one) { return one.step == ofStep; });
+}
+
+const PanelStep* TimelinePanel::stepAt(Nanos axisTime) const
+{
+    const auto after = std::upper_bound(steps.begin(), steps.end(), axisTime, [](Nanos t, const PanelStep& one) { return t < one.begin; });
+    return after == steps.begin() ? nullptr : &*(after - 1);
+}
+
+Nanos TimelinePanel::shownTime(Nanos axisTime, TimeOrigin from) const
+{
+    if (from == TimeOrigin::Run) return axisTime + origin - timeline->begin();
+    const PanelStep* one = stepAt(axisTime);
+    return one != nullptr ? axisTime - one->begin : axisTime;
 }
 
 int TimelinePanel::positionOf(SpanId span) const
@@ -185,7 +224,11 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
     panel->name = options.name;
     const Timeline& t = *panel->timeline;
     panel->units = {t.timeUnit(), t.memoryUnit()};
-    setExtent(*panel);
+    if (options.step >= 0) {
+        setExtent(*panel, options.step, options.step);
+    } else {
+        setExtent(*panel, options.firstStep, options.lastStep < 0 ? t.steps() - 1 : options.lastStep);
+    }
 
     const int analysed = options.step >= 0 ? options.step : t.steps() == 1 ? 0 : -1;
     if (options.causes && analysed >= 0 && !t.empty()) {
@@ -202,17 +245,17 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         row.title = QStringLiteral("Rank %1").arg(rank);
         std::set<int> stages;
         if (const Track* track = t.trackOf(rank, Lane::Compute)) {
-            const SpanSlice shown = shownOf(t, *track, options.step);
+            const SpanSlice shown = shownOf(t, *track, *panel);
             row.compute.reserve(shown.last - shown.first);
             for (SpanId id = shown.first; id < shown.last; ++id) {
                 const Span& span = t.spans()[id];
-                if (options.step >= 0 && span.step != options.step) continue;
+                if (!panel->shows(span.step)) continue;
                 if (isCompute(span.op.kind) && (stages.empty() || *stages.rbegin() != span.op.stage)) stages.insert(span.op.stage);
             }
             const Tints tintOf(t, rank, stages);
             for (SpanId id = shown.first; id < shown.last; ++id) {
                 const Span& span = t.spans()[id];
-                if (options.step >= 0 && span.step != options.step) continue;
+                if (!panel->shows(span.step)) continue;
                 row.compute.append(span, id, panel->origin, tintOf(span.op));
             }
         }

@@ -13,6 +13,7 @@
 #include "traces/analysis/memory.h"
 #include "widgets/numbers.h"
 #include "widgets/timeline/lane.h"
+#include "widgets/view_state.h"
 
 namespace stagewright {
 
@@ -35,16 +36,26 @@ struct PanelRank {
 };
 
 struct PanelOptions {
-    int step = -1;       // −1: every step; else that one, its begin at axis time 0
+    int step = -1;       // −1: several steps; else that one, its begin at axis time 0
     QString name;        // header of compare mode
     bool pyramids = true;
     bool causes = true;  // bubble report and critical path of the step (of a single-step timeline also at −1)
     std::optional<Bytes> memoryCap = std::nullopt; // of a rank's activations, for the causes
+    int firstStep = 0;   // of several …
+    int lastStep = -1;   // … inclusive; −1: to the run's last
+};
+
+// Bounds of a step in axis time, over all ranks.
+struct PanelStep {
+    int step = 0;
+    Nanos begin = 0;
+    Nanos end = 0;
 };
 
 struct TimelinePanel {
     std::shared_ptr<const Timeline> timeline; // never null
     int step = -1;
+    std::vector<PanelStep> steps; // those shown, by begin
     QString name;
     Nanos origin = 0;   // timeline time at axis time 0
     Nanos duration = 0; // of what is shown, from the origin
@@ -58,6 +69,10 @@ struct TimelinePanel {
 
     bool isCritical(SpanId span) const;
     Nanos toAxis(Nanos timelineTime) const { return timelineTime - origin; }
+    bool shows(int ofStep) const; // whether the step is one of those shown
+    // What a moment is printed as: from the begin of its step, or of the run.
+    Nanos shownTime(Nanos axisTime, TimeOrigin from) const;
+    const PanelStep* stepAt(Nanos axisTime) const; // the last that has begun; nullptr before the first
     // Position of a span among its rank's compute spans of its step: the index in Schedule::order[rank]. −1: not compute.
     int positionOf(SpanId span) const;
 };

@@ -19,7 +19,7 @@ int TimelineScene::rowUnder(double y) const
 
 int TimelineScene::nearestRow(double y) const
 {
-    const bool pinned = y < scrolledRect().top();
+    const bool pinned = rows.pinned > 0 && y < scrolledRect().top();
     const int row = rows.nearestRow(y - rulerHeight + (pinned ? 0 : scroll)), all = static_cast<int>(rows.rows.size());
     if (row < 0) return row;
     return pinned ? std::min(row, rows.pinned - 1) : std::min(std::max(row, rows.pinned), all - 1);

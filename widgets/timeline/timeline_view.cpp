@@ -103,7 +103,7 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     if (m_card) m_card->hide();
     m_scene.drag.reset();
     m_scene.notes.reset();
-    m_cursor.reset();
+    if (m_cursor && m_cursor->first >= static_cast<int>(m_plan->rankAt.size())) m_cursor.reset();
     m_state->setExtent({0, end});
     planAgain();
     const bool isFirst = !m_started && !m_scene.panels.empty();
@@ -138,6 +138,7 @@ TimelineScene TimelineView::sceneFor(const QSizeF& size) const
     if (metrics.track > 0 && m_trackHeight > 0) metrics.track = m_trackHeight;
     scene.rows = layoutRows(m_plan ? m_plan : std::make_shared<const RowPlan>(), metrics, scene.panels.size() > 1);
     scene.groupLook = m_state->rows().look;
+    scene.timeOrigin = m_state->timeOrigin();
     scene.cursor = hasFocus() ? cursorRow() : -1;
     scene.axis = axisIn(QRectF(QPointF(0, 0), size), m_state->visible());
     scene.scroll = std::clamp(scene.scroll, 0.0, std::max(0.0, scene.rows.height - scene.rowsRect().height()));
@@ -263,7 +264,7 @@ std::optional<QRectF> TimelineView::rectOf(SpanRef ref) const
 CardText TimelineView::cardOf(SpanRef ref) const
 {
     if (!ref.valid() || ref.panel >= static_cast<int>(m_scene.panels.size())) return {};
-    return spanCard(*m_scene.panels[static_cast<std::size_t>(ref.panel)], ref.span, *m_theme, m_causes);
+    return spanCard(*m_scene.panels[static_cast<std::size_t>(ref.panel)], ref.span, *m_theme, m_causes, m_state->timeOrigin());
 }
 
 Aggregation TimelineView::aggregation() const
@@ -282,7 +283,9 @@ QString TimelineView::statusText() const
     }
     const Units units = m_scene.panels.front()->units;
     const double perPixel = m_scene.axis.nanosPerPixel();
-    const Nanos begin = m_scene.axis.range.begin, end = m_scene.axis.range.end;
+    const bool one = m_scene.panels.size() == 1 && (m_state->timeOrigin() == TimeOrigin::Run || m_scene.panels.front()->steps.size() < 2);
+    const Nanos begin = one ? m_scene.shownTime(m_scene.axis.range.begin) : m_scene.axis.range.begin;
+    const Nanos end = one ? m_scene.shownTime(m_scene.axis.range.end) : m_scene.axis.range.end;
     QString from = momentText(begin, perPixel, units);
     const QString to = momentText(end, perPixel, units);
     const auto unitOf = [](const QString& text) { return text.section(QLatin1Char(' '), -1); };

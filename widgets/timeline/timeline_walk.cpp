@@ -24,10 +24,15 @@ void TimelineView::walkOnRank(int by)
     }
     const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(from.panel)];
     const PanelRank& rank = panel.ranks[static_cast<std::size_t>(panel.timeline->trackOf(from.span).rank)];
-    const std::size_t at = rank.compute.sliceOf(from.span);
-    if (at >= rank.compute.size()) return;
-    if ((by < 0 && at == 0) || (by > 0 && at + 1 >= rank.compute.size())) return;
-    choose({from.panel, rank.compute.spanOf(by < 0 ? at - 1 : at + 1)});
+    const LaneData* lane = &rank.compute; // or the lane of transfers or kernels that it stands in
+    for (const LaneData& one : rank.communication)
+        if (one.sliceOf(from.span) < one.size()) lane = &one;
+    for (const PanelLane& one : rank.lanes)
+        if (one.data.sliceOf(from.span) < one.data.size()) lane = &one.data;
+    const std::size_t at = lane->sliceOf(from.span);
+    if (at >= lane->size()) return;
+    if ((by < 0 && at == 0) || (by > 0 && at + 1 >= lane->size())) return;
+    choose({from.panel, lane->spanOf(by < 0 ? at - 1 : at + 1)});
 }
 
 void TimelineView::walkStage(int by)
@@ -38,12 +43,13 @@ void TimelineView::walkStage(int by)
     const Span& span = panel.timeline->spans()[from.span];
     const int stage = span.op.stage + by;
     for (const PanelRank& rank : panel.ranks) {
-        for (std::size_t i = 0; i < rank.compute.size(); ++i) {
-            const Slice& slice = rank.compute.slices()[i];
-            if (slice.opKind() != span.op.kind || slice.microbatchOr(-1) != span.op.microbatch) continue;
-            const SpanId id = rank.compute.spanOf(i);
+        const Track* track = panel.timeline->trackOf(rank.rank, Lane::Compute);
+        if (track == nullptr) continue;
+        const auto [first, last] = panel.timeline->stepRange(*track, span.step);
+        for (SpanId id = first; id < last; ++id) {
             const Span& other = panel.timeline->spans()[id];
-            if (other.op.stage == stage && other.step == span.step && other.op.slice == span.op.slice) return choose({from.panel, id});
+            const bool same = other.op.kind == span.op.kind && other.op.microbatch == span.op.microbatch && other.op.slice == span.op.slice;
+            if (same && other.op.stage == stage && other.step == span.step) return choose({from.panel, id});
         }
     }
 }

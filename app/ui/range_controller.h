@@ -1,0 +1,31 @@
+// RangeController: a selected range filters every view. It owns the table of the selected area, has the side panel print the
+// figures of the range, and says so.
+#pragma once
+
+#include <QObject>
+
+namespace stagewright {
+
+class AggregationPanel;
+class MainWindow;
+struct Theme;
+
+class RangeController : public QObject {
+    Q_OBJECT
+public:
+    explicit RangeController(MainWindow& window);
+    AggregationPanel* table() const { return m_table; }
+    void setTheme(const Theme& theme);
+    bool settled() const { return !m_busy && !m_again; }
+
+private:
+    void selectionChanged();
+    void filterPanel(); // figures of the range, off the GUI thread; the newest range waits for the one under way
+
+    MainWindow& m_window;
+    AggregationPanel* m_table;
+    bool m_busy = false;
+    bool m_again = false;
+};
+
+} // namespace stagewright

@@ -1,0 +1,262 @@
+// The window's rows, times, steps and charts: actions, what is remembered, and a range that filters every view.
+#include <QClipboard>
+#include <QDialog>
+#include <QMenu>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QTableView>
+
+#include "app/ui/range_controller.h"
+#include "app/ui/rows_controller.h"
+#include "tests/ui/window_fixture.h"
+#include "traces/simulated_run.h"
+#include "widgets/panel/range_figures.h"
+#include "widgets/preferences/preferences.h"
+#include "widgets/timeline/aggregation_panel.h"
+
+using namespace stagewright;
+
+class TestRows : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+    std::unique_ptr<MainWindow> m_window;
+
+    int m_files = 0;
+
+    QAction* action(ActionId id) { return m_window->actions()[id]; }
+    const RowSettings& rows() { return m_window->viewState()->rows(); }
+    void open(std::initializer_list<const char*> schedules, int ranks = 4, int microbatches = 8)
+    {
+        const QByteArray name = QStringLiteral("rows%1.stagewright").arg(++m_files).toUtf8();
+        m_window->openFiles({m_fixture->file(name.constData(), schedules, ranks, microbatches)});
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->activateWindow();
+        m_window->timelineView()->setFocus();
+        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+    }
+    void again() // the window closed and opened
+    {
+        m_window->close();
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::show(*m_window));
+    }
+    // A run of the schedule over several steps, a pause of a tenth of its time between them.
+    QString stepsFile(int steps)
+    {
+        const Run one = WindowFixture::simulated("zb-h1");
+        TimelineBuilder builder(Provenance::Simulated, one.timeline->clock(), one.timeline->ranks());
+        builder.setUnits(one.timeline->timeUnit(), one.timeline->memoryUnit());
+        builder.setSchedule(one.timeline->schedule());
+        const Nanos pitch = one.timeline->end() * 11 / 10;
+        for (int step = 0; step < steps; ++step) {
+            for (const Track& track : one.timeline->tracks()) {
+                const int made = builder.addTrack(track.rank, track.lane, track.name);
+                for (Span span : one.timeline->spansOf(track)) {
+                    span.step = step;
+                    span.start += step * pitch;
+                    span.end += step * pitch;
+                    builder.addSpan(made, span);
+                }
+            }
+            for (MemoryEvent event : one.timeline->memory()) {
+                event.step = step;
+                event.time += step * pitch;
+                builder.addMemory(event);
+            }
+        }
+        Run run = one;
+        run.timeline = *builder.build();
+        run.info.steps = steps;
+        const QString path = m_fixture->dir.filePath(QStringLiteral("steps.stagewright"));
+        auto file = RunFile::open(path.toStdString(), OpenMode::Create);
+        return file && (*file)->add(run) ? path : QString();
+    }
+
+private slots:
+    void init()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::show(*m_window));
+    }
+    void cleanup()
+    {
+        m_window.reset();
+        PreferenceStore::instance().set({});
+        setTimeUnit(TimeUnit::Automatic);
+        m_fixture.reset();
+    }
+
+    void rowsByKeysAreRemembered()
+    {
+        open({"1f1b"});
+        TimelineView* view = m_window->timelineView();
+        QVERIFY(!action(ActionId::PinRank)->isEnabled());
+        QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
+        QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
+        QCOMPARE(view->cursorRow(), 1);
+        QTest::keyClick(view, Qt::Key_P, Qt::ShiftModifier);
+        QCOMPARE(rows().pinned, std::set<int>{1});
+        QCOMPARE(view->cursorRow(), 0); // the mark stays on its rank
+        QVERIFY(action(ActionId::PinRank)->isChecked());
+        QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
+        QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
+        QTest::keyClick(view, Qt::Key_C, Qt::ShiftModifier);
+        QCOMPARE(rows().collapsed, std::set<int>{2});
+        QTest::keyClick(view, Qt::Key_Down, Qt::AltModifier);
+        QTest::keyClick(view, Qt::Key_T, Qt::ShiftModifier);
+        QCOMPARE(rows().trackless, std::set<int>{3});
+        action(ActionId::GroupRange)->trigger();
+        again();
+        QVERIFY(rows().pinned.empty()); // no run of four ranks is shown
+        QCOMPARE(rows().look, GroupLook::Range);
+        open({"1f1b"});
+        QCOMPARE(rows().pinned, std::set<int>{1});
+        QCOMPARE(rows().collapsed, std::set<int>{2});
+        QCOMPARE(rows().trackless, std::set<int>{3});
+        QCOMPARE(m_window->memoryView()->rowTitles().first(), QStringLiteral("Rank 1"));
+        action(ActionId::ResetRows)->trigger();
+        QVERIFY(rows().pinned.empty() && rows().collapsed.empty() && rows().trackless.empty());
+        QVERIFY(!action(ActionId::ResetRows)->isEnabled());
+    }
+
+    void groupsByActions()
+    {
+        open({"1f1b"}, 80, 4);
+        TimelineView* view = m_window->timelineView();
+        QCOMPARE(view->layout().rows.size(), std::size_t(10));
+        QVERIFY(action(ActionId::GroupAuto)->isChecked());
+        action(ActionId::GroupNone)->trigger();
+        QCOMPARE(view->layout().rows.size(), std::size_t(80));
+        action(ActionId::GroupOf32)->trigger();
+        QCOMPARE(view->layout().rows.size(), std::size_t(3));
+        view->setCursorRow(1);
+        QVERIFY(action(ActionId::OpenGroup)->isEnabled());
+        QTest::keyClick(view, Qt::Key_Return, Qt::ShiftModifier);
+        QCOMPARE(view->layout().rows.size(), std::size_t(35));
+        QMenu menu;
+        m_window->rowsController()->fillRowMenu(menu, 1);
+        QVERIFY(menu.actions().contains(action(ActionId::OpenGroup)) && menu.actions().contains(action(ActionId::PinRank)));
+        QMenu gap;
+        m_window->rowsController()->fillGapMenu(gap, 0, 70, 10);
+        QVERIFY(gap.actions().size() > 5);
+        again();
+        open({"1f1b"}, 80, 4);
+        QCOMPARE(m_window->timelineView()->layout().rows.size(), std::size_t(35));
+    }
+
+    void timesAreRemembered()
+    {
+        open({"1f1b"});
+        action(ActionId::TimeAbsolute)->trigger();
+        QCOMPARE(m_window->viewState()->timeOrigin(), TimeOrigin::Run);
+        action(ActionId::UnitMicros)->trigger();
+        QCOMPARE(timeUnit(), TimeUnit::Microseconds);
+        again();
+        QCOMPARE(timeUnit(), TimeUnit::Microseconds);
+        QVERIFY(action(ActionId::UnitMicros)->isChecked() && action(ActionId::TimeAbsolute)->isChecked());
+        QCOMPARE(m_window->viewState()->timeOrigin(), TimeOrigin::Run);
+    }
+
+    void stepsOnOneAxis()
+    {
+        m_window->openFiles({stepsFile(5)});
+        QVERIFY(WindowFixture::settle(*m_window));
+        const auto* panel = m_window->timelineView()->panels().front().get();
+        QCOMPARE(panel->steps.size(), std::size_t(1));
+        const Nanos one = panel->duration;
+        action(ActionId::AllSteps)->trigger();
+        QVERIFY(WindowFixture::settle(*m_window));
+        panel = m_window->timelineView()->panels().front().get();
+        QCOMPARE(panel->steps.size(), std::size_t(5));
+        QVERIFY(panel->duration > 5 * one);
+        QVERIFY(action(ActionId::AllSteps)->isChecked());
+        action(ActionId::ChooseSteps)->trigger();
+        auto* dialog = m_window->findChild<QDialog*>(QStringLiteral("chooseSteps"));
+        QVERIFY(dialog != nullptr);
+        const auto spins = dialog->findChildren<QSpinBox*>();
+        QCOMPARE(spins.size(), 2);
+        QCOMPARE(spins[1]->value(), 5);
+        spins[0]->setValue(2);
+        spins[1]->setValue(3);
+        dialog->findChild<QPushButton*>(QStringLiteral("primary"))->click();
+        QVERIFY(WindowFixture::settle(*m_window));
+        panel = m_window->timelineView()->panels().front().get();
+        QCOMPARE(panel->steps.size(), std::size_t(2));
+        QCOMPARE(panel->steps[0].step, 1);
+        // An op of the second of them can be selected, and the budget keeps the steps.
+        QVERIFY(m_window->setMemoryBudget(QStringLiteral("2 u")));
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(m_window->timelineView()->panels().front()->steps.size(), std::size_t(2));
+        QVERIFY(action(ActionId::AllSteps)->isChecked());
+        action(ActionId::AllSteps)->trigger(); // no more
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(m_window->timelineView()->panels().front()->steps.size(), std::size_t(1));
+    }
+
+    void rangeFiltersEveryView()
+    {
+        open({"zb-h1"});
+        const auto shown = m_window->shownView();
+        const QString whole = m_window->sidePanel()->headline();
+        const Nanos half = shown->panel->duration / 2;
+        m_window->viewState()->setAreas({{{0, half}, 0, 3}});
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->sidePanel()->filtered() && m_window->range()->settled(), 20000);
+        QVERIFY(m_window->sidePanel()->plainText().contains(QStringLiteral("All figures are of the selected range")));
+        QVERIFY(m_window->sidePanel()->headline() != whole);
+        AggregationPanel* table = m_window->range()->table();
+        QVERIFY(table->isVisible());
+        QCOMPARE(table->table().ranks, 4);
+        QVERIFY(m_window->memoryView()->accessibleDescription().contains(QStringLiteral("in range")));
+        // Ctrl+C copies the table that has the focus.
+        table->view()->setFocus();
+        QTRY_VERIFY(table->view()->hasFocus());
+        QTest::keyClick(table->view(), Qt::Key_C, Qt::ControlModifier);
+        QTRY_VERIFY(QGuiApplication::clipboard()->text().startsWith(QStringLiteral("What,Count,")));
+        // Another run keeps nothing of it.
+        m_window->viewState()->clearSelection();
+        QTRY_VERIFY(!m_window->sidePanel()->filtered());
+        QCOMPARE(m_window->sidePanel()->headline(), whole);
+        QVERIFY(!table->isVisible());
+    }
+
+    // Two ranges that meet come to the whole: busy time, idle time by cause, transfers.
+    void rangesAddUp()
+    {
+        open({"zb-v"});
+        const auto shown = m_window->shownView();
+        const RunFigures& all = *shown->figures;
+        const Nanos begin = all.bubbles.windowBegin, end = all.bubbles.windowEnd;
+        for (const Nanos cut : {begin + 1, begin + (end - begin) / 3, begin + (end - begin) / 2 + 7, end - 5}) {
+            const RunFigures a = figuresIn(all, *shown->run->timeline, {begin, cut}), b = figuresIn(all, *shown->run->timeline, {cut, end});
+            QCOMPARE(a.bubbles.busy + b.bubbles.busy, all.bubbles.busy);
+            QCOMPARE(a.bubbles.idle + b.bubbles.idle, all.bubbles.idle);
+            for (std::size_t c = 0; c < idleCauseCount; ++c) QCOMPARE(a.bubbles.byCause[c] + b.bubbles.byCause[c], all.bubbles.byCause[c]);
+            QCOMPARE(a.overlap.commTime + b.overlap.commTime, all.overlap.commTime);
+            QCOMPARE(a.overlap.hiddenTime + b.overlap.hiddenTime, all.overlap.hiddenTime);
+            for (std::size_t r = 0; r < all.bubbles.ranks.size(); ++r) {
+                const RankBubbles& part = a.bubbles.ranks[r];
+                QCOMPARE(part.busy + part.apart + part.idle, cut - begin);
+                QCOMPARE(std::max(a.peakActivation[r], b.peakActivation[r]), all.peakActivation[r]);
+            }
+        }
+        const RunFigures same = figuresIn(all, *shown->run->timeline, {begin - 100, end + 100});
+        QCOMPARE(same.bubbles.bubbleFraction, all.bubbles.bubbleFraction);
+        QCOMPARE(same.overlap.messages, all.overlap.messages);
+    }
+
+    void chartsAreRemembered()
+    {
+        open({"1f1b"});
+        action(ActionId::MemoryOwnScale)->trigger();
+        QVERIFY(m_window->memoryView()->settings().ownScale);
+        QVERIFY(action(ActionId::MemoryActivations)->isChecked());
+        QVERIFY(!action(ActionId::MemoryPredicted)->isEnabled()); // it is simulated itself
+        again();
+        QVERIFY(m_window->memoryView()->settings().ownScale);
+    }
+};
+
+QTEST_MAIN(TestRows)
+#include "tst_rows.moc"

@@ -1,0 +1,188 @@
+// Data of the memory charts: curves, stacks, counters, ticks.
+#include <algorithm>
+#include <cmath>
+
+#include <QCoreApplication>
+
+#include "widgets/memory/step_chart.h"
+
+namespace stagewright {
+
+Bytes MemoryCurve::at(Nanos time) const
+{
+    const std::size_t next = after(time);
+    return next == 0 ? 0 : points[next - 1].inUse;
+}
+
+std::size_t MemoryCurve::after(Nanos time) const
+{
+    const auto found = std::upper_bound(points.begin(), points.end(), time, [](Nanos t, const MemoryPoint& p) { return t < p.time; });
+    return static_cast<std::size_t>(found - points.begin());
+}
+
+Extremes MemoryCurve::over(std::size_t first, std::size_t last) const
+{
+    return index.over(first, last, [this](std::size_t i) { return static_cast<double>(points[i].inUse); });
+}
+
+Bytes MemoryCurve::peakIn(const TimeRange& range) const
+{
+    const Bytes carried = at(range.begin);
+    const Extremes inside = over(after(range.begin), after(range.end - 1));
+    return inside.empty() ? carried : std::max(carried, static_cast<Bytes>(inside.most));
+}
+
+std::optional<Nanos> MemoryCurve::firstOver(Bytes limit) const
+{
+    const std::size_t found = index.firstAbove(static_cast<double>(limit), [this](std::size_t i) { return static_cast<double>(points[i].inUse); });
+    if (found >= points.size()) return std::nullopt;
+    return std::max<Nanos>(0, points[found].time);
+}
+
+void MemoryCurve::seal()
+{
+    index.build(points.size(), [this](std::size_t i) { return static_cast<double>(points[i].inUse); });
+    peak = peakTime = 0;
+    bool any = false;
+    for (const MemoryPoint& point : points) {
+        if (any && point.inUse <= peak) continue;
+        any = true;
+        peak = point.inUse;
+        peakTime = point.time;
+    }
+}
+
+MemoryCurve curveOf(const MemorySeries& series, Nanos origin, Nanos duration)
+{
+    MemoryCurve curve;
+    curve.end = duration;
+    curve.points.reserve(series.points.size());
+    for (const MemoryPoint& point : series.points) curve.points.push_back({point.time - origin, point.inUse});
+    curve.seal();
+    curve.peak = series.peak;
+    curve.peakTime = series.peakTime - origin;
+    return curve;
+}
+
+const std::vector<MemoryCategory>& stackOrder()
+{
+    using C = MemoryCategory;
+    static const std::vector<C> order{C::Activations, C::Communication, C::Workspace, C::Gradients, C::Weights, C::Optimizer};
+    return order;
+}
+
+QString titleOf(MemoryCategory category)
+{
+    const char* title = "";
+    switch (category) {
+    case MemoryCategory::Weights: title = "Weights"; break;
+    case MemoryCategory::Gradients: title = "Gradients"; break;
+    case MemoryCategory::Optimizer: title = "Optimizer"; break;
+    case MemoryCategory::Activations: title = "Activations"; break;
+    case MemoryCategory::Communication: title = "Communication"; break;
+    case MemoryCategory::Workspace: title = "Workspace"; break;
+    }
+    return QCoreApplication::translate("MemoryView", title);
+}
+
+// Of the theme's own colours towards the canvas: an area never shouts louder than the slices over it.
+QColor colourOf(MemoryCategory category, const Theme& theme)
+{
+    const auto towards = [&](const QColor& colour, float share) {
+        const QColor& canvas = theme.canvas;
+        return QColor::fromRgbF(colour.redF() * share + canvas.redF() * (1 - share), colour.greenF() * share + canvas.greenF() * (1 - share),
+                                colour.blueF() * share + canvas.blueF() * (1 - share));
+    };
+    switch (category) {
+    case MemoryCategory::Activations: return theme.memoryFill;
+    case MemoryCategory::Communication: return towards(theme.of(Paint::Communication).fill, 0.55F);
+    case MemoryCategory::Workspace: return towards(theme.of(Paint::Weight).fill, 0.45F);
+    case MemoryCategory::Gradients: return towards(theme.of(Paint::Backward).fill, 0.45F);
+    case MemoryCategory::Weights: return towards(theme.secondary, 0.3F);
+    case MemoryCategory::Optimizer: return towards(theme.secondary, 0.6F);
+    }
+    return theme.memoryFill;
+}
+
+std::optional<double> CounterCurve::at(Nanos time) const
+{
+    const auto next = std::upper_bound(samples.begin(), samples.end(), time, [](Nanos t, const CounterSample& s) { return t < s.time; });
+    if (next == samples.begin() || !std::isfinite((next - 1)->value)) return std::nullopt;
+    return (next - 1)->value;
+}
+
+const MemoryCurve& MemoryRow::total() const
+{
+    static const MemoryCurve none;
+    return layers.empty() ? none : layers.back().curve;
+}
+
+const MemoryCurve* MemoryRow::of(MemoryCategory category) const
+{
+    return !layers.empty() && layers.front().category == category ? &layers.front().curve : nullptr;
+}
+
+Bytes MemoryRow::top() const
+{
+    return std::max({total().peak, ghost ? ghost->peak : 0, predicted ? predicted->peak : 0});
+}
+
+std::vector<Bytes> memoryTicks(Bytes top, double height, double minSpacing, const Units& units)
+{
+    std::vector<Bytes> ticks{0};
+    if (top <= 0 || height <= 0) return ticks;
+    double unit = 1;
+    if (units.memory != 1) {
+        unit = static_cast<double>(units.memory);
+    } else {
+        for (const double size : {1073741824.0, 1048576.0, 1024.0})
+            if (unit == 1 && static_cast<double>(top) >= size) unit = size;
+    }
+    const double least = std::max(static_cast<double>(top) / unit * minSpacing / height, 1 / unit);
+    const double power = std::pow(10.0, std::floor(std::log10(least)));
+    double step = 10 * power;
+    for (const int lead : {5, 2, 1}) {
+        if (lead * power >= least * (1 - 1e-9)) step = lead * power;
+    }
+    for (int n = 1; n * step * unit <= static_cast<double>(top) * (1 + 1e-12); ++n) {
+        ticks.push_back(static_cast<Bytes>(std::llround(n * step * unit)));
+    }
+    return ticks;
+}
+
+std::vector<double> counterTicks(double least, double most, double height, double minSpacing)
+{
+    std::vector<double> ticks;
+    if (!(most > least) || height <= 0) return ticks;
+    const double wanted = (most - least) * minSpacing / height;
+    const double power = std::pow(10.0, std::floor(std::log10(wanted)));
+    double step = 10 * power;
+    for (const int lead : {5, 2, 1}) {
+        if (lead * power >= wanted * (1 - 1e-9)) step = lead * power;
+    }
+    for (double n = std::ceil(least / step - 1e-9); n * step <= most + step * 1e-9; n += 1) ticks.push_back(n == 0 ? 0 : n * step);
+    return ticks;
+}
+
+QString counterText(double value, const QString& unit)
+{
+    if (!std::isfinite(value)) return QStringLiteral("–");
+    if (unit == QLatin1String("bytes") || unit == QLatin1String("B")) return bytesText(static_cast<Bytes>(std::llround(value)));
+    const double size = std::abs(value);
+    double factor = 1;
+    QString prefix;
+    if (!unit.isEmpty() && unit != QLatin1String("%")) {
+        for (const auto& [at, name] : {std::pair{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}}) {
+            if (size < at) continue;
+            factor = at == 1e4 ? 1e3 : at;
+            prefix = QString::fromLatin1(name);
+            break;
+        }
+    }
+    const double scaled = value / factor;
+    const int decimals = std::abs(scaled) >= 99.95 || scaled == std::floor(scaled) ? 0 : std::abs(scaled) >= 9.995 ? 1 : std::abs(scaled) >= 0.0995 ? 2 : 4;
+    const QString text = fixed(scaled, decimals);
+    return unit.isEmpty() ? text : text + QLatin1Char(' ') + prefix + unit;
+}
+
+} // namespace stagewright

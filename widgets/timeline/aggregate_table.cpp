@@ -1,0 +1,154 @@
+#include "widgets/timeline/aggregate_table.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <QCoreApplication>
+
+namespace stagewright {
+
+namespace {
+
+QString words(const char* text)
+{
+    return QCoreApplication::translate("AggregateTable", text);
+}
+
+QString titleOf(OpKind kind)
+{
+    const std::string_view title = ruleOf(kind).title;
+    QString text = QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    return text;
+}
+
+using Key = std::tuple<int, int, int, int>; // what, panel, first, second
+
+class Collector {
+public:
+    Collector(AggregateTable& table, AggregateBy by, bool badges) : m_table(table), m_by(by), m_badges(badges) {}
+
+    void addRank(const TimelinePanel& panel, int panelIndex, const PanelRank& rank, const TimeRange& range)
+    {
+        ++m_table.ranks;
+        m_table.rankTime += range.duration();
+        Nanos at = range.begin;
+        const auto& slices = rank.compute.slices();
+        for (std::size_t i = rank.compute.firstEndingAfter(range.begin); i < slices.size() && slices[i].begin() < range.end; ++i) {
+            const Slice& slice = slices[i];
+            const Nanos begin = std::max(slice.begin(), range.begin), end = std::min(slice.end(), range.end);
+            if (begin > at) add(AggregateLine::What::Idle, panelIndex, 0, 0, begin - at);
+            at = std::max(at, end);
+            ++m_table.ops;
+            const int kind = static_cast<int>(slice.kind);
+            const int stage = m_by == AggregateBy::Stage || m_by == AggregateBy::StageAndKind ? panel.timeline->spans()[rank.compute.spanOf(i)].op.stage : 0;
+            int first = kind, second = 0;
+            switch (m_by) {
+            case AggregateBy::Kind: break;
+            case AggregateBy::Stage: first = stage; break;
+            case AggregateBy::Microbatch: first = slice.microbatchOr(-1); break;
+            case AggregateBy::Rank: first = rank.rank; break;
+            case AggregateBy::StageAndKind: first = stage; second = kind; break;
+            case AggregateBy::RankAndKind: first = rank.rank; second = kind; break;
+            }
+            add(AggregateLine::What::Ops, panelIndex, first, second, end - begin);
+        }
+        if (range.end > at) add(AggregateLine::What::Idle, panelIndex, 0, 0, range.end - at);
+        for (const LaneData& lane : rank.communication) {
+            const auto& transfers = lane.slices();
+            for (std::size_t i = lane.firstEndingAfter(range.begin); i < transfers.size() && transfers[i].begin() < range.end; ++i) {
+                const Nanos part = std::min(transfers[i].end(), range.end) - std::max(transfers[i].begin(), range.begin);
+                add(AggregateLine::What::Transfers, panelIndex, static_cast<int>(transfers[i].kind), 0, part);
+            }
+        }
+    }
+
+    void finish()
+    {
+        for (auto& [key, line] : m_lines) {
+            line.share = m_table.rankTime > 0 ? static_cast<double>(line.total) / static_cast<double>(m_table.rankTime) : 0;
+            name(key, line);
+            m_table.lines.push_back(std::move(line));
+        }
+    }
+
+private:
+    void add(AggregateLine::What what, int panel, int first, int second, Nanos part)
+    {
+        AggregateLine& line = m_lines[Key(static_cast<int>(what), panel, first, second)];
+        line.least = line.count == 0 ? part : std::min(line.least, part);
+        line.most = std::max(line.most, part);
+        ++line.count;
+        line.total += part;
+    }
+
+    void name(const Key& key, AggregateLine& line) const
+    {
+        const auto [what, panel, first, second] = key;
+        line.what = static_cast<AggregateLine::What>(what);
+        line.panel = panel;
+        if (line.what == AggregateLine::What::Idle) {
+            line.name = words("Idle");
+        } else if (line.what == AggregateLine::What::Transfers || m_by == AggregateBy::Kind) {
+            line.kind = static_cast<OpKind>(first);
+            line.name = titleOf(*line.kind);
+        } else if (m_by == AggregateBy::Microbatch) {
+            line.name = first < 0 ? words("No microbatch") : words("Microbatch %1").arg(first);
+        } else {
+            const bool byRank = m_by == AggregateBy::Rank || m_by == AggregateBy::RankAndKind;
+            line.name = (byRank ? words("Rank %1") : words("Stage %1")).arg(first);
+            if (m_by == AggregateBy::StageAndKind || m_by == AggregateBy::RankAndKind) {
+                line.kind = static_cast<OpKind>(second);
+                line.name += QStringLiteral(" · ") + titleOf(*line.kind);
+            }
+        }
+        if (m_badges) line.name = QString(QChar(static_cast<char16_t>(u'A' + panel))) + QStringLiteral(" · ") + line.name;
+    }
+
+    AggregateTable& m_table;
+    AggregateBy m_by;
+    bool m_badges;
+    std::map<Key, AggregateLine> m_lines;
+};
+
+} // namespace
+
+AggregateTable aggregateTable(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas,
+                              const RowPlan* plan, AggregateBy by)
+{
+    AggregateTable table;
+    if (areas.empty()) return table;
+    table.range = areas.front().range;
+    Collector collector(table, by, panels.size() > 1);
+    for (const AreaSelection& area : areas) {
+        table.range = {std::min(table.range.begin, area.range.begin), std::max(table.range.end, area.range.end)};
+        int position = 0;
+        for (std::size_t p = 0; p < panels.size(); ++p) {
+            const TimeRange cut{std::max<Nanos>(area.range.begin, 0), std::min(area.range.end, panels[p]->duration)};
+            for (std::size_t i = 0; i < panels[p]->ranks.size(); ++i, ++position) {
+                const int at = plan != nullptr ? plan->positionOf[p][i] : position;
+                if (at < area.firstRow || at > area.lastRow || cut.empty()) continue;
+                collector.addRank(*panels[p], static_cast<int>(p), panels[p]->ranks[i], cut);
+            }
+        }
+    }
+    collector.finish();
+    return table;
+}
+
+std::int64_t slicesIn(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas)
+{
+    std::int64_t count = 0;
+    for (const AreaSelection& area : areas) {
+        for (const auto& panel : panels) {
+            for (const PanelRank& rank : panel->ranks) {
+                const std::size_t from = rank.compute.firstEndingAfter(area.range.begin), to = rank.compute.firstBeginningAt(area.range.end);
+                count += to > from ? static_cast<std::int64_t>(to - from) : 0;
+            }
+        }
+    }
+    return count;
+}
+
+} // namespace stagewright

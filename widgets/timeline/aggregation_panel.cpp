@@ -1,0 +1,230 @@
+#include "widgets/timeline/aggregation_panel.h"
+
+#include <QAbstractTableModel>
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "widgets/background.h"
+#include "widgets/table_copy.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::int64_t inPlace = 200'000; // slices that are added up at once; more of them on a worker
+
+enum Column { Name, Count, Total, Mean, Least, Most, Share, columns };
+
+} // namespace
+
+class AggregateModel : public QAbstractTableModel {
+public:
+    using QAbstractTableModel::QAbstractTableModel;
+
+    void set(const AggregateTable& table, const Units& units)
+    {
+        beginResetModel();
+        m_lines = table.lines;
+        m_units = units;
+        endResetModel();
+    }
+    void setTheme(const Theme& theme)
+    {
+        m_theme = &theme;
+        if (!m_lines.empty()) emit dataChanged(index(0, 0), index(rowCount() - 1, columns - 1));
+    }
+    int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : static_cast<int>(m_lines.size()); }
+    int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : static_cast<int>(columns); }
+
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override
+    {
+        if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
+        const char* const titles[] = {"What", "Count", "Total", "Mean", "Shortest", "Longest", "Share"};
+        const char* const tips[] = {"What ran in the selected area",
+                                    "Ops that overlap the range; of idle time the pieces",
+                                    "Their time, each trimmed to the range and summed over the ranks selected",
+                                    "Total ÷ count",
+                                    "The shortest of them, trimmed to the range",
+                                    "The longest of them, trimmed to the range",
+                                    "Total ÷ (ranks × range). Ops and idle time come to 100 %; transfers lie beside them"};
+        if (role == Qt::DisplayRole) return AggregationPanel::tr(titles[section]);
+        if (role == Qt::ToolTipRole) return AggregationPanel::tr(tips[section]);
+        if (role == Qt::TextAlignmentRole) return static_cast<int>((section == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+        return {};
+    }
+
+    QVariant data(const QModelIndex& at, int role) const override
+    {
+        if (!at.isValid()) return {};
+        const AggregateLine& line = m_lines[static_cast<std::size_t>(at.row())];
+        if (role == Qt::UserRole) return value(line, at);
+        if (role == Qt::DisplayRole) return text(line, at.column());
+        if (role == Qt::TextAlignmentRole) return static_cast<int>((at.column() == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+        if (role == Qt::DecorationRole && at.column() == Name) {
+            if (line.what == AggregateLine::What::Idle) return m_theme->bubbleHatch;
+            return line.kind ? QVariant(m_theme->of(*line.kind).fill) : QVariant();
+        }
+        if (role == Qt::ForegroundRole && line.what != AggregateLine::What::Ops) return m_theme->secondary;
+        return {};
+    }
+
+private:
+    QVariant value(const AggregateLine& line, const QModelIndex& at) const
+    {
+        switch (at.column()) {
+        case Count: return static_cast<qlonglong>(line.count);
+        case Total: return static_cast<qlonglong>(line.total);
+        case Mean: return static_cast<qlonglong>(line.mean());
+        case Least: return static_cast<qlonglong>(line.least);
+        case Most: return static_cast<qlonglong>(line.most);
+        case Share: return line.share;
+        default: return at.row(); // kinds in their own order, ranks by number
+        }
+    }
+    QString text(const AggregateLine& line, int column) const
+    {
+        switch (column) {
+        case Name: return line.name;
+        case Count: return QString::number(line.count);
+        case Total: return durationText(line.total, m_units);
+        case Mean: return durationText(line.mean(), m_units);
+        case Least: return durationText(line.least, m_units);
+        case Most: return durationText(line.most, m_units);
+        case Share: return percentText(line.share);
+        default: return {};
+        }
+    }
+
+    std::vector<AggregateLine> m_lines;
+    Units m_units;
+    const Theme* m_theme = &Theme::light();
+};
+
+AggregationPanel::AggregationPanel(QWidget* parent) : QWidget(parent)
+{
+    setObjectName(QStringLiteral("aggregation"));
+    setAttribute(Qt::WA_StyledBackground);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(16, 6, 16, 6);
+    layout->setSpacing(4);
+    auto* head = new QHBoxLayout;
+    head->setSpacing(10);
+    m_title = new QLabel(this);
+    m_title->setFont(fontOf(FontRole::Strong));
+    head->addWidget(m_title);
+    head->addStretch(1);
+    m_choice = new QComboBox(this);
+    m_choice->setAccessibleName(tr("Lines of the table"));
+    m_choice->setToolTip(tr("What the lines of the table stand for"));
+    for (const char* text : {"by kind", "by stage", "by microbatch", "by rank", "by stage and kind", "by rank and kind"}) m_choice->addItem(tr(text));
+    head->addWidget(m_choice);
+    auto* clear = new QPushButton(tr("Clear"), this);
+    clear->setToolTip(tr("Drops the selected area (Esc in the timeline): every view shows all again"));
+    clear->setObjectName(QStringLiteral("link"));
+    head->addWidget(clear);
+    layout->addLayout(head);
+    m_view = new QTableView(this);
+    m_view->setAccessibleName(tr("Selected area"));
+    m_view->setFrameShape(QFrame::NoFrame);
+    m_view->setShowGrid(false);
+    m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_view->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    m_view->setTabKeyNavigation(false);
+    m_view->verticalHeader()->hide();
+    m_view->verticalHeader()->setDefaultSectionSize(22);
+    m_model = new AggregateModel(this);
+    auto* sorted = new QSortFilterProxyModel(this);
+    sorted->setSortRole(Qt::UserRole);
+    sorted->setSourceModel(m_model);
+    m_view->setModel(sorted);
+    m_view->setSortingEnabled(true);
+    m_view->sortByColumn(Name, Qt::AscendingOrder);
+    m_view->horizontalHeader()->setHighlightSections(false);
+    m_view->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+    m_view->horizontalHeader()->setSectionResizeMode(Name, QHeaderView::ResizeToContents); // names are never cut
+    makeCopyable(m_view);
+    layout->addWidget(m_view, 1);
+    connect(clear, &QPushButton::clicked, this, &AggregationPanel::cleared);
+    connect(m_choice, &QComboBox::activated, this, [this](int index) { setBy(static_cast<AggregateBy>(index)); });
+    hide();
+}
+
+void AggregationPanel::setBy(AggregateBy by)
+{
+    m_choice->setCurrentIndex(static_cast<int>(by));
+    if (by == m_by) return;
+    m_by = by;
+    ask();
+    emit byChanged(by);
+}
+
+void AggregationPanel::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    m_model->setTheme(theme);
+    update();
+}
+
+void AggregationPanel::paintEvent(QPaintEvent* event)
+{
+    QWidget::paintEvent(event);
+    QPainter painter(this);
+    painter.fillRect(0, 0, width(), height(), m_theme->canvas);
+    painter.fillRect(0, 0, width(), 1, m_theme->separator);
+}
+
+void AggregationPanel::setAreas(std::vector<std::shared_ptr<const TimelinePanel>> panels, std::vector<AreaSelection> areas, std::shared_ptr<const RowPlan> plan)
+{
+    m_panels = std::move(panels);
+    m_areas = std::move(areas);
+    m_plan = std::move(plan);
+    ask();
+}
+
+void AggregationPanel::ask()
+{
+    const quint64 asked = ++m_asked;
+    if (m_areas.empty() || m_panels.empty()) {
+        m_shown = asked;
+        fill({});
+        return;
+    }
+    if (slicesIn(m_panels, m_areas) <= inPlace) {
+        m_shown = asked;
+        fill(aggregateTable(m_panels, m_areas, m_plan.get(), m_by));
+        return;
+    }
+    if (m_busy) return;
+    m_busy = true;
+    inBackground(
+        this, [panels = m_panels, areas = m_areas, plan = m_plan, by = m_by] { return aggregateTable(panels, areas, plan.get(), by); },
+        [this, asked](AggregateTable table) {
+            m_busy = false;
+            if (asked != m_asked) return ask();
+            m_shown = asked;
+            fill(std::move(table));
+        });
+}
+
+void AggregationPanel::fill(AggregateTable table)
+{
+    m_table = std::move(table);
+    const Units units = m_panels.empty() ? Units{} : m_panels.front()->units;
+    m_model->set(m_table, units);
+    setVisible(m_table.ranks > 0);
+    const QString time = durationText(m_table.range.duration(), units);
+    m_title->setText(m_table.ranks == 1 ? tr("Selected area: %1 of one rank, %2 ops").arg(time).arg(m_table.ops)
+                                        : tr("Selected area: %1 of %2 ranks, %3 ops").arg(time).arg(m_table.ranks).arg(m_table.ops));
+    if (m_panels.size() > 1 && m_table.ranks > 0) m_title->setText(m_title->text() + tr(". The panel at the right compares the whole steps."));
+    m_title->setToolTip(tr("Every view shows this range alone: the side panel's figures, the peaks of the charts, this table."));
+    emit filled();
+}
+
+} // namespace stagewright

@@ -1,0 +1,63 @@
+// AggregationPanel: the table of the selected area under the charts: what ran there, by kind, stage, microbatch or rank, every
+// op trimmed to the range. Sorted by any column, copied by Ctrl+C. Hidden while nothing is selected. GUI thread only; large
+// areas are added up on a worker.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <QWidget>
+
+#include "widgets/theme.h"
+#include "widgets/timeline/aggregate_table.h"
+
+class QComboBox;
+class QLabel;
+class QTableView;
+
+namespace stagewright {
+
+class AggregateModel;
+
+class AggregationPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit AggregationPanel(QWidget* parent = nullptr);
+
+    void setAreas(std::vector<std::shared_ptr<const TimelinePanel>> panels, std::vector<AreaSelection> areas, std::shared_ptr<const RowPlan> plan);
+    void setBy(AggregateBy by);
+    AggregateBy by() const { return m_by; }
+    void setTheme(const Theme& theme);
+    const AggregateTable& table() const { return m_table; } // what is shown
+    bool ready() const { return m_asked == m_shown; }
+    QTableView* view() const { return m_view; }
+    QSize sizeHint() const override { return {600, 180}; }
+
+signals:
+    void cleared(); // the button: nothing is to be selected any more
+    void byChanged(stagewright::AggregateBy by);
+    void filled();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    void ask();
+    void fill(AggregateTable table);
+
+    std::vector<std::shared_ptr<const TimelinePanel>> m_panels;
+    std::vector<AreaSelection> m_areas;
+    std::shared_ptr<const RowPlan> m_plan;
+    AggregateBy m_by = AggregateBy::Kind;
+    AggregateTable m_table;
+    quint64 m_asked = 0;
+    quint64 m_shown = 0;
+    bool m_busy = false; // an answer is on its way; the newest question waits for it
+    const Theme* m_theme = &Theme::light();
+    QLabel* m_title;
+    QComboBox* m_choice;
+    QTableView* m_view;
+    AggregateModel* m_model;
+};
+
+} // namespace stagewright
