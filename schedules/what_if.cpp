@@ -1,6 +1,7 @@
 #include "schedules/what_if.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -104,6 +105,24 @@ Result<void> checkPlaces(const Schedule& schedule, const WhatIfChange& change)
     for (const int rank : {change.rank, change.toRank})
         if (rank >= schedule.ranks) return outside("rank", rank, schedule.ranks);
     return {};
+}
+
+// A change of ops that the schedule does not have changes nothing, and whoever asks means something else.
+Result<void> checkMatches(const Schedule& schedule, const WhatIfChange& change)
+{
+    if (change.what != WhatIfChange::What::Ops) return {};
+    std::array<bool, opKindCount> there{};
+    for (int rank = 0; rank < static_cast<int>(schedule.order.size()); ++rank)
+        for (const Op& op : schedule.order[static_cast<std::size_t>(rank)]) {
+            if (!isCompute(op.kind) || (change.stage >= 0 && op.stage != change.stage) || (change.rank >= 0 && rank != change.rank)) continue;
+            if (change.kind < 0 || static_cast<int>(op.kind) == change.kind) return {};
+            there[static_cast<std::size_t>(op.kind)] = true;
+        }
+    std::string kinds;
+    for (std::size_t k = 0; k < opKindCount; ++k)
+        if (there[k]) kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", ruleOf(static_cast<OpKind>(k)).text);
+    return fail(ErrorCode::Usage, fmt::format("what if '{}': no op of the schedule matches", toText(change)),
+                kinds.empty() ? "there is no op at that place" : "its kinds there are " + kinds);
 }
 
 void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& costs)
@@ -225,6 +244,7 @@ Result<WhatIfCase> WhatIf::caseOf(const std::vector<WhatIfChange>& changes) cons
         if (change.what == WhatIfChange::What::Channels) out.channels.perDirection = change.channels;
         sent = sent || change.what == WhatIfChange::What::Sends || change.what == WhatIfChange::What::Channels;
         if (auto there = checkPlaces(m_schedule, change); !there) return tl::unexpected(std::move(there.error()));
+        if (auto matches = checkMatches(m_schedule, change); !matches) return tl::unexpected(std::move(matches.error()));
         apply(change, m_schedule, out.costs);
         if (change.what != WhatIfChange::What::Microbatches) continue;
         auto other = repeated(change.more ? out.schedule.microbatches + change.microbatches : change.microbatches);

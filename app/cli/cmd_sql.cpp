@@ -1,3 +1,6 @@
+#include <cctype>
+#include <cstdlib>
+
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -25,6 +28,32 @@ bool looksNumeric(const std::string& text)
     return !text.empty() && text.find_first_not_of("-0123456789.e+") == std::string::npos;
 }
 
+// Cells are texts; with each the type that SQLite gives it.
+Result<nlohmann::ordered_json> typedRows(const RunFile& file, std::string query, std::size_t columns, std::size_t maxRows)
+{
+    while (!query.empty() && (query.back() == ';' || std::isspace(static_cast<unsigned char>(query.back())))) query.pop_back();
+    std::string names, values;
+    for (std::size_t i = 0; i < columns; ++i) {
+        names += fmt::format("{}c{}", i ? "," : "", i);
+        values += fmt::format("{}c{},typeof(c{})", i ? "," : "", i, i);
+    }
+    auto table = file.query(fmt::format("WITH q({}) AS ({}\n) SELECT {} FROM q", names, query, values), maxRows);
+    if (!table) return tl::unexpected(std::move(table.error()));
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (const auto& cells : table->rows) {
+        nlohmann::ordered_json row = nlohmann::ordered_json::array();
+        for (std::size_t i = 0; i + 1 < cells.size(); i += 2) {
+            const std::string& type = cells[i + 1];
+            if (type == "null") row.push_back(nullptr);
+            else if (type == "integer") row.push_back(std::strtoll(cells[i].c_str(), nullptr, 10));
+            else if (type == "real") row.push_back(std::strtod(cells[i].c_str(), nullptr)); // one that is not finite is null in JSON
+            else row.push_back(cells[i]);
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
 Result<int> run(const Options& options, Session& session)
 {
     if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json exclude each other", "take one of them");
@@ -33,7 +62,9 @@ Result<int> run(const Options& options, Session& session)
     auto table = (*file)->query(options.query, static_cast<std::size_t>(options.maxRows));
     if (!table) return tl::unexpected(std::move(table.error()));
     if (session.json) {
-        session.answer({{"columns", table->columns}, {"rows", table->rows}});
+        auto rows = typedRows(**file, options.query, table->columns.size(), static_cast<std::size_t>(options.maxRows));
+        if (!rows) return tl::unexpected(std::move(rows.error()));
+        session.answer({{"columns", table->columns}, {"rows", std::move(*rows)}});
     } else if (options.csv) {
         session.out(csvLine(table->columns));
         for (const auto& row : table->rows) session.out(csvLine(row));

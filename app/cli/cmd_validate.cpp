@@ -1,3 +1,6 @@
+#include <iostream>
+#include <iterator>
+
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
@@ -5,6 +8,7 @@
 #include "app/cli/command.h"
 #include "app/cli/figures.h"
 #include "app/cli/files.h"
+#include "app/cli/options.h"
 #include "app/cli/run_json.h"
 #include "app/cli/run_text.h"
 #include "app/cli/session.h"
@@ -23,8 +27,31 @@ struct Options {
     std::string dialect = "auto";
     bool all = false;
     bool pytorch = false;
+    ShapeOptions shape;
     ChannelOptions channels;
 };
+
+// "-" is stdin; a name without dot or slash, and no such file, is the library's.
+Result<Schedule> given(const Options& options, Session& session)
+{
+    CsvOptions csv;
+    csv.dialect = options.dialect == "new" ? CsvDialect::New : options.dialect == "old" ? CsvDialect::Old : CsvDialect::Auto;
+    csv.pytorch = options.pytorch;
+    if (options.file != "-" && !namesFile(options.file) && !fileExists(options.file)) {
+        auto made = readSchedule(options.file, options.shape, session);
+        if (!made || !options.pytorch) return made;
+        auto text = writeScheduleCsv(*made, csv);
+        if (!text) return tl::unexpected(std::move(text.error()).with(options.file));
+        return readScheduleCsv(*text, csv, made->name);
+    }
+    Result<std::string> text;
+    if (options.file == "-") text = std::string(std::istreambuf_iterator<char>(std::cin), {});
+    else text = readFile(options.file);
+    if (!text) return tl::unexpected(std::move(text.error()));
+    auto read = readScheduleCsv(*text, csv, options.file == "-" ? "stdin" : options.file.substr(options.file.rfind('/') + 1));
+    if (!read) return tl::unexpected(std::move(read.error()).with(options.file == "-" ? "stdin" : options.file));
+    return read;
+}
 
 // "the nearest is 1f1b, 2 of 16 ops off; first difference: rank 1, op 3: 1F1 here, 1B0 there"
 std::string nearestText(const NearestSchedule& nearest, const Schedule& schedule)
@@ -37,13 +64,8 @@ std::string nearestText(const NearestSchedule& nearest, const Schedule& schedule
 
 Result<int> run(const Options& options, Session& session)
 {
-    auto text = readFile(options.file);
-    if (!text) return tl::unexpected(std::move(text.error()));
-    CsvOptions csv;
-    csv.dialect = options.dialect == "new" ? CsvDialect::New : options.dialect == "old" ? CsvDialect::Old : CsvDialect::Auto;
-    csv.pytorch = options.pytorch;
-    auto schedule = readScheduleCsv(*text, csv, options.file.substr(options.file.rfind('/') + 1));
-    if (!schedule) return tl::unexpected(std::move(schedule.error()).with(options.file));
+    auto schedule = given(options, session);
+    if (!schedule) return tl::unexpected(std::move(schedule.error()));
 
     auto chosen = chooseLowering(*schedule, options.channels, session);
     if (!chosen) return tl::unexpected(std::move(chosen.error()));
@@ -96,9 +118,10 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_validate()
 {
-    return {"validate", "Check a schedule CSV; explain the first fault, a deadlock with its way out", [](CLI::App& app) -> Runner {
+    return {"validate", "Check a schedule; explain the first fault, a deadlock with its way out", [](CLI::App& app) -> Runner {
         auto options = std::make_shared<Options>();
-        app.add_option("FILE", options->file, "A schedule CSV")->required();
+        app.add_option("FILE", options->file, "A schedule CSV, - for stdin, or a schedule of the library")->required();
+        addShapeOptions(app, options->shape);
         app.add_flag("--all", options->all, "Every fault, not only the first");
         app.add_option("--dialect", options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]")
             ->type_name("D")->check(oneOf({"auto", "new", "old"}));

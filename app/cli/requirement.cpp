@@ -2,7 +2,7 @@
 
 #include <charconv>
 #include <cmath>
-#include <optional>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -16,22 +16,63 @@ namespace {
 
 constexpr const char* form = "write KEY<=NUMBER, such as bubble_fraction<=0.12, makespan_ns<40ms, peak_activation_bytes[0]<=8MiB or loss[-1]<3.2";
 
-// "0.12", "12%"; of a key in nanoseconds or bytes also "40ms", "8MiB".
-std::optional<double> readBound(const std::string& text, const std::string& key)
+// "0.12", "12%", "40ms", "8MiB".
+bool readBound(const std::string& text, Requirement& out)
 {
-    double value = 0;
     const char* const last = text.data() + text.size();
-    const auto [end, code] = std::from_chars(text.data(), last, value);
-    if (code != std::errc() || !std::isfinite(value)) return std::nullopt;
-    if (end == last) return value;
-    if (std::string_view(end, static_cast<std::size_t>(last - end)) == "%") return value / 100;
-    if (key.find("bytes") != std::string::npos) {
-        const auto bytes = parseBytes(text);
-        return bytes ? std::optional(static_cast<double>(*bytes)) : std::nullopt;
+    const auto [end, code] = std::from_chars(text.data(), last, out.bound);
+    if (code != std::errc() || !std::isfinite(out.bound)) return false;
+    out.boundText = text;
+    if (end == last) return true;
+    if (std::string_view(end, static_cast<std::size_t>(last - end)) == "%") {
+        out.bound /= 100;
+        return true;
     }
-    if (key.find("_ns") == std::string::npos) return std::nullopt;
-    const auto time = parseTime(text);
-    return time ? std::optional(static_cast<double>(*time)) : std::nullopt;
+    if (const auto time = parseTime(text)) {
+        out.bound = static_cast<double>(*time);
+        out.unit = Requirement::Unit::Time;
+        return true;
+    }
+    const auto bytes = parseBytes(text);
+    if (!bytes) return false;
+    out.bound = static_cast<double>(*bytes);
+    out.unit = Requirement::Unit::Memory;
+    return true;
+}
+
+// What the figure at that path counts: times and activations are in the object's own unit where their key names none.
+enum class Counts { Number, Nanoseconds, Shares, Bytes, Activations };
+Counts whatCounts(const std::vector<std::string>& path, const Json& figures)
+{
+    static constexpr std::string_view times[] = {"makespan", "span", "busy", "idle", "apart", "busy_by_kind", "busy_by_cause", "idle_by_cause",
+                                                 "comm_time", "hidden_time", "exposed_time"};
+    const bool shares = figures.contains("time_unit") && figures["time_unit"] == "rank_share";
+    for (const std::string& part : path) {
+        if (part.ends_with("_ns")) return Counts::Nanoseconds;
+        if (part.ends_with("bytes")) return Counts::Bytes;
+        if (part == "peak_activation") return shares ? Counts::Activations : Counts::Bytes;
+        for (const std::string_view time : times)
+            if (part == time) return shares ? Counts::Shares : Counts::Nanoseconds;
+    }
+    return Counts::Number;
+}
+
+Result<void> checkUnit(const Requirement& requirement, const std::string& key, const Json& figures)
+{
+    if (requirement.unit == Requirement::Unit::None) return {};
+    const Counts counts = whatCounts(requirement.path, figures);
+    if (requirement.unit == Requirement::Unit::Time ? counts == Counts::Nanoseconds : counts == Counts::Bytes) return {};
+    const char* what = counts == Counts::Nanoseconds   ? "a time"
+                       : counts == Counts::Shares      ? "a time in rank shares"
+                       : counts == Counts::Bytes       ? "bytes"
+                       : counts == Counts::Activations ? "microbatch-activations"
+                                                       : "a number without unit";
+    const char* remedy = counts == Counts::Nanoseconds   ? "write 40ms or a number of nanoseconds"
+                         : counts == Counts::Shares      ? "write a plain number such as 33, or require makespan_ns or span_ns"
+                         : counts == Counts::Bytes       ? "write 8MiB or a number of bytes"
+                         : counts == Counts::Activations ? "write a plain number such as 4"
+                                                         : "write a plain number, or a share such as 12%";
+    return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is {}, not to be compared with {}", requirement.text, key, what, requirement.boundText), remedy);
 }
 
 std::string numberText(double value)
@@ -81,11 +122,7 @@ Result<Requirement> parseRequirement(const std::string& text)
         std::string key = text.substr(0, at);
         while (!key.empty() && key.back() == ' ') key.pop_back();
         while (after < text.size() && text[after] == ' ') ++after;
-        const auto bound = readBound(text.substr(after), key);
-        if (out.comparison != "=" && bound && readPath(key, out.path)) {
-            out.bound = *bound;
-            return out;
-        }
+        if (out.comparison != "=" && readBound(text.substr(after), out) && readPath(key, out.path)) return out;
     }
     return fail(ErrorCode::Usage, fmt::format("requirement '{}': it is no comparison of a figure with a number", text), form);
 }
@@ -130,6 +167,7 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
         return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is no number", requirement.text, key),
                     at->is_object() ? "its keys are " + keysOf(*at) : at->is_array() ? fmt::format("name one of its values: {}[0]", key) : form);
     }
+    if (auto unit = checkUnit(requirement, key, figures); !unit) return tl::unexpected(std::move(unit.error()));
     const double value = at->get<double>();
     const double bound = requirement.bound;
     const std::string& is = requirement.comparison;

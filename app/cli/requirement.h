@@ -14,7 +14,10 @@ struct Requirement {
     std::string text;
     std::vector<std::string> path; // keys, and positions as "[-1]"
     std::string comparison;        // "<=", ">=", "<", ">", "=="
-    double bound = 0;              // may be written with %, and with a unit where the key is in nanoseconds or bytes
+    double bound = 0;              // in nanoseconds or bytes where it was written with a unit
+    enum class Unit { None, Time, Memory };
+    Unit unit = Unit::None;        // of the bound as it was written
+    std::string boundText;
 };
 
 // Usage errors say the form; keys are looked up in check().

@@ -141,7 +141,10 @@ private:
             state(!answersOf<Solution>(m_lesson, quiz->id).empty(), quiz->at, Point::SolutionPasses, fmt::format("quiz '{}' has no solution", quiz->id));
             state(!answersOf<Wrong>(m_lesson, quiz->id).empty(), quiz->at, Point::WrongFails, fmt::format("quiz '{}' has no wrong answer", quiz->id));
         }
-        for (const RunBlock* run : m_lesson.all<RunBlock>()) runNames(*run);
+        for (const RunBlock* run : m_lesson.all<RunBlock>()) {
+            runNames(*run);
+            if (const auto missing = missingNeeds(run->needs); !missing.empty()) skip(run->at, Point::Runs, missing);
+        }
     }
 
     void runNames(const RunBlock& run)
@@ -486,10 +489,7 @@ private:
     void runs()
     {
         for (const RunBlock* run : m_lesson.all<RunBlock>()) {
-            if (const auto missing = missingNeeds(run->needs); !missing.empty()) {
-                skip(run->at, Point::Runs, missing);
-                continue;
-            }
+            if (!missingNeeds(run->needs).empty()) continue; // told already
             const StepState* at = startState(std::max(run->step, 0));
             if (!at) continue;
             if (const auto failed = m_told.failures.find(run->id); failed != m_told.failures.end() && !run->expectFailure) {

@@ -361,6 +361,13 @@ private:
     std::size_t m_idBegin = 0;
 };
 
+// A node's text may end with the blanks behind it.
+std::string withoutEndBlanks(std::string text)
+{
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.pop_back();
+    return text;
+}
+
 template <typename Visit>
 void eachNode(const Node& node, const Visit& visit)
 {
@@ -415,7 +422,7 @@ std::vector<Expression> Expression::conjuncts() const
             pending.push_back(node->parts[1]);
             pending.push_back(node->parts[0]);
         } else {
-            out.push_back(Expression(m_text.substr(node->begin, node->end - node->begin), node));
+            out.push_back(Expression(withoutEndBlanks(m_text.substr(node->begin, node->end - node->begin)), node, true));
         }
     }
     return out;
@@ -429,8 +436,8 @@ Expression::Comparison Expression::comparison() const
     const std::size_t base = m_root->begin; // of a conjunct, whose text is a part of the whole
     const auto part = [&](std::size_t i) {
         const NodePointer& node = m_root->parts[i];
-        const std::size_t shift = m_text.size() == m_root->end - m_root->begin ? base : 0;
-        return Expression(m_text.substr(node->begin - shift, node->end - node->begin), node);
+        const std::size_t shift = m_isPart ? base : 0;
+        return Expression(withoutEndBlanks(m_text.substr(node->begin - shift, node->end - node->begin)), node, true);
     };
     out.left = part(0);
     out.right = part(1);

@@ -105,10 +105,14 @@ public:
     std::vector<Literal> literals() const;
 
 private:
-    explicit Expression(std::string text, std::shared_ptr<const Node> root) : m_text(std::move(text)), m_root(std::move(root)) {}
+    Expression(std::string text, std::shared_ptr<const Node> root, bool isPart = false)
+        : m_text(std::move(text)), m_root(std::move(root)), m_isPart(isPart)
+    {
+    }
 
     std::string m_text;
-    std::shared_ptr<const Node> m_root;
+    std::shared_ptr<const Node> m_root; // its places count from the begin of the whole expression
+    bool m_isPart = false;              // m_text begins at m_root's place
 };
 
 struct Expression::Comparison {

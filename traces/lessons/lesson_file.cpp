@@ -96,7 +96,8 @@ private:
     Result<void> fence(Lesson& lesson)
     {
         const Line& first = m_lines[m_at];
-        const std::string kind(trimmed(trimmed(first.text).substr(3)));
+        const std::string_view words = trimmed(trimmed(first.text).substr(3));
+        const std::string kind(trimmed(words.substr(0, words.find('#'))));
         std::vector<Line> lines;
         std::size_t end = m_at + 1;
         while (end < m_lines.size() && trimmed(m_lines[end].text) != "```") lines.push_back(m_lines[end++]);

@@ -105,6 +105,10 @@ Result<void> setOne(Settings& settings, const std::string& word)
         settings.recompute = std::string(value);
         return {};
     }
+    if ((key == "link" || key == "launch") && value == "none") {
+        settings.disturbed.clear();
+        return {};
+    }
     if (key == "link" || key == "launch") {
         auto read = parsePerturbation(word, mostRanks);
         if (!read) return wrong(word, read.error().message, read.error().remedy);

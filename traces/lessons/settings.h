@@ -4,7 +4,7 @@
 //   recompute=0-2 hoist keep=0.125          stages that recompute; the part of an activation that they keep
 //   layers=3,3,3,3 head=2 share=3           layers by stage, of the head behind the last; how many are one rank share
 //   slow=1,1,1.5,1                          by rank: how much longer its ops take
-//   link=1-2:1.0 launch=3:0.2               as parts of schedules/perturb.h
+//   link=1-2:1.0 launch=3:0.2               as parts of schedules/perturb.h; link=none: none of them
 //   sends=rendezvous lower=grouped          as in schedules/channels.h and schedules/lower.h
 #pragma once
 

@@ -144,8 +144,11 @@ std::optional<StepState::Inside::Best> StepState::Inside::bestKnown(const Check*
         });
         if (made) offer(*made, name);
     }
-    if (check && lesson.solutionOf(check->id))
-        if (auto made = reportOf("solved " + check->id, [&] { return solved(check); })) offer(*made, (*made)->schedule().name);
+    for (const Check* one : lesson.all<Check>()) { // of this step, and of the check that is meant
+        if ((one != check && lesson.step(one->step) != &step) || !lesson.solutionOf(one->id)) continue;
+        auto made = reportOf("solved " + one->id, [&] { return solved(one); });
+        if (made) offer(*made, "the lesson's solution");
+    }
     return best;
 }
 

@@ -1,0 +1,155 @@
+# lesson: lists, prints, grades with exit codes, grades a class, proves, makes templates; its progress is in a folder of its own.
+# shellcheck shell=bash
+export XDG_DATA_HOME=$PWD/data
+run stagewright lesson
+expect_code 0
+expect_out '^ *6  latency +Why does the thrifty'
+expect_out '0 of 16 done, 0 proved'
+run stagewright lesson --json
+expect_code 0
+expect_json why-pipelines lessons 0 lesson
+expect_json Basics lessons 0 shelf
+expect_json none lessons 0 mark
+expect_json 16 lessons 15 number
+
+# Every statement of every lesson holds.
+run stagewright lesson --check
+expect_code 0
+expect_out '^latency: sound; [0-9]+ statements'
+expect_no_out 'fault|warning'
+expect_out 'skipped'
+run stagewright lesson --check latency --json
+expect_code 0
+expect_json ON sound
+
+# Printing: numbers computed, the picture, hints and solutions on request only.
+run stagewright lesson 6
+expect_code 0
+expect_out '1F1B needs 49 here and GPipe 39'
+expect_out 'rank 3 .*F'
+expect_out 'Goal hide-it: Reach 39 while the ranks hold at most 7, 5, 3, 1'
+expect_no_out 'Hint 1'
+expect_no_out 'Solution'
+run stagewright lesson latency --hints 2
+expect_out 'Hint 2'
+expect_no_out 'Hint 3'
+run stagewright lesson latency --show
+expect_out 'Solution'
+run stagewright lesson nobody
+expect_code 2
+expect_err 'lessons are why-pipelines'
+
+# Grading: the order to start with, a right answer, a wrong one, one that can't be read.
+run stagewright lesson latency --start start.csv
+expect_code 0
+run stagewright lesson latency --answer start.csv
+expect_code 1
+expect_out 'fail check hide-it: 49 so far'
+cat >right.csv <<'CSV'
+0F0,0F1,0F2,0F3,0F4,0F5,0F6,0B0,0F7,0B1,0B2,0B3,0B4,0B5,0B6,0B7
+1F0,1F1,1F2,1F3,1F4,1B0,1F5,1B1,1F6,1B2,1F7,1B3,1B4,1B5,1B6,1B7
+2F0,2F1,2F2,2B0,2F3,2B1,2F4,2B2,2F5,2B3,2F6,2B4,2F7,2B5,2B6,2B7
+3F0,3B0,3F1,3B1,3F2,3B2,3F3,3B3,3F4,3B4,3F5,3B5,3F6,3B6,3F7,3B7
+CSV
+run stagewright lesson latency --answer right.csv
+expect_code 0
+expect_out 'pass check hide-it: Rank 0 holds 7 instead of 4'
+run stagewright lesson latency --answer hide-it=right.csv --say limit=1.625 --json
+expect_code 0
+expect_json ON passed
+expect_json pass checks 0 verdict
+expect_json makespan checks 0 values 2 subject
+expect_json 39.0 checks 0 values 2 value
+expect_json pass checks 1 verdict
+run stagewright lesson latency --answer right.csv --say limit=2
+expect_code 1
+expect_out 'fail quiz limit: It is slower even before'
+printf '0F0,0X1\n' >garbage.csv
+run stagewright lesson latency --answer garbage.csv
+expect_code 3
+expect_err 'garbage.csv'
+run stagewright lesson latency --answer nobody.csv
+expect_code 3
+run stagewright lesson latency --answer other=right.csv
+expect_code 2
+expect_err 'checks are hide-it'
+run stagewright lesson latency --say colour=red
+expect_code 2
+expect_err 'questions are limit'
+run stagewright lesson slow-stage --set layers=4,4,3,1
+expect_code 0
+expect_out 'pass check balance: 40'
+run stagewright lesson slow-stage --set layers=3,4,4,1
+expect_code 1
+printf '0F0,0B0\n1F0,1B0\n' >small.csv
+run stagewright lesson latency --answer small.csv
+expect_code 1
+expect_out '2 ranks and 1 microbatch are answered, the step has 4 and 8'
+
+# What was passed is kept, and forgotten on request.
+expect_file data/stagewright/lessons.json
+run stagewright lesson
+expect_out 'latency .*begun|latency .*done'
+run stagewright lesson latency --answer right.csv --say limit=1.625
+run stagewright lesson --json
+expect_json done lessons 5 mark
+run stagewright lesson latency --start-over
+run stagewright lesson --json
+expect_json none lessons 5 mark
+printf 'garbage' >data/stagewright/lessons.json
+run stagewright lesson
+expect_code 0
+expect_err 'lessons.json: it is no progress of lessons'
+rm data/stagewright/lessons.json
+
+# A class.
+mkdir class
+cp right.csv class/alice.csv
+cp start.csv class/bob.hide-it.csv
+printf 'limit=1.625\n' >class/alice.txt
+printf 'limit=9\n' >class/carol.txt
+run stagewright lesson latency --answer-dir class --csv
+expect_code 1
+expect_out '^name,kind,id,verdict,grade,value,message$'
+expect_out '^alice,check,hide-it,pass,'
+expect_out '^alice,quiz,limit,pass,'
+expect_out '^bob,check,hide-it,fail,'
+expect_out '^carol,quiz,limit,fail,'
+rm class/bob* class/carol*
+run stagewright lesson latency --answer-dir class
+expect_code 0
+run stagewright lesson latency --answer-dir nowhere
+expect_code 3
+
+# A teacher's own: the template is sound, is found in the learner's folder, and a broken one says where.
+run stagewright lesson --new my-lesson
+expect_code 0
+run stagewright lesson --check ./my-lesson.md
+expect_code 0
+run stagewright lesson --new my-lesson
+expect_code 2
+mkdir -p data/stagewright/lessons
+cp my-lesson.md data/stagewright/lessons/
+run stagewright lesson
+expect_out 'my-lesson'
+sed 's/^goal: valid.*/goal: valid and (/' my-lesson.md >broken.md
+run stagewright lesson --check ./broken.md
+expect_code 3
+expect_err 'broken.md:[0-9]+:[0-9]+: '
+sed 's/^title: .*/title: T/; s/still holds 5/never said/' my-lesson.md >false.md
+run stagewright lesson --check ./false.md
+expect_code 1
+expect_out 'false.md:[0-9]+:[0-9]+: fault \(wrong\)'
+
+# Figures and the glossary.
+run stagewright lesson latency --figures figures
+expect_code 0
+expect_file figures/fig-6.svg
+expect_that "it is a picture" grep -q '<polyline' figures/fig-6.svg
+run stagewright lesson --glossary VPP
+expect_code 0
+expect_out '^Interleaving'
+run stagewright lesson --glossary teapot
+expect_code 2
+run stagewright lesson --glossary --json
+expect_json 1f1b terms 0 id
