@@ -262,6 +262,8 @@ Result<Canvas> grouped(const EditCommand& edit, Canvas canvas)
 {
     const auto words = partsOf(edit.words, " ");
     if (words.size() != 2) return wrong(edit, "it groups two messages", "write group 1SEND_B0 1RECV_F1");
+    for (const std::string& word : words)
+        if (auto op = parseOp(word); !op || !isMessage(op->kind)) return wrong(edit, fmt::format("{} is no message", word), "write group 1SEND_B0 1RECV_F1");
     auto shown = shownOn(canvas);
     if (!shown) return tl::unexpected(std::move(shown.error()));
     canvas.schedule = std::move(*shown);

@@ -45,7 +45,9 @@ const std::map<std::string, const Term*, std::less<>>& spellings()
             const std::string key = lowered(withoutBrackets(words));
             if (key.empty()) return;
             out.try_emplace(key, &term);
-            if (key.size() > 3 && key.back() != 's') out.try_emplace(key + "s", &term);
+            if (key.size() <= 3 || key.back() == 's') return;
+            const bool hissing = key.ends_with("ch") || key.ends_with("sh") || key.ends_with("x");
+            out.try_emplace(key.ends_with("y") ? key.substr(0, key.size() - 1) + "ies" : key + (hissing ? "es" : "s"), &term);
         };
         for (const Term& term : glossary()) add(term.name, term);
         for (const Term& term : glossary()) {

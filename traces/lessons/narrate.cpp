@@ -20,7 +20,7 @@ bool isReturn(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::
 
 // Events by rising priority: of several in one beat the last one here is told.
 constexpr std::array<BeatEvent, 15> byPriority = {
-    BeatEvent::None,        BeatEvent::DrainOver, BeatEvent::GapEnds,      BeatEvent::Arrival,       BeatEvent::Filler,
+    BeatEvent::None,        BeatEvent::GapEnds,   BeatEvent::Arrival,      BeatEvent::Filler,        BeatEvent::DrainOver,
     BeatEvent::Steady,      BeatEvent::Peak,      BeatEvent::LastForward,  BeatEvent::SteadySkip,    BeatEvent::GapBegins,
     BeatEvent::FirstReturn, BeatEvent::FirstBackward, BeatEvent::FirstForward, BeatEvent::CapReached, BeatEvent::Hang};
 

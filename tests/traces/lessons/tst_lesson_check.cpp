@@ -185,7 +185,7 @@ private slots:
         QCOMPARE(good.verdict, Verdict::Pass);
         QCOMPARE(good.meters.size(), std::size_t(3));
         QVERIFY(good.meters[1].holds && same(good.meters[1].yours, Value(33)));
-        canvas = *applyEdit({"move", "3B0 after 3F7"}, canvas);
+        canvas = *applyEdit({"warmup", "4,2,2,1"}, canvas);
         const Grade bad = StepState(*lesson, step, canvas).grade(check);
         QCOMPARE(bad.verdict, Verdict::Fail);
         QCOMPARE(bad.remark, 1);
