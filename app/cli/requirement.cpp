@@ -68,7 +68,7 @@ Result<void> checkUnit(const Requirement& requirement, const std::string& key, c
                        : counts == Counts::Activations ? "microbatch-activations"
                                                        : "a number without unit";
     const char* remedy = counts == Counts::Nanoseconds   ? "write 40ms or a number of nanoseconds"
-                         : counts == Counts::Shares      ? "write a plain number such as 33, or require makespan_ns or span_ns"
+                         : counts == Counts::Shares      ? "write a plain number such as 33"
                          : counts == Counts::Bytes       ? "write 8MiB or a number of bytes"
                          : counts == Counts::Activations ? "write a plain number such as 4"
                                                          : "write a plain number, or a share such as 12%";
@@ -158,6 +158,7 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
         }
         key += (key.empty() || part.front() == '[' ? "" : ".") + part;
     }
+    if (auto unit = checkUnit(requirement, key, figures); !unit) return tl::unexpected(std::move(unit.error()));
     RequirementCheck out;
     if (at->is_null()) {
         out.sentence = fmt::format("{} is not known of this run, required is {} {}", key, requirement.comparison, numberText(requirement.bound));
@@ -167,7 +168,6 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
         return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is no number", requirement.text, key),
                     at->is_object() ? "its keys are " + keysOf(*at) : at->is_array() ? fmt::format("name one of its values: {}[0]", key) : form);
     }
-    if (auto unit = checkUnit(requirement, key, figures); !unit) return tl::unexpected(std::move(unit.error()));
     const double value = at->get<double>();
     const double bound = requirement.bound;
     const std::string& is = requirement.comparison;
