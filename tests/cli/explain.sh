@@ -128,3 +128,32 @@ expect_out 'cuts sequences otherwise'
 # Optimizers in the lists are no part of the step's time, here as in the headline.
 run stagewright simulate -s pipedream --costs F=1,OPT=1 --what-if 'F*1' --json
 expect_same "$(json makespan)" "$(json what_if 0 makespan_before)"
+
+# A change that matches no op says so; a requirement's unit fits its figure or is told apart.
+run stagewright simulate -s 1f1b --what-if 'W*0.5' --what-if 'B*0.5'
+expect_code 0
+expect_out "what if 'W\*0.5': no op of the schedule matches; its kinds there are F, B"
+expect_out '^B\*0.5 +22'
+run stagewright simulate -s zb-h1 --what-if 'I@stage2*0.5' --json
+expect_json null what_if 0 error
+run stagewright report b.stagewright --require 'makespan<40ms'
+expect_code 2
+expect_err "makespan is a time in rank shares, not to be compared with 40ms"
+run stagewright report b.stagewright --require 'bubble_fraction<40ms'
+expect_code 2
+expect_err 'bubble_fraction is a number without unit'
+run stagewright report n.stagewright --require 'makespan<100s' --require 'overlap.comm_time<100s'
+expect_code 0
+run stagewright report n.stagewright --require 'makespan<1GiB'
+expect_code 2
+expect_err 'makespan is a time, not to be compared with 1GiB'
+
+# Typed cells of a query.
+run stagewright sql b.stagewright "SELECT run, name, 0.5, NULL, 'x' FROM runs ORDER BY run LIMIT 1;" --json
+expect_code 0
+expect_that "numbers are numbers" grep -qE '^ +1,$' out.txt
+expect_json 0.5 rows 0 2
+expect_json null rows 0 3
+expect_json x rows 0 4
+run stagewright sql b.stagewright 'WITH t(a,a2) AS (SELECT 1, 2) SELECT a, a2 AS a FROM t' --json
+expect_json 2 rows 0 1

@@ -131,3 +131,25 @@ expect_json 20000 more_faults
 run stagewright validate lines.csv
 expect_code 3
 expect_err 'line 65537.*more than 65536 lines'
+
+# From stdin, and of the library by name.
+out=$(stagewright validate - <good.csv) && rc=0 || rc=$?
+last='validate -' err=''
+expect_code 0
+expect_out '^-: valid; 2 ranks, 2 stages, 2 microbatches, 8 ops'
+out=$(stagewright validate - <deadlock.csv) && rc=0 || rc=$?
+expect_code 1
+err=$(printf '0X0\n' | stagewright validate - 2>&1) && rc=0 || rc=$?
+expect_code 3
+expect_err 'stdin'
+run stagewright validate zb-h1 -p 2 -m 4
+expect_code 0
+expect_out 'zb-h1: valid; 2 ranks, 2 stages, 4 microbatches'
+run stagewright validate 1f1b -p 2 -m 4 --sends rendezvous
+expect_code 1
+expect_out 'wait for each other'
+run stagewright validate zb-h9
+expect_code 2
+expect_err 'zb-h1'
+run stagewright validate nobody.csv
+expect_code 3

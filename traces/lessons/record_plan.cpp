@@ -85,6 +85,8 @@ Result<RecordPlan> recordPlan(const Lesson& lesson, const RunBlock& run, const s
     otherwise("--model", "layers=8,hidden=256,heads=4,seq=64");
     otherwise("--microbatch-size", "4");
     otherwise("--steps", brief ? "2" : "3");
+    for (std::size_t i = 0; brief && i + 1 < plan.arguments.size(); ++i)
+        if (plan.arguments[i] == "--steps") plan.arguments[i + 1] = "2";
     otherwise("--warmup", "1");
     otherwise("--seed", "7");
     return plan;
