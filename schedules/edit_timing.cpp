@@ -51,9 +51,9 @@ std::vector<Nanos> arrivalsOf(const Schedule& schedule, const CostModel& costs, 
     return out;
 }
 
-Gap gapBefore(const SimResult& times, int rank, int place)
+RowGap gapBefore(const SimResult& times, int rank, int place)
 {
-    Gap gap{rank, place, 0, 0};
+    RowGap gap{rank, place, 0, 0};
     const std::size_t first = times.indexOf(rank, 0), count = times.indexOf(rank + 1, 0) - first;
     if (place < 0 || static_cast<std::size_t>(place) >= count) return {};
     gap.begin = place == 0 ? 0 : times.end[first + static_cast<std::size_t>(place) - 1];
@@ -61,16 +61,16 @@ Gap gapBefore(const SimResult& times, int rank, int place)
     return gap;
 }
 
-Gap gapAt(const SimResult& times, int rank, Nanos time)
+RowGap gapAt(const SimResult& times, int rank, Nanos time)
 {
     if (rank < 0 || static_cast<std::size_t>(rank) + 1 >= times.offsets.size()) return {};
     const auto begin = times.start.begin() + static_cast<std::ptrdiff_t>(times.offsets[static_cast<std::size_t>(rank)]);
     const auto end = times.start.begin() + static_cast<std::ptrdiff_t>(times.offsets[static_cast<std::size_t>(rank) + 1]);
-    const Gap gap = gapBefore(times, rank, static_cast<int>(std::upper_bound(begin, end, time) - begin));
-    return gap.valid() && gap.begin <= time ? gap : Gap{};
+    const RowGap gap = gapBefore(times, rank, static_cast<int>(std::upper_bound(begin, end, time) - begin));
+    return gap.valid() && gap.begin <= time ? gap : RowGap{};
 }
 
-Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const SimResult& times, const Gap& gap)
+Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const SimResult& times, const RowGap& gap)
 {
     if (!gap.valid() || static_cast<std::size_t>(gap.rank) >= schedule.order.size()) return fail(ErrorCode::Usage, "no gap is chosen", "click an idle part of a row, or an op behind one");
     const auto& row = schedule.order[static_cast<std::size_t>(gap.rank)];

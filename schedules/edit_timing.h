@@ -15,19 +15,19 @@ namespace stagewright {
 std::vector<Nanos> arrivalsOf(const Schedule& schedule, const CostModel& costs, const SimResult& times);
 
 // The idle time before place `before` of a rank's list (= size: none).
-struct Gap {
+struct RowGap {
     int rank = -1;
     int before = -1;
     Nanos begin = 0;
     Nanos end = 0;
     bool valid() const { return rank >= 0 && end > begin; }
 };
-Gap gapBefore(const SimResult& times, int rank, int place);
-Gap gapAt(const SimResult& times, int rank, Nanos time); // not valid where an op runs, and after the last
+RowGap gapBefore(const SimResult& times, int rank, int place);
+RowGap gapAt(const SimResult& times, int rank, Nanos time); // not valid where an op runs, and after the last
 
 // Weight gradients that stand later on the rank, whose inputs are there and that fit into what is left of the gap, moved into it: the
 // longest first, and of equally long ones the first. Fails (Usage) where none does, and says what is nearest to fitting.
-Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const SimResult& times, const Gap& gap);
+Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const SimResult& times, const RowGap& gap);
 
 // Each chosen op goes before the first op of its rank that begins when its inputs are there, or later. Ops that stand there
 // already stay.

@@ -15,6 +15,9 @@ enum class ActionId {
     Open, OpenRecent, SaveCopy, CloseFile, NewWindow, MoveToWindow, ExportPicture, ExportChrome, ExportCsv, Quit,
     CopyTable, CopyMarkdown,
     Undo, Redo, EditMode, NewSchedule, BuildingBlock, InsertDelay, RunEdited,
+    NewEmpty, CutOps, CopyOps, PasteOps, RemoveOps, SplitBackward, MergeBackward, InsertRecompute, SwapOps, FillGap, SnapOps, SnapAll,
+    RankAbove, RankBelow, ExtendLeft, ExtendRight, ChooseAll, ChooseMicrobatch, ChooseRank, Microbatches, RevertOrder, GoThere, CarryThere,
+    StrictMoves, CarryAlong, ScheduleText, GhostOriginal, GhostLibrary,
     Record, CancelRecording,
     CriticalPath, MemoryBudget, Slack, NextGap, PreviousGap, WhatIf, Residuals, LoweredView, CommTracks, Memory, RunsList, Details, SidePanel,
     Fit, FitSelection, Back, Forward, Compare, SwapCompare, PreviousStep, NextStep,
@@ -31,7 +34,7 @@ enum class ActionId {
     Keys, About,
 };
 
-enum class MenuId { File, Edit, View, Rows, Times, MemoryCharts, Layouts, Bookmarks, Theme, Schedule, Analyse, Learn, Help };
+enum class MenuId { File, Edit, View, Rows, Times, MemoryCharts, Layouts, Bookmarks, Theme, Order, Schedule, Analyse, Learn, Help };
 
 struct ActionEntry {
     ActionId id;

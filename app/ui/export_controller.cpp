@@ -12,6 +12,7 @@
 #include <QStatusBar>
 
 #include "app/ui/banner.h"
+#include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/version.h"
 #include "schedules/csv.h"
@@ -237,9 +238,9 @@ void ExportController::exportCsv()
                                                       tr("Schedule CSV (*.csv)"));
     if (path.isEmpty()) return;
     if (auto done = writeFileAtomically(path.toStdString(), *text); !done)
-        m_window.banner()->showError(tr("could not export"), done.error());
-    else
-        m_window.statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
+        return m_window.banner()->showError(tr("could not export"), done.error());
+    if (edited) m_window.edit()->saved();
+    m_window.statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
 }
 
 TableText ExportController::focusedTable() const

@@ -28,6 +28,7 @@
 #include "app/ui/layout_controller.h"
 #include "app/ui/notes_controller.h"
 #include "app/ui/palette_controller.h"
+#include "app/ui/edit_controller.h"
 #include "app/ui/playback_controller.h"
 #include "app/ui/preferences_controller.h"
 #include "app/ui/memory_controller.h"
@@ -93,7 +94,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     buildMenus();
     buildStatusBar();
     connectAll();
-    connectEditor();
+    m_edit = new EditController(*this, m_editor, m_overlay, m_editPanel);
     m_playback = new PlaybackController(*this);
     m_rowsController = new RowsController(*this);
     m_memoryController = new MemoryController(*this);
@@ -118,6 +119,7 @@ MainWindow::~MainWindow()
 {
     for (QObject* controller : std::initializer_list<QObject*>{m_session, m_layouts, m_bookmarks, m_palette, m_sql, m_search, m_notes, m_preferences})
         delete controller; // before what they look at
+    m_edit->closing();
     m_process->disconnect(this);
     m_poll.stop();
 }
@@ -167,7 +169,7 @@ void MainWindow::buildViews()
     m_work->addWidget(m_rows, 1);
     m_work->addWidget(m_legend);
     m_pages->addWidget(work);
-    m_overlay = new FaultOverlay(m_timeline, m_state);
+    m_overlay = new EditOverlay(m_timeline, m_state);
 
     auto* column = new QWidget(m_columns);
     column->setObjectName(QStringLiteral("panel"));
@@ -258,7 +260,7 @@ void MainWindow::buildToolBar()
 void MainWindow::buildMenus()
 {
     const std::pair<MenuId, QString> titles[] = {{MenuId::File, tr("&File")},         {MenuId::Edit, tr("&Edit")},       {MenuId::View, tr("&View")},
-                                                 {MenuId::Schedule, tr("&Schedule")}, {MenuId::Analyse, tr("&Analyse")}, {MenuId::Learn, tr("&Learn")},
+                                                 {MenuId::Order, tr("&Order")}, {MenuId::Schedule, tr("&Schedule")}, {MenuId::Analyse, tr("&Analyse")}, {MenuId::Learn, tr("&Learn")},
                                                  {MenuId::Help, tr("&Help")}};
     std::map<MenuId, QMenu*>& menus = m_menus;
     for (const auto& [id, title] : titles)
@@ -377,7 +379,7 @@ void MainWindow::applyTheme()
     m_timeline->setTheme(*m_theme);
     m_memory->setTheme(*m_theme);
     m_legend->setTheme(*m_theme);
-    m_overlay->setTheme(*m_theme);
+    m_edit->setTheme(*m_theme);
     m_runsPanel->setTheme(*m_theme);
     m_side->setTheme(*m_theme);
     m_comparePanel->setTheme(*m_theme);
@@ -429,7 +431,7 @@ void MainWindow::setMode(Mode mode)
     m_timeline->setEditMode(mode == Mode::Edit);
     m_timeline->setTitle(mode == Mode::Compare ? tr("Shared time axis") : mode == Mode::Edit ? tr("Edit") : tr("Timeline"));
     if (mode != Mode::Edit) {
-        m_overlay->setFaults({});
+        m_overlay->clear();
         m_timeline->setDragFeedback(std::nullopt);
     }
     if (mode != Mode::Compare) runs()->setMarks({}, {});
@@ -547,6 +549,6 @@ void MainWindow::ready()
 
 QString MainWindow::bannerText() const { return m_banner->text(); }
 
-bool MainWindow::settled() const { return !m_search->searching() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
+bool MainWindow::settled() const { return !m_search->searching() && m_edit->settled() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
 
 } // namespace stagewright

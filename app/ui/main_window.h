@@ -20,7 +20,7 @@
 #include "traces/compare/compare.h"
 #include "widgets/compare/compare_panel.h"
 #include "widgets/edit/edit_panel.h"
-#include "widgets/edit/fault_overlay.h"
+#include "widgets/edit/edit_overlay.h"
 #include "widgets/legend.h"
 #include "widgets/memory/memory_view.h"
 #include "widgets/panel/side_panel.h"
@@ -42,6 +42,7 @@ namespace stagewright {
 class Banner;
 class BlockEditor;
 class BookmarksController;
+class EditController;
 class ExportController;
 class LayoutController;
 class LoweredPanel;
@@ -83,6 +84,13 @@ public:
     void showCompare(const RunRef& a, const RunRef& b);
     void enterEdit();
     void leaveEdit();
+    // Shows a run made here and edits it, with `order` as a change named so; without a name `order` is what the edit begins with.
+    void editRun(Run run, const QString& change, Schedule order);
+    EditController* edit() { return m_edit; }
+    void showEditedDeadlock(); // why the edited order never ends, and a change on offer
+    void refreshEdit(); // title, actions and status after a change of the order
+    Legend* legend() { return m_legend; }
+    std::optional<Bytes> budgetOfRank() const; // in the units of what is shown
     void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {});
     BlockEditor* openBlockEditor(const QString& preset = {}, const Shape& shape = {}); // likewise
     void askWhatIf(const QString& changes); // as simulate --what-if takes them
@@ -209,11 +217,7 @@ private:
     void refreshRecent();
     void fileListed(const QString& path, const std::vector<RunRef>& refs);
     // window_edit.cpp
-    void connectEditor();
-    void editorChanged();
-    void opDragged(SpanRef ref, int rank, int from, int toRank, int to);
-    OpPosition selectedPosition() const;
-    void insertDelayAtSelection();
+    void startEdit(std::optional<Schedule> beginWith); // nullopt: the order of the run
     void showDeadlock(std::shared_ptr<const Schedule> schedule, const Channels& channels, std::function<void(const Schedule&)> apply);
     // window_gaps.cpp
     void connectGaps();
@@ -266,7 +270,7 @@ private:
     TimelineView* m_timeline = nullptr;
     MemoryView* m_memory = nullptr;
     Legend* m_legend = nullptr;
-    FaultOverlay* m_overlay = nullptr;
+    EditOverlay* m_overlay = nullptr;
     SidePanel* m_side = nullptr;
     ComparePanel* m_comparePanel = nullptr;
     EditPanel* m_editPanel = nullptr;
@@ -329,7 +333,7 @@ private:
 
     // edit
     std::shared_ptr<const RunView> m_editSource;
-    std::optional<OpPosition> m_selectAfterEdit;
+    EditController* m_edit = nullptr;
 
     // recording
     QTemporaryDir m_scratch;

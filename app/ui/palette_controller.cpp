@@ -35,7 +35,6 @@ QString whyDisabled(MainWindow& window, const ActionEntry& line)
     if (mode == Mode::Empty) return tr("No run is open.");
     if (line.id >= I::BookmarkJump1 && line.id <= I::BookmarkJump9) return tr("This bookmark is not set.");
     switch (line.id) {
-    case I::InsertDelay: return mode == Mode::Edit ? tr("An op must be selected.") : tr("Only while a schedule is edited (E).");
     case I::RunEdited: return mode == Mode::Edit ? tr("The order must be valid, and no recording under way.") : tr("Only while a schedule is edited (E).");
     case I::PreviousStep:
     case I::NextStep: return tr("The run shown has one step.");
@@ -44,6 +43,21 @@ QString whyDisabled(MainWindow& window, const ActionEntry& line)
     case I::KeepNote:
     case I::RemoveNote: return mode == Mode::Edit ? tr("Not while a schedule is edited.") : tr("There is no note.");
     default: break;
+    }
+    if (line.menu == MenuId::Order) {
+        if (mode != Mode::Edit) return tr("Only while a schedule is edited (E).");
+        switch (line.id) {
+        case I::PasteOps: return tr("Nothing was copied.");
+        case I::SplitBackward: return tr("No full backward (B) is chosen.");
+        case I::MergeBackward: return tr("No input gradient (I) or weight gradient (W) is chosen.");
+        case I::SwapOps: return tr("Two ops of one rank must be chosen.");
+        case I::FillGap: return tr("No gap is chosen: click idle time, or an op behind it.");
+        case I::GoThere:
+        case I::CarryThere: return tr("No op was dropped where it can't stand.");
+        case I::RevertOrder: return tr("Nothing was changed.");
+        case I::GhostLibrary: return tr("No schedule of the library is compared with.");
+        default: return tr("An op must be chosen.");
+        }
     }
     if (mode == Mode::Edit) return tr("Not while a schedule is edited; E leaves.");
     if (mode == Mode::Compare) return tr("Not while two runs are compared; Ctrl+K leaves.");

@@ -8,6 +8,7 @@
 #include <QStackedWidget>
 
 #include "app/ui/banner.h"
+#include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/welcome_page.h"
 #include "app/ui/window_set.h"
@@ -34,7 +35,6 @@ void MainWindow::connectAll()
     on(I::EditMode, [this](bool wanted) { wanted ? enterEdit() : leaveEdit(); });
     on(I::NewSchedule, [this] { openScheduleBrowser(); });
     on(I::BuildingBlock, [this] { openBlockEditor(); });
-    on(I::InsertDelay, [this] { insertDelayAtSelection(); });
     on(I::RunEdited, [this] { runEdited(); });
     on(I::Record, [this] { openRecordDialog(); });
     on(I::CancelRecording, [this] { m_process->cancel(); });
@@ -192,7 +192,7 @@ void MainWindow::refreshActions()
     a[I::SwapCompare]->setEnabled(m_mode == Mode::Compare);
     a[I::Undo]->setEnabled(m_editor->undoStack()->canUndo());
     a[I::Redo]->setEnabled(m_editor->undoStack()->canRedo());
-    a[I::InsertDelay]->setEnabled(m_mode == Mode::Edit && selectedPosition().valid());
+    if (m_edit != nullptr) m_edit->refreshActions();
     a[I::RunEdited]->setEnabled(m_mode == Mode::Edit && m_editor->valid() && !recording);
     a[I::Record]->setEnabled(!recording);
     a[I::CancelRecording]->setEnabled(recording);

@@ -7,6 +7,7 @@
 #include <QPushButton>
 #include <QSettings>
 
+#include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "widgets/panel/style.h"
 
@@ -36,7 +37,7 @@ Result<void> MainWindow::setMemoryBudget(const QString& text)
     m_library->setBudget(budget);
     applyBudget();
     if (m_mode == Mode::Edit) {
-        editorChanged();
+        m_edit->redraw();
     } else if (m_mode == Mode::Run && m_shown && !m_shown->partial) {
         // The same step again, with its causes counted anew.
         const quint64 generation = ++m_generation;
@@ -53,6 +54,8 @@ Result<void> MainWindow::setMemoryBudget(const QString& text)
     }
     return {};
 }
+
+std::optional<Bytes> MainWindow::budgetOfRank() const { return m_library->budget().of(shownUnits()); }
 
 void MainWindow::applyBudget()
 {

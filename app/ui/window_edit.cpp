@@ -4,48 +4,55 @@
 #include <QStatusBar>
 
 #include "app/ui/banner.h"
+#include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "schedules/csv.h"
 #include "widgets/deadlock/deadlock_dialog.h"
 
 namespace stagewright {
 
-void MainWindow::connectEditor()
+void MainWindow::refreshEdit()
 {
-    connect(m_editor, &ScheduleEditor::edited, this, &MainWindow::editorChanged);
-    connect(m_editor->undoStack(), &QUndoStack::indexChanged, this, [this] { refreshActions(); });
-    connect(m_timeline, &TimelineView::opDragged, this, &MainWindow::opDragged);
-    connect(m_timeline, &TimelineView::opDropped, this, [this](SpanRef, int rank, int from, int toRank, int to) {
-        m_timeline->setDragFeedback(std::nullopt);
-        if (toRank != rank) {
-            m_editor->cancelPreview();
-            statusBar()->showMessage(tr("Stage and rank belong together: an op moves along its own rank"), 6000);
-            return;
-        }
-        m_selectAfterEdit = OpPosition{rank, to};
-        m_editor->move({rank, from}, to);
-        m_selectAfterEdit.reset();
-    });
-    connect(m_timeline, &TimelineView::opDragCancelled, this, [this] {
-        m_timeline->setDragFeedback(std::nullopt);
-        m_editor->cancelPreview();
-    });
-    connect(m_timeline, &TimelineView::opNudged, this, [this](SpanRef, int rank, int position, int by) {
-        m_selectAfterEdit = OpPosition{rank, position + by};
-        m_editor->nudge({rank, position}, by);
-        m_selectAfterEdit.reset();
-    });
-    connect(m_editPanel, &EditPanel::runAsked, this, &MainWindow::runEdited);
-    connect(m_editPanel, &EditPanel::doneAsked, this, &MainWindow::leaveEdit);
-    connect(m_editPanel, &EditPanel::deadlockAsked, this, [this] {
-        showDeadlock(std::make_shared<const Schedule>(m_editor->schedule()), {}, [this](const Schedule& fixed) {
-            if (m_mode == Mode::Edit) m_editor->replace(tr("removed the deadlock"), fixed);
-        });
-    });
-    connect(m_editPanel, &EditPanel::delayAsked, this, &MainWindow::insertDelayAtSelection);
+    refreshTitle();
+    refreshActions();
+    refreshStatus();
 }
 
-void MainWindow::enterEdit()
+void MainWindow::showEditedDeadlock()
+{
+    showDeadlock(std::make_shared<const Schedule>(m_editor->schedule()), {}, [this](const Schedule& fixed) {
+        if (m_mode == Mode::Edit) m_editor->replace(tr("removed the deadlock"), fixed);
+    });
+}
+
+void MainWindow::editRun(Run run, const QString& change, Schedule order)
+{
+    m_followLive = false;
+    const RunRef ref = m_library->addSimulated(std::move(run));
+    const quint64 generation = ++m_generation;
+    m_pending = true;
+    refreshStatus();
+    m_library->request(ref, -1, [this, generation, change, order = std::move(order)](Result<std::shared_ptr<const RunView>> view) {
+        if (generation != m_generation) return; // something else was asked for meanwhile
+        m_pending = false;
+        if (!view) {
+            m_banner->showError(QString(), view.error());
+            refreshStatus();
+            return;
+        }
+        present(*view, true);
+        if (change.isEmpty()) {
+            startEdit(order);
+            return;
+        }
+        startEdit(std::nullopt);
+        if (m_mode == Mode::Edit) m_editor->replace(change, order);
+    });
+}
+
+void MainWindow::enterEdit() { startEdit(std::nullopt); }
+
+void MainWindow::startEdit(std::optional<Schedule> beginWith)
 {
     if (m_mode == Mode::Edit) return;
     refreshActions(); // the button stays up until it worked
@@ -53,7 +60,7 @@ void MainWindow::enterEdit()
     const std::shared_ptr<const RunView> source = m_mode == Mode::Compare ? m_other : m_shown;
     if (!source) return;
     m_followLive = false;
-    auto schedule = scheduleOfRun(*source->run);
+    auto schedule = beginWith ? Result<Schedule>(std::move(*beginWith)) : scheduleOfRun(*source->run);
     if (!schedule) {
         m_banner->showError(tr("this run can't be edited"), schedule.error());
         return;
@@ -83,12 +90,9 @@ void MainWindow::enterEdit()
     setMode(Mode::Edit);
     m_runsPanel->setCurrent(source->ref);
     m_editPanel->setSource(runTitle(source->run->info), QString::fromStdString(costs->origin));
-    if (position >= 0) m_selectAfterEdit = OpPosition{rank, position};
-    m_editor->start(*schedule, *costs);
-    m_selectAfterEdit.reset();
+    m_edit->begun(source, *schedule, *costs, {rank, position});
     m_state->fitAll();
     m_state->clearHistory();
-    splitViews();
     m_timeline->setFocus();
     ready();
 }
@@ -104,99 +108,12 @@ void MainWindow::leaveEdit()
         setMode(Mode::Empty);
 }
 
-void MainWindow::editorChanged()
-{
-    if (m_mode != Mode::Edit || !m_editor->active() || m_editor->previewing() || !m_editor->timeline()) return;
-    PanelOptions options;
-    options.step = 0;
-    options.name = QString::fromStdString(m_editor->schedule().name);
-    options.memoryCap = m_library->budget().of(shownUnits());
-    const auto panel = makePanel(m_editor->timeline(), options);
-    const bool keep = !m_timeline->panels().empty() && m_state->extent().duration() > 0 && !m_state->isFitted();
-    m_timeline->setPanels({panel});
-    m_memory->setPanels({panel});
-    m_legend->setPanels({panel});
-    if (!keep) m_state->fitAll();
-    m_overlay->setFaults(m_editor->faultSpans());
-    if (m_selectAfterEdit) {
-        const SpanId span = m_editor->spanAt(*m_selectAfterEdit);
-        if (span != noSpan) m_state->select({0, span});
-    }
-    m_editPanel->setSelected(selectedPosition());
-    refreshTitle();
-    refreshActions();
-    refreshStatus();
-}
-
-void MainWindow::opDragged(SpanRef ref, int rank, int from, int toRank, int to)
-{
-    DragFeedback feedback;
-    feedback.span = ref;
-    feedback.toRank = toRank;
-    const auto& panels = m_timeline->panels();
-    if (panels.empty()) return;
-    const TimelinePanel& panel = *panels.front();
-    if (toRank != rank) {
-        m_editor->cancelPreview();
-        feedback.valid = false;
-        feedback.message = tr("an op moves along its own rank");
-        const Span& span = panel.timeline->spans()[ref.span];
-        feedback.begin = panel.toAxis(span.start);
-        feedback.end = panel.toAxis(span.end);
-        m_timeline->setDragFeedback(feedback);
-        return;
-    }
-    const Nanos before = m_editor->originalFigures().makespan;
-    m_editor->preview({rank, from}, to);
-    feedback.valid = m_editor->valid();
-    const Nanos change = m_editor->figures().makespan - before;
-    const Units units{m_editor->costs().timeUnit, m_editor->costs().memoryUnit};
-    if (!feedback.valid)
-        feedback.message = QString::fromStdString(m_editor->validation().faults.front().message);
-    else
-        feedback.message = change == 0 ? tr("same time as the original") : tr("%1 against the original").arg(signedDurationText(change, units));
-    const SpanId span = m_editor->spanAt({rank, to});
-    if (span != noSpan && m_editor->timeline()) {
-        const Span& placed = m_editor->timeline()->spans()[span];
-        feedback.begin = placed.start - m_editor->timeline()->begin();
-        feedback.end = placed.end - m_editor->timeline()->begin();
-    }
-    // The bar stands before the op that would follow, in the picture on screen.
-    if (const Track* track = panel.timeline->trackOf(rank, Lane::Compute)) {
-        const auto spans = panel.timeline->spansOf(*track);
-        const std::size_t follows = static_cast<std::size_t>(to >= from ? to + 1 : to);
-        if (follows < spans.size())
-            feedback.insertAt = panel.toAxis(spans[follows].start);
-        else if (!spans.empty())
-            feedback.insertAt = panel.toAxis(spans.back().end);
-    }
-    m_timeline->setDragFeedback(feedback);
-}
-
-OpPosition MainWindow::selectedPosition() const
-{
-    if (m_mode != Mode::Edit || !m_editor->active()) return {};
-    const SpanRef selected = m_state->selected();
-    return selected.valid() && selected.panel == 0 ? m_editor->positionOf(selected.span) : OpPosition{};
-}
-
 void MainWindow::showDeadlock(std::shared_ptr<const Schedule> schedule, const Channels& channels, std::function<void(const Schedule&)> apply)
 {
     auto* dialog = new DeadlockDialog(*m_theme, std::move(schedule), channels, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &DeadlockDialog::fixAsked, this, [apply = std::move(apply)](const Schedule& fixed) { apply(fixed); });
     dialog->open();
-}
-
-void MainWindow::insertDelayAtSelection()
-{
-    const OpPosition at = selectedPosition();
-    if (!at.valid()) return;
-    const SpanId span = m_editor->spanAt(at);
-    const Nanos length = span == noSpan ? rankShare : m_editor->timeline()->spans()[span].duration();
-    m_selectAfterEdit = at;
-    m_editor->insertDelay(at.rank, at.position, std::max<Nanos>(1, length));
-    m_selectAfterEdit.reset();
 }
 
 void MainWindow::runEdited()
@@ -222,6 +139,7 @@ void MainWindow::runEdited()
         return;
     }
     file.close();
+    m_edit->saved(); // what is recorded is in a file
     RecordSettings settings = settingsOf(*m_editSource->run);
     settings.scheduleFile = file.fileName();
     if (settings.layers < m_editor->schedule().stages) { // of a schedule that never ran

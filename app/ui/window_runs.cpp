@@ -334,7 +334,6 @@ void MainWindow::selectionChanged()
     const SpanRef selected = m_state->selected();
     if (m_mode == Mode::Run && m_tool != Tool::Lowered && m_tool != Tool::WhatIf && (!selected.valid() || selected.panel == 0)) m_side->setSelection(selected.valid() ? selected.span : noSpan);
     if (m_tool == Tool::Residuals) m_residuals->setSelected(selected.valid() ? selected.span : noSpan);
-    if (m_mode == Mode::Edit) m_editPanel->setSelected(selectedPosition());
     if (m_mode == Mode::Run) askSlack();
     refreshActions();
 }

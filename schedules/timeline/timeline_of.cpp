@@ -128,7 +128,7 @@ struct LoweredMessages
 } // namespace
 
 Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result,
-                                                   const CostModel& costs)
+                                                   const CostModel& costs, TimelineParts parts)
 {
     auto cells = cellsOf(schedule);
     if (!cells) return tl::unexpected(cells.error());
@@ -137,16 +137,30 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
         return fail(ErrorCode::Usage, fmt::format("the result has {} times for {} ops", result.start.size(), ops));
     if (schedule.ranks > std::numeric_limits<std::uint16_t>::max())
         return fail(ErrorCode::Usage, fmt::format("{} ranks; a timeline holds at most 65535", schedule.ranks));
+    TimelineBuilder builder(Provenance::Simulated, "model", schedule.ranks);
+    builder.setUnits(costs.timeUnit, costs.memoryUnit);
+    builder.setSchedule(std::make_shared<const Schedule>(schedule));
+    builder.reserve(ops);
+    if (parts == TimelineParts::SpansOnly) {
+        for (int r = 0; r < schedule.ranks; ++r) {
+            const int track = builder.addTrack(r, Lane::Compute);
+            const auto& list = schedule.order[static_cast<std::size_t>(r)];
+            for (std::size_t i = 0; i < list.size(); ++i) {
+                if (isMessage(list[i].kind)) continue;
+                Span span;
+                span.start = result.start[result.indexOf(r, i)];
+                span.end = result.end[result.indexOf(r, i)];
+                span.op = list[i];
+                builder.addSpan(track, span);
+            }
+        }
+        return builder.build();
+    }
     const OpIndex index(schedule, *cells);
     const ActivationRule activation(schedule, costs);
     std::vector<Bytes> boundary;
     for (const StageMemory& memory : costs.memory)
         boundary.push_back(memory.boundary);
-
-    TimelineBuilder builder(Provenance::Simulated, "model", schedule.ranks);
-    builder.setUnits(costs.timeUnit, costs.memoryUnit);
-    builder.setSchedule(std::make_shared<const Schedule>(schedule));
-    builder.reserve(ops);
     addStaticMemory(builder, schedule, costs);
 
     // Compute spans first: of a compute-only schedule span ids are then op numbers.

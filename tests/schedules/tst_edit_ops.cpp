@@ -245,7 +245,7 @@ private slots:
         int filled = 0;
         for (int r = 0; r < 4; ++r)
             for (int i = 0; i < static_cast<int>(schedule.order[static_cast<std::size_t>(r)].size()); ++i) {
-                const Gap gap = gapBefore(times, r, i);
+                const RowGap gap = gapBefore(times, r, i);
                 if (!gap.valid()) continue;
                 const auto done = fillGap(schedule, costs, times, gap);
                 if (!done) {
@@ -265,7 +265,7 @@ private slots:
         QVERIFY(filled > 3);
         QVERIFY(times.makespan < before);
         QVERIFY(validate(schedule).valid());
-        QVERIFY(!fillGap(schedule, costs, times, Gap{}).has_value());
+        QVERIFY(!fillGap(schedule, costs, times, RowGap{}).has_value());
     }
 
     void snappingNeverBreaksAndClosesDelays()
@@ -281,7 +281,7 @@ private slots:
             const std::vector<Nanos> arrivals = arrivalsOf(earliest, costs, times);
             for (int r = 0; r < earliest.ranks; ++r)
                 for (std::size_t i = 0; i < earliest.order[static_cast<std::size_t>(r)].size(); ++i) {
-                    const Gap gap = gapBefore(times, r, static_cast<int>(i));
+                    const RowGap gap = gapBefore(times, r, static_cast<int>(i));
                     if (!gap.valid()) continue;
                     for (std::size_t k = i; k < earliest.order[static_cast<std::size_t>(r)].size(); ++k)
                         QVERIFY2(arrivals[times.indexOf(r, k)] >= gap.end || earliest.isPaired(r, k) || (k > 0 && earliest.isPaired(r, k - 1)), name);

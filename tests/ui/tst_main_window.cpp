@@ -186,7 +186,7 @@ private slots:
         QVERIFY(!editor.valid());
         QVERIFY(window.editPanel()->plainText().contains(QString::fromStdString(toText(firstForward))));
         QVERIFY(!window.actions()[ActionId::RunEdited]->isEnabled());
-        QVERIFY(window.findChild<FaultOverlay*>()->faults().size() >= 2);
+        QVERIFY(window.findChild<EditOverlay*>()->faults().size() >= 2);
         window.actions()[ActionId::EditMode]->trigger();
         QCOMPARE(window.mode(), MainWindow::Mode::Run);
         QVERIFY(!editor.active());

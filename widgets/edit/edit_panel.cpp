@@ -1,31 +1,54 @@
 #include "widgets/edit/edit_panel.h"
 
+#include <QAction>
+#include <QComboBox>
+#include <QGridLayout>
 #include <QHBoxLayout>
 #include <QPushButton>
+#include <QToolButton>
 
+#include "schedules/registry.h"
 #include "widgets/numbers.h"
 #include "widgets/panel/style.h"
 
 namespace stagewright {
 namespace {
 
+constexpr std::size_t mostRanks = 32;
+constexpr std::size_t faultsTold = 3;
+
 QPushButton* button(const QString& text, const QString& tooltip, QWidget* parent)
 {
     auto* made = new QPushButton(text, parent);
     made->setToolTip(tooltip);
     made->setAutoDefault(false);
+    made->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     return made;
 }
 
-QWidget* row(std::initializer_list<QPushButton*> buttons)
+QWidget* row(std::initializer_list<QWidget*> parts)
 {
     auto* widget = new QWidget;
     auto* layout = new QHBoxLayout(widget);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(6);
-    for (QPushButton* one : buttons)
+    for (QWidget* one : parts)
         layout->addWidget(one, 1);
     return widget;
+}
+
+QString capitalised(QString text)
+{
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    return text;
+}
+
+PanelSection::Tone toneOf(double delta) { return delta == 0 ? PanelSection::Tone::Plain : (delta < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse); }
+
+QString signedBytes(Bytes bytes, const Units& units)
+{
+    if (bytes == 0) return QStringLiteral("0");
+    return (bytes < 0 ? QString(QChar(0x2212)) : QStringLiteral("+")) + bytesText(std::abs(bytes), units);
 }
 
 } // namespace
@@ -34,40 +57,73 @@ EditPanel::EditPanel(ScheduleEditor* editor, QWidget* parent) : SectionColumn(pa
 {
     m_run = button(tr("Run it"), tr("Trains this order for real, as the original was, and compares the two."), this);
     m_run->setObjectName(QStringLiteral("primary"));
-    m_done = button(tr("Leave edit mode"), tr("Back to the run (E). The order stays until another is edited."), this);
+    m_done = button(tr("Leave edit mode"), tr("Back to the run (E). A valid order that was changed stays in the list as a simulated run."), this);
     m_undo = button(tr("Undo"), tr("Ctrl+Z"), this);
     m_redo = button(tr("Redo"), tr("Ctrl+Shift+Z"), this);
     m_revert = button(tr("Original"), tr("Back to the original order; can be undone."), this);
-    m_left = button(tr("◂ Earlier"), tr("One place earlier on its rank (Ctrl+Left)."), this);
-    m_right = button(tr("Later ▸"), tr("One place later on its rank (Ctrl+Right)."), this);
-    m_delay = button(tr("Insert delay"), tr("A wanted wait before this op, as long as the op itself."), this);
-    m_removeDelay = button(tr("Remove delay"), tr("Takes this delay out again."), this);
-
     m_deadlock = button(tr("Show the circle…"), tr("The waits drawn on the lists, and a change that removes them."), this);
+    m_reference = new QComboBox(this);
+    m_reference->setAccessibleName(tr("Compare with a schedule of the library"));
+    m_reference->setToolTip(tr("A schedule of the library for the same ranks, microbatches and costs: its figures below, its ops as outlines on the canvas."));
+    m_reference->addItem(tr("Compare with the library…"), QString());
+    for (const ScheduleInfo& info : allSchedules())
+        m_reference->addItem(QString::fromUtf8(info.title.data(), static_cast<qsizetype>(info.title.size())), QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size())));
+    m_reference->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    m_reference->setMinimumContentsLength(12);
+    m_reference->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+
     addWidget(row({m_run, m_done}));
     m_state = addSection(tr("Edited order"));
     addWidget(m_deadlock);
-    m_figures = addSection(tr("Against the original"));
     addWidget(row({m_undo, m_redo, m_revert}));
-    m_op = addSection(tr("Selected op"));
-    addWidget(row({m_left, m_right}));
-    addWidget(row({m_delay, m_removeDelay}));
-    m_text = addSection(tr("Schedule text"));
+    m_figures = addSection(tr("Figures"));
+    addWidget(m_reference);
+    m_op = addSection(tr("Chosen ops"));
+    m_opButtons = new QWidget;
+    m_opButtons->setLayout(new QGridLayout);
+    m_opButtons->layout()->setContentsMargins(0, 0, 0, 0);
+    static_cast<QGridLayout*>(m_opButtons->layout())->setSpacing(6);
+    addWidget(m_opButtons);
+    m_ranks = addSection(tr("By rank"));
     finish();
 
+    m_soon.setSingleShot(true);
+    m_soon.setInterval(60);
+    connect(&m_soon, &QTimer::timeout, this, &EditPanel::refreshFigures);
     connect(m_editor, &ScheduleEditor::edited, this, &EditPanel::refresh);
+    connect(m_editor, &ScheduleEditor::previewed, this, [this] {
+        if (!m_soon.isActive()) m_soon.start();
+    });
     connect(m_undo, &QPushButton::clicked, m_editor->undoStack(), &QUndoStack::undo);
     connect(m_redo, &QPushButton::clicked, m_editor->undoStack(), &QUndoStack::redo);
     connect(m_editor->undoStack(), &QUndoStack::indexChanged, this, &EditPanel::refresh);
     connect(m_revert, &QPushButton::clicked, m_editor, &ScheduleEditor::revert);
     connect(m_run, &QPushButton::clicked, this, &EditPanel::runAsked);
     connect(m_done, &QPushButton::clicked, this, &EditPanel::doneAsked);
-    connect(m_delay, &QPushButton::clicked, this, &EditPanel::delayAsked);
     connect(m_deadlock, &QPushButton::clicked, this, &EditPanel::deadlockAsked);
-    connect(m_left, &QPushButton::clicked, this, [this] { m_editor->nudge(m_selected, -1); });
-    connect(m_right, &QPushButton::clicked, this, [this] { m_editor->nudge(m_selected, 1); });
-    connect(m_removeDelay, &QPushButton::clicked, this, [this] { m_editor->removeDelay(m_selected); });
+    connect(m_reference, &QComboBox::activated, this, [this](int index) { emit referenceChosen(m_reference->itemData(index).toString()); });
     refresh();
+}
+
+void EditPanel::setOpActions(const QList<QAction*>& actions)
+{
+    auto* grid = static_cast<QGridLayout*>(m_opButtons->layout());
+    int at = 0;
+    for (QAction* action : actions) {
+        auto* made = button({}, {}, m_opButtons);
+        auto follow = [made, action] {
+            made->setText(action->iconText());
+            made->setToolTip(action->toolTip());
+            made->setEnabled(action->isEnabled());
+        };
+        follow();
+        connect(action, &QAction::changed, made, follow);
+        connect(made, &QPushButton::clicked, action, &QAction::trigger);
+        made->setMinimumWidth(40); // the panel is as wide as the user wants it
+        made->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+        grid->addWidget(made, at / 2, at % 2);
+        ++at;
+    }
 }
 
 void EditPanel::setSource(const QString& name, const QString& costs)
@@ -77,88 +133,141 @@ void EditPanel::setSource(const QString& name, const QString& costs)
     refresh();
 }
 
-void EditPanel::setSelected(OpPosition position)
+void EditPanel::setChosen(const std::vector<OpPosition>& positions)
 {
-    m_selected = position;
+    if (positions == m_chosen) return;
+    m_chosen = positions;
     refresh();
 }
 
 void EditPanel::setCanRun(bool can, const QString& whyNot)
 {
+    if (can == m_canRun && whyNot == m_whyNot) return;
     m_canRun = can;
     m_whyNot = whyNot;
     refresh();
 }
 
+void EditPanel::setRecognised(const QString& text, const QString& tooltip)
+{
+    m_recognised = text;
+    m_recognisedTip = tooltip;
+    refresh();
+}
+
+void EditPanel::setReference(const Reference& reference)
+{
+    m_against = reference;
+    const int at = m_reference->findData(reference.name);
+    m_reference->setCurrentIndex(std::max(0, at));
+    refreshFigures();
+}
+
+void EditPanel::setAutosave(const QString& text)
+{
+    m_autosave = text;
+    refresh();
+}
+
 void EditPanel::refresh()
 {
-    for (PanelSection* section : {m_state, m_figures, m_op, m_text})
-        section->clear();
-    if (!m_editor->active()) return;
+    m_state->clear();
+    m_op->clear();
+    if (!m_editor->active()) {
+        m_figures->clear();
+        m_ranks->clear();
+        return;
+    }
     const Schedule& shown = m_editor->shown();
-    const Units units{m_editor->costs().timeUnit, m_editor->costs().memoryUnit};
-
+    const QUndoStack& undo = *m_editor->undoStack();
     m_state->addRow(tr("Schedule"), m_source);
     m_state->addRow(tr("Timed with"), m_costs, tr("Durations the order is simulated with."));
-    m_state->addRow(tr("Changes"), m_editor->undoStack()->count() == 0 ? tr("none") : tr("%1 of %2").arg(m_editor->undoStack()->index()).arg(m_editor->undoStack()->count()));
+    m_state->addRow(tr("Order of"), m_recognised.isEmpty() ? tr("…") : m_recognised, m_recognisedTip);
+    m_state->addRow(tr("Changes"), undo.count() == 0 ? tr("none") : tr("%1 of %2").arg(undo.index()).arg(undo.count()),
+                    tr("Steps that can be undone, of those made. %1").arg(m_autosave));
+    if (undo.canUndo()) m_state->addRow(tr("Last"), undo.undoText(), tr("Ctrl+Z takes it back."));
+    if (!m_editor->complete())
+        m_state->addRow(tr("To place"), tr("%L1 ops").arg(m_editor->unplaced().size()), tr("Ops that the shape asks for and that stand in no list; the tray under the canvas holds them."), PanelSection::Tone::Strong);
     if (m_editor->valid()) {
         m_state->addRow(tr("Valid"), tr("yes"), tr("Counts, order on each rank, and no rank waits in a circle."), PanelSection::Tone::Better);
     } else {
-        m_state->addRow(tr("Valid"), m_editor->validation().faults.size() == 1 ? tr("no, one fault") : tr("no, %1 faults").arg(m_editor->validation().faults.size()), {}, PanelSection::Tone::Worse);
-        QString message = QString::fromStdString(m_editor->validation().faults.front().message);
-        if (!message.isEmpty()) message[0] = message[0].toUpper();
-        m_state->addText(message, "worse");
-        m_state->addText(tr("Both ops are outlined. Move one of them back, or undo."), "secondary");
+        const auto& faults = m_editor->validation().faults;
+        m_state->addRow(tr("Valid"), faults.size() == 1 ? tr("no, one fault") : tr("no, %L1 faults").arg(faults.size()), {}, PanelSection::Tone::Worse);
+        for (std::size_t i = 0; i < faults.size() && i < faultsTold; ++i) {
+            m_state->addText(capitalised(QString::fromStdString(faults[i].message)), "worse");
+            if (!faults[i].remedy.empty()) m_state->addText(capitalised(QString::fromStdString(faults[i].remedy)), "secondary");
+        }
     }
 
-    const EditFigures& now = m_editor->figures();
-    const EditFigures& was = m_editor->originalFigures();
-    auto tone = [](double delta) {
-        return delta == 0 ? PanelSection::Tone::Plain : (delta < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
-    };
-    const Nanos time = now.makespan - was.makespan;
-    m_figures->addRow(tr("Time of a step"), durationText(now.makespan, units), definition::makespan());
-    m_figures->addRow(tr("change"), tr("%1 (%2 %)").arg(signedDurationText(time, units), was.makespan > 0 ? signedFixed(100.0 * static_cast<double>(time) / static_cast<double>(was.makespan), 1) : QStringLiteral("0")),
-                      tr("Against the original order with the same costs, %1.").arg(durationText(was.makespan, units)), tone(static_cast<double>(time)));
-    const double points = 100 * (now.bubbleFraction - was.bubbleFraction);
-    m_figures->addRow(tr("Bubble ratio"), percentText(now.bubbleFraction), definition::bubbleRatio());
-    m_figures->addRow(tr("change"), tr("%1 points").arg(signedFixed(points, 1)), tr("Original: %1.").arg(percentText(was.bubbleFraction)), tone(std::abs(points) < 0.05 ? 0 : points));
-    if (was.peakActivation > 0) {
-        const Bytes bytes = now.peakActivation - was.peakActivation;
-        m_figures->addRow(tr("Peak activation (rank %1)").arg(now.peakRank), bytesText(now.peakActivation, units), definition::peakActivation());
-        m_figures->addRow(tr("change"), bytes == 0 ? QStringLiteral("0") : (bytes < 0 ? QString(QChar(0x2212)) : QStringLiteral("+")) + bytesText(std::abs(bytes), units),
-                          tr("Original: %1 on rank %2.").arg(bytesText(was.peakActivation, units)).arg(was.peakRank), tone(static_cast<double>(bytes)));
-    }
-    if (!m_editor->valid()) m_figures->addText(tr("An order that can't run is timed as if what it waits for in vain were there."), "faint");
-
-    const auto& order = shown.order;
-    const bool onOp = m_selected.valid() && m_selected.rank < static_cast<int>(order.size()) &&
-                      m_selected.position < static_cast<int>(order[static_cast<std::size_t>(m_selected.rank)].size());
-    bool filler = false;
-    if (onOp) {
-        const Op& op = order[static_cast<std::size_t>(m_selected.rank)][static_cast<std::size_t>(m_selected.position)];
-        filler = op.kind == OpKind::Filler;
-        m_op->addRow(QString::fromStdString(toText(op)), tr("rank %1, place %2").arg(m_selected.rank).arg(m_selected.position));
-    } else {
-        m_op->addText(tr("Drag an op along its rank, or click one and use the buttons."), "faint");
-    }
-    m_left->setEnabled(onOp);
-    m_right->setEnabled(onOp);
-    m_delay->setEnabled(onOp);
-    m_removeDelay->setVisible(onOp && filler);
-    for (std::size_t r = 0; r < order.size() && r < 16; ++r) {
-        QStringList cells;
-        for (const Op& op : order[r])
-            cells << QString::fromStdString(toText(op));
-        m_text->addText(cells.join(QLatin1Char(' ')), "code");
-    }
+    const Op* first = m_chosen.empty() ? nullptr : opAt(shown, m_chosen.front());
+    if (first != nullptr && m_chosen.size() == 1)
+        m_op->addRow(QString::fromStdString(toText(*first)), tr("rank %1, place %2").arg(m_chosen.front().rank).arg(m_chosen.front().position));
+    else if (first != nullptr)
+        m_op->addRow(tr("%L1 ops").arg(m_chosen.size()), QString::fromStdString(toText(*first)) + QStringLiteral(" …"), tr("They are moved, copied, split and removed together."));
+    else
+        m_op->addText(tr("Drag an op along its rank. Click one, Ctrl+click more, or drag over an area; then use the buttons or the menu Order."), "faint");
     m_deadlock->setVisible(!m_editor->validation().cycle.empty());
-    m_undo->setEnabled(m_editor->undoStack()->canUndo());
-    m_redo->setEnabled(m_editor->undoStack()->canRedo());
+    m_undo->setEnabled(undo.canUndo());
+    m_undo->setToolTip(undo.canUndo() ? tr("%1 (Ctrl+Z)").arg(undo.undoText()) : tr("Ctrl+Z"));
+    m_redo->setEnabled(undo.canRedo());
+    m_redo->setToolTip(undo.canRedo() ? tr("%1 (Ctrl+Shift+Z)").arg(undo.redoText()) : tr("Ctrl+Shift+Z"));
     m_revert->setEnabled(m_editor->changed());
     m_run->setEnabled(m_editor->valid() && m_canRun);
     m_run->setToolTip(!m_editor->valid() ? tr("An order with a fault can't run.")
-                                         : (m_canRun ? tr("Trains this order for real, as the original was, and compares the two.") : m_whyNot));
+                                         : (m_canRun ? tr("Trains this order for real, as the original was, and compares the two (Ctrl+Return).") : m_whyNot));
+    refreshFigures();
+}
+
+void EditPanel::refreshFigures()
+{
+    m_figures->clear();
+    m_ranks->clear();
+    if (!m_editor->active()) return;
+    const Units units{m_editor->costs().timeUnit, m_editor->costs().memoryUnit};
+    const EditFigures& now = m_editor->figures();
+    struct Against {
+        QString name;
+        const EditFigures* figures;
+    };
+    std::vector<Against> others{{tr("the original"), &m_editor->originalFigures()}};
+    if (!m_against.name.isEmpty() && m_against.fault.isEmpty()) others.push_back({m_against.title, &m_against.figures});
+    auto percent = [](double change, double of) { return of > 0 ? QStringLiteral(" (%1 %)").arg(signedFixed(100 * change / of, 1)) : QString(); };
+    const bool counts = m_editor->complete(); // figures of a part say nothing against a whole
+    m_figures->addRow(counts ? tr("Time of a step") : tr("Time so far"), durationText(now.makespan, units), definition::makespan(), PanelSection::Tone::Strong);
+    for (const auto& [name, was] : others) {
+        const auto change = static_cast<double>(now.makespan - was->makespan);
+        m_figures->addRow(tr("against %1").arg(name), signedDurationText(now.makespan - was->makespan, units) + percent(change, static_cast<double>(was->makespan)),
+                          tr("%1: %2, with the same costs.").arg(capitalised(name), durationText(was->makespan, units)), toneOf(change));
+    }
+    m_figures->addRow(tr("Bubble ratio"), percentText(now.bubbleFraction), definition::bubbleRatio(), PanelSection::Tone::Strong);
+    for (const auto& [name, was] : others) {
+        const double points = 100 * (now.bubbleFraction - was->bubbleFraction);
+        m_figures->addRow(tr("against %1").arg(name), tr("%1 points").arg(signedFixed(points, 1)), tr("%1: %2.").arg(capitalised(name), percentText(was->bubbleFraction)),
+                          toneOf(std::abs(points) < 0.05 ? 0 : points));
+    }
+    if (now.peakActivation > 0 || others.front().figures->peakActivation > 0) {
+        m_figures->addRow(tr("Peak activation (rank %1)").arg(now.peakRank), bytesText(now.peakActivation, units), definition::peakActivation(), PanelSection::Tone::Strong);
+        for (const auto& [name, was] : others)
+            m_figures->addRow(tr("against %1").arg(name), signedBytes(now.peakActivation - was->peakActivation, units), tr("%1: %2 on rank %3.").arg(capitalised(name), bytesText(was->peakActivation, units)).arg(was->peakRank),
+                              toneOf(static_cast<double>(now.peakActivation - was->peakActivation)));
+    }
+    if (!m_against.fault.isEmpty()) m_figures->addText(capitalised(m_against.fault), "worse");
+    if (!m_editor->valid()) m_figures->addText(tr("An order that can't run is timed as if what it waits for in vain were there."), "faint");
+
+    const EditFigures& was = m_editor->originalFigures();
+    for (std::size_t r = 0; r < now.busy.size() && r < mostRanks; ++r) {
+        const double busy = now.makespan > 0 ? static_cast<double>(now.busy[r]) / static_cast<double>(now.makespan) : 0;
+        const double before = was.makespan > 0 && r < was.busy.size() ? static_cast<double>(was.busy[r]) / static_cast<double>(was.makespan) : 0;
+        const Bytes peak = r < now.peaks.size() ? now.peaks[r] : 0;
+        const Bytes peakBefore = r < was.peaks.size() ? was.peaks[r] : 0;
+        QString text = tr("busy %1").arg(percentText(busy, 0));
+        if (peak > 0 || peakBefore > 0) text += tr("  peak %1").arg(bytesText(peak, units));
+        if (peak != peakBefore) text += QStringLiteral(" (%1)").arg(signedBytes(peak - peakBefore, units));
+        m_ranks->addRow(tr("Rank %1").arg(r), text,
+                        tr("Share of the step that the rank computes; the most activations it holds. Original: busy %1, peak %2.").arg(percentText(before, 0), bytesText(peakBefore, units)),
+                        toneOf(static_cast<double>(peak - peakBefore)));
+    }
+    if (now.busy.size() > mostRanks) m_ranks->addText(tr("and %1 more; the gutter of the canvas has them all").arg(now.busy.size() - mostRanks), "faint");
 }
 
 } // namespace stagewright

@@ -1,38 +1,63 @@
-// EditPanel: what the edited order comes to against the original, whether it is valid and why not, and what one can do.
+// EditPanel: what the edited order comes to, against the original and against a schedule of the library; whether it is valid and
+// why not; what it is called; each rank; and what one can do with the chosen ops. Figures follow a drag.
 #pragma once
+
+#include <optional>
+
+#include <QTimer>
 
 #include "widgets/edit/schedule_editor.h"
 #include "widgets/panel/side_panel.h"
 
-class QLineEdit;
+class QComboBox;
 class QPushButton;
+class QAction;
 
 namespace stagewright {
 
 class EditPanel : public SectionColumn {
     Q_OBJECT
 public:
+    // What the order is compared with beside the original.
+    struct Reference {
+        QString name;  // as the library has it; empty: none
+        QString title;
+        QString fault; // why it can't be made for this shape; empty: figures are there
+        EditFigures figures;
+    };
+
     explicit EditPanel(ScheduleEditor* editor, QWidget* parent = nullptr); // editor must outlive the panel
     void setSource(const QString& name, const QString& costs); // what is edited, and where its costs come from
-    void setSelected(OpPosition position);                     // enables the buttons that act on an op
+    void setChosen(const std::vector<OpPosition>& positions);  // the first is the one that is selected
     void setCanRun(bool can, const QString& whyNot);
+    void setRecognised(const QString& text, const QString& tooltip); // empty: being looked for
+    void setReference(const Reference& reference);
+    void setAutosave(const QString& text);
+    void setOpActions(const QList<QAction*>& actions); // buttons of the section on the chosen ops, two in a row
+    QComboBox* referenceBox() { return m_reference; }
+    QString recognised() const { return m_recognised; }
 
 signals:
     void runAsked();
     void doneAsked();
-    void delayAsked(); // before the selected op
     void deadlockAsked(); // why the order never ends
+    void referenceChosen(const QString& name); // of the library; empty: none
 
 private:
     void refresh();
+    void refreshFigures();
 
     ScheduleEditor* m_editor;
-    OpPosition m_selected;
+    std::vector<OpPosition> m_chosen;
     bool m_canRun = true;
     QString m_whyNot;
-    QString m_source, m_costs;
-    PanelSection *m_state, *m_figures, *m_op, *m_text;
-    QPushButton *m_run, *m_undo, *m_redo, *m_revert, *m_done, *m_left, *m_right, *m_delay, *m_removeDelay, *m_deadlock;
+    QString m_source, m_costs, m_recognised, m_recognisedTip, m_autosave;
+    Reference m_against;
+    PanelSection *m_state, *m_figures, *m_ranks, *m_op;
+    QPushButton *m_run, *m_undo, *m_redo, *m_revert, *m_done, *m_deadlock;
+    QComboBox* m_reference;
+    QWidget* m_opButtons;
+    QTimer m_soon; // figures of a preview, at most every 60 ms
 };
 
 } // namespace stagewright

@@ -1,6 +1,6 @@
 #include <algorithm>
+#include <array>
 #include <map>
-#include <tuple>
 
 #include "schedules/kinds.h"
 #include "widgets/edit/schedule_editor.h"
@@ -8,17 +8,49 @@
 namespace stagewright {
 namespace {
 
-// What an op makes known: one entry per (kind, stage, microbatch, slice, half).
-using Key = std::tuple<OpKind, int, int, int, int>;
-
 struct Done {
-    Nanos end = 0;
+    Nanos end = -1; // < 0: not yet
     int rank = 0;
+};
+
+// What an op makes known: one entry per (kind, stage, microbatch, slice, half) of the kinds that occur.
+class DoneTable {
+public:
+    explicit DoneTable(const Schedule& schedule)
+    {
+        m_kindAt.fill(-1);
+        int kinds = 0, stages = 0, microbatches = 0;
+        for (const auto& row : schedule.order)
+            for (const Op& op : row) {
+                if (!ruleOf(op.kind).takesMicrobatch || op.microbatch < 0) continue;
+                if (m_kindAt[static_cast<std::size_t>(op.kind)] < 0) m_kindAt[static_cast<std::size_t>(op.kind)] = kinds++;
+                stages = std::max(stages, op.stage + 1);
+                microbatches = std::max(microbatches, op.microbatch + op.count);
+                m_slices = std::max(m_slices, op.slice + 2);
+                if (op.half != 0) m_halves = 3;
+            }
+        m_stages = std::min(stages, std::max(0, schedule.stages)); // what lies outside the shape is not there
+        m_microbatches = std::min(microbatches, std::max(0, schedule.microbatches));
+        m_entries.resize(static_cast<std::size_t>(kinds) * static_cast<std::size_t>(m_stages) * static_cast<std::size_t>(m_microbatches) * static_cast<std::size_t>(m_slices) * static_cast<std::size_t>(m_halves));
+    }
+    Done* at(OpKind kind, int stage, int microbatch, int slice, int half)
+    {
+        const int k = m_kindAt[static_cast<std::size_t>(kind)];
+        if (k < 0 || stage < 0 || stage >= m_stages || microbatch < 0 || microbatch >= m_microbatches || slice + 2 > m_slices || half >= m_halves) return nullptr;
+        const auto place = (((static_cast<std::size_t>(k) * static_cast<std::size_t>(m_stages) + static_cast<std::size_t>(stage)) * static_cast<std::size_t>(m_microbatches) + static_cast<std::size_t>(microbatch)) *
+                                static_cast<std::size_t>(m_slices) + static_cast<std::size_t>(slice + 1)) * static_cast<std::size_t>(m_halves) + static_cast<std::size_t>(half);
+        return &m_entries[place];
+    }
+
+private:
+    std::array<int, opKindCount> m_kindAt{};
+    int m_stages = 0, m_microbatches = 0, m_slices = 1, m_halves = 1;
+    std::vector<Done> m_entries;
 };
 
 class Relaxed {
 public:
-    Relaxed(const Schedule& schedule, const CostModel& costs) : m_schedule(schedule), m_costs(costs) {}
+    Relaxed(const Schedule& schedule, const CostModel& costs) : m_schedule(schedule), m_costs(costs), m_done(schedule) {}
 
     SimResult run()
     {
@@ -111,18 +143,18 @@ private:
         return all;
     }
 
-    bool take(const Need& need, int stage, int microbatch, int slice, int half, int ownStage, int rank, Nanos& ready) const
+    bool take(const Need& need, int stage, int microbatch, int slice, int half, int ownStage, int rank, Nanos& ready)
     {
-        auto found = m_done.find({need.kind, stage, microbatch, slice, half});
-        if (found == m_done.end()) found = m_done.find({need.orKind, stage, microbatch, slice, half});
-        if (found == m_done.end()) return false;
+        const Done* found = m_done.at(need.kind, stage, microbatch, slice, half);
+        if (found == nullptr || found->end < 0) found = m_done.at(need.orKind, stage, microbatch, slice, half);
+        if (found == nullptr || found->end < 0) return false;
         Bytes bytes = 0;
         if (!m_costs.memory.empty()) {
             const auto sender = static_cast<std::size_t>(std::min(stage, ownStage));
             if (sender < m_costs.memory.size()) bytes = m_costs.memory[sender].boundary;
         }
-        const Nanos delay = found->second.rank == rank ? 0 : m_costs.links.delay(found->second.rank, rank, bytes);
-        ready = std::max(ready, found->second.end + delay);
+        const Nanos delay = found->rank == rank ? 0 : m_costs.links.delay(found->rank, rank, bytes);
+        ready = std::max(ready, found->end + delay);
         return true;
     }
 
@@ -130,12 +162,12 @@ private:
     {
         if (!ruleOf(op.kind).takesMicrobatch) return;
         for (int m = op.microbatch; m < op.microbatch + op.count; ++m)
-            m_done[{op.kind, op.stage, m, op.slice, op.half}] = {end, rank};
+            if (Done* entry = m_done.at(op.kind, op.stage, m, op.slice, op.half)) *entry = {end, rank};
     }
 
     const Schedule& m_schedule;
     const CostModel& m_costs;
-    std::map<Key, Done> m_done;
+    DoneTable m_done;
     std::map<int, std::map<int, Nanos>> m_arrived; // at the reduction of a stage, by rank
 };
 

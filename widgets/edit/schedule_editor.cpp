@@ -4,47 +4,85 @@
 
 #include <QUndoCommand>
 
+#include "schedules/kinds.h"
+#include "schedules/schedule_delta.h"
 #include "schedules/timeline/timeline_of.h"
 
 namespace stagewright {
-namespace {
 
 EditFigures editFigures(const Schedule& schedule, const SimResult& result)
 {
     EditFigures figures;
     figures.makespan = result.makespan;
     figures.bubbleFraction = figuresOf(schedule, result).bubbleFraction;
+    figures.peaks = result.peakActivation;
     const auto largest = std::max_element(result.peakActivation.begin(), result.peakActivation.end());
     if (largest != result.peakActivation.end()) {
         figures.peakActivation = *largest;
         figures.peakRank = static_cast<int>(largest - result.peakActivation.begin());
     }
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        Nanos busy = 0;
+        Nanos until = 0; // both ops of a pair have one interval
+        for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
+            if (!isBusy(schedule.order[r][i].kind)) continue;
+            const std::size_t id = result.offsets[r] + i;
+            busy += std::max<Nanos>(0, result.end[id] - std::max(until, result.start[id]));
+            until = std::max(until, result.end[id]);
+        }
+        figures.busy.push_back(busy);
+    }
     return figures;
+}
+
+namespace {
+
+// Whole ops of F, B, I, W, R and delays: whether such an order is valid after a move within a rank is only a matter of whether it
+// ends. R stands apart: it must stand before its backward, which does not need it to end.
+bool endsMeansValid(const Schedule& schedule)
+{
+    for (const auto& row : schedule.order)
+        for (const Op& op : row)
+            if (op.slice >= 0 || op.half != 0 || op.count != 1 || (!isCompute(op.kind) && op.kind != OpKind::Filler) || op.kind == OpKind::Recompute) return false;
+    return std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& row) { return row.empty(); });
 }
 
 } // namespace
 
-// Holds the order before and after. Nudges of one op (same merge id) become one step back.
+// Holds what differs before and after. Changes with one merge id become one step back.
 class ScheduleEditor::OrderCommand : public QUndoCommand {
 public:
-    OrderCommand(ScheduleEditor& editor, const QString& text, Schedule before, Schedule after, int mergeId)
-        : QUndoCommand(text), m_editor(editor), m_before(std::move(before)), m_after(std::move(after)), m_mergeId(mergeId)
+    OrderCommand(ScheduleEditor& editor, const QString& text, const Schedule& after, std::vector<OpPosition> touched, int mergeId)
+        : QUndoCommand(text), m_editor(editor), m_delta(editor.m_schedule, after), m_touched(std::move(touched)), m_mergeId(mergeId)
     {
     }
-    void undo() override { m_editor.adopt(m_before); }
-    void redo() override { m_editor.adopt(m_after); }
-    int id() const override { return m_mergeId; }
-    bool mergeWith(const QUndoCommand* next) override
+    void undo() override
     {
-        m_after = static_cast<const OrderCommand*>(next)->m_after;
-        setObsolete(m_after == m_before);
+        m_delta.undo(m_editor.m_schedule);
+        m_editor.adopted({});
+    }
+    void redo() override
+    {
+        m_delta.redo(m_editor.m_schedule);
+        m_editor.adopted(m_touched);
+    }
+    int id() const override { return m_mergeId; }
+    bool mergeWith(const QUndoCommand* next) override // next is done already
+    {
+        const auto* other = static_cast<const OrderCommand*>(next);
+        Schedule before = m_editor.m_schedule;
+        other->m_delta.undo(before);
+        m_delta.undo(before);
+        m_delta = ScheduleDelta(before, m_editor.m_schedule);
+        m_touched = other->m_touched;
+        setObsolete(m_delta.empty());
         return true;
     }
 
 private:
     ScheduleEditor& m_editor;
-    Schedule m_before;
-    Schedule m_after;
+    ScheduleDelta m_delta;
+    std::vector<OpPosition> m_touched;
     int m_mergeId;
 };
 
@@ -63,6 +101,9 @@ void ScheduleEditor::start(const Schedule& schedule, const CostModel& costs)
     m_schedule = schedule;
     m_costs = costs;
     m_active = true;
+    m_touched.clear();
+    m_unplaced = unplacedOps(m_schedule);
+    m_endsMeansValid = false;
     refresh();
     m_originalFigures = m_figures;
     emit edited();
@@ -76,40 +117,48 @@ void ScheduleEditor::stop()
     m_preview.reset();
     m_timeline.reset();
     m_validation = {};
+    m_times = {};
+    m_touched.clear();
+    m_unplaced.clear();
     emit edited();
 }
 
 const Schedule& ScheduleEditor::shown() const { return m_preview ? *m_preview : m_schedule; }
 
+bool ScheduleEditor::apply(const QString& text, Result<Edited> change, int mergeId)
+{
+    if (!m_active) return false;
+    if (!change) {
+        cancelPreview();
+        emit refused(change.error());
+        return false;
+    }
+    if (change->schedule == m_schedule) {
+        cancelPreview();
+        return false;
+    }
+    push(text, std::move(change->schedule), std::move(change->positions), mergeId);
+    return true;
+}
+
 bool ScheduleEditor::move(OpPosition from, int to)
 {
-    m_preview.reset();
-    if (!m_active || !from.valid() || to < 0 || to == from.position) {
-        if (m_active) adopt(m_schedule);
+    const Op* op = opAt(m_schedule, from);
+    if (!m_active || op == nullptr || to < 0 || to == from.position || to >= static_cast<int>(m_schedule.order[static_cast<std::size_t>(from.rank)].size())) {
+        cancelPreview();
         return false;
     }
-    auto moved = moveOp(m_schedule, from.rank, static_cast<std::size_t>(from.position), static_cast<std::size_t>(to));
-    if (!moved) {
-        adopt(m_schedule);
-        return false;
-    }
-    const Op op = m_schedule.order[static_cast<std::size_t>(from.rank)][static_cast<std::size_t>(from.position)];
-    push(tr("Move %1 on rank %2").arg(QString::fromStdString(toText(op))).arg(from.rank), std::move(moved->schedule));
-    return true;
+    return apply(tr("Move %1 on rank %2").arg(QString::fromStdString(toText(*op))).arg(from.rank), moveOps(m_schedule, {from}, to - from.position));
 }
 
 bool ScheduleEditor::nudge(OpPosition from, int by)
 {
-    if (!m_active || !from.valid() || from.rank >= static_cast<int>(m_schedule.order.size())) return false;
-    const auto& row = m_schedule.order[static_cast<std::size_t>(from.rank)];
+    const Op* op = opAt(m_schedule, from);
+    if (!m_active || op == nullptr) return false;
     const int to = from.position + by;
-    if (from.position >= static_cast<int>(row.size()) || to < 0 || to >= static_cast<int>(row.size())) return false;
-    auto moved = moveOp(m_schedule, from.rank, static_cast<std::size_t>(from.position), static_cast<std::size_t>(to));
-    if (!moved) return false;
-    const Op op = row[static_cast<std::size_t>(from.position)];
-    const auto mergeId = static_cast<int>((std::hash<Op>()(op) ^ (static_cast<std::size_t>(from.rank) << 20U)) & 0x3fffffffU);
-    push(tr("Nudge %1 on rank %2").arg(QString::fromStdString(toText(op))).arg(from.rank), std::move(moved->schedule), mergeId);
-    return true;
+    if (to < 0 || to >= static_cast<int>(m_schedule.order[static_cast<std::size_t>(from.rank)].size())) return false;
+    const auto mergeId = static_cast<int>((std::hash<Op>()(*op) ^ (static_cast<std::size_t>(from.rank) << 20U)) & 0x3fffffffU);
+    return apply(tr("Nudge %1 on rank %2").arg(QString::fromStdString(toText(*op))).arg(from.rank), moveOps(m_schedule, {from}, by), mergeId);
 }
 
 bool ScheduleEditor::insertDelay(int rank, int at, Nanos delay)
@@ -117,7 +166,7 @@ bool ScheduleEditor::insertDelay(int rank, int at, Nanos delay)
     if (!m_active || rank < 0 || at < 0 || delay <= 0 || delay > 0xffffffffLL) return false;
     auto next = stagewright::insertDelay(m_schedule, rank, static_cast<std::size_t>(at), static_cast<std::uint32_t>(delay));
     if (!next) return false;
-    push(tr("Insert delay on rank %1").arg(rank), std::move(next->schedule));
+    push(tr("Insert delay on rank %1").arg(rank), std::move(next->schedule), {{rank, at}});
     return true;
 }
 
@@ -126,48 +175,66 @@ bool ScheduleEditor::removeDelay(OpPosition at)
     if (!m_active || !at.valid()) return false;
     auto next = stagewright::removeDelay(m_schedule, at.rank, static_cast<std::size_t>(at.position));
     if (!next) return false;
-    push(tr("Remove delay on rank %1").arg(at.rank), std::move(next->schedule));
+    push(tr("Remove delay on rank %1").arg(at.rank), std::move(next->schedule), {});
     return true;
 }
 
 void ScheduleEditor::revert()
 {
-    if (m_active && changed()) push(tr("Back to the original"), m_original);
+    if (m_active && changed()) push(tr("Back to the original"), m_original, {});
 }
 
 void ScheduleEditor::preview(OpPosition from, int to)
 {
-    if (!m_active || !from.valid() || to < 0) return;
-    auto moved = moveOp(m_schedule, from.rank, static_cast<std::size_t>(from.position), static_cast<std::size_t>(to));
-    if (!moved) return;
-    if (m_preview && *m_preview == moved->schedule) return;
-    m_preview = std::make_unique<Schedule>(std::move(moved->schedule));
+    if (!m_active) return;
+    auto moved = moveOps(m_schedule, {from}, to - from.position);
+    if (moved && to >= 0) preview(std::move(moved->schedule), std::move(moved->positions));
+}
+
+void ScheduleEditor::preview(Schedule order, std::vector<OpPosition> positions)
+{
+    if (!m_active || (m_preview && *m_preview == order)) return;
+    if (!m_preview) m_committed = {m_validation, std::move(m_times), m_timeline, m_figures, m_touched};
+    m_preview = std::make_unique<Schedule>(std::move(order));
+    m_touched = std::move(positions);
     refresh();
-    emit edited();
+    emit previewed();
 }
 
 void ScheduleEditor::cancelPreview()
 {
     if (!m_preview) return;
     m_preview.reset();
-    adopt(m_schedule);
+    m_validation = std::move(m_committed.validation);
+    m_times = std::move(m_committed.times);
+    m_timeline = std::move(m_committed.timeline);
+    m_figures = std::move(m_committed.figures);
+    m_touched = std::move(m_committed.touched);
+    emit previewed();
 }
 
-void ScheduleEditor::replace(const QString& text, Schedule next)
+void ScheduleEditor::setDetailed(std::shared_ptr<const Timeline> timeline)
 {
-    if (m_active && !(next == m_schedule)) push(text, std::move(next));
+    if (!m_active || !timeline) return;
+    (m_preview ? m_committed.timeline : m_timeline) = std::move(timeline);
 }
 
-void ScheduleEditor::push(const QString& text, Schedule next, int mergeId)
+void ScheduleEditor::replace(const QString& text, Schedule next, int mergeId)
+{
+    if (m_active && !(next == m_schedule)) push(text, std::move(next), {}, mergeId);
+}
+
+void ScheduleEditor::push(const QString& text, Schedule next, std::vector<OpPosition> positions, int mergeId)
 {
     m_preview.reset();
-    m_undo.push(new OrderCommand(*this, text, m_schedule, std::move(next), mergeId));
+    m_undo.push(new OrderCommand(*this, text, next, std::move(positions), mergeId));
 }
 
-void ScheduleEditor::adopt(const Schedule& schedule)
+void ScheduleEditor::adopted(std::vector<OpPosition> positions)
 {
     m_preview.reset();
-    m_schedule = schedule;
+    m_touched = std::move(positions);
+    m_unplaced = unplacedOps(m_schedule);
     refresh();
     emit edited();
 }
@@ -175,15 +242,16 @@ void ScheduleEditor::adopt(const Schedule& schedule)
 void ScheduleEditor::refresh()
 {
     const Schedule& order = shown();
-    m_validation = validate(order);
-    SimResult result;
-    auto simulated = m_validation.valid() ? simulate(order, m_costs) : Result<SimResult>(fail(ErrorCode::Invalid, {}));
-    if (simulated)
-        result = std::move(*simulated);
-    else
-        result = placeRelaxed(order, m_costs);
-    m_figures = editFigures(order, result);
-    auto timeline = timelineOf(order, result, m_costs);
+    // What a drag changes is the order of a rank alone; then one pass tells both, whether it is valid and when ops run.
+    const bool moved = m_preview && m_endsMeansValid && m_preview->placement == m_schedule.placement && m_preview->opCount() == m_schedule.opCount();
+    auto simulated = moved ? simulate(order, m_costs) : Result<SimResult>(fail(ErrorCode::Invalid, {}));
+    m_validation = simulated ? Validation() : validate(order);
+    if (!simulated && m_validation.valid()) simulated = simulate(order, m_costs);
+    m_times = simulated ? std::move(*simulated) : placeRelaxed(order, m_costs);
+    if (!m_preview) m_endsMeansValid = m_validation.valid() && endsMeansValid(order);
+    m_figures = editFigures(order, m_times);
+    const bool large = m_preview || order.opCount() > detailLimit;
+    auto timeline = timelineOf(order, m_times, m_costs, large ? TimelineParts::SpansOnly : TimelineParts::All);
     if (timeline) m_timeline = *timeline; // else the last picture stays
 }
 

@@ -2,7 +2,7 @@
 // and times the order after each change, and owns the undo stack. Costs are those given to start(); an order that can't
 // run is timed with its unmet needs left out, so that it can still be drawn.
 //
-// While the user drags, preview() shows an order without committing it; commit happens through move(). GUI thread only.
+// While the user drags, a preview shows an order without committing it. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -12,6 +12,7 @@
 
 #include "schedules/cost_model.h"
 #include "schedules/edit.h"
+#include "schedules/edit_ops.h"
 #include "schedules/schedule.h"
 #include "schedules/simulate.h"
 #include "schedules/timeline/timeline.h"
@@ -24,15 +25,10 @@ struct EditFigures {
     double bubbleFraction = 0;
     Bytes peakActivation = 0; // of the rank with the largest
     int peakRank = 0;
+    std::vector<Bytes> peaks; // by rank
+    std::vector<Nanos> busy;  // by rank
 };
-
-// Where an op of the schedule stands.
-struct OpPosition {
-    int rank = -1;
-    int position = -1;
-    bool valid() const { return rank >= 0 && position >= 0; }
-    bool operator==(const OpPosition&) const = default;
-};
+EditFigures editFigures(const Schedule& schedule, const SimResult& result);
 
 class ScheduleEditor : public QObject {
     Q_OBJECT
@@ -52,21 +48,37 @@ public:
     const Validation& validation() const { return m_validation; } // of shown()
     bool valid() const { return m_validation.valid(); }
     bool changed() const { return !(m_schedule == m_original); }
-    const std::shared_ptr<const Timeline>& timeline() const { return m_timeline; } // of shown(); null while inactive
+    const SimResult& times() const { return m_times; }                             // of shown()
+    // Of shown(); null while inactive. Above detailLimit ops, and of a preview, the compute spans alone.
+    const std::shared_ptr<const Timeline>& timeline() const { return m_timeline; }
     const EditFigures& figures() const { return m_figures; }                       // of shown()
     const EditFigures& originalFigures() const { return m_originalFigures; }
+    const EditFigures& committedFigures() const { return m_preview ? m_committed.figures : m_figures; } // of schedule()
+    bool committedValid() const { return (m_preview ? m_committed.validation : m_validation).valid(); }
+    const std::vector<OpPosition>& touched() const { return m_touched; } // where the ops of the last change stand now
+    bool complete() const { return m_unplaced.empty(); }
+    const std::vector<Op>& unplaced() const { return m_unplaced; } // of schedule()
     QUndoStack* undoStack() { return &m_undo; }
 
+    static constexpr std::size_t detailLimit = 4000; // ops that are worked out in full at once
+
+    // Makes a change worked out elsewhere; a merge id ≥ 0 makes it one step with the one before of the same id. False: an error,
+    // told by refused(), or nothing changed.
+    bool apply(const QString& text, Result<Edited> edited, int mergeId = -1);
     // Moves the op to `to` (position in the list without it). False: nothing to do, or no such op.
     bool move(OpPosition from, int to);
     // Moves by one place to the left (−1) or right (+1); repeated nudges of one op undo as one.
     bool nudge(OpPosition from, int by);
     bool insertDelay(int rank, int at, Nanos delay);
     bool removeDelay(OpPosition at); // false unless a filler stands there
-    void replace(const QString& text, Schedule next); // another order, as one undoable change named so
+    void replace(const QString& text, Schedule next, int mergeId = -1); // another order, as one undoable change named so
     void revert();                   // back to the original, as one undoable change
 
+    // Of schedule(), in full, worked out elsewhere since; replaces timeline().
+    void setDetailed(std::shared_ptr<const Timeline> timeline);
+
     void preview(OpPosition from, int to);
+    void preview(Schedule order, std::vector<OpPosition> touched);
     void cancelPreview();
     bool previewing() const { return m_preview != nullptr; }
 
@@ -77,23 +89,37 @@ public:
     std::vector<SpanId> faultSpans() const;
 
 signals:
-    void edited(); // shown(), validation(), timeline() or figures() changed
+    void edited();    // the committed order is shown: shown(), validation(), timeline() or figures() changed
+    void previewed(); // a preview is, or the committed order again after one
+    void refused(const stagewright::Error& error); // a change that can't be made
 
 private:
     class OrderCommand;
-    void push(const QString& text, Schedule next, int mergeId = -1);
-    void adopt(const Schedule& schedule);
+    void push(const QString& text, Schedule next, std::vector<OpPosition> touched, int mergeId = -1);
+    void adopted(std::vector<OpPosition> touched); // m_schedule was changed
     void refresh();
 
     bool m_active = false;
+    bool m_endsMeansValid = false; // of m_schedule: a permutation of a rank's list is valid where it ends
     Schedule m_original;
     Schedule m_schedule;
     std::unique_ptr<Schedule> m_preview;
+    struct Results {
+        Validation validation;
+        SimResult times;
+        std::shared_ptr<const Timeline> timeline;
+        EditFigures figures;
+        std::vector<OpPosition> touched;
+    };
+    Results m_committed; // of m_schedule, while a preview is shown
     CostModel m_costs;
     Validation m_validation;
+    SimResult m_times;
     std::shared_ptr<const Timeline> m_timeline;
     EditFigures m_figures;
     EditFigures m_originalFigures;
+    std::vector<OpPosition> m_touched;
+    std::vector<Op> m_unplaced;
     QUndoStack m_undo;
 };
 

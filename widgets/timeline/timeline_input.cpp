@@ -296,7 +296,9 @@ void TimelineView::endDrag(QPointF at)
             gutterClicked(at);
         } else if (drag.button == Qt::LeftButton) {
             const SpanRef ref = m_scene.spanAt(at);
-            if (ref.valid()) {
+            if (ref.valid() && m_editMode && (drag.modifiers & Qt::ControlModifier) != 0) {
+                emit opToggled(ref);
+            } else if (ref.valid()) {
                 m_state->select(ref);
             } else if ((drag.modifiers & Qt::ControlModifier) == 0) {
                 m_state->clearSelection();

@@ -128,15 +128,18 @@ void paintDrag(QPainter& p, const TimelineScene& scene, const Theme& theme)
     if (QFontMetricsF(p.font()).horizontalAdvance(label) + 3 <= ghost.width()) p.drawText(ghost, Qt::AlignCenter, label);
     if (drag.message.isEmpty()) return;
     p.setFont(fontOf(FontRole::Strong));
-    const double width = QFontMetricsF(p.font()).horizontalAdvance(drag.message) + 18;
+    const QStringList lines = drag.message.split(QLatin1Char('\n'));
+    double width = 0;
+    for (const QString& line : lines) width = std::max(width, QFontMetricsF(p.font()).horizontalAdvance(line) + 18);
     const double left = std::clamp(ghost.left(), scene.axis.left, std::max(scene.axis.left, scene.size.width() - width - 4));
+    const double boxHeight = 4 + 18.0 * static_cast<double>(lines.size());
     double y = top + height + 5;
-    if (y + 22 > scene.size.height()) y = top - 27;
+    if (y + boxHeight > scene.size.height()) y = top - boxHeight - 5;
     p.setPen(Qt::NoPen);
     p.setBrush(colour);
-    p.drawRoundedRect(QRectF(left, y, width, 22), 4, 4);
+    p.drawRoundedRect(QRectF(left, y, width, boxHeight), 4, 4);
     p.setPen(theme.dark ? theme.canvas : theme.onAccent);
-    p.drawText(QRectF(left, y, width, 22), Qt::AlignCenter, drag.message);
+    p.drawText(QRectF(left + 9, y, width - 9, boxHeight), Qt::AlignVCenter | Qt::AlignLeft, drag.message);
 }
 
 void paintHover(QPainter& p, const TimelineScene& scene, const Theme& theme)

@@ -91,6 +91,7 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     m_scene.panels = std::move(panels);
     m_plan = std::make_shared<const RowPlan>(planRows(m_scene.panels, m_state->rows()));
     layOut();
+    m_preview.reset();
     m_causes.clear();
     Nanos end = 0;
     for (const auto& panel : m_scene.panels) end = std::max(end, panel->duration);
@@ -251,6 +252,13 @@ void TimelineView::setDragFeedback(const std::optional<DragFeedback>& feedback)
     update();
 }
 
+void TimelineView::setPreview(std::shared_ptr<const TimelinePanel> panel)
+{
+    if (panel == m_preview) return;
+    m_preview = std::move(panel);
+    invalidate();
+}
+
 SpanRef TimelineView::spanAt(QPointF point) const
 {
     return m_scene.spanAt(point);
@@ -321,17 +329,27 @@ void TimelineView::paintEvent(QPaintEvent*)
 {
     const double ratio = devicePixelRatioF();
     layOut();
+    std::optional<TimelineScene> previewed; // another panel in the place of the first; what refers to its spans is left out
+    if (m_preview && !m_scene.panels.empty()) {
+        previewed = m_scene;
+        previewed->panels.front() = m_preview;
+        previewed->selected = {};
+        previewed->hovered = {};
+        previewed->microbatch = {};
+        previewed->notes.reset();
+    }
+    const TimelineScene& scene = previewed ? *previewed : m_scene;
     const QSize wanted(static_cast<int>(std::ceil(width() * ratio)), static_cast<int>(std::ceil(height() * ratio)));
     if (m_frameStale || m_canvas.image.size() != wanted || m_canvas.image.devicePixelRatio() != ratio) {
-        const Detail detail = m_scene.visibleSlices() > exactLimit ? Detail::Draft : Detail::Exact;
-        m_canvas.image = frameImage(m_scene, *m_theme, ratio, detail);
+        const Detail detail = scene.visibleSlices() > exactLimit && !m_preview ? Detail::Draft : Detail::Exact;
+        m_canvas.image = frameImage(scene, *m_theme, ratio, detail);
         m_canvas.detail = detail;
         m_frameStale = false;
         if (detail == Detail::Draft && !m_settle->isActive()) m_settle->start();
     }
     QPainter painter(this);
     painter.drawImage(QPointF(0, 0), m_canvas.image);
-    paintMarks(painter, m_scene, *m_theme);
+    paintMarks(painter, scene, *m_theme);
     if (hasFocus()) {
         painter.setPen(QPen(m_theme->accent, 1));
         painter.setBrush(Qt::NoBrush);

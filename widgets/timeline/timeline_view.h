@@ -56,6 +56,10 @@ public:
     std::shared_ptr<const TimelineFlags> flags() const { return m_scene.flags; }
     int flagAt(QPointF point) const; // the number of the note whose flag is there; −1: none
     void setDragFeedback(const std::optional<DragFeedback>& feedback);
+    // Drawn in the place of panel 0 while an op is dragged, of the same ranks; null: panel 0 again. Where the pointer is, is told
+    // of panel 0 all the same, so that what moves does not run away from it. New panels drop it.
+    void setPreview(std::shared_ptr<const TimelinePanel> panel);
+    std::shared_ptr<const TimelinePanel> preview() const { return m_preview; }
 
     SpanRef spanAt(QPointF point) const;           // compute or communication; invalid over idle
     std::optional<QRectF> rectOf(SpanRef ref) const; // in widget coordinates, unclipped; nullopt: not shown
@@ -106,6 +110,7 @@ signals:
     void opDragged(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
     void opDropped(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
     void opDragCancelled();
+    void opToggled(stagewright::SpanRef ref); // Ctrl+click in edit mode; the selection stays
     void opNudged(stagewright::SpanRef ref, int rank, int position, int by); // Ctrl+Left/Right in edit mode: −1, +1
 
 protected:
@@ -177,6 +182,7 @@ private:
     bool m_editMode = false;
     std::shared_ptr<const RowPlan> m_plan;
     std::optional<std::pair<int, int>> m_cursor; // position of its first rank, and whether it is a group (1) or a rank (0)
+    std::shared_ptr<const TimelinePanel> m_preview;
     bool m_started = false; // a run was set before
     DragState m_drag;
     double m_wheelRest = 0;

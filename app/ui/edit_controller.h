@@ -1,0 +1,167 @@
+// EditController: edit mode. It stands between the ScheduleEditor and the views: which ops are chosen, dragging them, what is done
+// to them, the text and the tray under the canvas, what the order is compared with, and the autosave. Sources:
+// edit_controller.cpp (layout, choice, pictures), edit_drag.cpp, edit_commands.cpp, edit_reference.cpp (recognition, library,
+// ghosts, autosave). GUI thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <QObject>
+#include <QTimer>
+
+#include "app/ui/actions.h"
+#include "app/ui/edit_autosave.h"
+#include "schedules/edit_pattern.h"
+#include "schedules/edit_timing.h"
+#include "widgets/edit/edit_overlay.h"
+#include "widgets/edit/edit_panel.h"
+#include "widgets/edit/schedule_editor.h"
+
+class QSplitter;
+
+namespace stagewright {
+
+class MainWindow;
+class MoveHint;
+class OpTray;
+class RecoveryBar;
+class ScheduleText;
+struct RunView;
+
+class EditController : public QObject {
+    Q_OBJECT
+public:
+    EditController(MainWindow& window, ScheduleEditor* editor, EditOverlay* overlay, EditPanel* panel);
+    ~EditController() override;
+
+    // Called by the window: a source is being edited from now on (mode Edit is set), or no longer.
+    void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected);
+    void saved(); // the order as it is now is on disk, or recorded
+    void closing() { m_autosave->flush(); } // what is being edited stays on disk, for the next start
+    void redraw(); // with another budget
+    void refreshActions();
+    void setTheme(const Theme& theme);
+    bool settled() const; // nothing is worked out behind the picture
+
+    const std::vector<OpPosition>& chosen() const { return m_chosen; } // the selected op first
+    void choose(std::vector<OpPosition> positions);
+    void chooseGap(const RowGap& gap);
+    const RowGap& gap() const { return m_gap; }
+    ScheduleText* text() { return m_text; }
+    OpTray* tray() { return m_tray; }
+    MoveHint* hint() { return m_hint; }
+    RecoveryBar* recovery() { return m_recovery; }
+    EditAutosave* autosave() { return m_autosave; }
+    void newEmpty(int ranks, int stages, int microbatches); // an empty canvas, in edit mode
+    bool changeMicrobatches(int count);
+    void compareWith(const QString& name); // a schedule of the library; empty: none
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    // edit_controller.cpp
+    void buildDeck();
+    void connectAll();
+    void edited();
+    void ended(); // left, or another run is shown
+    void keepLeft();
+    void picture(bool detailed);
+    void showWaiting();
+    void selectionChanged();
+    void keepChosen(); // by op, after a change that did not say where its ops are
+    void showChosen();
+    std::vector<OpPosition> opsIn(const std::vector<AreaSelection>& areas) const;
+    OpPosition primary() const; // of the span that is selected
+    Units units() const;
+    bool on(ActionId id) const;
+    // edit_drag.cpp
+    void connectDrag();
+    void dragged(int rank, int from, int toRank, int to);
+    void dropped(int rank, int from, int toRank, int to);
+    void endDrag();
+    Result<Edited> moved(int rank, int from, int toRank, int to, bool carry) const;
+    QString dragName(int rank, int from, int toRank) const;
+    void explain(OpPosition from, int to, bool made);
+    void tellDrag(const QString& message, bool valid, int rank, int toRank, int to, OpPosition moved);
+    void goThere();
+    void carryAlong();
+    // edit_commands.cpp
+    void connectCommands();
+    bool apply(const QString& text, Result<Edited> edited);
+    void refused(const Error& error);
+    void copy(bool cut);
+    void paste();
+    void remove();
+    void insertDelay();
+    void fill();
+    void snap(bool all);
+    void toRank(int by);
+    void extend(int by);
+    void place(const std::vector<Op>& ops);
+    void placeAll();
+    void askMicrobatches();
+    void askEmpty();
+    QString names(const std::vector<OpPosition>& positions) const; // "2F0", "2F0 and 3 more"
+    // edit_reference.cpp
+    void connectReference();
+    void recogniseSoon();
+    void recogniseNow();
+    void makeReference();
+    void refreshGhost();
+    void keepSoon();
+    void offerRecovery();
+    void recover();
+
+    MainWindow& m_window;
+    ScheduleEditor* m_editor;
+    EditOverlay* m_overlay;
+    EditPanel* m_panel;
+    QSplitter* m_deck = nullptr;
+    ScheduleText* m_text = nullptr;
+    OpTray* m_tray = nullptr;
+    MoveHint* m_hint = nullptr;
+    EditAutosave* m_autosave = nullptr;
+    RecoveryBar* m_recovery = nullptr;
+    std::optional<EditAutosave::Orphan> m_orphan;
+    std::optional<EditRecord> m_recovering; // its source is on the way to the screen
+
+    std::shared_ptr<const RunView> m_source;
+    std::vector<OpPosition> m_chosen;
+    std::vector<std::pair<int, Op>> m_chosenOps; // the same, as ops with their ranks
+    bool m_choosing = false;                     // a change of the selection is ours
+    RowGap m_gap;
+    std::shared_ptr<const TimelinePanel> m_picture;  // of the committed order
+    std::shared_ptr<const TimelinePanel> m_waiting;  // the detailed one, once the drag is over
+    quint64 m_pictureGeneration = 0;
+    bool m_detailing = false;
+
+    bool m_dragging = false;
+    OpPosition m_refusedFrom; // of the last refused drop: the op's place before it
+    Op m_refusedOp;
+    int m_refusedTo = -1;
+    int m_goThere = -1;
+    quint64 m_explainGeneration = 0;
+
+    OpPattern m_pattern;
+    int m_copies = 0; // of the pattern that were put down
+
+    std::optional<Schedule> m_kept; // as it was saved or recorded last
+    struct Left { // with a fault, so that it could not stay in the list
+        QString file;
+        qint64 id = 0;
+        Schedule schedule;
+    };
+    std::optional<Left> m_left;
+
+    QTimer m_recognise;
+    quint64 m_recogniseGeneration = 0;
+    bool m_recognising = false;
+    EditPanel::Reference m_against;
+    std::shared_ptr<const TimelinePanel> m_againstPicture, m_originalPicture;
+    quint64 m_referenceGeneration = 0;
+    bool m_referencing = false;
+};
+
+} // namespace stagewright

@@ -1,0 +1,90 @@
+#include "widgets/edit/move_hint.h"
+
+#include <algorithm>
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+
+#include "widgets/panel/style.h"
+#include "widgets/timeline/geometry.h"
+
+namespace stagewright {
+
+MoveHint::MoveHint(QWidget* view) : QFrame(view)
+{
+    setObjectName(QStringLiteral("card"));
+    setAccessibleName(tr("Why the op can't stand there"));
+    setCursor(Qt::ArrowCursor);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(12, 9, 12, 9);
+    layout->setSpacing(6);
+    m_reason = makeLabel({}, "worse", this);
+    m_reason->setWordWrap(true);
+    m_place = makeLabel({}, "secondary", this);
+    m_place->setWordWrap(true);
+    layout->addWidget(m_reason);
+    layout->addWidget(m_place);
+    auto* row = new QHBoxLayout;
+    row->setSpacing(6);
+    auto add = [&](const QString& tip) {
+        auto* button = new QPushButton(this);
+        button->setAutoDefault(false);
+        button->setFocusPolicy(Qt::TabFocus);
+        button->setToolTip(tip);
+        row->addWidget(button);
+        return button;
+    };
+    m_go = add(tr("Puts the op at the nearest place where the order has no fault."));
+    m_carry = add(tr("Leaves the op there and moves what depends on it as far as it must."));
+    m_undo = add(tr("Takes the move back."));
+    m_close = add(tr("Hides this card; the fault stays outlined."));
+    m_close->setText(tr("Leave it"));
+    row->addStretch(1);
+    layout->addLayout(row);
+    setKeys({}, {}, {});
+    connect(m_go, &QPushButton::clicked, this, &MoveHint::goAsked);
+    connect(m_carry, &QPushButton::clicked, this, &MoveHint::carryAsked);
+    connect(m_undo, &QPushButton::clicked, this, &MoveHint::undoAsked);
+    connect(m_close, &QPushButton::clicked, this, &QWidget::hide);
+    hide();
+}
+
+void MoveHint::setKeys(const QString& go, const QString& carry, const QString& undo)
+{
+    auto with = [](const QString& words, const QString& key) { return key.isEmpty() ? words : QStringLiteral("%1  %2").arg(words, key); };
+    m_go->setText(with(tr("Go there"), go));
+    m_carry->setText(with(tr("Carry along"), carry));
+    m_undo->setText(with(tr("Undo"), undo));
+}
+
+void MoveHint::showAt(const QRectF& above, const QString& reason, const QString& place, bool canGo, bool canCarry, bool wasMade)
+{
+    m_reason->setText(reason);
+    m_place->setText(place);
+    m_place->setVisible(!place.isEmpty());
+    m_go->setVisible(canGo);
+    m_carry->setVisible(canCarry);
+    m_undo->setVisible(wasMade);
+    m_close->setText(wasMade ? tr("Leave it") : tr("Close"));
+    const QWidget* view = parentWidget();
+    const int most = std::max(260, std::min(460, view->width() - static_cast<int>(gutterWidth) - 20));
+    setFixedWidth(most);
+    setFixedHeight(layout()->totalHeightForWidth(most));
+    int x = static_cast<int>(above.left());
+    int y = static_cast<int>(above.bottom()) + 8;
+    x = std::clamp(x, static_cast<int>(gutterWidth), std::max(static_cast<int>(gutterWidth), view->width() - most - 8));
+    if (y + height() > view->height()) y = static_cast<int>(above.top()) - height() - 8;
+    y = std::clamp(y, static_cast<int>(rulerHeight), std::max(static_cast<int>(rulerHeight), view->height() - height() - 4));
+    move(x, y);
+    show();
+    raise();
+}
+
+QString MoveHint::text() const
+{
+    if (isHidden()) return {};
+    return m_place->text().isEmpty() ? m_reason->text() : m_reason->text() + QLatin1Char(' ') + m_place->text();
+}
+
+} // namespace stagewright

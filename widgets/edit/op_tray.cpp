@@ -1,0 +1,163 @@
+#include "widgets/edit/op_tray.h"
+
+#include <algorithm>
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QItemSelectionModel>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QListView>
+#include <QPainter>
+#include <QPushButton>
+#include <QStyledItemDelegate>
+#include <QVBoxLayout>
+
+#include "schedules/kinds.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+namespace {
+
+constexpr int chipWidth = 62, chipHeight = 26;
+
+// An op as on the canvas; faded until all it needs stands in the order.
+class ChipDelegate : public QStyledItemDelegate {
+public:
+    ChipDelegate(const Theme* const* theme, QObject* parent) : QStyledItemDelegate(parent), m_theme(theme) {}
+    QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override { return {chipWidth, chipHeight}; }
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override
+    {
+        const auto* model = static_cast<const OpTrayModel*>(index.model());
+        const TrayOp& entry = model->ops()[static_cast<std::size_t>(index.row())];
+        const Theme& theme = **m_theme;
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        const QRectF chip = QRectF(option.rect).adjusted(2, 2, -2, -2);
+        const Fill& fill = theme.of(entry.op.kind);
+        painter->setOpacity(entry.ready ? 1 : 0.4);
+        painter->setPen(QPen(fill.edge, 1));
+        painter->setBrush(fill.fill);
+        painter->drawRoundedRect(chip.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
+        painter->setFont(fontOf(FontRole::Label));
+        painter->setPen(fill.label);
+        painter->drawText(chip, Qt::AlignCenter, index.data().toString());
+        painter->setOpacity(1);
+        if ((option.state & QStyle::State_Selected) != 0) {
+            painter->setBrush(Qt::NoBrush);
+            painter->setPen(QPen(theme.text, 2));
+            painter->drawRoundedRect(chip, 3, 3);
+        }
+        if ((option.state & QStyle::State_HasFocus) != 0) {
+            painter->setBrush(Qt::NoBrush);
+            painter->setPen(QPen(theme.accent, 1, Qt::DotLine));
+            painter->drawRoundedRect(chip.adjusted(-1.5, -1.5, 1.5, 1.5), 4, 4);
+        }
+        painter->restore();
+    }
+
+private:
+    const Theme* const* m_theme;
+};
+
+} // namespace
+
+void OpTrayModel::setOps(std::vector<TrayOp> ops, const Theme& theme)
+{
+    beginResetModel();
+    m_ops = std::move(ops);
+    m_theme = &theme;
+    endResetModel();
+}
+
+int OpTrayModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(m_ops.size()); }
+
+QVariant OpTrayModel::data(const QModelIndex& index, int role) const
+{
+    if (!index.isValid() || index.row() >= rowCount()) return {};
+    const TrayOp& entry = m_ops[static_cast<std::size_t>(index.row())];
+    const QString text = QString::fromStdString(toText(entry.op));
+    if (role == Qt::DisplayRole) return text;
+    const std::string_view kind = ruleOf(entry.op.kind).title;
+    if (role == Qt::ToolTipRole || role == Qt::AccessibleDescriptionRole)
+        return tr("%1 of stage %2, microbatch %3, for rank %4; %5")
+            .arg(QString::fromUtf8(kind.data(), static_cast<qsizetype>(kind.size()))).arg(entry.op.stage).arg(entry.op.microbatch).arg(entry.rank)
+            .arg(entry.ready ? tr("all it needs is placed") : tr("what it needs is not placed yet"));
+    return {};
+}
+
+OpTray::OpTray(QWidget* parent) : QWidget(parent)
+{
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(14, 8, 14, 8);
+    layout->setSpacing(5);
+    auto* head = new QHBoxLayout;
+    head->setSpacing(6);
+    m_title = makeLabel({}, "title", this);
+    head->addWidget(m_title);
+    head->addStretch(1);
+    m_place = new QPushButton(tr("Place"), this);
+    m_place->setToolTip(tr("Puts the chosen ops where they could begin earliest (Return)."));
+    m_all = new QPushButton(tr("Place all"), this);
+    m_all->setToolTip(tr("Every op that is left, each where it could begin earliest, backwards before forwards where both could."));
+    for (QPushButton* button : {m_place, m_all}) {
+        button->setAutoDefault(false);
+        head->addWidget(button);
+    }
+    layout->addLayout(head);
+    m_model = new OpTrayModel(this);
+    m_list = new QListView(this);
+    m_list->setObjectName(QStringLiteral("boxed"));
+    m_list->setAccessibleName(tr("Unplaced ops"));
+    m_list->setModel(m_model);
+    m_list->setFlow(QListView::LeftToRight);
+    m_list->setWrapping(true);
+    m_list->setResizeMode(QListView::Adjust);
+    m_list->setUniformItemSizes(true);
+    m_list->setLayoutMode(QListView::Batched);
+    m_list->setSelectionMode(QAbstractItemView::ExtendedSelection);
+    m_list->setItemDelegate(new ChipDelegate(&m_theme, m_list));
+    m_list->setMinimumHeight(chipHeight + 8);
+    layout->addWidget(m_list, 1);
+    auto place = [this] {
+        if (const auto ops = chosen(); !ops.empty()) emit placeAsked(ops);
+    };
+    connect(m_list, &QListView::activated, this, place);
+    connect(m_place, &QPushButton::clicked, this, place);
+    connect(m_all, &QPushButton::clicked, this, &OpTray::placeAllAsked);
+    connect(m_list->selectionModel(), &QItemSelectionModel::selectionChanged, this, [this] { m_place->setEnabled(m_list->selectionModel()->hasSelection()); });
+}
+
+void OpTray::setOps(std::vector<TrayOp> ops)
+{
+    std::stable_sort(ops.begin(), ops.end(), [](const TrayOp& a, const TrayOp& b) { return a.ready > b.ready; });
+    const int row = std::max(0, m_list->currentIndex().row());
+    m_model->setOps(std::move(ops), *m_theme);
+    const int count = m_model->rowCount();
+    m_title->setText(count == 1 ? tr("1 op to place") : tr("%L1 ops to place").arg(count));
+    if (count > 0) {
+        const QModelIndex at = m_model->index(std::min(row, count - 1));
+        m_list->setCurrentIndex(at);
+        m_list->selectionModel()->select(at, QItemSelectionModel::ClearAndSelect);
+    }
+    m_place->setEnabled(count > 0);
+    m_all->setEnabled(count > 0);
+}
+
+std::vector<Op> OpTray::chosen() const
+{
+    std::vector<Op> out;
+    QModelIndexList rows = m_list->selectionModel()->selectedIndexes();
+    std::sort(rows.begin(), rows.end());
+    for (const QModelIndex& index : rows)
+        out.push_back(m_model->ops()[static_cast<std::size_t>(index.row())].op);
+    return out;
+}
+
+void OpTray::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    m_list->viewport()->update();
+}
+
+} // namespace stagewright

@@ -1,0 +1,62 @@
+// OpTray: the ops that the schedule's shape asks for and that stand in no list yet. The ones that could begin now come
+// first; Return or a double click places the chosen ones.
+#pragma once
+
+#include <vector>
+
+#include <QAbstractListModel>
+#include <QWidget>
+
+#include "schedules/op.h"
+#include "widgets/theme.h"
+
+class QLabel;
+class QListView;
+class QPushButton;
+
+namespace stagewright {
+
+// An unplaced op, and whether all it needs stands in the order.
+struct TrayOp {
+    Op op;
+    int rank = 0;
+    bool ready = false;
+};
+
+class OpTrayModel : public QAbstractListModel {
+    Q_OBJECT
+public:
+    using QAbstractListModel::QAbstractListModel;
+    void setOps(std::vector<TrayOp> ops, const Theme& theme);
+    const std::vector<TrayOp>& ops() const { return m_ops; }
+    int rowCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+
+private:
+    std::vector<TrayOp> m_ops;
+    const Theme* m_theme = &Theme::light();
+};
+
+class OpTray : public QWidget {
+    Q_OBJECT
+public:
+    explicit OpTray(QWidget* parent = nullptr);
+    void setOps(std::vector<TrayOp> ops); // keeps the choice where it still is there
+    std::vector<Op> chosen() const;
+    int count() const { return m_model->rowCount(); }
+    void setTheme(const Theme& theme);
+    QListView* list() { return m_list; }
+
+signals:
+    void placeAsked(const std::vector<stagewright::Op>& ops); // each at its earliest place
+    void placeAllAsked();
+
+private:
+    OpTrayModel* m_model;
+    QListView* m_list;
+    QLabel* m_title;
+    QPushButton *m_place, *m_all;
+    const Theme* m_theme = &Theme::light();
+};
+
+} // namespace stagewright

@@ -1,0 +1,351 @@
+#include "widgets/edit/schedule_text.h"
+
+#include <algorithm>
+
+#include <QFontDatabase>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QPushButton>
+#include <QScrollBar>
+#include <QTextBlock>
+#include <QVBoxLayout>
+
+#include "widgets/background.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+namespace {
+
+constexpr int readPause = 150;     // ms after the last key
+constexpr int sessionPause = 2000; // ms: what is typed within belongs to one change
+constexpr int sessionBase = 0x40000000; // merge ids of typing, apart from those of nudges
+
+} // namespace
+
+ScheduleTextEdit::ScheduleTextEdit(QWidget* parent) : QPlainTextEdit(parent)
+{
+    setLineWrapMode(NoWrap);
+    setTabChangesFocus(true);
+    QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
+    font.setFamilies({QStringLiteral("DejaVu Sans Mono"), font.family()});
+    font.setPixelSize(12);
+    setFont(font);
+    setStyleSheet(QStringLiteral("QPlainTextEdit { font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px; border-radius: 6px; }"));
+}
+
+void ScheduleTextEdit::keyPressEvent(QKeyEvent* event)
+{
+    if (event->matches(QKeySequence::Undo)) {
+        if (ownUndo && document()->isUndoAvailable())
+            undo();
+        else
+            emit undoAsked();
+        return;
+    }
+    if (event->matches(QKeySequence::Redo) || (event->key() == Qt::Key_Y && event->modifiers() == Qt::ControlModifier)) {
+        if (ownUndo && document()->isRedoAvailable())
+            redo();
+        else
+            emit redoAsked();
+        return;
+    }
+    if (event->key() == Qt::Key_Escape) {
+        emit leaveAsked();
+        return;
+    }
+    QPlainTextEdit::keyPressEvent(event);
+}
+
+ScheduleText::ScheduleText(QWidget* parent) : QWidget(parent)
+{
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(14, 8, 14, 8);
+    layout->setSpacing(5);
+    auto* head = new QHBoxLayout;
+    head->setSpacing(8);
+    head->addWidget(makeLabel(tr("Schedule text"), "title", this));
+    m_state = makeLabel({}, "secondary", this, true);
+    m_state->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    head->addWidget(m_state, 1);
+    m_takeCanvas = new QPushButton(tr("Take the canvas's order"), this);
+    m_takeCanvas->setObjectName(QStringLiteral("flat"));
+    m_takeCanvas->setToolTip(tr("Drops what was typed and could not be read."));
+    m_takeCanvas->setAutoDefault(false);
+    m_takeCanvas->hide();
+    head->addWidget(m_takeCanvas);
+    layout->addLayout(head);
+    m_field = new ScheduleTextEdit(this);
+    m_field->setObjectName(QStringLiteral("scheduleText"));
+    m_field->setAccessibleName(tr("Schedule text"));
+    m_field->setAccessibleDescription(tr("One line per rank, ops separated by commas: stage, kind, microbatch"));
+    m_field->setToolTip(tr("One line per rank, as in PyTorch's schedule CSV: 2F0 is stage 2, forward, microbatch 0."));
+    m_field->setMinimumHeight(40);
+    layout->addWidget(m_field, 1);
+    m_bubble = new QLabel(m_field->viewport());
+    m_bubble->setTextFormat(Qt::PlainText);
+    m_bubble->setAttribute(Qt::WA_TransparentForMouseEvents);
+    m_bubble->hide();
+    m_pause.setSingleShot(true);
+    m_pause.setInterval(readPause);
+    m_sessionEnd.setSingleShot(true);
+    m_sessionEnd.setInterval(sessionPause);
+    connect(&m_pause, &QTimer::timeout, this, &ScheduleText::read);
+    connect(&m_sessionEnd, &QTimer::timeout, this, [this] { ++m_session; });
+    connect(m_field, &QPlainTextEdit::textChanged, this, &ScheduleText::textChanged);
+    connect(m_field, &QPlainTextEdit::cursorPositionChanged, this, &ScheduleText::tellCaret);
+    connect(m_field, &ScheduleTextEdit::undoAsked, this, &ScheduleText::undoAsked);
+    connect(m_field, &ScheduleTextEdit::redoAsked, this, &ScheduleText::redoAsked);
+    connect(m_field, &ScheduleTextEdit::leaveAsked, this, &ScheduleText::leaveAsked);
+    for (QScrollBar* bar : {m_field->horizontalScrollBar(), m_field->verticalScrollBar()})
+        connect(bar, &QScrollBar::valueChanged, this, &ScheduleText::placeBubble);
+    connect(m_takeCanvas, &QPushButton::clicked, this, [this] {
+        ++m_generation;
+        m_waiting = m_typed = m_unreadable = false;
+        m_pause.stop();
+        if (m_schedule) setSchedule(m_schedule, m_validation);
+        m_field->setFocus();
+    });
+}
+
+void ScheduleText::clear()
+{
+    ++m_generation;
+    m_waiting = m_typed = m_unreadable = false;
+    m_pause.stop();
+    m_schedule.reset();
+    m_validation = {};
+    m_writing = true;
+    m_field->clear();
+    m_writing = false;
+    showFault({}, {}, {});
+}
+
+void ScheduleText::setSchedule(std::shared_ptr<const Schedule> schedule, const Validation& validation)
+{
+    m_schedule = std::move(schedule);
+    m_validation = validation;
+    if (m_typed) { // kept; a text that can be read follows at once, one that can't is not lost
+        if (m_unreadable) showFault(m_fault, m_faultText, {});
+        return;
+    }
+    auto lines = textLinesOf(*m_schedule);
+    if (!lines) {
+        showFault({}, QString::fromStdString(lines.error().message), QString::fromStdString(lines.error().remedy));
+        return;
+    }
+    replaceLines(*lines);
+    if (m_validation.valid()) {
+        showFault({}, {}, {});
+    } else {
+        const Fault& fault = m_validation.faults.front();
+        showFault(spanAt({fault.rank, fault.position}), QString::fromStdString(fault.message), QString::fromStdString(fault.remedy));
+    }
+}
+
+// Only the stretch of a line that differs is replaced, so that the caret stays and little is laid out anew.
+void ScheduleText::replaceLines(const QStringList& lines)
+{
+    m_writing = true;
+    QTextDocument* document = m_field->document();
+    if (document->blockCount() != lines.size()) {
+        const int scroll = m_field->horizontalScrollBar()->value();
+        m_field->setPlainText(lines.join(QLatin1Char('\n')));
+        m_field->horizontalScrollBar()->setValue(scroll);
+    } else {
+        QTextBlock block = document->begin();
+        for (const QString& wanted : lines) {
+            const QString there = block.text();
+            if (there != wanted) {
+                qsizetype same = 0;
+                const qsizetype least = std::min(there.size(), wanted.size());
+                while (same < least && there[same] == wanted[same])
+                    ++same;
+                qsizetype tail = 0;
+                while (tail < least - same && there[there.size() - 1 - tail] == wanted[wanted.size() - 1 - tail])
+                    ++tail;
+                QTextCursor cursor(block);
+                cursor.setPosition(block.position() + static_cast<int>(same));
+                cursor.setPosition(block.position() + static_cast<int>(there.size() - tail), QTextCursor::KeepAnchor);
+                cursor.insertText(wanted.mid(same, wanted.size() - tail - same));
+            }
+            block = block.next();
+        }
+    }
+    document->clearUndoRedoStacks();
+    m_writing = false;
+}
+
+void ScheduleText::textChanged()
+{
+    if (m_writing) return;
+    ++m_generation; // an answer on its way is of an older text
+    m_typed = true;
+    m_waiting = true;
+    m_field->ownUndo = true;
+    m_pause.start();
+    m_sessionEnd.start();
+}
+
+void ScheduleText::read()
+{
+    if (!m_schedule) return;
+    const quint64 generation = m_generation;
+    inBackground(
+        this, [text = m_field->toPlainText(), frame = m_schedule] { return readTypedOrder(text, *frame); },
+        [this, generation](const TypedOrder& order) { take(order, generation); });
+}
+
+void ScheduleText::take(const TypedOrder& order, quint64 generation)
+{
+    if (generation != m_generation) return;
+    m_waiting = false;
+    if (!order.schedule) {
+        m_unreadable = true;
+        showFault(order.fault, QString::fromStdString(order.schedule.error().message), QString::fromStdString(order.schedule.error().remedy));
+        return;
+    }
+    m_typed = false;
+    m_unreadable = false;
+    m_field->ownUndo = false;
+    // What was typed stays as it stands (blanks, blank cells); lines are brought to one form when the canvas changes them.
+    if (*order.schedule == *m_schedule)
+        setSchedule(m_schedule, m_validation);
+    else
+        emit typed(*order.schedule, sessionBase + m_session);
+}
+
+TextSpan ScheduleText::spanAt(OpPosition at) const
+{
+    if (!at.valid()) return {};
+    const int line = at.rank + settingsLines(m_field->document()->firstBlock().text());
+    const QTextBlock block = m_field->document()->findBlockByNumber(line);
+    if (!block.isValid()) return {};
+    TextSpan span = spanOfOp(block.text(), at.position);
+    if (span.valid()) span.line = line;
+    return span;
+}
+
+void ScheduleText::select(OpPosition at)
+{
+    if (m_typed) return;
+    const TextSpan span = spanAt(at);
+    if (!span.valid()) return;
+    QTextCursor cursor = m_field->textCursor();
+    const QTextBlock block = m_field->document()->findBlockByNumber(span.line);
+    const int column = cursor.positionInBlock();
+    if (cursor.block() == block && column >= span.column && column <= span.column + span.length) {
+        mark();
+        return;
+    }
+    if (m_field->hasFocus()) return;
+    m_writing = true;
+    cursor.setPosition(block.position() + span.column);
+    m_field->setTextCursor(cursor);
+    m_writing = false;
+    mark();
+}
+
+void ScheduleText::tellCaret()
+{
+    mark();
+    if (m_writing || m_typed || !m_schedule) return;
+    const QTextCursor cursor = m_field->textCursor();
+    const int rank = cursor.blockNumber() - settingsLines(m_field->document()->firstBlock().text());
+    if (rank < 0) return;
+    const int position = opAtColumn(cursor.block().text(), cursor.positionInBlock());
+    if (position >= 0) emit caretMoved({rank, position});
+}
+
+void ScheduleText::showFault(const TextSpan& where, const QString& message, const QString& remedy)
+{
+    m_fault = where;
+    m_faultText = message;
+    QString text = message;
+    if (m_unreadable) {
+        text = tr("not taken over: %1").arg(message);
+    } else if (message.isEmpty()) {
+        text = m_schedule ? tr("in step with the canvas") : QString();
+    }
+    if (!remedy.isEmpty()) text += QStringLiteral("; ") + remedy;
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    m_state->setText(text);
+    m_state->setToolTip(text);
+    setRole(m_state, message.isEmpty() ? "secondary" : "worse");
+    m_takeCanvas->setVisible(m_unreadable);
+    m_bubble->setText(message);
+    mark();
+}
+
+void ScheduleText::mark()
+{
+    QList<QTextEdit::ExtraSelection> marks;
+    auto select = [&](const TextSpan& span) {
+        QTextEdit::ExtraSelection mark;
+        const QTextBlock block = m_field->document()->findBlockByNumber(span.line);
+        if (!block.isValid()) return mark;
+        mark.cursor = QTextCursor(block);
+        const int end = std::min(span.column + span.length, static_cast<int>(block.text().size()));
+        mark.cursor.setPosition(block.position() + std::min(span.column, end));
+        mark.cursor.setPosition(block.position() + end, QTextCursor::KeepAnchor);
+        return mark;
+    };
+    const QTextCursor caret = m_field->textCursor();
+    const int position = opAtColumn(caret.block().text(), caret.positionInBlock());
+    if (position >= 0 && m_schedule) {
+        TextSpan span = spanOfOp(caret.block().text(), position);
+        span.line = caret.blockNumber();
+        auto mark = select(span);
+        QColor tint = m_theme->accent;
+        tint.setAlphaF(m_theme->dark ? 0.35F : 0.18F);
+        mark.format.setBackground(tint);
+        marks << mark;
+    }
+    if (m_fault.valid()) {
+        auto mark = select(m_fault);
+        mark.format.setUnderlineStyle(QTextCharFormat::WaveUnderline);
+        mark.format.setUnderlineColor(m_theme->critical);
+        mark.format.setToolTip(m_faultText);
+        marks << mark;
+    }
+    m_field->setExtraSelections(marks);
+    placeBubble();
+}
+
+// The reason under the place it is about, while one types.
+void ScheduleText::placeBubble()
+{
+    const bool wanted = m_fault.valid() && !m_faultText.isEmpty() && m_field->hasFocus();
+    const QTextBlock block = wanted ? m_field->document()->findBlockByNumber(m_fault.line) : QTextBlock();
+    if (!block.isValid()) {
+        m_bubble->hide();
+        return;
+    }
+    QTextCursor cursor(block);
+    cursor.setPosition(block.position() + std::min(m_fault.column, static_cast<int>(block.text().size())));
+    const QRect at = m_field->cursorRect(cursor);
+    const QRect room = m_field->viewport()->rect();
+    if (!room.adjusted(0, 0, 0, at.height()).intersects(at)) {
+        m_bubble->hide();
+        return;
+    }
+    m_bubble->setStyleSheet(QStringLiteral("QLabel { background: %1; color: %2; border-radius: 4px; padding: 2px 7px; font-weight: 600; }")
+                                .arg(m_theme->critical.name(), (m_theme->dark ? m_theme->canvas : m_theme->onAccent).name()));
+    m_bubble->adjustSize();
+    const int x = std::clamp(at.left(), 2, std::max(2, room.width() - m_bubble->width() - 2));
+    int y = at.bottom() + 3;
+    if (y + m_bubble->height() > room.height()) y = at.top() - m_bubble->height() - 2;
+    m_bubble->move(x, std::max(0, y));
+    m_bubble->show();
+    m_bubble->raise();
+}
+
+void ScheduleText::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    mark();
+}
+
+QString ScheduleText::message() const { return m_faultText; }
+
+} // namespace stagewright

@@ -1,0 +1,90 @@
+// ScheduleText: the order as text, typed into and kept in step with the canvas. What is typed is read off the GUI thread; while it
+// can't be read it stays as it is, with the place underlined and the reason at the cursor, whatever happens on the canvas.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <QPlainTextEdit>
+#include <QTimer>
+
+#include "schedules/validate.h"
+#include "widgets/edit/text_sync.h"
+#include "widgets/theme.h"
+
+class QLabel;
+class QPushButton;
+
+namespace stagewright {
+
+// The field: undo and redo are the editor's, unless something typed is not taken over yet.
+class ScheduleTextEdit : public QPlainTextEdit {
+    Q_OBJECT
+public:
+    explicit ScheduleTextEdit(QWidget* parent = nullptr);
+    bool ownUndo = false; // what was typed is not part of the order yet
+
+signals:
+    void undoAsked();
+    void redoAsked();
+    void leaveAsked(); // Esc
+
+protected:
+    void keyPressEvent(QKeyEvent* event) override;
+};
+
+class ScheduleText : public QWidget {
+    Q_OBJECT
+public:
+    explicit ScheduleText(QWidget* parent = nullptr);
+
+    // The order on the canvas and its faults. Lines that are alike are not touched; what was typed and not taken over stays.
+    void setSchedule(std::shared_ptr<const Schedule> schedule, const Validation& validation);
+    void select(OpPosition at); // puts the caret there, unless the field has the focus and the caret is in that op
+    void clear();
+    void setTheme(const Theme& theme);
+
+    bool inStep() const { return !m_typed; }    // the text says what the canvas shows
+    bool settled() const { return !m_waiting; } // nothing typed is being read
+    QString message() const;                    // why it is not, or the first fault of the order
+    TextSpan fault() const { return m_fault; }
+    ScheduleTextEdit* field() { return m_field; }
+
+signals:
+    void typed(const stagewright::Schedule& schedule, int session); // an order read from what was typed; a session is one change
+    void caretMoved(stagewright::OpPosition at);
+    void undoAsked();
+    void redoAsked();
+    void leaveAsked();
+
+private:
+    void textChanged();
+    void read();
+    void take(const TypedOrder& order, quint64 generation);
+    void replaceLines(const QStringList& lines);
+    void showFault(const TextSpan& where, const QString& message, const QString& remedy);
+    void mark();
+    void tellCaret();
+    TextSpan spanAt(OpPosition at) const;
+    void placeBubble();
+
+    ScheduleTextEdit* m_field;
+    QLabel* m_state;
+    QLabel* m_bubble;
+    QPushButton* m_takeCanvas;
+    QTimer m_pause;
+    std::shared_ptr<const Schedule> m_schedule;
+    Validation m_validation;
+    bool m_typed = false;    // the text differs from the canvas
+    bool m_writing = false;  // a change of the text is ours
+    bool m_waiting = false;
+    bool m_unreadable = false;
+    quint64 m_generation = 0;
+    int m_session = 1;
+    QTimer m_sessionEnd;
+    TextSpan m_fault;
+    QString m_faultText;
+    const Theme* m_theme = &Theme::light();
+};
+
+} // namespace stagewright

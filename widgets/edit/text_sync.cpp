@@ -1,0 +1,167 @@
+#include "widgets/edit/text_sync.h"
+
+#include <QRegularExpression>
+
+#include "schedules/csv.h"
+#include "schedules/messages.h"
+#include "schedules/op_index.h"
+#include "schedules/validate.h"
+
+namespace stagewright {
+namespace {
+
+bool isSpace(QChar c) { return c == QLatin1Char(' ') || c == QLatin1Char('\t') || c == QLatin1Char('\r'); }
+
+// Calls visit(begin, end, cell) for each op's text of a line, blanks trimmed; both ops of a pair belong to one cell. False stops.
+template <typename Visit>
+void eachOp(const QString& line, Visit&& visit)
+{
+    int cell = 1;
+    const auto size = static_cast<int>(line.size());
+    auto tell = [&](int begin, int end) {
+        while (begin < end && isSpace(line[begin]))
+            ++begin;
+        while (end > begin && isSpace(line[end - 1]))
+            --end;
+        return begin == end || visit(begin, end, cell);
+    };
+    for (int begin = 0; begin <= size; ++cell) {
+        auto end = static_cast<int>(line.indexOf(QLatin1Char(','), begin));
+        if (end < 0) end = size;
+        const auto open = static_cast<int>(line.indexOf(QLatin1Char('('), begin));
+        if (open >= 0 && open < end) {
+            auto close = static_cast<int>(line.indexOf(QLatin1Char(')'), open));
+            if (close < 0 || close > end) close = end;
+            const auto middle = static_cast<int>(line.indexOf(QLatin1Char(';'), open));
+            if (middle > open && middle < close) {
+                if (!tell(open + 1, middle) || !tell(middle + 1, close)) return;
+            } else if (!tell(open + 1, close)) {
+                return;
+            }
+        } else if (!tell(begin, end)) {
+            return;
+        }
+        begin = end + 1;
+    }
+}
+
+TextSpan spanNamedBy(const std::string& message, const QStringList& lines)
+{
+    static const QRegularExpression place(QStringLiteral("line (\\d+)(?:, cell (\\d+))?"));
+    const auto match = place.match(QString::fromStdString(message));
+    if (!match.hasMatch()) return {};
+    const int line = match.captured(1).toInt() - 1;
+    if (line < 0 || line >= lines.size()) return {};
+    TextSpan span{line, 0, static_cast<int>(lines[line].size())};
+    if (match.capturedLength(2) > 0) {
+        const TextSpan cell = spanOfCell(lines[line], match.captured(2).toInt());
+        if (cell.valid()) span = {line, cell.column, cell.length};
+    }
+    return span;
+}
+
+} // namespace
+
+Result<QStringList> textLinesOf(const Schedule& schedule)
+{
+    auto text = writeScheduleCsv(schedule);
+    if (!text) return tl::unexpected(text.error());
+    QStringList lines = QString::fromStdString(*text).split(QLatin1Char('\n'));
+    if (!lines.isEmpty() && lines.last().isEmpty()) lines.removeLast();
+    return lines;
+}
+
+int settingsLines(const QString& firstLine) { return firstLine.trimmed().startsWith(QLatin1Char('#')) ? 1 : 0; }
+
+int opAtColumn(const QString& line, int column)
+{
+    int position = -1, found = -1;
+    eachOp(line, [&](int begin, int end, int) {
+        ++position;
+        if (column >= begin && column <= end) found = position;
+        return found < 0 && begin <= column;
+    });
+    return found;
+}
+
+TextSpan spanOfOp(const QString& line, int position)
+{
+    int at = -1;
+    TextSpan span;
+    eachOp(line, [&](int begin, int end, int) {
+        if (++at == position) span = {0, begin, end - begin};
+        return at < position;
+    });
+    return span;
+}
+
+TextSpan spanOfCell(const QString& line, int cell)
+{
+    TextSpan span;
+    eachOp(line, [&](int begin, int end, int at) {
+        if (at == cell) span = {0, span.valid() ? span.column : begin, end - (span.valid() ? span.column : begin)};
+        return at <= cell;
+    });
+    return span;
+}
+
+TypedOrder readTypedOrder(const QString& text, const Schedule& frame)
+{
+    const QStringList lines = text.split(QLatin1Char('\n'));
+    auto refuse = [](std::string message, std::string remedy, TextSpan where) {
+        return TypedOrder{Result<Schedule>(fail(ErrorCode::Invalid, std::move(message), std::move(remedy))), where};
+    };
+    static const QRegularExpression blank(QStringLiteral("\\A[\\s,]*\\z"));
+    Schedule out = frame;
+    if (blank.match(text).hasMatch()) { // every op was taken out
+        for (auto& row : out.order)
+            row.clear();
+        for (auto& row : out.paired)
+            row.clear();
+        return {std::move(out), {}};
+    }
+    // The dialect of what the field shows; only a cell that it can't hold makes the text one of the old dialect.
+    auto read = readScheduleCsv(text.toStdString(), {CsvDialect::New, false}, frame.name);
+    if (!read && text.contains(QLatin1String("BW"))) read = readScheduleCsv(text.toStdString(), {}, frame.name);
+    if (!read) return {tl::unexpected(read.error()), spanNamedBy(read.error().message, lines)};
+    const int skipped = settingsLines(lines.first());
+    if (isLowered(*read)) {
+        for (std::size_t r = 0; r < read->order.size(); ++r)
+            for (std::size_t i = 0; i < read->order[r].size(); ++i)
+                if (isMessage(read->order[r][i].kind)) {
+                    const int line = static_cast<int>(r) + skipped;
+                    TextSpan span = line < lines.size() ? spanOfOp(lines[line], static_cast<int>(i)) : TextSpan();
+                    if (span.valid()) span.line = line;
+                    return refuse("line " + std::to_string(line + 1) + " (" + toText(read->order[r][i]) + "): sends and receives are put in when the order is lowered", "leave them out", span);
+                }
+    }
+    const bool fits = read->order.size() <= frame.order.size() && read->stages <= frame.stages && read->microbatches <= frame.microbatches;
+    if (!fits || !frame.placement.hasCopies()) {
+        const bool otherShape = !fits || read->order.size() < frame.order.size() || read->stages < frame.stages || read->microbatches < frame.microbatches || !(read->placement == frame.placement);
+        if (otherShape && validate(*read).valid()) return {std::move(*read), {}};
+    }
+    if (!fits) {
+        for (std::size_t r = 0; r < read->order.size(); ++r) {
+            const int line = static_cast<int>(r) + skipped;
+            if (r >= frame.order.size())
+                return refuse("line " + std::to_string(line + 1) + ": rank " + std::to_string(r) + ", but ranks are 0 to " + std::to_string(frame.ranks - 1), "one line per rank", {line, 0, std::max(1, static_cast<int>(lines.value(line).size()))});
+            for (std::size_t i = 0; i < read->order[r].size(); ++i) {
+                const std::string fault = opFault(frame, read->order[r][i]);
+                if (fault.empty()) continue;
+                TextSpan span = spanOfOp(lines.value(line), static_cast<int>(i));
+                if (span.valid()) span.line = line;
+                return refuse("line " + std::to_string(line + 1) + " (" + toText(read->order[r][i]) + "): " + fault, "correct it, or change the number of microbatches first", span);
+            }
+        }
+    }
+    out.order = std::move(read->order);
+    out.order.resize(frame.order.size());
+    out.paired = std::move(read->paired);
+    out.paired.resize(frame.order.size());
+    out.weights = read->weights;
+    out.sliceLengths = std::move(read->sliceLengths);
+    if (frame.placement.hasCopies() && read->placement.stages() == frame.stages && unplacedOps(out).empty()) out.placement = read->placement;
+    return {std::move(out), {}};
+}
+
+} // namespace stagewright
