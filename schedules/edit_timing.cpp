@@ -168,7 +168,7 @@ Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, 
     return out;
 }
 
-Schedule earliestOrder(const Schedule& schedule, const CostModel& costs)
+Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const std::vector<std::size_t>& kept)
 {
     const auto cells = cellsOf(schedule);
     if (!cells || !canCarry(schedule)) return schedule;
@@ -199,7 +199,7 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs)
             } else if (fence > 0 || (!row.empty() && !isCompute(row[0].kind) && i > 0)) {
                 edges.push_back({base + static_cast<std::uint32_t>(fence), id, 0});
             }
-            if (pairSecond) edges.push_back({id - 1, id, 0});
+            if (pairSecond || (i > 0 && static_cast<std::size_t>(r) < kept.size() && i < kept[static_cast<std::size_t>(r)])) edges.push_back({id - 1, id, 0});
             index.eachInput(row[i], [&](std::uint32_t from, const Need& need, std::size_t) {
                 if (from == noOp || from == id) return;
                 edges.push_back({from, id, need.stageOffset == 0 ? 0 : messageDelay(schedule, costs.links, boundary, row[i], row[i].stage + need.stageOffset, need.stageOffset, r, cells->slices)});

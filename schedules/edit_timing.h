@@ -34,7 +34,8 @@ Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const S
 Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, const SimResult& times, const std::vector<OpPosition>& positions);
 // Every rank takes the op whose inputs came first; of several the one that stands first. Pairs are kept where they still stand
 // together. The order without its idle time that waiting ops could fill; it may hold more activations.
-Schedule earliestOrder(const Schedule& schedule, const CostModel& costs);
+// Of each rank the first kept[rank] ops stay in their order among themselves (empty: none).
+Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const std::vector<std::size_t>& kept = {});
 
 // Moves one op as moveOp() does. Where the lists then stand still, ops that depend on it are put off, each behind the next op of its
 // rank that does not (where it goes to the left: what it depends on is brought forward), until the order ends.

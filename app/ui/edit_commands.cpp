@@ -291,7 +291,7 @@ void EditController::place(const std::vector<Op>& ops)
     apply(ops.size() == 1 ? tr("Place %1").arg(name) : tr("Place %1 and %2 more").arg(name).arg(ops.size() - 1), std::move(change));
 }
 
-// All that are left: as the lists stand, each rank then takes what it can begin first.
+// All that are left: each rank takes what it can begin first; what stands keeps its order.
 void EditController::placeAll()
 {
     if (!m_editor->active() || m_editor->complete()) return;
@@ -300,7 +300,10 @@ void EditController::placeAll()
     std::stable_sort(left.begin(), left.end(), [](const Op& a, const Op& b) { return std::pair(a.kind != OpKind::Forward, a.microbatch) < std::pair(b.kind != OpKind::Forward, b.microbatch); });
     for (const Op& op : left)
         next.order[static_cast<std::size_t>(next.placement.rankOf(op.stage, op.microbatch))].push_back(op);
-    next = earliestOrder(next, m_editor->costs());
+    std::vector<std::size_t> placed;
+    for (const auto& row : m_editor->schedule().order)
+        placed.push_back(row.size());
+    next = earliestOrder(next, m_editor->costs(), placed);
     apply(tr("Place %1 ops").arg(left.size()), Edited{std::move(next), {}});
 }
 
@@ -387,6 +390,24 @@ void EditController::newEmpty(int ranks, int stages, int microbatches)
     }
     run->info.name = tr("canvas %1 × %2").arg(ranks).arg(microbatches).toStdString();
     m_window.editRun(std::move(*run), {}, nothing);
+}
+
+// Its source is the same order with the rest placed, so that it has costs and can be trained.
+bool EditController::editIncomplete(const Schedule& order)
+{
+    const Validation found = validate(order);
+    if (found.valid() || std::any_of(found.faults.begin(), found.faults.end(), [](const Fault& fault) { return fault.kind != FaultKind::Count && fault.kind != FaultKind::Deadlock; })) return false;
+    const std::vector<Op> left = unplacedOps(order);
+    if (left.empty()) return false;
+    Schedule whole = order;
+    for (const Op& op : left)
+        whole.order[static_cast<std::size_t>(whole.placement.rankOf(op.stage, op.microbatch))].push_back(op);
+    whole = earliestOrder(whole, CostModel::uniform(whole));
+    auto run = simulatedRun(whole, CostModel::uniform(whole));
+    if (!run) return false;
+    run->info.name = whole.name.empty() ? tr("order").toStdString() : whole.name;
+    m_window.editRun(std::move(*run), {}, order);
+    return true;
 }
 
 } // namespace stagewright

@@ -54,6 +54,7 @@ public:
     RecoveryBar* recovery() { return m_recovery; }
     EditAutosave* autosave() { return m_autosave; }
     void newEmpty(int ranks, int stages, int microbatches); // an empty canvas, in edit mode
+    bool editIncomplete(const Schedule& order); // an order that lacks ops and has no other fault; false: it is none
     bool changeMicrobatches(int count);
     void compareWith(const QString& name); // a schedule of the library; empty: none
 

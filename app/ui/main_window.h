@@ -89,7 +89,6 @@ public:
     EditController* edit() { return m_edit; }
     void showEditedDeadlock(); // why the edited order never ends, and a change on offer
     void refreshEdit(); // title, actions and status after a change of the order
-    Legend* legend() { return m_legend; }
     std::optional<Bytes> budgetOfRank() const; // in the units of what is shown
     void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {});
     BlockEditor* openBlockEditor(const QString& preset = {}, const Shape& shape = {}); // likewise

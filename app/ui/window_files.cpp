@@ -8,6 +8,7 @@
 #include <QStatusBar>
 
 #include "app/ui/banner.h"
+#include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/session_controller.h"
 #include "app/ui/welcome_page.h"
@@ -91,6 +92,11 @@ void MainWindow::openOrder(const Schedule& schedule, const QString& path)
 {
     auto run = simulatedRun(schedule, CostModel::uniform(schedule));
     if (!run) {
+        if (m_edit->editIncomplete(schedule)) {
+            remember(path);
+            m_session->openedSchedule(path);
+            return;
+        }
         if (const auto stuck = explainDeadlock(schedule); stuck && stuck->hung()) {
             showDeadlock(std::make_shared<const Schedule>(schedule), {}, [this, path](const Schedule& fixed) { openOrder(fixed, path); });
             m_banner->showError(tr("file %1: this order never ends").arg(QFileInfo(path).fileName()), tr("apply the change on offer, or mend the file"));

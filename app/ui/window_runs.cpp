@@ -388,7 +388,9 @@ void MainWindow::spanMenu(const QPoint& at, SpanRef ref)
         menu.addAction(tr("Copy what is known of it"), this, [this, ref] { QApplication::clipboard()->setText(m_timeline->cardOf(ref).plain()); });
         if (m_mode == Mode::Edit) {
             menu.addSeparator();
-            menu.addAction((*m_actions)[ActionId::InsertDelay]);
+            for (const ActionId id : {ActionId::CutOps, ActionId::CopyOps, ActionId::PasteOps, ActionId::RemoveOps, ActionId::InsertDelay, ActionId::SplitBackward, ActionId::MergeBackward, ActionId::InsertRecompute,
+                                      ActionId::FillGap, ActionId::SnapOps, ActionId::ChooseMicrobatch})
+                menu.addAction((*m_actions)[id]);
         }
         menu.addSeparator();
     }

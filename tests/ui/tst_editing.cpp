@@ -291,6 +291,23 @@ private slots:
         QCOMPARE(window.editor()->schedule().opCount(), std::size_t{0});
     }
 
+    void aFileThatLacksOpsIsEdited()
+    {
+        WindowFixture fixture;
+        const QString path = fixture.dir.filePath(QStringLiteral("half.csv"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("0F0,0F1,0B0,0B1\n1F0,1B0,1B1\n"); // 1F1 is missing
+        file.close();
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Edit && WindowFixture::settle(window), longWait);
+        QCOMPARE(window.editor()->unplaced(), std::vector<Op>{*parseOp("1F1")});
+        emit window.edit()->tray()->placeAllAsked();
+        QVERIFY(window.editor()->complete() && window.editor()->valid());
+    }
+
     void theLibraryIsComparedWith()
     {
         WindowFixture fixture;

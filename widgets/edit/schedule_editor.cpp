@@ -245,7 +245,17 @@ void ScheduleEditor::refresh()
     // What a drag changes is the order of a rank alone; then one pass tells both, whether it is valid and when ops run.
     const bool moved = m_preview && m_endsMeansValid && m_preview->placement == m_schedule.placement && m_preview->opCount() == m_schedule.opCount();
     auto simulated = moved ? simulate(order, m_costs) : Result<SimResult>(fail(ErrorCode::Invalid, {}));
-    m_validation = simulated ? Validation() : validate(order);
+    if (simulated) {
+        m_validation = {};
+    } else if (moved && order.opCount() > detailLimit) { // which op waits is worked out behind the pointer
+        Fault fault;
+        fault.kind = FaultKind::Deadlock;
+        fault.message = "an op would have to wait for one behind it";
+        m_validation = {};
+        m_validation.faults.push_back(std::move(fault));
+    } else {
+        m_validation = validate(order);
+    }
     if (!simulated && m_validation.valid()) simulated = simulate(order, m_costs);
     m_times = simulated ? std::move(*simulated) : placeRelaxed(order, m_costs);
     if (!m_preview) m_endsMeansValid = m_validation.valid() && endsMeansValid(order);

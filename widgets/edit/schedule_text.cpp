@@ -28,7 +28,7 @@ ScheduleTextEdit::ScheduleTextEdit(QWidget* parent) : QPlainTextEdit(parent)
     setLineWrapMode(NoWrap);
     setTabChangesFocus(true);
     QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
-    font.setFamilies({QStringLiteral("DejaVu Sans Mono"), font.family()});
+    font.setFamilies({QStringLiteral("DejaVu Sans Mono"), font.family()}); // untranslated: a typeface
     font.setPixelSize(12);
     setFont(font);
     setStyleSheet(QStringLiteral("QPlainTextEdit { font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px; border-radius: 6px; }"));
