@@ -124,7 +124,7 @@ const std::vector<ActionEntry>& actionTable()
         {I::GoThere, M::Order, false, "goThere", "&Go to the nearest valid place", "", "Ctrl+.", "Of the op that was dropped where it can't stand", false},
         {I::CarryThere, M::Order, false, "carryThere", "Carr&y along what depends on it", "", "Ctrl+Shift+.|Ctrl+>", "Leaves the dropped op there and moves its dependants as far as they must", false},
         {I::ChooseMicrobatch, M::Order, true, "chooseMicrobatch", "Choose its m&icrobatch", "", "Ctrl+D", "All ops of the chosen op's microbatch, to be copied or moved together", false},
-        {I::ChooseRank, M::Order, false, "chooseRank", "Choose its rank", "", "Ctrl+Shift+A", "All ops of the chosen op's rank", false},
+        {I::ChooseRank, M::Order, false, "chooseRank", "Choose its rank", "", "Ctrl+Alt+A", "All ops of the chosen op's rank", false},
         {I::ChooseAll, M::Order, false, "chooseAll", "Choose all", "", "Ctrl+A", "Every op", false},
         {I::ExtendLeft, M::Order, false, "extendLeft", "Choose the one before too", "", "Shift+Left", "", false},
         {I::ExtendRight, M::Order, false, "extendRight", "Choose the one behind too", "", "Shift+Right", "", false},
