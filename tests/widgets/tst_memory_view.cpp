@@ -432,6 +432,8 @@ void TestMemoryView::countersAreCharted()
     m_view->setSettings(settings);
     QTRY_COMPARE_WITH_TIMEOUT(m_view->rowTitles(), QStringList{QStringLiteral("Rank 0")}, 20000);
     QCOMPARE(counterText(0.5, QStringLiteral("%")), QStringLiteral("0.50 %"));
+    QCOMPARE(counterUnit(4e11, QStringLiteral("B/s")).name, QStringLiteral("GB/s")); // what the ticks are printed in
+    QCOMPARE(counterUnit(4e11, QStringLiteral("B/s")).factor, 1e9);
     QCOMPARE(counterText(3 * 1073741824.0, QStringLiteral("bytes")), QStringLiteral("3.00 GiB"));
 }
 

@@ -1,6 +1,7 @@
 // Data of the memory charts: curves, stacks, counters, ticks.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include <QCoreApplication>
 
@@ -164,25 +165,28 @@ std::vector<double> counterTicks(double least, double most, double height, doubl
     return ticks;
 }
 
+CounterUnit counterUnit(double most, const QString& unit)
+{
+    const double size = std::abs(most);
+    if (unit == QLatin1String("bytes") || unit == QLatin1String("B")) {
+        for (const auto& [at, name] : {std::pair{1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}})
+            if (size >= at) return {at, QString::fromLatin1(name)};
+        return {1, QStringLiteral("B")};
+    }
+    if (unit == QLatin1String("%")) return {1, unit};
+    for (const auto& [at, factor, name] : {std::tuple{1e12, 1e12, "T"}, {1e9, 1e9, "G"}, {1e6, 1e6, "M"}, {1e4, 1e3, "k"}})
+        if (size >= at) return {factor, QString::fromLatin1(name) + unit};
+    return {1, unit};
+}
+
 QString counterText(double value, const QString& unit)
 {
     if (!std::isfinite(value)) return QStringLiteral("–");
-    if (unit == QLatin1String("bytes") || unit == QLatin1String("B")) return bytesText(static_cast<Bytes>(std::llround(value)));
-    const double size = std::abs(value);
-    double factor = 1;
-    QString prefix;
-    if (!unit.isEmpty() && unit != QLatin1String("%")) {
-        for (const auto& [at, name] : {std::pair{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}}) {
-            if (size < at) continue;
-            factor = at == 1e4 ? 1e3 : at;
-            prefix = QString::fromLatin1(name);
-            break;
-        }
-    }
-    const double scaled = value / factor;
+    const CounterUnit printed = counterUnit(value, unit);
+    const double scaled = value / printed.factor;
     const int decimals = std::abs(scaled) >= 99.95 || scaled == std::floor(scaled) ? 0 : std::abs(scaled) >= 9.995 ? 1 : std::abs(scaled) >= 0.0995 ? 2 : 4;
     const QString text = fixed(scaled, decimals);
-    return unit.isEmpty() ? text : text + QLatin1Char(' ') + prefix + unit;
+    return printed.name.isEmpty() ? text : text + QLatin1Char(' ') + printed.name;
 }
 
 } // namespace stagewright

@@ -5,6 +5,7 @@
 
 #include <QCoreApplication>
 #include <QFontMetricsF>
+#include <QPaintDevice>
 #include <QPainterPath>
 
 namespace stagewright {
@@ -44,68 +45,166 @@ ByteUnit byteUnit(Bytes top, const Units& units)
     return {1, QStringLiteral("B")};
 }
 
-// The outline of a step curve, one vertical and one horizontal line per change. Where changes crowd, every pixel column
-// keeps its least, its largest and its last value: O(columns × log changes).
-QPolygonF outlineOf(const MemoryScene& scene, int row, const MemoryCurve& curve)
-{
-    QPolygonF line;
-    const Axis& axis = scene.axis;
-    const auto& points = curve.points;
-    const Nanos from = std::max<Nanos>(0, axis.range.begin), to = std::min(curve.end, axis.range.end + axis.range.duration() / 20);
-    if (to <= from || points.empty()) return line;
-    const std::size_t first = curve.after(from), last = curve.after(to);
-    Bytes value = curve.at(from);
-    line << QPointF(axis.toX(from), scene.y(row, value));
-    const bool crowded = static_cast<double>(last - first) > 2 * axis.width;
-    for (std::size_t i = first; i < last;) {
-        const double x = axis.toX(points[i].time);
-        line << QPointF(x, scene.y(row, value));
-        if (!crowded) {
-            value = points[i++].inUse;
+constexpr double fewSteps = 0.5; // changes a pixel column up to which each is drawn; more crowd
+constexpr std::size_t dashable = 300; // changes in view up to which a dashed line follows each
+
+// What a curve comes to in one pixel column.
+struct Column {
+    double x = 0;
+    Bytes least = 0, most = 0, last = 0; // with what is carried into it
+};
+
+// The part of a curve in view, for painting with rectangles: they cost their pixels, where one antialiased outline of
+// thousands of points costs seconds. Few changes are drawn one by one, at device pixels; where they crowd every pixel column
+// keeps its least, its largest and its last value, found through the index.
+class Steps {
+public:
+    Steps(const MemoryScene& scene, int row, const MemoryCurve& curve, double ratio) : m_scene(scene), m_row(row), m_curve(curve), m_ratio(ratio)
+    {
+        const Axis& axis = scene.axis;
+        m_from = std::max<Nanos>(0, axis.range.begin);
+        m_to = std::min(curve.end, axis.range.end + axis.range.duration() / 20);
+        if (empty()) return;
+        m_first = curve.after(m_from);
+        m_last = curve.after(m_to);
+    }
+    bool empty() const { return m_to <= m_from || m_curve.points.empty(); }
+    std::size_t changes() const { return m_last - m_first; }
+    bool crowded() const { return static_cast<double>(changes()) > fewSteps * m_scene.axis.width; }
+
+    // Fill up to the curve; then the curve itself where `line` is valid.
+    void paint(QPainter& p, const QColor& fill, const QColor& line, double width) const
+    {
+        if (empty()) return;
+        p.save();
+        p.setRenderHint(QPainter::Antialiasing, false);
+        const double bottom = m_scene.plot(m_row).bottom(), pen = std::max(1.0, std::round(width * m_ratio)) / m_ratio;
+        QColor half = fill;
+        half.setAlphaF(0.5F);
+        if (crowded()) {
+            eachColumn([&](const Column& column) {
+                const double low = y(column.least), high = y(column.most);
+                p.fillRect(QRectF(column.x, low, 1, bottom - low), fill);
+                if (line.isValid()) {
+                    p.fillRect(QRectF(column.x, high - pen / 2, 1, std::max(pen, low - high + pen)), line);
+                } else if (low > high) {
+                    p.fillRect(QRectF(column.x, high, 1, low - high), half); // now here, now there
+                }
+            });
         } else {
-            const double column = std::floor(x) + 1;
-            const std::size_t next = std::clamp(curve.after(axis.toTime(column) - 1), i + 1, last);
-            Extremes inside = curve.over(i, next);
-            inside.add(static_cast<double>(value));
-            value = points[next - 1].inUse;
-            line << QPointF(x, scene.y(row, static_cast<Bytes>(inside.least))) << QPointF(x, scene.y(row, static_cast<Bytes>(inside.most)));
+            eachStep([&](double x0, double x1, Bytes, Bytes value) { p.fillRect(QRectF(x0, y(value), x1 - x0, bottom - y(value)), fill); });
+            if (line.isValid()) {
+                eachStep([&](double x0, double x1, Bytes before, Bytes value) {
+                    const double high = std::min(y(before), y(value)), low = std::max(y(before), y(value));
+                    p.fillRect(QRectF(x0, y(value) - pen / 2, x1 - x0, pen), line);
+                    if (low > high) p.fillRect(QRectF(x0 - pen / 2, high - pen / 2, pen, low - high + pen), line);
+                });
+            }
+        }
+        p.restore();
+    }
+
+    // Dashed: along each change, or column by column.
+    void paintDashed(QPainter& p, const QPen& pen) const
+    {
+        if (empty()) return;
+        if (changes() <= dashable) {
+            QPolygonF outline;
+            eachStep([&](double x0, double x1, Bytes before, Bytes value) {
+                if (outline.isEmpty() || before != value) outline << QPointF(x0, m_scene.y(m_row, before)) << QPointF(x0, m_scene.y(m_row, value));
+                outline << QPointF(x1, m_scene.y(m_row, value));
+            });
+            p.setPen(pen);
+            p.drawPolyline(outline);
+            return;
+        }
+        int at = 0;
+        const int on = static_cast<int>(std::lround(pen.dashPattern().value(0))), off = static_cast<int>(std::lround(pen.dashPattern().value(1)));
+        eachColumn([&](const Column& column) {
+            if (at++ % (on + off) >= on) return;
+            p.fillRect(QRectF(column.x, y(column.most), 1, std::max(pen.widthF(), y(column.least) - y(column.most))), pen.color());
+        });
+    }
+
+private:
+    double snap(double v) const { return std::round(v * m_ratio) / m_ratio; }
+    double y(Bytes value) const { return snap(m_scene.y(m_row, value)); }
+
+    template <typename Paint> void eachStep(Paint paint) const // x0, x1, value before, value
+    {
+        const Axis& axis = m_scene.axis;
+        Bytes before = m_curve.at(m_from);
+        double x = snap(axis.toX(m_from));
+        const double end = snap(axis.toX(m_to));
+        const auto next = [&](std::size_t i) { return i < m_last ? snap(axis.toX(m_curve.points[i].time)) : end; };
+        if (next(m_first) > x) paint(x, next(m_first), before, before);
+        for (std::size_t i = m_first; i < m_last; ++i) {
+            const Bytes value = m_curve.points[i].inUse;
+            paint(next(i), next(i + 1), before, value);
+            before = value;
+        }
+    }
+    template <typename Paint> void eachColumn(Paint paint) const
+    {
+        const Axis& axis = m_scene.axis;
+        Column column;
+        column.last = m_curve.at(m_from);
+        std::size_t i = m_first;
+        const double end = axis.toX(m_to);
+        for (column.x = std::floor(axis.toX(m_from)); column.x < end; column.x += 1) {
+            const std::size_t next = std::clamp(m_curve.after(axis.toTime(column.x + 1) - 1), i, m_last);
+            Extremes inside = m_curve.over(i, next);
+            inside.add(static_cast<double>(column.last));
+            if (next > i) column.last = m_curve.points[next - 1].inUse;
+            column.least = static_cast<Bytes>(inside.least);
+            column.most = static_cast<Bytes>(inside.most);
+            paint(column);
             i = next;
         }
-        line << QPointF(x, scene.y(row, value));
     }
-    line << QPointF(axis.toX(to), scene.y(row, value));
-    return line;
-}
 
-QPolygonF counterLine(const MemoryScene& scene, int row, const CounterCurve& curve)
+    const MemoryScene& m_scene;
+    int m_row;
+    const MemoryCurve& m_curve;
+    double m_ratio;
+    Nanos m_from = 0, m_to = 0;
+    std::size_t m_first = 0, m_last = 0;
+};
+
+// A line through the samples; where they crowd, a bar from least to most in every pixel column, each meeting the one before.
+void paintCounter(QPainter& p, const MemoryScene& scene, int row, const CounterCurve& curve, const QColor& colour)
 {
-    QPolygonF line;
     const Axis& axis = scene.axis;
     const auto& samples = curve.samples;
     const auto get = [&](std::size_t i) { return samples[i].value; };
     const auto byTime = [](const CounterSample& s, Nanos t) { return s.time < t; };
-    auto first = static_cast<std::size_t>(std::lower_bound(samples.begin(), samples.end(), axis.range.begin, byTime) - samples.begin());
-    auto last = static_cast<std::size_t>(std::lower_bound(samples.begin(), samples.end(), axis.range.end, byTime) - samples.begin());
-    first -= first > 0 ? 1 : 0; // the lines that enter and leave the view
-    last += last < samples.size() ? 1 : 0;
-    const bool crowded = static_cast<double>(last - first) > 2 * axis.width;
-    for (std::size_t i = first; i < last;) {
-        const double x = axis.toX(samples[i].time);
-        if (!crowded) {
-            if (std::isfinite(samples[i].value)) line << QPointF(x, scene.yOf(row, samples[i].value));
-            ++i;
-            continue;
-        }
-        const Nanos until = axis.toTime(std::floor(x) + 1);
-        const auto next = std::clamp(static_cast<std::size_t>(std::lower_bound(samples.begin(), samples.end(), until, byTime) - samples.begin()), i + 1, last);
-        const Extremes inside = curve.index.over(i, next, get);
-        if (!inside.empty()) {
-            line << QPointF(x, scene.yOf(row, inside.least)) << QPointF(x, scene.yOf(row, inside.most));
-            if (std::isfinite(samples[next - 1].value)) line << QPointF(x, scene.yOf(row, samples[next - 1].value));
-        }
-        i = next;
+    const auto before = [&](Nanos t) { return static_cast<std::size_t>(std::lower_bound(samples.begin(), samples.end(), t, byTime) - samples.begin()); };
+    std::size_t first = before(axis.range.begin), last = before(axis.range.end);
+    if (static_cast<double>(last - first) <= fewSteps * axis.width) {
+        first -= first > 0 ? 1 : 0; // the lines that enter and leave the view
+        last += last < samples.size() ? 1 : 0;
+        QPolygonF line;
+        for (std::size_t i = first; i < last; ++i)
+            if (std::isfinite(samples[i].value)) line << QPointF(axis.toX(samples[i].time), scene.yOf(row, samples[i].value));
+        p.setBrush(Qt::NoBrush);
+        p.setPen(QPen(colour, 1.3, Qt::SolidLine, Qt::FlatCap, Qt::BevelJoin));
+        p.drawPolyline(line);
+        return;
     }
-    return line;
+    double carried = first > 0 ? samples[first - 1].value : std::nan("");
+    std::size_t i = first;
+    for (double x = axis.left; x < axis.left + axis.width && i < samples.size(); x += 1) {
+        const std::size_t next = std::max(i, before(axis.toTime(x + 1)));
+        Extremes inside = curve.index.over(i, next, get);
+        if (next > i) {
+            if (std::isfinite(carried)) inside.add(carried);
+            carried = samples[next - 1].value;
+            i = next;
+        }
+        if (inside.empty()) continue;
+        const double high = scene.yOf(row, inside.most), low = scene.yOf(row, inside.least);
+        p.fillRect(QRectF(x, high - 0.65, 1, std::max(1.3, low - high + 1.3)), colour);
+    }
 }
 
 QPen dashedPen(const QColor& colour, double width, double on, double off)
@@ -191,7 +290,12 @@ void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int i
     if (place.row->counter) {
         const CounterCurve& counter = *place.row->counter;
         const std::vector<double> ticks = counterTicks(counter.least, counter.most, plot.height(), 18);
-        for (const double tick : ticks) label(std::round(scene.yOf(index, tick)), counterText(tick, QString()), tick == counter.least);
+        const double factor = counterUnit(counter.most, counter.unit).factor;
+        for (const double tick : ticks) {
+            const double value = tick / factor;
+            const int decimals = value == std::floor(value) ? 0 : value * 10 == std::floor(value * 10) ? 1 : 3;
+            label(std::round(scene.yOf(index, tick)), fixed(value, decimals), tick == counter.least);
+        }
         return;
     }
     const ByteUnit unit = byteUnit(place.top, scene.units);
@@ -213,28 +317,17 @@ void paintCurves(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
 {
     const MemoryRow& row = *scene.rows[static_cast<std::size_t>(index)].row;
     const QRectF plot = scene.plot(index);
+    const double ratio = std::max(0.1, p.device()->devicePixelRatioF() * p.worldTransform().m11());
     for (std::size_t k = row.layers.size(); k-- > 0;) { // the highest first: the ones below cover it
-        const QPolygonF outline = outlineOf(scene, index, row.layers[k].curve);
-        if (outline.size() < 2) continue;
-        QPolygonF area = outline;
-        area << QPointF(outline.back().x(), plot.bottom()) << QPointF(outline.front().x(), plot.bottom());
-        p.setPen(Qt::NoPen);
-        p.setBrush(colourOf(row.layers[k].category, theme));
-        p.drawPolygon(area);
-        p.setBrush(Qt::NoBrush);
         const bool isTotal = k + 1 == row.layers.size();
-        p.setPen(QPen(isTotal ? theme.memoryLine : theme.canvas, isTotal ? 1.5 : 1, Qt::SolidLine, Qt::FlatCap, Qt::MiterJoin));
-        p.drawPolyline(outline);
+        const Steps steps(scene, index, row.layers[k].curve, ratio);
+        const QColor edge = isTotal ? theme.memoryLine : steps.crowded() ? QColor() : theme.canvas;
+        steps.paint(p, colourOf(row.layers[k].category, theme), edge, isTotal ? 1.5 : 1);
     }
     if (row.layers.size() > 1) paintLayerNames(p, scene, theme, index);
-    if (row.ghost) {
-        p.setPen(dashedPen(theme.ghost, 1.2, 4, 2.5));
-        p.drawPolyline(outlineOf(scene, index, *row.ghost));
-    }
-    if (row.predicted) {
-        p.setPen(dashedPen(theme.ghost, 1.2, 2, 2));
-        p.drawPolyline(outlineOf(scene, index, *row.predicted));
-    }
+    p.setBrush(Qt::NoBrush);
+    if (row.ghost) Steps(scene, index, *row.ghost, ratio).paintDashed(p, dashedPen(theme.ghost, 1.2, 4, 2.5));
+    if (row.predicted) Steps(scene, index, *row.predicted, ratio).paintDashed(p, dashedPen(theme.ghost, 1.2, 2, 2));
     paintBudget(p, scene, theme, index, right);
     const MemoryCurve& total = row.total();
     const bool peakInView = total.peak > 0 && total.peakTime <= scene.axis.range.end && total.peakTime >= scene.axis.range.begin;
@@ -262,9 +355,7 @@ void paintRow(QPainter& p, const MemoryScene& scene, const Theme& theme, int ind
     p.setClipRect(QRectF(plot.left() - 1, scene.headerHeight, right - plot.left() + 2, scene.size.height()), Qt::IntersectClip);
     if (place.row->counter) {
         const CounterCurve& counter = *place.row->counter;
-        p.setBrush(Qt::NoBrush);
-        p.setPen(QPen(theme.memoryLine, 1.3, Qt::SolidLine, Qt::FlatCap, Qt::BevelJoin));
-        p.drawPolyline(counterLine(scene, index, counter));
+        paintCounter(p, scene, index, counter, theme.memoryLine);
         if (scene.hoverTime) {
             if (const auto value = counter.at(*scene.hoverTime)) paintDot(p, scene, theme, QPointF(scene.axis.toX(*scene.hoverTime), scene.yOf(index, *value)), true);
         }

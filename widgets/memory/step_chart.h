@@ -103,6 +103,12 @@ std::vector<Bytes> memoryTicks(Bytes top, double height, double minSpacing, cons
 // Round values from least to most, at least minSpacing px apart.
 std::vector<double> counterTicks(double least, double most, double height, double minSpacing);
 QString counterText(double value, const QString& unit); // "0.83 GB/s"
+// The unit that values up to `most` are printed in: how much of the counter's own one of it is, and its name ("GB/s").
+struct CounterUnit {
+    double factor = 1;
+    QString name;
+};
+CounterUnit counterUnit(double most, const QString& unit);
 
 void paintMemory(QPainter& painter, const MemoryScene& scene, const Theme& theme);
 

@@ -126,7 +126,7 @@ RowPlace placeOf(const RowItem& item, const RowMetrics& metrics, double y)
 
 double gapOf(RowKind kind, const RowMetrics& metrics)
 {
-    return kind == RowKind::Rank ? metrics.gap : std::min(metrics.gap, 4.0);
+    return kind == RowKind::Rank ? metrics.gap : std::min(metrics.gap, kind == RowKind::Group ? 4.0 : 6.0);
 }
 
 } // namespace
