@@ -32,4 +32,8 @@ for theme in light dark; do
     draw "what_if_$theme" "$runs" --run 2 --theme "$theme" --what-if "B*0.7,rank2*1.3"
     draw "residuals_$theme" "$runs" --run 4 --theme "$theme" --show residuals
     draw "slack_$theme" "$runs" --run 2 --theme "$theme" --show slack
+    draw "steps_$theme" "$runs" --run 4 --theme "$theme" --show steps
+    draw "range_$theme" "$runs" --run 4 --theme "$theme" --show range
+    draw "stacked_$theme" "$runs" --run 4 --theme "$theme" --show stacked
+    draw "rows_$theme" "$runs" --run 4 --theme "$theme" --show rows
 done
