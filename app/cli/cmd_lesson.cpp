@@ -233,7 +233,7 @@ std::vector<GradedBlock> gradeAll(const Lesson& lesson, const Given& given)
         const Step* step = lesson.step(check->step);
         auto order = given.orders.find(check->id);
         if (order == given.orders.end()) order = given.orders.find("");
-        if (!step || !missingNeeds(check->needs).empty() || !missingNeeds(step->needs).empty()) continue;
+        if (!step || !missingFor(lesson, *check).empty()) continue;
         auto settings = withSettings(step->settings, given.set);
         if (!settings) continue;
         Canvas canvas{{}, *settings};
@@ -265,7 +265,7 @@ std::vector<GradedBlock> gradeAll(const Lesson& lesson, const Given& given)
     const Step* last = nullptr;
     for (const Quiz* quiz : lesson.all<Quiz>()) {
         const Step* step = lesson.step(quiz->step);
-        if (!step || given.learner.said.count(quiz->id) == 0 || !missingNeeds(quiz->needs).empty()) continue;
+        if (!step || given.learner.said.count(quiz->id) == 0 || !missingFor(lesson, *quiz).empty()) continue;
         auto start = startOf(lesson, *step);
         if (start) out.push_back({quiz->id, "quiz", StepState(lesson, *step, std::move(*start), given.learner).grade(*quiz)});
     }

@@ -136,12 +136,14 @@ private:
     }
     void print(const Check& check)
     {
+        if (!missingFor(m_lesson, check).empty()) return;
         paragraph(fmt::format("Goal {}: {}", check.id, said(check.say, &check)), "  ");
         if (!check.formula.empty()) paragraph(said(check.formula, &check), "    ");
         extras(check.id);
     }
     void print(const Quiz& quiz)
     {
+        if (!missingFor(m_lesson, quiz).empty()) return; // the step has said what is missing
         paragraph(fmt::format("Question {}: {}", quiz.id, said(quiz.ask)), "  ");
         choices(quiz.choices);
         extras(quiz.id);
@@ -149,6 +151,10 @@ private:
     void print(const Hints&) {}
     void print(const RunBlock& run)
     {
+        if (const auto missing = missingNeeds(run.needs); !missing.empty()) {
+            m_out += fmt::format("\n[run {}: needs {}]\n", run.id, missing.front());
+            return;
+        }
         std::string words;
         for (const std::string& word : run.arguments) words += " " + word;
         paragraph(fmt::format("Run {}: stagewright lesson {} --record, or by hand: stagewright record{}", run.id, m_lesson.id, words), "  ");

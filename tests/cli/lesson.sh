@@ -153,3 +153,24 @@ run stagewright lesson --glossary teapot
 expect_code 2
 run stagewright lesson --glossary --json
 expect_json 1f1b terms 0 id
+
+# Expressions know every key of simulate --json, with the same values.
+run stagewright simulate -s zb-h1 --comm 0.5 --json
+keys=$(grep -oE '^  "[a-z_]+"' out.txt | tr -d ' "' | grep -vxE 'sends|channels|receives|lowering|what_if|model|microbatch_size|link_latency')
+expect_that "there are keys" [ "$(wc -l <<<"$keys")" -gt 25 ]
+stagewright lesson --new keys >/dev/null
+{
+    sed -n '1,/^---$/p' keys.md | head -1
+    sed -n '2,6p' keys.md
+    printf -- '---\n\n## Do\n\n```step\nshow: zb-h1\nset: comm=0.5\nallow: text\n```\n\n'
+    for key in $keys; do printf '{{%s}}\n' "$key"; done
+    printf '\n```fact\n'
+    for key in makespan span bubble_fraction bubble_rate_span busy idle ranks stages microbatches; do
+        printf 'that: %s == %s\n' "$key" "$(json "$key")"
+    done
+    printf 'that: idle_by_cause.warmup == %s\nthat: overlap.exposed_time == %s\nthat: peak_activation[1] == %s\n```\n' \
+        "$(json idle_by_cause warmup)" "$(json overlap exposed_time)" "$(json peak_activation 1)"
+} >all-keys.md
+run stagewright lesson --check ./all-keys.md
+expect_code 0
+expect_no_out fault

@@ -72,9 +72,9 @@ public:
         }
         for (const Step* step : steps) startsOf(*step);
         for (const Check* one : m_lesson.all<Check>())
-            if (!skipped(one->step, one->needs, one->at)) checks(*one);
+            if (!skipped(*one)) checks(*one);
         for (const Quiz* one : m_lesson.all<Quiz>())
-            if (!skipped(one->step, one->needs, one->at)) quizzes(*one);
+            if (!skipped(*one)) quizzes(*one);
         texts();
         facts();
         figures();
@@ -100,13 +100,12 @@ private:
         if (!holdsIt) fault(at, point, otherwise);
         return holdsIt;
     }
-    bool skipped(int step, const std::vector<std::string>& needs, FilePlace at)
+    template <typename Asked>
+    bool skipped(const Asked& asked)
     {
-        std::vector<std::string> all = needs;
-        if (const Step* of = m_lesson.step(step)) all.insert(all.end(), of->needs.begin(), of->needs.end());
-        const auto missing = missingNeeds(all);
-        if (!missing.empty()) skip(at, Point::Names, missing);
-        return !missing.empty() || m_starts.count(step) == 0;
+        const auto missing = missingFor(m_lesson, asked);
+        if (!missing.empty()) skip(asked.at, Point::Names, missing);
+        return !missing.empty() || m_starts.count(asked.step) == 0;
     }
     const StepState* startState(int step) const
     {

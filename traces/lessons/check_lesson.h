@@ -58,5 +58,13 @@ LessonReport checkLesson(const Lesson& lesson, const CheckOptions& options = {})
 
 // "needs chimera": what a lesson, step or block needs and this program lacks; empty: nothing.
 std::vector<std::string> missingNeeds(const std::vector<std::string>& needs);
+// Of a check or quiz: its own needs and those of its step.
+template <typename Asked>
+std::vector<std::string> missingFor(const Lesson& lesson, const Asked& asked)
+{
+    std::vector<std::string> needs = asked.needs;
+    if (const Step* step = lesson.step(asked.step)) needs.insert(needs.end(), step->needs.begin(), step->needs.end());
+    return missingNeeds(needs);
+}
 
 } // namespace stagewright::lessons

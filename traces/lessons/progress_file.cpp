@@ -10,6 +10,7 @@
 
 #include "schedules/csv.h"
 #include "traces/formats/atomic_file.h"
+#include "traces/lessons/check_lesson.h"
 #include "traces/lessons/grading.h"
 #include "traces/lessons/lesson_library.h"
 
@@ -152,9 +153,9 @@ Mark LearnerProgress::markOf(const Lesson& lesson) const
         every = every && one && (one->mark == Mark::Done || one->mark == Mark::Proved);
     };
     for (const Check* check : lesson.all<Check>())
-        if (check->graded && check->needs.empty()) look(check->id);
+        if (check->graded && missingFor(lesson, *check).empty()) look(check->id);
     for (const Quiz* quiz : lesson.all<Quiz>())
-        if (quiz->needs.empty()) look(quiz->id);
+        if (missingFor(lesson, *quiz).empty()) look(quiz->id);
     for (const KeptAnswer& one : m_answers) {
         if (one.lesson != lesson.id) continue;
         some = some || one.mark != Mark::None;

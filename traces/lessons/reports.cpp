@@ -57,8 +57,12 @@ Pairs analysedFigures(const Timeline& timeline, int step, const BubbleReport& bu
     out.emplace_back("bubble_rate_span", bubbles.bubbleRateSpan);
     out.emplace_back("busy", time(bubbles.busy));
     out.emplace_back("busy_by_kind", group(std::move(kinds)));
+    Nanos contention = 0;
+    for (const RankBubbles& rank : bubbles.ranks) contention += rank.contention;
+    out.emplace_back("busy_by_cause", group({{"processing", time(bubbles.busy - contention)}, {"contention", timeline.hasCpuTime() ? time(contention) : Value()}}));
     out.emplace_back("idle", time(bubbles.idle));
     out.emplace_back("idle_by_cause", idle(bubbles.byCause));
+    const std::vector<Bytes> peaks = timeline.hasMemory() ? peakByRank(timeline, MemoryCategory::Activations, step) : std::vector<Bytes>();
     List ranks;
     for (std::size_t r = 0; r < bubbles.ranks.size(); ++r) {
         const RankBubbles& rank = bubbles.ranks[r];
@@ -66,7 +70,8 @@ Pairs analysedFigures(const Timeline& timeline, int step, const BubbleReport& bu
                                {"busy", time(rank.busy)},
                                {"apart", time(rank.apart)},
                                {"idle", time(rank.idle)},
-                               {"idle_by_cause", idle(rank.byCause)}}));
+                               {"idle_by_cause", idle(rank.byCause)},
+                               {"peak_activation", r < peaks.size() ? memory(peaks[r]) : Value()}}));
     }
     out.emplace_back("by_rank", Value(std::move(ranks)));
     out.emplace_back("overlap", group({{"comm_time", time(overlap.commTime)},
@@ -79,7 +84,7 @@ Pairs analysedFigures(const Timeline& timeline, int step, const BubbleReport& bu
     const auto straggler = stragglerRank(bubbles);
     out.emplace_back("straggler_rank", straggler ? Value(*straggler) : Value());
     const Bytes unit = timeline.memoryUnit();
-    out.emplace_back("peak_activation", timeline.hasMemory() ? listOf(peakByRank(timeline, MemoryCategory::Activations, step), memory) : Value());
+    out.emplace_back("peak_activation", timeline.hasMemory() ? listOf(peaks, memory) : Value());
     out.emplace_back("weight_bytes", timeline.hasMemory() && unit == 1 ? listOf(peakByRank(timeline, MemoryCategory::Weights, step), memory) : Value());
     return out;
 }
@@ -308,7 +313,12 @@ Result<Value> SimulatedReport::figure(std::string_view key) const
         if (key == "circle") return listOf(deadlock->circle, [](const CircleOp& op) { return Value(toText(op.op)); });
         return listOf(key == "cycle" ? deadlock->cycle : deadlock->victims, whole);
     }
-    if (key == "loss" || key == "step_time_ns" || key == "gradient_error" || key == "deviation" || key == "peak_activation_bytes") return Value();
+    if (key == "name") return Value(m_schedule.name);
+    if (key == "state") return Value("complete");
+    if (key == "steps") return Value(1);
+    if (key == "step" || key == "warmup_steps" || key == "damaged_blocks") return Value(0);
+    for (const std::string_view measured : {"loss", "step_time_ns", "wall_time_ns", "contention", "gradient_error", "deviation", "peak_activation_bytes", "run"})
+        if (key == measured) return Value(); // of recorded runs
     return analysed(key);
 }
 
@@ -326,6 +336,13 @@ Result<Value> RunReport::figure(std::string_view key) const
     if (key == "clock") return Value(run.info.clock);
     if (key == "complete") return Value(run.info.state == RunState::Complete);
     if (key == "steps") return Value(run.info.steps);
+    if (key == "warmup_steps") return Value(run.info.warmupSteps);
+    if (key == "step") return Value(run.timeline->steps() > 0 ? std::clamp(run.representativeStep(), 0, run.timeline->steps() - 1) : 0);
+    if (key == "run") return Value(static_cast<double>(run.info.id));
+    if (key == "name") return Value(run.info.name);
+    if (key == "state") return Value(std::string(stagewright::toText(run.info.state)));
+    if (key == "damaged_blocks") return Value(static_cast<double>(run.info.damagedBlocks));
+    if (key == "time_unit") return Value(run.timeline->timeUnit() != 1 ? "rank_share" : "ns");
     if (key == "stages") return Value(run.info.stages);
     if (key == "microbatches") return Value(run.info.microbatches);
     if (key == "loss" || key == "step_time_ns" || key == "wall_time_ns" || key == "contention") return metric(key);
