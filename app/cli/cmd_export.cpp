@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -17,11 +19,13 @@
 #include "app/cli/run_access.h"
 #include "app/cli/session.h"
 #include "app/cli/usage.h"
+#include "app/cli/version.h"
 #include "schedules/csv.h"
 #include "schedules/kinds.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/formats/atomic_file.h"
 #include "traces/formats/chrome_json.h"
+#include "traces/formats/html_report.h"
 
 namespace stagewright {
 
@@ -35,8 +39,39 @@ struct Options {
     std::string format;
     std::string output;
     std::string lower;
+    std::string against; // another run: the report compares
+    int step = 0;        // from 1; 0: the one with the median time
+    std::vector<std::string> picture; // words for the window's program
     bool verbose = false;
 };
+
+struct Format {
+    std::string_view name;
+    std::vector<std::string_view> suffixes; // the first is the usual one
+};
+const std::vector<Format>& allNames()
+{
+    static const std::vector<Format> formats{{"chrome", {"json"}}, {"csv", {"csv"}}, {"spans", {"csv"}}, {"html", {"html", "htm"}}, {"png", {"png"}}, {"svg", {"svg"}}, {"pdf", {"pdf"}}};
+    return formats;
+}
+
+// The format that is asked for and the one that the file's name says must be one. A suffix that is no format's says nothing.
+Result<std::string> formatOf(const std::string& asked, const std::string& output)
+{
+    std::string suffix = std::filesystem::path(output).extension().string();
+    if (!suffix.empty()) suffix.erase(0, 1);
+    std::transform(suffix.begin(), suffix.end(), suffix.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const auto has = [&](const Format& format) { return std::find(format.suffixes.begin(), format.suffixes.end(), suffix) != format.suffixes.end(); };
+    const auto said = std::find_if(allNames().begin(), allNames().end(), has);
+    if (asked.empty()) {
+        if (said == allNames().end()) return fail(ErrorCode::Usage, fmt::format("file {}: its name says no format", output), "give --format, or a suffix of .json, .csv, .html, .svg, .pdf, .png");
+        return std::string(said->name);
+    }
+    const auto wanted = std::find_if(allNames().begin(), allNames().end(), [&](const Format& format) { return format.name == asked; });
+    if (said != allNames().end() && !has(*wanted))
+        return fail(ErrorCode::Usage, fmt::format("file {}: the format is {}, the suffix {}", output, asked, suffix), fmt::format("name it .{}, or leave --format out", wanted->suffixes.front()));
+    return asked;
+}
 
 Result<Json> exportChrome(const StoredRun& stored, const Options& options, Session& session)
 {
@@ -96,6 +131,30 @@ Result<Json> exportSpans(const StoredRun& stored, const Options& options, Sessio
     return Json{{"spans", count}};
 }
 
+Result<Json> exportHtml(const StoredRun& stored, const Options& options, Session& session)
+{
+    const auto named = [](const StoredRun& run) { return fmt::format("{}, run {}", std::filesystem::path(run.file).filename().string(), run.run.info.id); };
+    HtmlOptions html;
+    html.step = options.step - 1;
+    html.program = fmt::format("Stagewright {}", programVersion);
+    html.source = named(stored);
+    Result<std::string> page = fail(ErrorCode::Failed, "nothing was written");
+    if (options.against.empty()) {
+        page = htmlReport(stored.run, html);
+    } else {
+        RunReference reference = options.against.find('#') == std::string::npos ? RunReference{stored.file, options.against} : parseRunReference(options.against);
+        auto other = readRun(reference);
+        if (!other) return tl::unexpected(std::move(other.error()));
+        warnOfDamage(*other, session);
+        html.otherSource = html.source;
+        html.source = named(*other);
+        page = htmlComparison(other->run, stored.run, html);
+    }
+    if (!page) return tl::unexpected(std::move(page.error()));
+    if (auto written = writeFileAtomically(options.output, *page); !written) return tl::unexpected(std::move(written.error()));
+    return Json{{"bytes", page->size()}};
+}
+
 // The window's program draws pictures; it needs no display.
 Result<Json> exportPicture(const StoredRun& stored, const Options& options)
 {
@@ -107,7 +166,13 @@ Result<Json> exportPicture(const StoredRun& stored, const Options& options)
     if (!folder.empty() && !isFolder(folder.string()))
         return fail(ErrorCode::Unreadable, fmt::format("file {}: can't be made (there is no folder {})", options.output, folder.string()),
                     "make the folder, or choose another place");
-    std::vector<std::string> words{program, stored.file, "--run", std::to_string(stored.run.info.id), "--export", options.format, "-o", options.output};
+    std::vector<std::string> words{program, stored.file, "--export", options.format, "-o", options.output};
+    if (options.against.empty())
+        words.insert(words.end(), {"--run", std::to_string(stored.run.info.id)});
+    else
+        words.insert(words.end(), {"--compare", options.against, std::to_string(stored.run.info.id)});
+    if (options.step > 0) words.insert(words.end(), {"--step", std::to_string(options.step)});
+    words.insert(words.end(), options.picture.begin(), options.picture.end());
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -121,6 +186,7 @@ Result<Json> exportPicture(const StoredRun& stored, const Options& options)
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) < 0)
         return fail(ErrorCode::Failed, fmt::format("{} can't be started: {}", program, std::strerror(errno)));
+    if (WIFEXITED(status) && WEXITSTATUS(status) == ExitUsage) return fail(ErrorCode::Usage, fmt::format("{} was not drawn", options.output), "see the line above");
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return fail(ErrorCode::Failed, fmt::format("{} ended with {} {}", program, WIFEXITED(status) ? "exit code" : "signal",
                                                    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status)));
@@ -135,7 +201,15 @@ bool isPicture(const std::string& format)
 Result<int> run(const Options& given, Session& session)
 {
     Options options = given;
-    if (isPicture(options.format) && !options.output.ends_with("." + options.format)) options.output += "." + options.format;
+    auto format = formatOf(options.format, options.output);
+    if (!format) return tl::unexpected(std::move(format.error()));
+    options.format = *format;
+    if (!options.picture.empty() && !isPicture(options.format))
+        return fail(ErrorCode::Usage, fmt::format("{} is of pictures, and the format is {}", options.picture.front(), options.format), "leave it out, or use svg, pdf or png");
+    if (!options.against.empty() && !isPicture(options.format) && options.format != "html")
+        return fail(ErrorCode::Usage, fmt::format("--against: {} holds one run", options.format), "use html, svg, pdf or png");
+    if (isPicture(options.format) && options.against.find('#') != std::string::npos)
+        return fail(ErrorCode::Usage, "--against: pictures compare two runs of one file", "merge them with runs --merge, or use html");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
     auto stored = readRun(reference);
@@ -144,6 +218,7 @@ Result<int> run(const Options& given, Session& session)
     Result<Json> counts = options.format == "chrome"  ? exportChrome(*stored, options, session)
                           : options.format == "csv"   ? exportSchedule(*stored, options, session)
                           : options.format == "spans" ? exportSpans(*stored, options, session)
+                          : options.format == "html"  ? exportHtml(*stored, options, session)
                                                       : exportPicture(*stored, options);
     if (!counts) return tl::unexpected(std::move(counts.error()));
     if (session.json)
@@ -164,8 +239,22 @@ Command command_export()
                 app.add_option("RUN", options->run, "A run, by number or name [the newest]");
                 app.add_option("--format", options->format,
                                "chrome: trace events for Perfetto and chrome://tracing; csv: the schedule, for PyTorch; spans: a table of\n"
-                               "every span; png, svg, pdf: the timeline as a picture")
-                    ->type_name("FORMAT")->required()->check(oneOf({"chrome", "csv", "spans", "png", "svg", "pdf"}));
+                               "every span; html: a report in one page; png, svg, pdf: timeline and memory as a picture\n"
+                               "[as the suffix of OUT says]")
+                    ->type_name("FORMAT")->check(oneOf({"chrome", "csv", "spans", "html", "png", "svg", "pdf"}));
+                app.add_option("--against", options->against, "html, pictures: compare with another run, which is A")->type_name("RUN");
+                app.add_option("--step", options->step, "html, pictures: a step, from 1 [the one with the median time]")->type_name("N")->check(CLI::Range(1, 1'000'000'000));
+                const auto picture = [&](const char* name, const char* text, const char* type) {
+                    app.add_option_function<std::string>(name, [options, name](const std::string& value) { options->picture.insert(options->picture.end(), {name, value}); }, text)->type_name(type);
+                };
+                picture("--style", "Pictures: screen, or paper for print", "STYLE");
+                picture("--width", "Of a picture for paper, in mm: 84 one column, 178 two", "MM");
+                picture("--text", "Of a picture for paper: size of its text in points", "PT");
+                picture("--theme", "Pictures: light or dark", "THEME");
+                picture("--parts", "Pictures: timeline, memory or both, with a comma", "PARTS");
+                for (const char* flag : {"--hatched", "--no-caption", "--no-legend"})
+                    app.add_flag_callback(flag, [options, flag] { options->picture.emplace_back(flag); },
+                                          std::string(flag) == "--hatched" ? "Pictures for paper: kinds differ by hatch, too" : "Pictures: leave it out");
                 addLowerOption(app, options->lower);
                 app.add_option("-o,--output", options->output, "The file to write")->type_name("OUT")->required();
                 app.add_flag("-v,--verbose", options->verbose, "Say how many spans, flows and counter samples were written");

@@ -12,7 +12,7 @@
 namespace stagewright {
 
 enum class ActionId {
-    Open, OpenRecent, SaveCopy, CloseFile, NewWindow, MoveToWindow, ExportPicture, ExportChrome, ExportCsv, Quit,
+    Open, OpenRecent, SaveCopy, CloseFile, NewWindow, MoveToWindow, ExportPicture, ExportReport, ExportChrome, ExportCsv, Quit,
     CopyTable, CopyMarkdown,
     Undo, Redo, EditMode, NewSchedule, BuildingBlock, InsertDelay, RunEdited,
     NewEmpty, CutOps, CopyOps, PasteOps, RemoveOps, SplitBackward, MergeBackward, InsertRecompute, SwapOps, FillGap, SnapOps, SnapAll,

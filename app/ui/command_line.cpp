@@ -15,7 +15,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
   --beat N                play to the beat N of that step, from 1
   --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
   --compare A B           show two runs of the first file, A above B
-  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|palette|sql|notes|search|keys|steps|range|stacked|rows
+  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|palette|sql|notes|search|keys|steps|range|stacked|rows|export
                           open that part of the window as well
   --what-if CHANGES       ask it of the run shown, as simulate --what-if takes it: "B*0.5,link*2"
   --schedule NAME         the one of the library that --show new or block shows
@@ -116,8 +116,8 @@ CommandLine parseCommandLine(const QStringList& arguments)
             line.schedule = value();
         } else if (word == QLatin1String("--show")) {
             line.show = value();
-            if (!QStringList{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals", "preferences", "palette", "sql", "notes", "search", "keys", "steps", "range", "stacked", "rows"}.contains(line.show))
-                wrong(QStringLiteral("--show %1: use edit, record, new, block, lowered, gap, slack, residuals, preferences, palette, sql, notes, search, keys, steps, range, stacked or rows").arg(line.show));
+            if (!QStringList{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals", "preferences", "palette", "sql", "notes", "search", "keys", "steps", "range", "stacked", "rows", "export"}.contains(line.show))
+                wrong(QStringLiteral("--show %1: use edit, record, new, block, lowered, gap, slack, residuals, preferences, palette, sql, notes, search, keys, steps, range, stacked, rows or export").arg(line.show));
         } else if (word == QLatin1String("--no-runs-list")) {
             line.hideRuns = true;
         } else if (word == QLatin1String("--no-memory")) {

@@ -18,6 +18,7 @@
 #include "schedules/csv.h"
 #include "traces/formats/atomic_file.h"
 #include "traces/formats/chrome_json.h"
+#include "traces/formats/html_report.h"
 #include "widgets/background.h"
 #include "widgets/export/export_dialog.h"
 
@@ -41,12 +42,12 @@ QString costsText(const Run& run)
     return ExportController::tr("costs: as they ran");
 }
 
-QString sourceText(const RunView& view)
+QString sourceText(const RunView& view, bool withTime = false)
 {
     const RunInfo& info = view.run->info;
     if (view.ref.file.startsWith(QLatin1String("sim:"))) return ExportController::tr("not stored");
     QString text = ExportController::tr("%1, run %2").arg(QFileInfo(view.ref.file).fileName()).arg(info.id);
-    if (info.createdUnixMs > 0)
+    if (withTime && info.createdUnixMs > 0)
         text += ExportController::tr(" of %1").arg(QDateTime::fromMSecsSinceEpoch(info.createdUnixMs, Qt::UTC).toString(QStringLiteral("yyyy-MM-dd hh:mm 'UTC'")));
     return text;
 }
@@ -57,6 +58,7 @@ ExportController::ExportController(MainWindow& window) : QObject(&window), m_win
 {
     Actions& a = window.actions();
     connect(a[ActionId::ExportPicture], &QAction::triggered, this, &ExportController::openDialog);
+    connect(a[ActionId::ExportReport], &QAction::triggered, this, &ExportController::exportReport);
     connect(a[ActionId::ExportChrome], &QAction::triggered, this, &ExportController::exportChrome);
     connect(a[ActionId::ExportCsv], &QAction::triggered, this, &ExportController::exportCsv);
     connect(a[ActionId::CopyTable], &QAction::triggered, this, [this] { copy(TableFormat::Csv); });
@@ -70,6 +72,8 @@ void ExportController::refresh()
 {
     const bool tables = m_window.mode() != MainWindow::Mode::Empty && m_window.mode() != MainWindow::Mode::Edit;
     for (const ActionId id : {ActionId::CopyTable, ActionId::CopyMarkdown}) m_window.actions()[id]->setEnabled(tables);
+    const auto shown = m_window.shownView();
+    m_window.actions()[ActionId::ExportReport]->setEnabled(tables && shown && !shown->partial);
     if (m_dialog) m_dialog->close(); // its picture is of what was shown
 }
 
@@ -89,7 +93,7 @@ QStringList ExportController::captionOf(const RunView& view, const QString& mark
                           .arg(view.step + 1).arg(std::max(1, info.steps))
                           .arg(durationText(view.figures->bubbles.makespan(), units), percentText(view.figures->bubbles.bubbleFraction), bytesText(view.panel->peak, units), costsText(*view.run));
     if (mark.isEmpty()) figures[0] = figures[0].toUpper();
-    QString source = tr("%1; %2").arg(provenanceText(info), sourceText(view));
+    QString source = tr("%1; %2").arg(provenanceText(info), sourceText(view, true));
     source[0] = source[0].toUpper();
     return {mark + figures, source};
 }
@@ -207,6 +211,35 @@ void ExportController::copyAsked(const ExportDialog& dialog)
     const PictureStyle style = dialog.style();
     QApplication::clipboard()->setImage(pictureImage(picture(), style, style.look == PictureStyle::Look::Screen ? style.scale : 2));
     m_window.statusBar()->showMessage(tr("The picture is on the clipboard"), 6000);
+}
+
+void ExportController::exportReport()
+{
+    const auto shown = m_window.shownView();
+    const auto other = m_window.mode() == MainWindow::Mode::Compare ? m_window.comparedView() : nullptr;
+    if (!shown) return;
+    QString path = QFileDialog::getSaveFileName(&m_window, other ? tr("Export a report of the comparison") : tr("Export a report of the run"),
+                                                suggested(*shown, QStringLiteral("html")), tr("HTML pages (*.html)"));
+    if (path.isEmpty()) return;
+    if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".html");
+    HtmlOptions options;
+    options.step = shown->step;
+    options.program = "Stagewright " + std::string(stagewrightVersion);
+    options.source = sourceText(*shown).toStdString();
+    if (other) options.otherSource = sourceText(*other).toStdString();
+    inBackground(
+        this,
+        [a = shown->run, b = other ? other->run : nullptr, options, path]() -> Result<void> {
+            const auto page = b ? htmlComparison(*a, *b, options) : htmlReport(*a, options);
+            if (!page) return tl::unexpected(page.error());
+            return writeFileAtomically(path.toStdString(), *page);
+        },
+        [this, path](Result<void> done) {
+            if (!done)
+                m_window.banner()->showError(tr("could not export"), done.error());
+            else
+                m_window.statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
+        });
 }
 
 void ExportController::exportChrome()

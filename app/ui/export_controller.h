@@ -1,5 +1,5 @@
-// ExportController: what leaves the window as a file or on the clipboard: pictures of the view shown, Chrome JSON, schedule
-// CSV, tables. GUI thread only; files are written off it.
+// ExportController: what leaves the window as a file or on the clipboard: pictures of the view shown, HTML reports, Chrome
+// JSON, schedule CSV, tables. GUI thread only; files are written off it.
 #pragma once
 
 #include <optional>
@@ -33,6 +33,7 @@ public:
 private:
     void saveAsked(ExportDialog* dialog);
     void copyAsked(const ExportDialog& dialog);
+    void exportReport();
     void exportChrome();
     void exportCsv();
     void copy(TableFormat format);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -92,6 +93,11 @@ Result<void> RunStore::mayWrite()
 
 Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode mode)
 {
+    // A device or pipe is no place for a database, and a journal would stay beside it.
+    std::error_code unknown;
+    const auto kind = std::filesystem::status(path, unknown).type();
+    if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::none && kind != std::filesystem::file_type::directory)
+        return fail(ErrorCode::Unreadable, "file " + path + ": neither a file nor a new name; a run file can't be kept there", "choose a file");
     const int flags = SQLITE_OPEN_READWRITE | (mode == OpenMode::Create ? SQLITE_OPEN_CREATE : 0);
     auto database = mode == OpenMode::Read ? openToRead(path) : Database::open(path, flags);
     if (!database) return tl::unexpected(database.error());

@@ -1,0 +1,146 @@
+// HTML reports: whole pages without outside resources, every text escaped, the figures of the analyses in them; SVG of rows.
+#include <QRegularExpression>
+#include <QXmlStreamReader>
+#include <QtTest>
+
+#include "schedules/registry.h"
+#include "traces/analysis/bubbles.h"
+#include "traces/analysis/quantity.h"
+#include "traces/formats/html_report.h"
+#include "traces/formats/timeline_svg.h"
+#include "traces/simulated_run.h"
+
+using namespace stagewright;
+
+namespace {
+
+Run simulated(const char* name, int ranks = 4, int microbatches = 8)
+{
+    const Schedule schedule = *makeSchedule(name, Shape{ranks, microbatches, 0});
+    return *simulatedRun(schedule, CostModel::uniform(schedule));
+}
+
+// The page as XML, void elements closed. Empty: well-formed.
+QString faultOf(QString html)
+{
+    html.remove(QStringLiteral("<!DOCTYPE html>\n"));
+    html.replace(QRegularExpression(QStringLiteral("<meta ([^>]*)>")), QStringLiteral("<meta \\1/>"));
+    QXmlStreamReader reader(html);
+    while (!reader.atEnd()) reader.readNext();
+    return reader.hasError() ? QStringLiteral("line %1: %2").arg(reader.lineNumber()).arg(reader.errorString()) : QString();
+}
+
+} // namespace
+
+class TestHtmlReport : public QObject {
+    Q_OBJECT
+private slots:
+    void escapesEveryText()
+    {
+        QCOMPARE(QString::fromStdString(escaped("a<b>&\"c\"'")), QString("a&lt;b&gt;&amp;&quot;c&quot;&#39;"));
+        QCOMPARE(QString::fromStdString(escaped("ms \xC2\xB5 \xE2\x88\x92")), QString("ms µ \u2212"));
+        // Control characters, cut and overlong sequences, surrogates, values beyond Unicode.
+        for (const char* broken : {"\x01", "\x7f", "\xC2", "\xC0\xAF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF"})
+            QVERIFY2(QString::fromStdString(escaped(broken)).startsWith(QChar(0xFFFD)), broken);
+        QCOMPARE(QString::fromStdString(escaped(std::string("x\xE2\x82"))).left(2), QString("x\uFFFD"));
+    }
+
+    void runAsAPage_data()
+    {
+        QTest::addColumn<QString>("name");
+        for (const char* name : {"1f1b", "zb-h1", "interleaved-1f1b", "chimera", "dualpipe"}) QTest::newRow(name) << name;
+    }
+    void runAsAPage()
+    {
+        QFETCH(QString, name);
+        Run run = simulated(qPrintable(name));
+        run.info.name = "<script>alert(1)</script> & \"quoted\"";
+        run.info.note = "line one\n<img onerror=y>";
+        run.configuration.emplace_back("key<", "value>");
+        run.environment.emplace_back("cpu", "\x02 & co");
+        const auto page = htmlReport(run, {-1, "Stagewright 9", "demo.stagewright, run 3", {}});
+        QVERIFY(page.has_value());
+        const QString html = QString::fromStdString(*page);
+        QVERIFY2(faultOf(html).isEmpty(), qPrintable(faultOf(html)));
+        for (const char* never : {"<script", "<img", "<link", "href=", "src=", "@import", "http:", "https:"}) QVERIFY2(!html.contains(QLatin1String(never)), never);
+        QCOMPARE(html.count("url("), html.count("url(#idle)")); // the page's own pattern
+        QVERIFY(html.contains("&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;quoted&quot;"));
+        QVERIFY(html.contains("key&lt;") && html.contains("&lt;img onerror=y&gt;") && html.contains("prefers-color-scheme:dark") && html.contains("@media print"));
+        const BubbleReport bubbles = *analyseBubbles(*run.timeline, 0);
+        QVERIFY(html.contains(QString::fromStdString(formatPercent(bubbles.bubbleFraction))));
+        QVERIFY(html.contains(QString::fromStdString(formatDuration(bubbles.makespan(), run.timeline->timeUnit()))));
+        for (std::size_t cause = 0; cause < idleCauseCount; ++cause)
+            if (bubbles.byCause[cause] > 0) QVERIFY(html.contains(QString::fromStdString(escaped(meaningOf(static_cast<IdleCause>(cause))))));
+        QVERIFY(html.contains("Stagewright 9") && html.contains("demo.stagewright, run 3"));
+        QVERIFY(*htmlReport(run, {-1, "Stagewright 9", "demo.stagewright, run 3", {}}) == *page);
+        const auto beyond = htmlReport(run, {7, {}, {}, {}});
+        QVERIFY(!beyond && beyond.error().code == ErrorCode::Usage);
+    }
+
+    void comparisonSharesOneAxis()
+    {
+        const Run a = simulated("1f1b"), b = simulated("zb-h1");
+        const auto page = htmlComparison(a, b);
+        QVERIFY(page.has_value());
+        const QString html = QString::fromStdString(*page);
+        QVERIFY2(faultOf(html).isEmpty(), qPrintable(faultOf(html)));
+        const auto comparison = *compareRuns(a, b);
+        QVERIFY(html.contains(QString::fromStdString(escaped(comparison.headline))));
+        for (const std::string& why : comparison.why) QVERIFY(html.contains(QString::fromStdString(escaped(why))));
+        // The shorter run's last slice ends before the longer one's.
+        QCOMPARE(html.count("aria-label=\"Timeline of"), 2);
+    }
+
+    void everySliceIsDrawnToScale()
+    {
+        const Run run = simulated("gpipe");
+        const QString svg = QString::fromStdString(timelineSvg(run, 0));
+        const auto rects = QRegularExpression("<rect class=\"([fbw])\" x=\"([0-9.]+)\" y=\"[0-9.]+\" width=\"([0-9.]+)\"").globalMatch(svg);
+        double forward = 0, backward = 0;
+        int count = 0;
+        for (auto at = rects; at.hasNext();) {
+            const auto match = at.next();
+            ++count;
+            (match.captured(1) == "f" ? forward : backward) += match.captured(3).toDouble() + 0.8;
+            QVERIFY(match.captured(2).toDouble() + match.captured(3).toDouble() <= 1120);
+        }
+        QCOMPARE(count, 4 * 8 * 2);
+        QVERIFY2(std::abs(backward / forward - 2) < 0.01, qPrintable(QString::number(backward / forward)));
+    }
+
+    void fullRowsKeepTheirInk()
+    {
+        const Run run = simulated("1f1b", 2, 2000);
+        const QString svg = QString::fromStdString(timelineSvg(run, 0));
+        QVERIFY(svg.size() < 600'000);
+        double ink = 0;
+        for (auto at = QRegularExpression("h1v-([0-9.]+)h-1z").globalMatch(svg); at.hasNext();) ink += at.next().captured(1).toDouble();
+        const BubbleReport bubbles = *analyseBubbles(*run.timeline, 0);
+        const double wanted = 34 * (1120 - 116 - 12) * static_cast<double>(bubbles.busy) / static_cast<double>(bubbles.makespan());
+        QVERIFY2(std::abs(ink / wanted - 1) < 0.01, qPrintable(QString("%1 of %2").arg(ink).arg(wanted)));
+    }
+
+    void manyRanksAreCounted()
+    {
+        SvgOptions options;
+        options.mostRanks = 2;
+        const QString svg = QString::fromStdString(timelineSvg(simulated("gpipe", 6, 2), 0, options));
+        QVERIFY(svg.contains("The first 2 of 6 ranks.") && svg.contains("Rank 1") && !svg.contains("Rank 2"));
+    }
+
+    void emptyRunSaysSo()
+    {
+        TimelineBuilder builder(Provenance::Imported, "wall", 1);
+        Run run;
+        run.info.name = "empty";
+        run.timeline = *builder.build();
+        const auto page = htmlReport(run);
+        QVERIFY(page.has_value());
+        QVERIFY(page->find("the run has no spans") != std::string::npos);
+        QVERIFY(timelineSvg(run, 0).empty() && memorySvg(run, 0).empty());
+        QVERIFY(!htmlComparison(run, simulated("gpipe")));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestHtmlReport)
+#include "tst_html_report.moc"
