@@ -43,6 +43,11 @@ qt6-svg-dev             icons and SVG export
 libgl-dev               asked for by Qt's build files
 libbenchmark-dev        benchmark programs
 fonts-dejavu-core       text in pictures and tests without a desktop
+desktop-file-utils      checks the desktop entry
+appstream               checks the software centre's data
+shared-mime-info        checks the type of run files
+dpkg-dev                dependencies of the packages
+file                    what kind of file a program is, for the packages
 xvfb                    an X server for the tests of mouse and keyboard
 xauth                   wanted by xvfb-run
 xdotool                 real mouse and keyboard for those tests

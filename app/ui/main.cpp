@@ -6,6 +6,7 @@
 #include <QDialog>
 #include <QElapsedTimer>
 #include <QFileInfo>
+#include <QIcon>
 #include <QPainter>
 #include <QSettings>
 #include <QTemporaryDir>
@@ -22,6 +23,7 @@
 #include "app/ui/window_set.h"
 #include "app/ui/version.h"
 #include "traces/store/run_file.h"
+#include "widgets/export/export_dialog.h"
 #include "widgets/library/block_editor.h"
 #include "widgets/library/schedule_browser.h"
 #include "widgets/console/sql_console.h"
@@ -175,6 +177,11 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     QImage image = window.grab().toImage();
     QDialog* dialog = stuck; // an order that never ends is told in a dialog of its own
     if (line.show == QLatin1String("record")) dialog = window.openRecordDialog();
+    if (line.show == QLatin1String("export")) {
+        ExportDialog* picture = window.exporter()->openDialog();
+        if (picture == nullptr || !waitUntil([&] { return picture->settled(); }, 60000)) return complain(5, QStringLiteral("there is nothing to export"));
+        dialog = picture;
+    }
     if (line.show == QLatin1String("new")) {
         ScheduleBrowser* browser = window.openScheduleBrowser();
         if (!line.schedule.isEmpty()) browser->choose(line.schedule);
@@ -239,6 +246,8 @@ int main(int argc, char** argv)
     QApplication::setApplicationVersion(QString::fromLatin1(stagewrightVersion));
     if (!line.leaves()) applyTextScale(); // pictures depend on nothing that was remembered
     QApplication app(argc, argv);
+    QGuiApplication::setDesktopFileName(QStringLiteral("org.stagewright.Stagewright"));
+    QApplication::setWindowIcon(QIcon(QStringLiteral(":/stagewright/icon.png")));
     const QTemporaryDir nothing; // pictures depend on nothing that was remembered, and leave nothing behind
     if (line.leaves()) QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, nothing.path());
 
