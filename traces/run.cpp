@@ -31,25 +31,36 @@ int Run::representativeStep() const
     if (timeline) {
         for (const StepMark& mark : timeline->stepMarks()) {
             auto& [begin, end] = bounds[static_cast<std::size_t>(mark.step)];
-            begin = end < 0 ? mark.begin : std::min(begin, mark.begin);
-            end = std::max(end, mark.end);
+            const bool first = end < begin;
+            begin = first ? mark.begin : std::min(begin, mark.begin);
+            end = first ? mark.end : std::max(end, mark.end);
         }
     }
-    const Metric* times = metric("step_time_ns");
+    return stagewright::representativeStep(bounds, metrics, info.warmupSteps);
+}
+
+int representativeStep(const std::vector<std::pair<Nanos, Nanos>>& bounds, const std::vector<Metric>& metrics, int warmupSteps)
+{
+    const auto steps = static_cast<int>(bounds.size());
+    const Metric* times = nullptr;
+    for (const Metric& metric : metrics)
+        if (metric.name == "step_time_ns" && times == nullptr) times = &metric;
     std::vector<std::pair<double, int>> byTime; // (time, step)
     const auto collect = [&](int first) {
         for (int step = first; step < steps; ++step) {
             const auto s = static_cast<std::size_t>(step);
-            if (bounds[s].second < 0) continue;
+            if (bounds[s].second < bounds[s].first) continue;
             const bool told = times != nullptr && s < times->values.size() && times->values[s] > 0;
             byTime.emplace_back(told ? times->values[s] : static_cast<double>(bounds[s].second - bounds[s].first), step);
         }
     };
-    collect(std::clamp(info.warmupSteps, 0, steps));
+    collect(std::clamp(warmupSteps, 0, steps));
     if (byTime.empty()) collect(0);
     if (byTime.empty()) return 0;
     std::sort(byTime.begin(), byTime.end());
-    return byTime[(byTime.size() - 1) / 2].second;
+    const std::size_t upper = byTime.size() / 2;
+    const std::size_t lower = (byTime.size() - 1) / 2;
+    return std::min(byTime[lower].second, byTime[upper].second);
 }
 
 std::string weightsText(const Run& run)

@@ -57,6 +57,9 @@ struct Run {
     int representativeStep() const;
 };
 
+// representativeStep() from the bounds of the steps, by step; end < begin: the step is absent.
+int representativeStep(const std::vector<std::pair<Nanos, Nanos>>& bounds, const std::vector<Metric>& metrics, int warmupSteps);
+
 // Of a run of an asynchronous schedule, which changes the mathematics: the rule of its weights and, where it was trained, how
 // far they are from those of synchronous training. "stashed: 7.7e-02 from synchronous training after the last step (relative
 // L2)". Empty: the run is synchronous.

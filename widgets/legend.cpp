@@ -24,16 +24,12 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     bool critical = false, transfers = false, chunks = false, copies = false, pairs = false;
     for (const auto& panel : panels) {
         critical = critical || !panel->critical.empty();
-        for (const Span& span : panel->timeline->spans()) occurs[static_cast<std::size_t>(span.op.kind)] = true;
+        for (std::size_t kind = 0; kind < opKindCount; ++kind) occurs[kind] = occurs[kind] || (panel->kinds >> kind & 1u) != 0;
         for (const PanelRank& rank : panel->ranks) transfers = transfers || !rank.communication.empty();
         const Schedule* schedule = panel->timeline->schedule().get();
         copies = copies || (schedule != nullptr && schedule->placement.hasCopies());
-        for (const PanelRank& rank : panel->ranks) {
-            for (const Slice& slice : rank.compute.slices()) {
-                chunks = chunks || slice.tint != 0;
-                pairs = pairs || slice.upper != 0;
-            }
-        }
+        chunks = chunks || panel->hasTints;
+        pairs = pairs || panel->hasPairs;
     }
     const auto has = [&occurs](OpKind kind) { return occurs[static_cast<std::size_t>(kind)]; };
     m_entries.clear();

@@ -37,6 +37,7 @@
 #include "app/ui/search_controller.h"
 #include "app/ui/session_controller.h"
 #include "app/ui/sql_controller.h"
+#include "app/ui/steps_controller.h"
 #include "app/ui/welcome_page.h"
 #include "widgets/panel/style.h"
 #include "widgets/record/record_strip.h"
@@ -107,6 +108,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     m_palette = new PaletteController(*this);
     m_bookmarks = new BookmarksController(*this);
     m_session = new SessionController(*this);
+    m_stepsController = new StepsController(*this);
     restoreLayout();
     applyPreferences();
     m_export = new ExportController(*this);

@@ -61,6 +61,7 @@ class RecordDialog;
 class RecordStrip;
 class MemoryController;
 class RangeController;
+class StepsController;
 class RowsController;
 class ScheduleBrowser;
 class WelcomePage;
@@ -81,6 +82,8 @@ public:
     void openFiles(const QStringList& paths); // run files and schedule CSVs; shows the first run of the first file
     void showRun(const RunRef& ref, int step = -1);
     void showSteps(const RunRef& ref, const ShownSteps& steps); // several on one axis
+    // Every step on one axis, with the details of one (−1: the representative one); `then` when that is on screen.
+    void showEveryStep(const RunRef& ref, int detail = -1, std::function<void()> then = {});
     void showCompare(const RunRef& a, const RunRef& b);
     void enterEdit();
     void leaveEdit();
@@ -118,6 +121,7 @@ public:
     MemoryView* memoryView() { return m_memory; }
     ViewState* viewState() { return m_state; }
     RowsController* rowsController() { return m_rowsController; }
+    StepsController* stepsController() { return m_stepsController; }
     ScheduleEditor* editor() { return m_editor; }
     SidePanel* sidePanel() { return m_side; }
     EditPanel* editPanel() { return m_editPanel; }
@@ -254,6 +258,7 @@ private:
     RowsController* m_rowsController = nullptr;
     MemoryController* m_memoryController = nullptr;
     RangeController* m_range = nullptr;
+    StepsController* m_stepsController = nullptr;
     ScheduleEditor* m_editor = nullptr;
     RecordProcess* m_process = nullptr;
     ExportController* m_export = nullptr;

@@ -6,6 +6,7 @@
 #include <QFile>
 #include <QFileInfo>
 
+#include "app/ui/run_lanes.h"
 #include "widgets/background.h"
 #include "traces/store/run_file.h"
 
@@ -13,6 +14,7 @@ namespace stagewright {
 namespace {
 
 constexpr std::size_t cacheRuns = 12;
+constexpr std::size_t largeViews = 4; // of a run read in parts
 constexpr qint64 summarySpans = 2'000'000; // larger runs are summed up when they are shown
 
 Result<std::shared_ptr<const Run>> readRun(const RunRef& ref, int firstStep = 0)
@@ -49,6 +51,8 @@ Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::share
     options.name = runTitle(run->info);
     options.memoryCap = memoryCap;
     view->panel = makePanel(run->timeline, options);
+    view->stepCount = run->timeline->steps();
+    view->median = run->representativeStep();
     view->run = std::move(run);
     return std::shared_ptr<const RunView>(std::move(view));
 }
@@ -62,6 +66,7 @@ RunLibrary::RunLibrary(QObject* parent) : QObject(parent)
 
 RunLibrary::~RunLibrary()
 {
+    cancelEveryStep();
     m_slowPool.clear();
     m_pool.waitForDone();
     m_slowPool.waitForDone();
@@ -146,6 +151,7 @@ void RunLibrary::close(const QString& given)
     m_model.removeFile(path);
     m_simulated.erase(path);
     std::erase_if(m_cache, [&](const Cached& one) { return one.ref.file == path; });
+    if (m_lanesOf && m_lanesOf->ref.file == path) dropLanes();
 }
 
 RunRef RunLibrary::addSimulated(Run run)
@@ -183,17 +189,21 @@ std::shared_ptr<const Run> RunLibrary::cachedRun(const RunRef& ref) const
 void RunLibrary::keep(const std::shared_ptr<const RunView>& view, int askedStep)
 {
     Cached* known = cached(view->ref);
-    if (known == nullptr || known->run != view->run) {
+    if (known == nullptr || (known->run != view->run && !view->large)) {
         std::erase_if(m_cache, [&](const Cached& one) { return one.ref == view->ref; });
         const RunInfo& info = view->run->info;
-        m_cache.insert(m_cache.begin(), {view->ref, info.spanCount, info.steps, info.state, view->run, {}});
+        m_cache.insert(m_cache.begin(), {view->ref, info.spanCount, info.steps, info.state, view->run, {}, {}});
         known = &m_cache.front();
+    }
+    if (view->large && known->run != view->run) { // each step has spans of its own: few are kept
+        if (known->views.size() > largeViews) known->views.clear();
+        known->run = view->run;
     }
     known->views[askedStep] = view;
     known->views[view->step] = view;
     if (m_cache.size() > cacheRuns) m_cache.pop_back();
     const BubbleReport& bubbles = view->figures->bubbles;
-    if (view->step == view->run->representativeStep())
+    if (view->step == view->median)
         m_model.setSummary(view->ref, {bubbles.makespan(), bubbles.bubbleFraction, view->panel->units});
 }
 
@@ -206,13 +216,17 @@ void RunLibrary::request(const RunRef& ref, int step, Answer answer)
             answer(view->second);
             return;
         }
-        run = known->run;
+        if (!known->large) run = known->run;
     }
     if (!run && isSimulated(ref.file)) {
         const auto runs = m_simulated.find(ref.file);
         if (runs != m_simulated.end())
             for (const auto& one : runs->second)
                 if (one->info.id == ref.id) run = one;
+    }
+    if (!run && isLarge(ref)) {
+        requestPart(ref, step, std::move(answer));
+        return;
     }
     setBusy(1);
     inBackground(
@@ -258,6 +272,150 @@ void RunLibrary::requestSteps(const RunRef& ref, const ShownSteps& steps, Answer
             },
             &m_pool);
     });
+bool RunLibrary::isLarge(const RunRef& ref) const
+{
+    const RunInfo* info = isSimulated(ref.file) ? nullptr : m_model.info(ref);
+    return info != nullptr && info->spanCount > wholeRunSpans;
+}
+
+namespace {
+
+struct LargeAnswer {
+    std::shared_ptr<const LargeRun> large;
+    std::shared_ptr<const RunView> view; // null: its steps are too large for details
+};
+
+Result<LargeAnswer> readPart(const RunRef& ref, std::shared_ptr<const LargeRun> large, int step, const MemoryBudget& budget)
+{
+    LargeAnswer out{std::move(large), nullptr};
+    if (!out.large) {
+        auto opened = openLargeRun(ref);
+        if (!opened) return tl::unexpected(opened.error());
+        out.large = std::move(*opened);
+    }
+    if (!out.large->detailed()) return out;
+    auto view = readStepView(*out.large, step, budget);
+    if (!view) return tl::unexpected(view.error());
+    out.view = std::move(*view);
+    return out;
+}
+
+} // namespace
+
+// One step of a run that is read in parts; every step at once where a single one is too large for details.
+void RunLibrary::requestPart(const RunRef& ref, int step, Answer answer)
+{
+    Cached* known = cached(ref);
+    setBusy(1);
+    inBackground(
+        this, [ref, step, large = known != nullptr ? known->large : nullptr, budget = m_budget] { return readPart(ref, large, step, budget); },
+        [this, ref, step, answer = std::move(answer)](Result<LargeAnswer> part) mutable {
+            setBusy(-1);
+            if (!part) return answer(tl::unexpected(part.error()));
+            if (!part->view) return requestEveryStep(ref, -1, {}, std::move(answer));
+            keep(part->view, step);
+            if (Cached* kept = cached(ref)) kept->large = part->large;
+            answer(part->view);
+        },
+        &m_pool);
+}
+
+void RunLibrary::requestEveryStep(const RunRef& ref, int detail, std::function<void(std::shared_ptr<const RunView>)> preview, Answer answer)
+{
+    cancelEveryStep();
+    struct First {
+        LargeAnswer part;
+        std::shared_ptr<const RunView> overview; // null where the lanes are here already
+    };
+    Cached* known = cached(ref);
+    std::shared_ptr<const RunView> view;
+    if (known != nullptr)
+        if (const auto found = known->views.find(detail); found != known->views.end()) view = found->second;
+    const bool here = m_lanes && m_lanesOf && m_lanesOf->ref == ref && known != nullptr && known->large == m_lanesOf;
+    if (!here) dropLanes();
+    setBusy(1);
+    inBackground(
+        this,
+        [ref, detail, here, view, large = known != nullptr ? known->large : nullptr, budget = m_budget]() -> Result<First> {
+            First first;
+            if (view && large) {
+                first.part = {large, view};
+            } else {
+                auto part = readPart(ref, large, detail, budget);
+                if (!part) return tl::unexpected(part.error());
+                first.part = std::move(*part);
+            }
+            if (here) return first;
+            auto overview = readOverviewView(*first.part.large, first.part.view);
+            if (!overview) return tl::unexpected(overview.error());
+            first.overview = std::move(*overview);
+            return first;
+        },
+        [this, ref, detail, preview = std::move(preview), answer = std::move(answer)](Result<First> first) mutable {
+            setBusy(-1);
+            if (!first) return answer(tl::unexpected(first.error()));
+            if (first->part.view) {
+                keep(first->part.view, detail);
+                if (Cached* kept = cached(ref)) kept->large = first->part.large;
+            }
+            if (first->overview && preview) preview(first->overview);
+            readEveryStep(first->part.large, first->part.view, std::move(answer));
+        },
+        &m_pool);
+}
+
+void RunLibrary::readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, Answer answer)
+{
+    struct Read {
+        std::shared_ptr<const RunLanes> lanes;
+        std::shared_ptr<const RunView> view;
+    };
+    const auto lanes = m_lanesOf == large ? m_lanes : nullptr;
+    cancelEveryStep();
+    m_stopLanes.emplace();
+    Progress progress;
+    progress.stop = m_stopLanes->get_token();
+    progress.report = [this, shown = std::int64_t{0}](std::string_view, std::int64_t done, std::int64_t total) mutable {
+        if (done - shown < 100'000) return;
+        shown = done;
+        QMetaObject::invokeMethod(this, [this, done, total] { emit lanesProgress(done, total); }, Qt::QueuedConnection);
+    };
+    setBusy(1);
+    inBackground(
+        this,
+        [large, detail, lanes, progress]() -> Result<Read> {
+            Read read{lanes, nullptr};
+            if (!read.lanes) {
+                auto all = readLanes(*large, progress);
+                if (!all) return tl::unexpected(all.error());
+                read.lanes = std::make_shared<const RunLanes>(std::move(*all));
+            }
+            read.view = everyStepView(*large, *read.lanes, detail);
+            return read;
+        },
+        [this, large, token = progress.stop, answer = std::move(answer)](Result<Read> read) {
+            if (m_stopLanes && m_stopLanes->get_token() == token) m_stopLanes.reset();
+            setBusy(-1);
+            if (!read) return answer(tl::unexpected(read.error()));
+            if (token.stop_requested()) return answer(fail(ErrorCode::Cancelled, "reading was cancelled"));
+            m_lanesOf = large;
+            m_lanes = read->lanes;
+            answer(read->view);
+        },
+        &m_pool);
+}
+
+void RunLibrary::cancelEveryStep()
+{
+    if (m_stopLanes) m_stopLanes->request_stop();
+    m_stopLanes.reset();
+}
+
+void RunLibrary::dropLanes()
+{
+    m_lanesOf.reset();
+    if (m_lanes) m_slowPool.start([lanes = std::move(m_lanes)]() mutable { lanes.reset(); });
+    m_lanes.reset();
 }
 
 void RunLibrary::requestNewest(const RunRef& ref, int step, Answer answer)

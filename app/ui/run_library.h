@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <vector>
 
 #include <QObject>
@@ -20,6 +22,9 @@
 
 namespace stagewright {
 
+struct LargeRun;
+struct RunLanes;
+
 // Steps shown on one axis, inclusive.
 struct ShownSteps {
     int first = 0;
@@ -31,11 +36,14 @@ struct ShownSteps {
 struct RunView {
     RunRef ref;
     std::shared_ptr<const Run> run;
-    int step = 0;
+    int step = 0; // whose figures these are
     std::shared_ptr<const RunFigures> figures;
     std::shared_ptr<const TimelinePanel> panel;
-    bool partial = false; // `run` holds the newest steps only
-    std::optional<ShownSteps> steps; // where the panel shows several; figures are then those of `step`, the representative one
+    bool partial = false;   // `run` holds the newest steps only, or no spans
+    std::optional<ShownSteps> steps; // where the panel shows several; figures are then those of `step`
+    int stepCount = 1;      // of the run
+    int median = 0;         // the representative step
+    bool large = false;     // `run` holds the spans of `step` alone
 };
 
 // Figures and panel of a step; a pure function for any thread. step −1: the representative one.
@@ -67,6 +75,13 @@ public:
     void request(const RunRef& ref, int step, Answer answer);
     // Several steps of it on one axis.
     void requestSteps(const RunRef& ref, const ShownSteps& steps, Answer answer);
+    bool isLarge(const RunRef& ref) const; // more than a million spans: read in parts
+    // Every step of a large run on one axis, with the figures and details of one of them (−1: the representative one). The
+    // stored overview comes first (`preview`, at most once), then the lanes; a newer request cancels an older one, which is
+    // then answered with an Error (Cancelled).
+    void requestEveryStep(const RunRef& ref, int detail, std::function<void(std::shared_ptr<const RunView>)> preview, Answer answer);
+    void cancelEveryStep();
+    bool readsEveryStep() const { return m_stopLanes.has_value(); }
     // A step of a run that is being recorded, without reading those before it; not kept.
     void requestNewest(const RunRef& ref, int step, Answer answer);
     void setBudget(const MemoryBudget& budget); // of every view made from now on; those made before are forgotten
@@ -86,6 +101,7 @@ signals:
     void failed(const QString& path, const stagewright::Error& error);
     void busyChanged();
     void wrote(const QString& path); // by this library
+    void lanesProgress(qint64 done, qint64 total); // spans of the run whose every step is being read
 
 private:
     struct Cached {
@@ -95,7 +111,11 @@ private:
         RunState state = RunState::Complete;
         std::shared_ptr<const Run> run;
         std::map<int, std::shared_ptr<const RunView>> views;
+        std::shared_ptr<const LargeRun> large; // of a run that is read in parts
     };
+    void requestPart(const RunRef& ref, int step, Answer answer);
+    void readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, Answer answer);
+    void dropLanes(); // off the GUI thread: giving back hundreds of megabytes takes time
     Cached* cached(const RunRef& ref);
     void keep(const std::shared_ptr<const RunView>& view, int askedStep);
     void list(const QString& path);
@@ -111,6 +131,9 @@ private:
     QThreadPool m_pool;     // reading for the screen
     QThreadPool m_slowPool; // summaries, one at a time
     int m_reading = 0;
+    std::shared_ptr<const LargeRun> m_lanesOf; // what m_lanes are
+    std::shared_ptr<const RunLanes> m_lanes;   // of the run whose every step was shown last
+    std::optional<std::stop_source> m_stopLanes;
 };
 
 } // namespace stagewright

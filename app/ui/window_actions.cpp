@@ -198,7 +198,7 @@ void MainWindow::refreshActions()
     a[I::CancelRecording]->setEnabled(recording);
     a[I::Back]->setEnabled(m_state->canGoBack());
     a[I::Forward]->setEnabled(m_state->canGoForward());
-    const bool steps = m_mode == Mode::Run && m_shown && m_shown->run->timeline->steps() > 1;
+    const bool steps = m_mode == Mode::Run && m_shown && m_shown->stepCount > 1;
     a[I::PreviousStep]->setEnabled(steps);
     a[I::NextStep]->setEnabled(steps);
     a[I::AllSteps]->setEnabled(steps);

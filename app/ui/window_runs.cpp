@@ -22,6 +22,7 @@
 #include "widgets/background.h"
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
+#include "app/ui/run_lanes.h"
 #include "app/ui/search_controller.h"
 #include "app/ui/window_set.h"
 #include "widgets/tools/residual_panel.h"
@@ -32,6 +33,7 @@ namespace stagewright {
 void MainWindow::showRun(const RunRef& ref, int step)
 {
     if (!ref.valid()) return;
+    m_library->cancelEveryStep();
     m_followLive = false;
     const quint64 generation = ++m_generation;
     m_pending = true;
@@ -52,6 +54,10 @@ void MainWindow::showRun(const RunRef& ref, int step)
 void MainWindow::showSteps(const RunRef& ref, const ShownSteps& steps)
 {
     if (!ref.valid()) return;
+    if (m_library->isLarge(ref)) { // all of them, with the view on those meant
+        showEveryStep(ref, -1, [this, steps] { m_stepsController->fit(steps); });
+        return;
+    }
     m_followLive = false;
     const quint64 generation = ++m_generation;
     m_pending = true;
@@ -87,7 +93,7 @@ void MainWindow::timesChanged()
 void MainWindow::chooseSteps()
 {
     if (m_mode != Mode::Run || !m_shown) return;
-    const int all = m_shown->run->timeline->steps();
+    const int all = m_shown->stepCount;
     const ShownSteps now = m_shown->steps.value_or(ShownSteps{m_shown->step, m_shown->step});
     auto* dialog = new QDialog(this);
     dialog->setObjectName(QStringLiteral("chooseSteps"));
@@ -123,6 +129,47 @@ void MainWindow::chooseSteps()
     });
     connect(dialog, &QDialog::finished, this, &MainWindow::fillSteps); // the box shows what is shown
     dialog->open();
+}
+
+void MainWindow::showEveryStep(const RunRef& ref, int detail, std::function<void()> then)
+{
+    if (!ref.valid()) return;
+    m_followLive = false;
+    const quint64 generation = ++m_generation;
+    m_pending = true;
+    refreshStatus();
+    auto show = [this, generation](const std::shared_ptr<const RunView>& view) {
+        const bool same = m_mode == Mode::Run && m_shown && m_shown->ref == view->ref && m_shown->panel->isPart();
+        if (same) { // ids are those of another step
+            m_state->setHovered({});
+            m_state->select({});
+        }
+        present(view, !same);
+    };
+    m_library->requestEveryStep(
+        ref, detail,
+        [this, generation, show](const std::shared_ptr<const RunView>& overview) {
+            if (generation == m_generation) show(overview);
+        },
+        [this, generation, ref, detail, show, then = std::move(then)](Result<std::shared_ptr<const RunView>> view) {
+            if (generation != m_generation) return;
+            m_pending = false;
+            if (!view && view.error().code == ErrorCode::Cancelled) {
+                showRun(ref, detail); // a step instead of an overview that would never become exact
+                return;
+            }
+            if (!view) {
+                m_banner->showError(QString(), view.error());
+                if (m_shown && m_shown->panel->overview) showRun(ref, detail);
+                refreshStatus();
+                return;
+            }
+            show(*view);
+            if ((*view)->partial)
+                m_banner->showNote(tr("A step of this run has more than %L1 ops: it is drawn whole, without causes, arrows and what is known of an op. "
+                                      "stagewright report computes its figures.").arg(detailedSpans));
+            if (then) then();
+        });
 }
 
 void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
@@ -297,15 +344,15 @@ void MainWindow::chooseCompare()
 void MainWindow::fillSteps()
 {
     m_steps->clear();
-    const bool shown = m_mode == Mode::Run && m_shown && m_shown->run->timeline->steps() > 1;
+    const bool shown = m_mode == Mode::Run && m_shown && m_shown->stepCount > 1;
     m_steps->setEnabled(shown);
     if (!shown) {
         m_steps->addItem(m_mode == Mode::Run ? tr("One step") : tr("Step"));
         return;
     }
     const Run& run = *m_shown->run;
-    const int steps = run.timeline->steps();
-    const int median = run.representativeStep();
+    const int steps = m_shown->stepCount;
+    const int median = m_shown->median;
     for (int step = 0; step < steps; ++step) {
         QString text = tr("Step %1 of %2").arg(step + 1).arg(steps);
         if (step < run.info.warmupSteps)
@@ -326,7 +373,7 @@ void MainWindow::stepBy(int by)
 {
     if (m_mode != Mode::Run || !m_shown) return;
     const int next = m_shown->step + by;
-    if (next >= 0 && next < m_shown->run->timeline->steps()) showRun(m_shown->ref, next);
+    if (next >= 0 && next < m_shown->stepCount) showRun(m_shown->ref, next);
 }
 
 void MainWindow::selectionChanged()

@@ -20,7 +20,7 @@ std::vector<Begin> beginsOf(const std::vector<std::shared_ptr<const TimelinePane
     for (std::size_t p = 0; p < panels.size(); ++p) {
         const TimelinePanel& panel = *panels[p];
         for (const PanelRank& rank : panel.ranks)
-            for (std::size_t i = 0; i < rank.compute.size(); ++i)
+            for (std::size_t i = rank.compute.idsBegin(); i < rank.compute.idsEnd(); ++i)
                 begins.push_back({rank.compute.slices()[i].begin(), {static_cast<int>(p), rank.compute.spanOf(i)}});
     }
     std::stable_sort(begins.begin(), begins.end(), [](const Begin& a, const Begin& b) { return a.time < b.time; });

@@ -10,7 +10,7 @@ namespace stagewright {
 double Axis::toX(Nanos t) const
 {
     if (degenerate()) return left;
-    return left + static_cast<double>(t - range.begin) * (width / static_cast<double>(range.duration()));
+    return left + static_cast<double>(t - range.begin) * width / static_cast<double>(range.duration());
 }
 
 Nanos Axis::toTime(double x) const
@@ -36,6 +36,18 @@ TimeRange panned(const TimeRange& range, double share)
 {
     const Nanos by = static_cast<Nanos>(std::llround(static_cast<double>(range.duration()) * share));
     return {range.begin + by, range.end + by};
+}
+
+TimeRange pannedBy(const TimeRange& range, double pixels, double axisWidth, double ratio)
+{
+    const double columns = std::round(axisWidth * ratio);
+    if (columns < 1 || range.empty()) return range;
+    const double exact = static_cast<double>(range.duration()) / columns;
+    const bool isWhole = std::abs(axisWidth * ratio - columns) < 1e-9 && exact >= 1000;
+    const double perColumn = isWhole ? std::round(exact) : exact;
+    const Nanos duration = isWhole ? static_cast<Nanos>(std::llround(perColumn * columns)) : range.duration();
+    const Nanos begin = range.begin + static_cast<Nanos>(std::llround(std::round(pixels * ratio) * perColumn));
+    return {begin, begin + duration};
 }
 
 namespace {

@@ -40,6 +40,10 @@ TimeRange zoomed(const TimeRange& range, double factor, Nanos anchor);
 // Shifted by a share of its duration.
 TimeRange panned(const TimeRange& range, double share);
 
+// Shifted by so many logical pixels of an axis, in whole device pixels. The range becomes a whole number of ns a device pixel
+// long, where that changes it by less than 0.1 %: the same pixels then mean the same times after the shift.
+TimeRange pannedBy(const TimeRange& range, double pixels, double axisWidth, double ratio);
+
 struct RulerTick {
     Nanos time = 0;
     bool major = false; // labelled

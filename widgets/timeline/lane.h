@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "schedules/kinds.h"
@@ -37,24 +38,35 @@ struct TimeSpan {
     Nanos end = 0;
 };
 
+// Copies share slices and pyramid; what is appended to a copy is its own (the first append to a shared lane copies it).
+// A lane may hold more than the timeline beside it: then only slices of a window have span ids, the others noSpan.
 class LaneData {
 public:
-    LaneData() = default;
+    LaneData();
 
     // Slices must come in order of begin; one that begins before its predecessor's end is cut at it. O(1) amortised.
     void append(const Span& span, SpanId id, Nanos origin, int tint = 0);
-    void reserve(std::size_t slices) { m_slices.reserve(slices); }
+    // Without an id and in any order: late ones are put in their place by buildPyramid. Not mixed with the other append.
+    void appendLoose(const Span& span, Nanos origin, int tint = 0);
+    void reserve(std::size_t slices);
     void buildPyramid(); // or extends it over slices appended since
+    // Of a lane without slices: a pyramid alone, as stored with a run. Bucket i of `buckets` is [i, i + 1) << shift.
+    void setOverview(int shift, std::vector<Bucket> buckets);
+    bool isOverview() const { return m_body->slices.empty() && !m_body->pyramid.empty(); }
 
-    const std::vector<Slice>& slices() const { return m_slices; }
-    const Pyramid& pyramid() const { return m_pyramid; }
-    SpanId spanOf(std::size_t slice) const;
+    const std::vector<Slice>& slices() const { return m_body->slices; }
+    const Pyramid& pyramid() const { return m_body->pyramid; }
+    // The slices from `first` on are these spans (noSpan: none); any other slice has no id.
+    void setIds(std::size_t first, std::vector<SpanId> ids);
+    SpanId spanOf(std::size_t slice) const; // noSpan where the slice has no id
     std::size_t sliceOf(SpanId span) const; // size() where the lane has no such span
-    std::size_t size() const { return m_slices.size(); }
+    std::size_t idsBegin() const { return m_idsBegin; } // slices with ids lie in [idsBegin, idsEnd)
+    std::size_t idsEnd() const { return m_idsBegin + (m_ids.empty() ? m_idCount : m_ids.size()); }
+    std::size_t size() const { return m_body->slices.size(); }
     // What the slice is drawn over: its own interval, or that of its pair.
     TimeSpan drawn(std::size_t slice) const;
-    Nanos begin() const { return m_slices.empty() ? 0 : m_slices.front().begin(); }
-    Nanos end() const { return m_slices.empty() ? 0 : m_slices.back().end(); }
+    Nanos begin() const { return size() == 0 ? 0 : slices().front().begin(); }
+    Nanos end() const { return size() == 0 ? 0 : slices().back().end(); }
 
     // First slice that ends after t. O(log slices).
     std::size_t firstEndingAfter(Nanos t) const;
@@ -63,10 +75,21 @@ public:
     std::size_t memoryUse() const; // bytes of slices, ids and pyramid
 
 private:
-    std::vector<Slice> m_slices;
-    SpanId m_firstSpan = noSpan;
-    std::vector<SpanId> m_ids; // empty while the ids are consecutive
-    Pyramid m_pyramid;
+    struct Body {
+        std::vector<Slice> slices;
+        Pyramid pyramid;
+        bool late = false; // a loose slice stands before its predecessor
+    };
+    Body& own();
+    void push(const Span& span, Nanos begin, Nanos end, bool lower, int tint);
+    void arrange();
+
+    std::shared_ptr<Body> m_body;
+    std::size_t m_idsBegin = 0;
+    std::size_t m_idCount = 0;   // while the ids are consecutive
+    SpanId m_firstSpan = noSpan; // likewise
+    std::vector<SpanId> m_ids;   // empty while the ids are consecutive
+    bool m_holes = false;        // some of m_ids are noSpan
 };
 
 } // namespace stagewright

@@ -136,9 +136,7 @@ void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const
     options.wideMin = 2.5 * ratio;
     options.gapMin = 1e18;
     options.detail = detail;
-    Axis device = scene.axis;
-    device.left = 0;
-    device.width = scene.axis.width * ratio;
+    const Axis device = scene.deviceAxis(ratio);
     const QFont font = fontOf(FontRole::Small);
     const QFontMetricsF metrics(font);
     LaneColumns columns;
@@ -156,7 +154,7 @@ void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const
             std::array<QRgb, paintCount> own = colours;
             if (lane.lane == Lane::Wait) own.fill(theme.bubbleHatch.rgb()); // a wait is no work of any kind
             paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * ratio), columns, own, theme.track.rgb());
-            painter.drawImage(QRectF(scene.axis.left, y, width / ratio, height), image);
+            painter.drawImage(QRectF(scene.axis.left + scene.firstColumn() / ratio, y, width / ratio, height), image);
         }
         for (const std::size_t at : columns.wide) {
             const Slice& slice = lane.data.slices()[at];
@@ -168,7 +166,9 @@ void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const
             painter.fillRect(rect, waits ? theme.bubbleHatch : fill.fill);
             const double low = std::max(rect.left(), left), high = std::min(rect.right(), right);
             if (height < 11 || high - low < 14) continue;
-            const QString whole = QString::fromStdString(panel.timeline->nameOf(panel.timeline->spans()[lane.data.spanOf(at)]));
+            const SpanId id = lane.data.spanOf(at);
+            if (id == noSpan) continue; // of a step whose spans are not at hand
+            const QString whole = QString::fromStdString(panel.timeline->nameOf(panel.timeline->spans()[id]));
             for (const QString& name : {whole, briefName(whole)}) {
                 const double width = metrics.horizontalAdvance(name);
                 if (name.isEmpty() || width + 6 > high - low) continue;

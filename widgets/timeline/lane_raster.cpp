@@ -23,7 +23,7 @@ class Sums {
 public:
     Sums(const Axis& device, std::vector<PaintSums>& columns)
         : m_begin(device.range.begin), m_end(device.range.end), m_scale(device.width / static_cast<double>(device.range.duration())),
-          m_perColumn(1 / m_scale), m_columns(columns)
+          m_perColumn(static_cast<double>(device.range.duration()) / device.width), m_columns(columns)
     {
     }
 
@@ -130,20 +130,28 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
 {
     out.clear();
     if (device.degenerate()) return;
-    const double scale = device.width / static_cast<double>(device.range.duration());
-    out.nanosPerColumn = 1 / scale;
-    const auto x = [&](Nanos t) { return static_cast<double>(t - device.range.begin) * scale; };
+    const double perColumn = static_cast<double>(device.range.duration()) / device.width;
+    out.nanosPerColumn = perColumn;
+    const auto x = [&](Nanos t) { return static_cast<double>(t - device.range.begin) / perColumn; };
     const int columns = static_cast<int>(std::ceil(device.width - 1e-6));
+    if (lane.isOverview()) {
+        const Pyramid::Level* level = lane.pyramid().levelFor(out.nanosPerColumn);
+        addBuckets(level != nullptr ? *level : lane.pyramid().levels().front(), device, static_cast<std::size_t>(columns), out);
+        out.aggregated = true;
+        return;
+    }
     const auto& slices = lane.slices();
     const std::size_t first = lane.firstEndingAfter(device.range.begin);
     const std::size_t last = std::max(first, lane.firstBeginningAt(device.range.end));
     const auto visible = static_cast<double>(last - first);
     Sums sums(device, out.sums);
 
-    if (options.detail == Detail::Draft && visible > 4 * device.width) {
-        const double width = out.nanosPerColumn * (options.fine ? 0.25 : 1.0);
-        const Pyramid::Level* level = lane.pyramid().levelFor(width);
-        if (level != nullptr && static_cast<double>(level->width()) * visible > static_cast<double>(device.range.duration())) {
+    // Whether a lane crowds is told by its mean density, so that it does not change while the view moves; where the view holds
+    // far more than that it crowds all the same.
+    const double pitch = slices.empty() ? 0 : std::max(1.0, static_cast<double>(lane.end() - lane.begin()) / static_cast<double>(slices.size()));
+    if (options.detail == Detail::Draft && last > first && (perColumn > 4 * pitch || visible > 64 * device.width)) {
+        const Pyramid::Level* level = lane.pyramid().levelFor(perColumn * (options.fine ? 0.25 : 1.0));
+        if (level != nullptr && static_cast<double>(level->width()) > pitch) {
             addBuckets(*level, device, static_cast<std::size_t>(columns), out);
             out.aggregated = true;
             return;
@@ -151,7 +159,7 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
     }
 
     const auto noteGap = [&](Nanos from, Nanos to) {
-        if (static_cast<double>(to - from) * scale >= options.gapMin) out.gaps.push_back({x(from), x(to), to - from});
+        if (static_cast<double>(to - from) >= options.gapMin * perColumn) out.gaps.push_back({x(from), x(to), to - from});
     };
     const double narrow = 2; // device px: what is narrower crowds unless it stands alone
     Nanos before = first > 0 ? std::max(slices[first - 1].end(), options.lead) : options.lead;
@@ -159,26 +167,24 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
         const Slice& slice = slices[i];
         const Nanos begin = slice.begin(), end = slice.end();
         if (begin > before) noteGap(before, begin);
-        const double width = static_cast<double>(end - begin) * scale;
+        const auto length = static_cast<double>(end - begin);
         if (options.sumsOnly) {
             sums.start();
             sums.add(begin, end, static_cast<std::size_t>(paintOf(slice.opKind())));
-        } else if (width >= options.wideMin) {
+        } else if (length >= options.wideMin * perColumn) {
             out.wide.push_back(i);
         } else {
             const auto paint = paintOf(slice.opKind());
-            const double x0 = x(begin), x1 = x(end);
-            int a = static_cast<int>(std::lround(x0)), b = static_cast<int>(std::lround(x1));
-            if (width >= narrow) {
-                out.spans.push_back({a, b, paint, false});
+            if (length >= narrow * perColumn) {
+                out.spans.push_back({static_cast<int>(std::lround(x(begin))), static_cast<int>(std::lround(x(end))), paint, false});
             } else {
-                const double spaceBefore = i > 0 ? x0 - x(slices[i - 1].end()) : 1e9;
-                const double spaceAfter = i + 1 < slices.size() ? x(slices[i + 1].begin()) - x1 : 1e9;
-                if (spaceBefore >= 1 && spaceAfter >= 1) {
-                    const bool widened = width < 1;
-                    if (widened) a = static_cast<int>(std::floor((x0 + x1) / 2));
-                    b = std::max(b, a + 1);
-                    if (widened) b = a + 1;
+                const double spaceBefore = i > 0 ? static_cast<double>(begin - slices[i - 1].end()) : 1e18;
+                const double spaceAfter = i + 1 < slices.size() ? static_cast<double>(slices[i + 1].begin() - end) : 1e18;
+                if (spaceBefore >= perColumn && spaceAfter >= perColumn) {
+                    const bool widened = length < perColumn;
+                    const double middle = static_cast<double>((begin - device.range.begin) + (end - device.range.begin)) / (2 * perColumn);
+                    const int a = static_cast<int>(widened ? std::floor(middle) : static_cast<double>(std::lround(x(begin))));
+                    const int b = widened ? a + 1 : std::max(static_cast<int>(std::lround(x(end))), a + 1);
                     out.spans.push_back({a, b, paint, widened});
                 } else {
                     sums.start();

@@ -148,6 +148,27 @@ void Pyramid::extend(std::span<const Slice> slices)
     writeOpen();
 }
 
+void Pyramid::assign(int shift, std::vector<Bucket> buckets)
+{
+    *this = {};
+    if (buckets.empty()) return;
+    m_levels.push_back({shift, std::move(buckets)});
+    while (m_levels.back().buckets.size() > 1) {
+        const std::vector<Bucket>& below = m_levels.back().buckets;
+        Level above{m_levels.back().shift + fanOutShift, std::vector<Bucket>((below.size() + 3) / 4)};
+        for (std::size_t i = 0; i < above.buckets.size(); ++i) {
+            std::array<int, 4> sums{};
+            Bucket& bucket = above.buckets[i];
+            for (std::size_t j = 4 * i; j < std::min(below.size(), 4 * i + 4); ++j) {
+                for (std::size_t k = 0; k < 4; ++k) sums[k] += below[j].share[k];
+                bucket.mask = static_cast<std::uint8_t>(bucket.mask | below[j].mask);
+            }
+            for (std::size_t k = 0; k < 4; ++k) bucket.share[k] = static_cast<std::uint8_t>(sums[k] == 0 ? 0 : std::max(1, sums[k] / 4));
+        }
+        m_levels.push_back(std::move(above));
+    }
+}
+
 const Pyramid::Level* Pyramid::levelFor(double width) const
 {
     const Level* found = nullptr;

@@ -41,6 +41,8 @@ public:
     // Slices sorted, without overlap. extend() is build() for slices appended at the end since.
     void build(std::span<const Slice> slices);
     void extend(std::span<const Slice> slices);
+    // From buckets made elsewhere, of width 2^shift from time 0; the levels above are means of rounded shares.
+    void assign(int shift, std::vector<Bucket> buckets);
 
     bool empty() const { return m_levels.empty(); }
     const std::vector<Level>& levels() const { return m_levels; }

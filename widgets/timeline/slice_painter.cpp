@@ -88,9 +88,7 @@ public:
         : m_painter(painter), m_scene(scene), m_theme(theme), m_detail(detail), m_ratio(ratio), m_canvas(canvas), m_colours(coloursOf(theme)),
           m_labelFont(fontOf(FontRole::Label)), m_labels(m_labelFont), m_pills(fontOf(FontRole::Small))
     {
-        m_device.range = m_scene.axis.range;
-        m_device.left = 0;
-        m_device.width = m_scene.axis.width * m_ratio;
+        m_device = m_scene.deviceAxis(m_ratio);
     }
 
     void paint(const std::vector<int>& rows)
@@ -154,7 +152,7 @@ private:
             row.crowded = !m_scratch.empty();
             if (row.crowded) {
                 const QRect clip = m_canvas->clip();
-                const QRect area(static_cast<int>(std::lround(m_scene.axis.left * m_ratio)), clip.top(),
+                const QRect area(static_cast<int>(std::lround(m_scene.axis.left * m_ratio)) + m_scene.firstColumn(), clip.top(),
                                  static_cast<int>(std::ceil(m_device.width - 1e-6)), clip.height());
                 paintRow(m_canvas->image(), area, row, m_scratch, 0);
             }
@@ -177,7 +175,7 @@ private:
         const QRect bar = devicePixels(QRectF(0, row.top, 1, row.place->height));
         if (m_canvas != nullptr) {
             const QRect clip = m_canvas->clip();
-            const QRect area(static_cast<int>(std::lround(m_scene.axis.left * m_ratio)), clip.top(), width, clip.height());
+            const QRect area(static_cast<int>(std::lround(m_scene.axis.left * m_ratio)) + m_scene.firstColumn(), clip.top(), width, clip.height());
             if (range) {
                 paintRange(m_canvas->image(), area, bar.top(), bar.height(), m_group, m_theme);
             } else {
@@ -305,7 +303,8 @@ private:
         const LaneData& lane = row.rank->compute;
         if (!row.crowded || lane.size() == 0 || row.place->height < 8 || row.place->kind == RowKind::Group) return;
         const auto& critical = row.panel->critical;
-        const SpanId low = lane.spanOf(0), high = lane.spanOf(lane.size() - 1);
+        if (lane.idsBegin() >= lane.idsEnd()) return;
+        const SpanId low = lane.spanOf(lane.idsBegin()), high = lane.spanOf(lane.idsEnd() - 1);
         for (auto at = std::lower_bound(critical.begin(), critical.end(), low); at != critical.end() && *at <= high; ++at) {
             const std::size_t i = lane.sliceOf(*at);
             if (i >= lane.size()) continue;
@@ -323,7 +322,8 @@ private:
         const double high = std::min(rect.right(), m_scene.axis.left + m_scene.axis.width + rightMargin);
         const double width = high - low;
         if (width < 9) return;
-        const Op& op = row.panel->timeline->spans()[id].op;
+        const Op op = id != noSpan ? row.panel->timeline->spans()[id].op
+                                   : makeOp(slice.opKind(), 0, slice.microbatchOr(-1)); // its step's spans are not at hand
         for (const bool brief : {false, true}) {
             const QString text = brief ? briefLabel(op) : sliceLabel(op, width);
             if (text.isEmpty()) continue;
@@ -341,8 +341,8 @@ private:
         if (row.place->height < 18 || row.place->kind == RowKind::Group) return;
         const double low = m_scene.axis.left, high = m_scene.axis.left + m_scene.axis.width + rightMargin;
         for (const PixelGap& gap : row.compute.gaps) {
-            const double x0 = std::max(low, m_scene.axis.left + gap.x0 / m_ratio);
-            const double x1 = std::min(high, m_scene.axis.left + gap.x1 / m_ratio);
+            const double x0 = std::max(low, m_scene.axis.left + (m_scene.firstColumn() + gap.x0) / m_ratio);
+            const double x1 = std::min(high, m_scene.axis.left + (m_scene.firstColumn() + gap.x1) / m_ratio);
             const QString text = durationText(gap.duration, row.panel->units);
             const Labels::Label& label = m_pills(text);
             const double width = label.width + 14;
@@ -383,7 +383,7 @@ private:
                 QImage image(width, std::max(1, static_cast<int>(std::lround(height * m_ratio))), QImage::Format_ARGB32_Premultiplied);
                 image.fill(Qt::transparent);
                 paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * m_ratio), columns, m_colours, m_theme.track.rgb());
-                m_painter.drawImage(QRectF(m_scene.axis.left, y, width / m_ratio, height), image);
+                m_painter.drawImage(QRectF(m_scene.axis.left + m_scene.firstColumn() / m_ratio, y, width / m_ratio, height), image);
             }
             m_painter.setPen(Qt::NoPen);
             for (const std::size_t at : columns.wide) {

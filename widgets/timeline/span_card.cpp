@@ -36,6 +36,23 @@ Before idleBefore(const BubbleReport& report, SpanId span)
     return before;
 }
 
+// An op whose step's spans are not at hand.
+CardText sliceCard(const TimelinePanel& panel, const PanelRank& rank, std::size_t at)
+{
+    CardText card;
+    const Slice& slice = rank.compute.slices()[at];
+    const TimeSpan drawn = rank.compute.drawn(at);
+    card.title = capitalised(ruleOf(slice.opKind()).title);
+    if (slice.microbatchOr(-1) >= 0) card.title += QStringLiteral(" · microbatch %1").arg(slice.microbatchOr(-1));
+    card.title += QStringLiteral(" · rank %1").arg(rank.rank);
+    const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
+    if (panel.isPart()) card.rows.emplace_back(QStringLiteral("Step"), QString::number(panel.stepNumberAt(slice.begin())));
+    card.rows.emplace_back(QStringLiteral("Start"), momentText(drawn.begin, resolution, panel.units));
+    card.rows.emplace_back(QStringLiteral("Duration"), durationText(drawn.end - drawn.begin, panel.units));
+    card.note = QStringLiteral("A click reads its step: causes, arrows and figures.");
+    return card;
+}
+
 } // namespace
 
 const BubbleReport* CauseCache::of(const TimelinePanel& panel, int step)
@@ -98,8 +115,9 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
     if (rankIndex < 0 || rankIndex >= static_cast<int>(panel.ranks.size()) || axisTime < 0 || axisTime >= panel.duration) return card;
     const PanelRank& rank = panel.ranks[static_cast<std::size_t>(rankIndex)];
     const LaneData& lane = rank.compute;
+    if (lane.isOverview()) return card;
     const std::size_t next = lane.firstEndingAfter(axisTime);
-    if (next < lane.size() && lane.slices()[next].begin() <= axisTime) return card;
+    if (next < lane.size() && lane.slices()[next].begin() <= axisTime) return lane.spanOf(next) == noSpan ? sliceCard(panel, rank, next) : card;
     const Nanos begin = next > 0 ? lane.slices()[next - 1].end() : 0;
     const Nanos end = next < lane.size() ? lane.slices()[next].begin() : panel.duration;
     card.title = QStringLiteral("Idle · rank %1").arg(rank.rank);

@@ -229,11 +229,7 @@ void TimelineView::moveDrag(QPointF at)
     }
     case Drag::Pan: {
         // Whole device pixels, so that nothing shimmers.
-        const double ratio = devicePixelRatioF();
-        const double dx = std::round((at.x() - m_drag.from.x()) * ratio) / ratio;
-        const double perPixel = static_cast<double>(m_drag.rangeAtStart.duration()) / std::max(1.0, axis.width);
-        const Nanos by = static_cast<Nanos>(std::llround(-dx * perPixel));
-        m_state->setVisible({m_drag.rangeAtStart.begin + by, m_drag.rangeAtStart.end + by}, false);
+        m_state->setVisible(pannedBy(m_drag.rangeAtStart, m_drag.from.x() - at.x(), axis.width, devicePixelRatioF()), false);
         setScrollTop(m_drag.scrollAtStart - (at.y() - m_drag.from.y()));
         break;
     }
@@ -388,7 +384,7 @@ void TimelineView::wheelEvent(QWheelEvent* event)
         m_state->setVisible(zoomed(m_state->visible(), std::pow(zoomStep, -notches), m_scene.axis.toTime(x)), false);
     } else if ((event->modifiers() & Qt::ShiftModifier) != 0 || std::abs(pixels.x()) > std::abs(pixels.y())) {
         const double by = std::abs(pixels.x()) > std::abs(pixels.y()) ? pixels.x() : pixels.y();
-        m_state->setVisible(panned(m_state->visible(), -std::round(by) / std::max(1.0, m_scene.axis.width)), false);
+        m_state->setVisible(pannedBy(m_state->visible(), -std::round(by), m_scene.axis.width, devicePixelRatioF()), false);
     } else {
         setScrollTop(m_scene.scroll - pixels.y());
     }

@@ -45,7 +45,8 @@ void paintMicrobatch(QPainter& p, const TimelineScene& scene, const Theme& theme
         for (std::size_t i = from; i < to; ++i) {
             const Slice& slice = lane.slices()[i];
             if (slice.microbatchOr(-1) != scene.microbatch.microbatch) continue;
-            const int step = panel.timeline->spans()[lane.spanOf(i)].step - std::max(0, panel.step);
+            const SpanId id = lane.spanOf(i);
+            const int step = (id == noSpan ? panel.stepNumberAt(slice.begin()) : panel.timeline->spans()[id].step) - std::max(0, panel.step);
             if (scene.microbatch.step >= 0 && step != scene.microbatch.step) continue;
             const TimeSpan drawn = lane.drawn(i);
             const double x0 = scene.axis.toX(drawn.begin), x1 = scene.axis.toX(drawn.end);

@@ -366,6 +366,7 @@ void paintRows(const Frame& f, const std::vector<int>& rows, const QRectF& part,
     }
     paintSlices(f.p, f.scene, rows, f.theme, f.detail, f.ratio, canvas ? &*canvas : nullptr);
     f.p.restore();
+    if (f.scene.columns) return;
     f.p.save();
     f.p.setClipRect(part);
     double free = -1e9; // y from which a gutter label fits
@@ -386,7 +387,12 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setRenderHint(QPainter::TextAntialiasing);
     const double ratio = std::max(0.1, painter.device()->devicePixelRatioF() * painter.worldTransform().m11());
-    const QRectF plot(gutterWidth, rulerHeight, std::max(0.0, scene.size.width() - gutterWidth), scene.rowsRect().height());
+    QRectF plot(gutterWidth, rulerHeight, std::max(0.0, scene.size.width() - gutterWidth), scene.rowsRect().height());
+    if (scene.columns) {
+        const QRectF strip(gutterWidth + scene.columns->first / ratio, rulerHeight, (scene.columns->second - scene.columns->first) / ratio, plot.height());
+        plot = plot.intersected(strip);
+        painter.setClipRect(plot);
+    }
     const Frame f{painter, scene, theme, detail, ratio, plot};
 
     if (own == nullptr) painter.fillRect(QRectF(QPointF(0, 0), scene.size), theme.canvas); // else filled before
@@ -408,7 +414,7 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
     }
     paintStepLines(f);
     painter.save();
-    painter.setClipRect(scene.rowsRect());
+    painter.setClipRect(scene.columns ? plot : scene.rowsRect());
     const double content = scene.rows.height, room = scene.rowsRect().height();
     if (content > room + 1) { // a thin mark of where the view is in the rows
         const double height = std::max(18.0, room * room / content), y = rulerHeight + (room - height) * scene.scroll / (content - room);
@@ -417,7 +423,16 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
         painter.drawRoundedRect(QRectF(scene.size.width() - 7, y, 4, height), 2, 2);
     }
     painter.restore();
-    paintRuler(f);
+    if (!scene.columns) paintRuler(f);
+    painter.restore();
+}
+
+void paintRulerOf(QPainter& painter, const TimelineScene& scene, const Theme& theme)
+{
+    painter.save();
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setRenderHint(QPainter::TextAntialiasing);
+    paintRuler({painter, scene, theme, Detail::Exact, std::max(0.1, painter.device()->devicePixelRatioF()), {}});
     painter.restore();
 }
 

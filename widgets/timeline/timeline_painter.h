@@ -61,6 +61,11 @@ struct TimelineScene {
 
     // What the ruler prints at an axis time. Runs compared share an axis from their begin.
     Nanos shownTime(Nanos axisTime) const { return panels.size() == 1 ? panels.front()->shownTime(axisTime, timeOrigin) : axisTime; }
+    std::optional<std::pair<int, int>> columns; // only these device pixels of the plot are painted, [first, last) from its left edge
+
+    // The axis in device pixels for rastering what is painted: its range begins at column firstColumn(ratio).
+    Axis deviceAxis(double ratio) const;
+    int firstColumn() const { return columns ? columns->first : 0; }
     QRectF rowsRect() const { return {0, rulerHeight, size.width(), std::max(0.0, size.height() - rulerHeight)}; }
     const RowPlace& place(int row) const { return rows.rows[static_cast<std::size_t>(row)]; }
     double rowTop(int row) const; // in the view, scrolled
@@ -84,6 +89,7 @@ struct TimelineScene {
 // The frame below hover marks: grid, rows, slices, labels, critical path, header bars, difference region, gutter, ruler.
 // `own`: the RGB32 image that the painter paints on from its top left corner, if it may be written to directly (faster).
 void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, QImage* own = nullptr);
+void paintRulerOf(QPainter& painter, const TimelineScene& scene, const Theme& theme); // the ruler of a frame alone
 // What changes with the pointer or the selection: hover line and label, same-microbatch outlines, selection, dependency
 // arrows, areas, drag feedback.
 void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& theme);
@@ -91,6 +97,11 @@ void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& them
 struct TimelineCanvas {
     QImage image;
     Detail detail = Detail::Exact;
+    Axis axis; // it was painted for
 };
+// The frame of a scene that differs from the canvas in where its axis begins alone: pixels are moved and the strips painted
+// that came into view, or whose labels hang on an edge of it. The same pixels as a fresh frame's. False, and nothing done,
+// where the move is no whole number of device pixels, where a pixel is no whole number of ns, or where moving saves nothing.
+bool panFrame(TimelineCanvas& canvas, const TimelineScene& scene, const Theme& theme, double ratio);
 
 } // namespace stagewright

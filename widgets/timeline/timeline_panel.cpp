@@ -4,24 +4,11 @@
 #include <set>
 
 #include "traces/analysis/critical_path.h"
+#include "widgets/timeline/rank_tints.h"
 
 namespace stagewright {
 
 namespace {
-
-QString stagesText(const std::set<int>& stages)
-{
-    if (stages.empty()) return {};
-    QStringList words;
-    for (const int stage : stages) {
-        if (words.size() == 4 && stages.size() > 4) {
-            words << QStringLiteral("…");
-            break;
-        }
-        words << QString::number(stage);
-    }
-    return (stages.size() == 1 ? QStringLiteral("stage ") : QStringLiteral("stages ")) + words.join(QStringLiteral(", "));
-}
 
 bool isCommunicationLane(Lane lane)
 {
@@ -96,39 +83,6 @@ void fillLanes(PanelRank& row, const Timeline& timeline, const TimelinePanel& pa
     }
 }
 
-// Tells the chunks of a rank apart, and the chains of a schedule with copies of its stages.
-class Tints {
-public:
-    Tints(const Timeline& timeline, int rank, const std::set<int>& stages) : m_schedule(timeline.schedule().get())
-    {
-        m_copies = m_schedule != nullptr && m_schedule->placement.hasCopies();
-        m_rank = rank;
-        for (const int stage : stages) {
-            if (m_byStage.size() <= static_cast<std::size_t>(stage)) m_byStage.resize(static_cast<std::size_t>(stage) + 1, 0);
-            m_byStage[static_cast<std::size_t>(stage)] = m_next++;
-        }
-    }
-    int operator()(const Op& op) const
-    {
-        if (!m_copies) return op.stage < m_byStage.size() ? m_byStage[op.stage] : 0;
-        if (op.stage >= m_schedule->placement.stages()) return 0;
-        const auto& copies = m_schedule->placement.copiesOf(op.stage);
-        int copy = 0;
-        for (std::size_t i = 0; i < copies.size(); ++i) {
-            const bool holds = op.microbatch >= 0 ? copies[i].firstMicrobatch <= op.microbatch : copies[i].rank == m_rank;
-            if (holds) copy = static_cast<int>(i);
-        }
-        return copy;
-    }
-
-private:
-    const Schedule* m_schedule;
-    bool m_copies = false;
-    int m_rank = 0;
-    int m_next = 0;
-    std::vector<int> m_byStage;
-};
-
 Nanos busyTime(const LaneData& lane)
 {
     Nanos busy = 0;
@@ -136,6 +90,15 @@ Nanos busyTime(const LaneData& lane)
         if (isBusy(slice.opKind())) busy += slice.end() - slice.begin();
     }
     return busy;
+}
+
+void noteLooks(TimelinePanel& panel, const LaneData& lane)
+{
+    for (const Slice& slice : lane.slices()) {
+        panel.kinds |= 1u << slice.kind;
+        panel.hasTints = panel.hasTints || slice.tint != 0;
+        panel.hasPairs = panel.hasPairs || slice.upper != 0;
+    }
 }
 
 // Steps, origin and duration. Several steps that are not all of them, or one: from the first begin to the last end.
@@ -252,7 +215,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
                 if (!panel->shows(span.step)) continue;
                 if (isCompute(span.op.kind) && (stages.empty() || *stages.rbegin() != span.op.stage)) stages.insert(span.op.stage);
             }
-            const Tints tintOf(t, rank, stages);
+            const RankTints tintOf(t.schedule().get(), rank, stages);
             for (SpanId id = shown.first; id < shown.last; ++id) {
                 const Span& span = t.spans()[id];
                 if (!panel->shows(span.step)) continue;
@@ -267,6 +230,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
             for (LaneData& lane : row.communication) lane.buildPyramid();
             for (PanelLane& lane : row.lanes) lane.data.buildPyramid();
         }
+        noteLooks(*panel, row.compute);
         const Nanos rankBusy = busyTime(row.compute);
         busy += rankBusy;
         Nanos window = panel->duration;

@@ -66,6 +66,16 @@ struct TimelinePanel {
     std::vector<SpanId> critical;        // sorted by id
     std::int64_t sliceCount = 0;
     Units units;
+    std::uint32_t kinds = 0; // bit 1 << OpKind: it occurs on a compute lane
+    bool hasTints = false;   // some op is not in its kind's first tint
+    bool hasPairs = false;
+
+    // Of every step of a run too large for one timeline (run_panel.h): the lanes hold all of them, `timeline` the spans
+    // of one; slices of the others have no span id.
+    bool part = false;
+    int detailStep = -1;   // whose spans `timeline` holds; −1: nobody's
+    bool overview = false; // no slices yet: the lanes are pyramids as stored
+    bool isPart() const { return part; }
 
     bool isCritical(SpanId span) const;
     Nanos toAxis(Nanos timelineTime) const { return timelineTime - origin; }
@@ -73,6 +83,7 @@ struct TimelinePanel {
     // What a moment is printed as: from the begin of its step, or of the run.
     Nanos shownTime(Nanos axisTime, TimeOrigin from) const;
     const PanelStep* stepAt(Nanos axisTime) const; // the last that has begun; nullptr before the first
+    int stepNumberAt(Nanos axisTime) const { return stepAt(axisTime) != nullptr ? stepAt(axisTime)->step : -1; }
     // Position of a span among its rank's compute spans of its step: the index in Schedule::order[rank]. −1: not compute.
     int positionOf(SpanId span) const;
 };

@@ -1,8 +1,22 @@
 #include "widgets/timeline/timeline_painter.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace stagewright {
+
+Axis TimelineScene::deviceAxis(double ratio) const
+{
+    Axis device{axis.range, 0, axis.width * ratio};
+    if (!columns || device.degenerate()) return device;
+    // Whole ns a column: panFrame asks for parts of such an axis only.
+    const double perColumn = static_cast<double>(axis.range.duration()) / device.width;
+    const int last = std::min(columns->second, static_cast<int>(std::ceil(device.width - 1e-6)));
+    device.range.begin = axis.range.begin + std::llround(columns->first * perColumn);
+    device.range.end = axis.range.begin + std::llround(std::max(columns->first, last) * perColumn);
+    device.width = std::max(0, last - columns->first);
+    return device;
+}
 
 double TimelineScene::rowTop(int row) const
 {

@@ -42,7 +42,7 @@ TimelineView::TimelineView(ViewState* state, QWidget* parent)
     connect(m_settle, &QTimer::timeout, this, &TimelineView::settle);
     connect(m_state, &ViewState::visibleChanged, this, [this] {
         layOut();
-        invalidate();
+        moved();
         emit statusChanged(statusText());
     });
     connect(m_state, &ViewState::shownChanged, this, [this] {
@@ -160,6 +160,14 @@ void TimelineView::invalidate()
 {
     ++m_generation;
     m_frameStale = true;
+    m_settle->start();
+    update();
+}
+
+void TimelineView::moved()
+{
+    ++m_generation;
+    m_frameMoved = true;
     m_settle->start();
     update();
 }
@@ -300,6 +308,7 @@ QString TimelineView::statusText() const
     if (unitOf(from) == unitOf(to) || begin == 0) from = from.section(QLatin1Char(' '), 0, -2);
     const QString pixel = durationText(static_cast<Nanos>(std::llround(perPixel)), units, units.time != 1 ? 4 : -1);
     QString text = QStringLiteral("%L1 slices, %2 ranks   ·   view %3 – %4   ·   1 px = %5").arg(slices).arg(ranks).arg(from, to, pixel);
+    if (m_scene.panels.front()->overview) return text + QStringLiteral("   ·   overview as stored with the run");
     std::size_t shown = 0;
     for (const int row : m_scene.visibleRows()) {
         const RowPlace& place = m_scene.place(row);
@@ -340,11 +349,17 @@ void TimelineView::paintEvent(QPaintEvent*)
     }
     const TimelineScene& scene = previewed ? *previewed : m_scene;
     const QSize wanted(static_cast<int>(std::ceil(width() * ratio)), static_cast<int>(std::ceil(height() * ratio)));
-    if (m_frameStale || m_canvas.image.size() != wanted || m_canvas.image.devicePixelRatio() != ratio) {
+    const bool fits = !m_frameStale && m_canvas.image.size() == wanted && m_canvas.image.devicePixelRatio() == ratio;
+    if (fits && m_frameMoved && panFrame(m_canvas, scene, *m_theme, ratio)) {
+        m_frameMoved = false;
+        if (m_canvas.detail == Detail::Draft && !m_settle->isActive()) m_settle->start();
+    }
+    if (!fits || m_frameMoved) {
         const Detail detail = scene.visibleSlices() > exactLimit && !m_preview ? Detail::Draft : Detail::Exact;
         m_canvas.image = frameImage(scene, *m_theme, ratio, detail);
         m_canvas.detail = detail;
-        m_frameStale = false;
+        m_canvas.axis = m_scene.axis;
+        m_frameStale = m_frameMoved = false;
         if (detail == Detail::Draft && !m_settle->isActive()) m_settle->start();
     }
     QPainter painter(this);
@@ -360,7 +375,7 @@ void TimelineView::paintEvent(QPaintEvent*)
 void TimelineView::settle()
 {
     if (m_drag.kind == Drag::None) m_state->rememberVisible();
-    if (m_frameStale || m_canvas.detail == Detail::Exact) return;
+    if (m_frameStale || m_frameMoved || m_canvas.detail == Detail::Exact) return;
     if (!m_worker) {
         m_worker = std::make_unique<FrameWorker>([this](QImage image, std::uint64_t generation) {
             QMetaObject::invokeMethod(this, [this, image = std::move(image), generation] { acceptFrame(image, generation); },
@@ -373,7 +388,7 @@ void TimelineView::settle()
 void TimelineView::acceptFrame(const QImage& image, std::uint64_t generation)
 {
     if (generation != m_generation || image.size() != m_canvas.image.size()) return; // the view has moved on
-    m_canvas = {image, Detail::Exact};
+    m_canvas = {image, Detail::Exact, m_scene.axis};
     update();
 }
 

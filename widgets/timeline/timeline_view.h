@@ -97,6 +97,8 @@ public:
 signals:
     void spanActivated(stagewright::SpanRef ref); // double click or Enter
     void idleClicked(int panel, int rank, stagewright::Nanos axisTime); // a click on a row where no op is
+    // An op whose step's spans are not at hand was walked to.
+    void sliceAsked(int panel, int rank, stagewright::Nanos axisTime);
     void areaAggregated(const stagewright::Aggregation& aggregation); // live while dragging; empty when cleared
     void statusChanged(const QString& text);
     void contextMenuAsked(const QPoint& globalPosition, stagewright::SpanRef ref);
@@ -147,6 +149,7 @@ private:
     };
 
     void layOut();
+    void moved();      // the axis: most of the frame stays
     void invalidate(); // the frame; a draft now, the exact one when input rests
     void hoverAt(QPointF point);
     void beginDrag();
@@ -188,6 +191,7 @@ private:
     double m_wheelRest = 0;
     TimelineCanvas m_canvas;
     bool m_frameStale = true;
+    bool m_frameMoved = false; // the axis has moved since, and nothing else
     std::uint64_t m_generation = 0;
     QTimer* m_settle;
     std::unique_ptr<FrameWorker> m_worker;

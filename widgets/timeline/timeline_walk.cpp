@@ -17,7 +17,9 @@ void TimelineView::walkOnRank(int by)
         for (std::size_t p = 0; p < m_scene.panels.size(); ++p) {
             for (const PanelRank& rank : m_scene.panels[p]->ranks) {
                 const std::size_t at = rank.compute.firstBeginningAt(m_scene.axis.range.begin);
-                if (at < rank.compute.size()) return choose({static_cast<int>(p), rank.compute.spanOf(at)});
+                if (at >= rank.compute.size()) continue;
+                if (rank.compute.spanOf(at) == noSpan) return emit sliceAsked(static_cast<int>(p), rank.rank, rank.compute.slices()[at].begin());
+                return choose({static_cast<int>(p), rank.compute.spanOf(at)});
             }
         }
         return;
@@ -32,7 +34,11 @@ void TimelineView::walkOnRank(int by)
     const std::size_t at = lane->sliceOf(from.span);
     if (at >= lane->size()) return;
     if ((by < 0 && at == 0) || (by > 0 && at + 1 >= lane->size())) return;
-    choose({from.panel, lane->spanOf(by < 0 ? at - 1 : at + 1)});
+    const std::size_t next = by < 0 ? at - 1 : at + 1;
+    if (lane->spanOf(next) == noSpan)
+        emit sliceAsked(from.panel, rank.rank, lane->slices()[next].begin());
+    else
+        choose({from.panel, lane->spanOf(next)});
 }
 
 void TimelineView::walkStage(int by)

@@ -1,0 +1,114 @@
+// The window with a run of any size: time to the first and to the exact picture, longest stall of the GUI thread, memory.
+//   QT_QPA_PLATFORM=offscreen bench_large_run [spans [ranks [microbatches]]]        (10,000,000 × 64 × 32 where not given)
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "app/ui/main_window.h"
+#include "recorded_runs.h"
+
+using namespace stagewright;
+
+namespace {
+
+double megabytes(const char* key) // VmHWM, VmRSS
+{
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with(key)) return std::stod(line.substr(line.find(':') + 1)) / 1024;
+    return 0;
+}
+
+// How long the event loop was away at most.
+class Stalls : public QObject {
+public:
+    Stalls()
+    {
+        m_clock.start();
+        startTimer(1, Qt::PreciseTimer);
+    }
+    void reset() { m_longest = 0, m_clock.restart(); }
+    double longest() const { return static_cast<double>(m_longest) / 1e6; }
+
+protected:
+    void timerEvent(QTimerEvent*) override
+    {
+        m_longest = std::max(m_longest, m_clock.nsecsElapsed());
+        m_clock.restart();
+    }
+
+private:
+    QElapsedTimer m_clock;
+    qint64 m_longest = 0;
+};
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+    QTemporaryDir folder;
+    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, folder.path());
+    const auto number = [&](int at, std::int64_t otherwise) { return argc > at ? std::atoll(argv[at]) : otherwise; };
+    const std::int64_t spans = number(1, 10'000'000);
+    samples::RecordedShape shape{static_cast<int>(number(2, 64)), static_cast<int>(number(3, 32)), 1, "zb-h1", 0.05, true};
+    const QString path = folder.filePath(QStringLiteral("large.stagewright"));
+    std::int64_t made = 0;
+    std::thread([&] { // its memory is not the window's
+        const auto perStep = samples::Recording(folder.filePath(QStringLiteral("probe.stagewright")).toStdString(), shape).spansPerStep();
+        shape.steps = static_cast<int>(std::max<std::int64_t>(1, spans / perStep));
+        made = samples::recordRun(path.toStdString(), shape).value();
+    }).join();
+    std::printf("%lld spans, %d steps, file %.0f MB\n", static_cast<long long>(made), shape.steps, static_cast<double>(QFileInfo(path).size()) / 1e6);
+
+    QApplication application(argc, argv);
+    MainWindow window;
+    window.resize(1600, 900);
+    window.show();
+    (void)QTest::qWaitForWindowExposed(&window);
+    const double before = megabytes("VmRSS");
+    std::ofstream("/proc/self/clear_refs") << 5; // the high-water mark starts from here
+    Stalls stalls;
+    QElapsedTimer clock;
+    const auto report = [&](const char* what) {
+        std::printf("%-28s %7.0f ms, longest stall %5.1f ms, memory %5.0f MB over the window's, at most %5.0f MB\n", what, static_cast<double>(clock.elapsed()),
+                    stalls.longest(), megabytes("VmRSS") - before, megabytes("VmHWM") - before);
+        stalls.reset();
+        clock.restart();
+    };
+    const auto shown = [&] { return window.timelineView()->panels().empty() ? nullptr : window.timelineView()->panels().front().get(); };
+    stalls.reset();
+    clock.start();
+    window.openFiles({path});
+    (void)QTest::qWaitFor([&] { return shown() != nullptr; }, 600'000);
+    (void)window.timelineView()->grab();
+    report("first picture");
+    (void)QTest::qWaitFor([&] { return window.settled(); }, 600'000);
+    stalls.reset();
+    clock.restart();
+    window.showSteps(window.shownRef(), {});
+    (void)QTest::qWaitFor([&] { return shown()->isPart() || shown()->step < 0; }, 600'000);
+    (void)window.timelineView()->grab();
+    report("overview of every step");
+    (void)QTest::qWaitFor([&] { return !shown()->overview && window.settled(); }, 600'000);
+    (void)window.timelineView()->grab();
+    report("every step, exact lanes");
+    (void)QTest::qWaitFor([&] { return !window.timelineView()->showsDraft(); }, 600'000);
+    report("every step, exact frame");
+    const int other = shape.steps / 3;
+    window.showEveryStep(window.shownRef(), other);
+    (void)QTest::qWaitFor([&] { return window.settled() && shown()->detailStep == other; }, 600'000);
+    report("details of another step");
+    window.showRun(window.shownRef(), shape.steps / 2);
+    (void)QTest::qWaitFor([&] { return window.settled() && shown()->step == shape.steps / 2; }, 600'000);
+    report("another step alone");
+    std::printf("slices alone %.0f MB; twice that %.0f MB\n", static_cast<double>(made) * 16 / 1e6, static_cast<double>(made) * 32 / 1e6);
+    return 0;
+}

@@ -1,0 +1,213 @@
+// A run of a few million spans: read in parts, step by step, every step on one axis, with damage and a file that is cut.
+#include <QtTest>
+
+#include <QComboBox>
+#include <QProgressBar>
+
+#include <filesystem>
+
+#include "app/ui/run_lanes.h"
+#include "app/ui/steps_controller.h"
+#include "recorded_runs.h"
+#include "window_fixture.h"
+
+using namespace stagewright;
+
+class TestLargeRun : public QObject {
+    Q_OBJECT
+
+private:
+    std::unique_ptr<WindowFixture> m_fixture;
+    std::unique_ptr<MainWindow> m_window;
+    QString m_path;
+    qint64 m_spans = 0;
+    int m_steps = 0;
+    static constexpr samples::RecordedShape shape{16, 32, 900, "zb-h1", 0.05, true};
+
+    const TimelinePanel& panel() const { return *m_window->timelineView()->panels().front(); }
+    RunRef ref() const { return {m_path, 1}; }
+    bool settle() { return WindowFixture::settle(*m_window, 120000); }
+    // The middle of a slice of a step on the axis of every step.
+    std::pair<Nanos, std::size_t> opOfStep(int rank, int step) const
+    {
+        const auto& bounds = panel().steps;
+        const auto at = std::find_if(bounds.begin(), bounds.end(), [&](const PanelStep& one) { return one.step == step; });
+        const LaneData& lane = panel().ranks[static_cast<std::size_t>(rank)].compute;
+        const std::size_t slice = lane.firstBeginningAt(at->begin) + 3;
+        return {(lane.slices()[slice].begin() + lane.slices()[slice].end()) / 2, slice};
+    }
+
+private slots:
+    void initTestCase()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        m_path = RunLibrary::normalised(m_fixture->dir.filePath(QStringLiteral("large.stagewright")));
+        samples::RecordedShape large = shape;
+        const auto one = samples::Recording(m_fixture->dir.filePath(QStringLiteral("probe.stagewright")).toStdString(), large).spansPerStep();
+        large.steps = static_cast<int>(wholeRunSpans * 3 / 2 / one);
+        m_steps = large.steps;
+        const auto made = samples::recordRun(m_path.toStdString(), large);
+        QVERIFY(made.has_value());
+        m_spans = *made;
+        QVERIFY(m_spans > wholeRunSpans);
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::show(*m_window));
+    }
+    void cleanupTestCase() { m_window.reset(); }
+
+    void itOpensAtItsMedianStep()
+    {
+        m_window->openFiles({m_path});
+        QVERIFY(settle());
+        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        QCOMPARE(m_window->mode(), MainWindow::Mode::Run);
+        QCOMPARE(static_cast<qint64>(panel().timeline->spans().size()), m_spans / m_steps); // this step alone
+        QVERIFY(!panel().isPart());
+        auto* steps = m_window->findChild<QComboBox*>(QString(), Qt::FindChildrenRecursively);
+        for (auto* box : m_window->findChildren<QComboBox*>())
+            if (box->accessibleName() == QStringLiteral("Step")) steps = box;
+        QCOMPARE(steps->count(), m_steps + 3); // a separator, all of them, a choice
+        QVERIFY(steps->currentText().contains(QStringLiteral("median")));
+    }
+
+    void stepsAreReadOneByOne()
+    {
+        for (const int step : {5, 6, m_steps - 1}) {
+            m_window->showRun(ref(), step);
+            QVERIFY(settle());
+            QCOMPARE(panel().step, step);
+            QCOMPARE(static_cast<qint64>(panel().timeline->spans().size()), m_spans / m_steps);
+            QCOMPARE(panel().timeline->spans().front().step, step);
+        }
+        m_window->actions()[ActionId::PreviousStep]->trigger();
+        QVERIFY(settle());
+        QCOMPARE(panel().step, m_steps - 2);
+    }
+
+    void everyStepIsAnOverviewThenExact()
+    {
+        m_window->actions()[ActionId::AllSteps]->trigger();
+        QVERIFY(QTest::qWaitFor([&] { return panel().isPart(); }, 120000));
+        QVERIFY(panel().overview); // there before the slices are
+        const std::vector<double> coarse = [&] {
+            std::vector<double> busy;
+            for (const PanelRank& rank : panel().ranks) busy.push_back(rank.busyFraction);
+            return busy;
+        }();
+        QVERIFY(m_window->timelineView()->statusText().contains(QStringLiteral("overview")));
+        const QImage first = m_window->timelineView()->grab().toImage();
+        QVERIFY(QTest::qWaitFor([&] { return !panel().overview; }, 120000));
+        QVERIFY(settle());
+        QCOMPARE(panel().sliceCount, m_spans);
+        QCOMPARE(static_cast<int>(panel().steps.size()), m_steps);
+        for (std::size_t rank = 0; rank < coarse.size(); ++rank) QVERIFY(std::abs(coarse[rank] - panel().ranks[rank].busyFraction) < 0.01);
+        QVERIFY(!m_window->timelineView()->statusText().contains(QStringLiteral("overview")));
+        QVERIFY(QTest::qWaitFor([&] { return !m_window->timelineView()->showsDraft(); }, 60000));
+        // The overview looks like the exact picture: most pixels of the rows are alike.
+        const QImage second = m_window->timelineView()->grab().toImage();
+        QCOMPARE(first.size(), second.size());
+        int alike = 0, all = 0;
+        for (int y = 40; y < first.height() - 4; y += 3)
+            for (int x = 160; x < first.width() - 20; x += 3) {
+                const QColor a = first.pixelColor(x, y), b = second.pixelColor(x, y);
+                ++all;
+                alike += std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue()) < 120 ? 1 : 0;
+            }
+        QVERIFY2(alike > all * 3 / 4, qPrintable(QStringLiteral("%1 of %2 pixels").arg(alike).arg(all)));
+        // The chart of the memory keeps its peak.
+        const auto step = RunFile::open(m_path.toStdString(), OpenMode::Read).value()->readStep(1, 3).value();
+        for (int rank = 0; rank < 16; ++rank)
+            QCOMPARE(panel().ranks[static_cast<std::size_t>(rank)].activations.peak, memorySeries(*step.timeline, rank, MemoryCategory::Activations, 3).peak);
+    }
+
+    void detailsComeWithAClick()
+    {
+        const int other = panel().detailStep == 40 ? 41 : 40;
+        const auto [time, slice] = opOfStep(2, other);
+        QCOMPARE(panel().ranks[2].compute.spanOf(slice), noSpan);
+        m_window->viewState()->setVisible({time - 20'000'000, time + 20'000'000});
+        const auto rect = m_window->timelineView()->rowRect(0, 2);
+        QVERIFY(rect.has_value());
+        const Axis axis = m_window->timelineView()->axis();
+        const QPoint at(static_cast<int>(axis.toX(time)), static_cast<int>(rect->top() + 6));
+        QVERIFY(!m_window->timelineView()->spanAt(at).valid());
+        QTest::mouseClick(m_window->timelineView(), Qt::LeftButton, {}, at);
+        QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == other; }, 120000));
+        QVERIFY(settle());
+        const SpanRef selected = m_window->viewState()->selected();
+        QVERIFY(selected.valid());
+        const Span& span = panel().timeline->spans()[selected.span];
+        QCOMPARE(span.step, other);
+        QVERIFY(span.start - panel().origin <= time && span.end - panel().origin >= time);
+        QVERIFY(!m_window->timelineView()->cardOf(selected).rows.empty());
+        QVERIFY(m_window->timelineView()->rectOf(selected).has_value());
+        QVERIFY(m_window->timelineView()->rectOf(selected)->contains(at));
+    }
+
+    void walkingOnCrossesSteps()
+    {
+        const int step = panel().detailStep;
+        const LaneData lane = panel().ranks[1].compute;
+        m_window->viewState()->select({0, lane.spanOf(lane.idsEnd() - 1)});
+        m_window->timelineView()->setFocus();
+        QTest::keyClick(m_window->timelineView(), Qt::Key_Period);
+        QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == step + 1; }, 120000));
+        QVERIFY(settle());
+        QVERIFY(m_window->viewState()->selected().valid());
+    }
+
+    void opsAreFound()
+    {
+        m_window->find(QStringLiteral("mb:7 stage:3 W"));
+        QVERIFY(settle());
+        const SpanRef selected = m_window->viewState()->selected();
+        QVERIFY(selected.valid());
+        QCOMPARE(panel().timeline->spans()[selected.span].op.microbatch, 7);
+    }
+
+    void readingCanBeCancelled()
+    {
+        m_window->showRun(ref(), 2);
+        QVERIFY(settle());
+        m_window->library()->reload(m_path);
+        QVERIFY(settle());
+        m_window->library()->close(m_path); // and what was read of it
+        m_window->openFiles({m_path});
+        QVERIFY(settle());
+        m_window->showSteps(ref(), {});
+        QVERIFY(QTest::qWaitFor([&] { return m_window->library()->readsEveryStep(); }, 120000));
+        m_window->stepsController()->cancel();
+        QVERIFY(settle());
+        QVERIFY(!panel().overview);
+        QVERIFY(!panel().isPart());
+        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+    }
+
+    void itComparesByItsMedianStep()
+    {
+        const QString small = m_fixture->file("small.stagewright", {"1f1b"}, 16, 32);
+        m_window->library()->open(small);
+        QVERIFY(settle());
+        m_window->showCompare(ref(), {RunLibrary::normalised(small), 1});
+        QVERIFY(settle());
+        QCOMPARE(m_window->mode(), MainWindow::Mode::Compare);
+        QVERIFY(m_window->comparison() != nullptr);
+    }
+
+    void aCutFileIsTold()
+    {
+        m_window->showRun(ref(), 9);
+        QVERIFY(settle());
+        std::filesystem::resize_file(m_path.toStdString(), std::filesystem::file_size(m_path.toStdString()) / 4);
+        m_window->showRun(ref(), m_steps / 2 + 3); // not read before
+        QVERIFY(settle());
+        m_window->showSteps(ref(), {});
+        QVERIFY(settle());
+        QVERIFY(!m_window->bannerText().isEmpty());
+        QVERIFY(!m_window->timelineView()->panels().empty());
+        (void)m_window->timelineView()->grab();
+    }
+};
+
+QTEST_MAIN(TestLargeRun)
+#include "tst_large_run.moc"

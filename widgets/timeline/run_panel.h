@@ -1,0 +1,69 @@
+// A run too large to be held as one timeline, made ready for drawing: first its stored overview, then the lanes of every
+// step from blocks of spans that come one after the other (16 bytes a slice and their pyramid), then the details of one
+// step beside them. Pure; any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "traces/store/run_file.h"
+#include "widgets/timeline/rank_tints.h"
+#include "widgets/timeline/timeline_panel.h"
+
+namespace stagewright {
+
+class RunPanelBuilder {
+public:
+    // steps: of the run, by step. Memory for the slices of compute lanes is taken at once.
+    RunPanelBuilder(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps, const QString& name);
+
+    void add(const RunFile::SpanBlock& block); // as RunFile::streamSpans gives them
+    // As RunFile::streamMemory gives them. The chart keeps first, least, largest and last value of at most so many intervals
+    // a rank, so that the peak stays what it is.
+    void addMemory(std::span<const MemoryEvent> events);
+    // Pyramids, busy shares. The panel's timeline is empty. The builder is of no use afterwards.
+    std::shared_ptr<const TimelinePanel> build();
+
+private:
+    struct Row { // what a rank needs while blocks come
+        std::set<int> stages;
+        std::unique_ptr<RankTints> tints;
+        Nanos busy = 0;
+        struct {
+            Bytes inUse = 0;
+            Nanos time = 0; // of inUse
+            bool any = false;
+            std::int64_t interval = -1;
+            MemoryPoint first, least, most, last; // of the interval
+        } memory;
+    };
+    struct Sublanes { // of one track without ops
+        int rank = 0;
+        Lane lane = Lane::Send;
+        std::vector<Nanos> freeAt;
+        std::vector<LaneData> lanes;
+    };
+    void addOps(Row& row, PanelRank& rank, std::span<const Span> spans);
+    void addWork(Sublanes& work, std::size_t spans, const RunFile::SpanBlock& block);
+    void commit(std::size_t rank); // a value of the memory that lasted
+    void flush(std::size_t rank);
+
+    const RunFile::Content& m_content;
+    std::shared_ptr<TimelinePanel> m_panel;
+    std::vector<Row> m_rows;
+    std::map<std::size_t, Sublanes> m_work; // by track
+    Nanos m_interval = 1;
+};
+
+// The first picture: lanes of compute tracks as stored, no slices.
+std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps,
+                                                   const RunFile::Overview& overview, const QString& name);
+// How many buckets to ask the file for: about a pixel each, but no more than it holds without reading spans.
+int overviewBuckets(const RunFile::Content& content);
+
+// The same lanes, shared, with the spans, causes and critical path of a step's own panel beside them. O(ops of the step × log).
+std::shared_ptr<const TimelinePanel> withDetails(const TimelinePanel& lanes, const TimelinePanel& step);
+
+} // namespace stagewright
