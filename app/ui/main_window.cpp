@@ -508,8 +508,10 @@ void MainWindow::refreshStatus()
         part = part.trimmed();
     QString left = parts.isEmpty() ? QString() : parts.takeFirst();
     if (m_mode == Mode::Run) {
-        const int steps = m_shown->run->timeline->steps();
-        if (m_shown->steps)
+        const int steps = m_shown->stepCount;
+        if (m_shown->steps && m_shown->partial)
+            left += tr(", all %1 steps").arg(steps);
+        else if (m_shown->steps)
             left += tr(", steps %1 to %2 of %3; figures of step %4").arg(m_shown->steps->first + 1).arg(m_shown->steps->last + 1).arg(steps).arg(m_shown->step + 1);
         else
             left += steps > 1 ? tr(", step %1 of %2").arg(m_shown->step + 1).arg(steps) : tr(", one step");

@@ -154,4 +154,34 @@ std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLan
     return withPanel(large, detail, *lanes.panel, lanes.damagedBlocks);
 }
 
+Result<int> findStep(const LargeRun& large, const OpQuery& query, int from, bool backward, const Progress& progress)
+{
+    auto file = fileOf(large);
+    if (!file) return tl::unexpected(file.error());
+    TimelineBuilder builder(large.content.info.provenance, large.content.info.clock, large.content.info.ranks);
+    builder.setUnits(large.content.timeUnit, large.content.memoryUnit);
+    for (std::size_t label = 1; label < large.content.labels.size(); ++label) (void)builder.intern(large.content.labels[label]);
+    const auto names = builder.build(); // numbers its labels as the file does
+    if (!names) return tl::unexpected(names.error());
+    int nearest = -1, around = -1; // beyond `from`; from the other end
+    const auto streamed = (*file)->streamSpans(
+        large.ref.id,
+        [&](const RunFile::SpanBlock& block) {
+            const bool beyond = backward ? block.step < from : block.step > from;
+            int& best = beyond ? nearest : around;
+            const bool better = best < 0 || (backward ? block.step > best : block.step < best);
+            if (!better || block.track >= large.content.tracks.size()) return true;
+            const Track& track = large.content.tracks[block.track];
+            for (const Span& span : block.spans) {
+                if (span.label >= large.content.labels.size() || !query.matches(**names, track, span)) continue;
+                best = block.step;
+                break;
+            }
+            return backward || nearest < 0; // steps come in order
+        },
+        progress);
+    if (!streamed) return tl::unexpected(streamed.error());
+    return nearest >= 0 ? nearest : around;
+}
+
 } // namespace stagewright

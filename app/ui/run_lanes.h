@@ -7,6 +7,7 @@
 
 #include "app/ui/run_library.h"
 #include "traces/store/run_file.h"
+#include "widgets/panel/op_query.h"
 
 namespace stagewright {
 
@@ -36,5 +37,8 @@ struct RunLanes {
 Result<RunLanes> readLanes(const LargeRun& large, const Progress& progress);
 // `lanes` with the spans, the critical path and the figures of `detail`; null: of no step.
 std::shared_ptr<const RunView> everyStepView(const LargeRun& large, const RunLanes& lanes, const std::shared_ptr<const RunView>& detail);
+
+// The step with a matching op that comes next after (or before) `from`, around the ends; −1: none matches. Reads the run.
+Result<int> findStep(const LargeRun& large, const OpQuery& query, int from, bool backward, const Progress& progress);
 
 } // namespace stagewright

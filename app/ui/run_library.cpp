@@ -375,11 +375,7 @@ void RunLibrary::readEveryStep(std::shared_ptr<const LargeRun> large, std::share
     m_stopLanes.emplace();
     Progress progress;
     progress.stop = m_stopLanes->get_token();
-    progress.report = [this, shown = std::int64_t{0}](std::string_view, std::int64_t done, std::int64_t total) mutable {
-        if (done - shown < 100'000) return;
-        shown = done;
-        QMetaObject::invokeMethod(this, [this, done, total] { emit lanesProgress(done, total); }, Qt::QueuedConnection);
-    };
+    progress.report = reporter();
     setBusy(1);
     inBackground(
         this,
@@ -403,6 +399,35 @@ void RunLibrary::readEveryStep(std::shared_ptr<const LargeRun> large, std::share
             answer(read->view);
         },
         &m_pool);
+}
+
+void RunLibrary::requestMatch(const RunRef& ref, const OpQuery& query, int from, bool backward, std::function<void(Result<int>)> answer)
+{
+    cancelEveryStep();
+    if (!m_lanesOf || !(m_lanesOf->ref == ref)) return answer(-1);
+    m_stopLanes.emplace();
+    Progress progress;
+    progress.stop = m_stopLanes->get_token();
+    progress.report = reporter();
+    setBusy(1);
+    inBackground(
+        this, [large = m_lanesOf, query, from, backward, progress] { return findStep(*large, query, from, backward, progress); },
+        [this, token = progress.stop, answer = std::move(answer)](Result<int> step) {
+            if (m_stopLanes && m_stopLanes->get_token() == token) m_stopLanes.reset();
+            setBusy(-1);
+            answer(std::move(step));
+        },
+        &m_pool);
+}
+
+// Told from a worker now and then.
+std::function<void(std::string_view, std::int64_t, std::int64_t)> RunLibrary::reporter()
+{
+    return [this, shown = std::int64_t{0}](std::string_view, std::int64_t done, std::int64_t total) mutable {
+        if (done - shown < 100'000) return;
+        shown = done;
+        QMetaObject::invokeMethod(this, [this, done, total] { emit lanesProgress(done, total); }, Qt::QueuedConnection);
+    };
 }
 
 void RunLibrary::cancelEveryStep()

@@ -16,6 +16,7 @@
 #include "schedules/base/result.h"
 #include "traces/notes.h"
 #include "widgets/memory/memory_budget.h"
+#include "widgets/panel/op_query.h"
 #include "widgets/panel/run_figures.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/timeline/timeline_panel.h"
@@ -80,7 +81,9 @@ public:
     // stored overview comes first (`preview`, at most once), then the lanes; a newer request cancels an older one, which is
     // then answered with an Error (Cancelled).
     void requestEveryStep(const RunRef& ref, int detail, std::function<void(std::shared_ptr<const RunView>)> preview, Answer answer);
-    void cancelEveryStep();
+    // As findStep(), of the run whose every step is shown.
+    void requestMatch(const RunRef& ref, const OpQuery& query, int from, bool backward, std::function<void(Result<int>)> answer);
+    void cancelEveryStep(); // its reading, or looking for a match
     bool readsEveryStep() const { return m_stopLanes.has_value(); }
     // A step of a run that is being recorded, without reading those before it; not kept.
     void requestNewest(const RunRef& ref, int step, Answer answer);
@@ -115,6 +118,7 @@ private:
     };
     void requestPart(const RunRef& ref, int step, Answer answer);
     void readEveryStep(std::shared_ptr<const LargeRun> large, std::shared_ptr<const RunView> detail, Answer answer);
+    std::function<void(std::string_view, std::int64_t, std::int64_t)> reporter();
     void dropLanes(); // off the GUI thread: giving back hundreds of megabytes takes time
     Cached* cached(const RunRef& ref);
     void keep(const std::shared_ptr<const RunView>& view, int askedStep);

@@ -7,6 +7,7 @@
 #include <QTableView>
 
 #include "app/ui/main_window.h"
+#include "app/ui/steps_controller.h"
 #include "app/ui/notes_controller.h"
 #include "widgets/background.h"
 #include "widgets/panel/op_query.h"
@@ -134,6 +135,7 @@ void SearchController::searched(const QString& text, bool backward, std::shared_
     std::sort(marks->begin(), marks->end());
     m_marks = std::move(marks);
     m_panel->setHits(m_searchedPanel, m_hits, m_searchedNotes, text);
+    if (m_hits->empty() && ofPart()) return m_window.stepsController()->findOn(m_query, parseOpQuery(m_query), backward);
     if (m_hits->empty()) {
         m_window.notes()->setHits(0, nullptr, noSpan);
         m_window.statusBar()->showMessage(tr("No op matches “%1”").arg(text), 6000);
@@ -154,7 +156,19 @@ void SearchController::walk(bool backward)
         const auto found = std::find_if(all.begin(), all.end(), [&](const SearchHit& hit) { return hit.span == selected.span; });
         if (found != all.end()) at = static_cast<int>(found - all.begin());
     }
+    // Of a run that is read in parts the next step's matches follow on this one's.
+    if (ofPart() && at == (backward ? 0 : count - 1)) return m_window.stepsController()->findOn(m_query, parseOpQuery(m_query), backward);
     go(at < 0 ? (backward ? count - 1 : 0) : (at + (backward ? count - 1 : 1)) % count);
+}
+
+bool SearchController::ofPart() const
+{
+    return m_searchedPanel && m_searchedPanel->isPart() && m_panelIndex == 0;
+}
+
+void SearchController::restart(bool backward)
+{
+    if (m_hits) go(backward ? static_cast<int>(m_hits->size()) - 1 : 0);
 }
 
 void SearchController::go(int row)

@@ -24,6 +24,7 @@ public:
     explicit SearchController(MainWindow& window);
     void find(const QString& text, bool backward); // the next match; a new text searches first
     void clear();                                  // no matches, no marks
+    void restart(bool backward);                   // the first match again, or the last
     bool searching() const { return m_searching; }
     const std::vector<SearchHit>& hits() const;
     SearchPanel* panel() { return m_panel; }
@@ -33,6 +34,7 @@ private:
     void searched(const QString& text, bool backward, std::shared_ptr<const std::vector<SearchHit>> hits);
     void go(int row);
     void walk(bool backward);
+    bool ofPart() const; // of a run read in parts: one step was searched
 
     MainWindow& m_window;
     SearchPanel* m_panel;

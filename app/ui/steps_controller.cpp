@@ -6,6 +6,7 @@
 #include <QToolButton>
 
 #include "app/ui/main_window.h"
+#include "app/ui/search_controller.h"
 
 namespace stagewright {
 
@@ -88,6 +89,25 @@ void StepsController::selectAt(int rank, Nanos axisTime)
     if (span == noSpan) return;
     m_window.viewState()->select({0, span});
     m_window.timelineView()->ensureVisible({0, span});
+}
+
+void StepsController::findOn(const QString& text, const OpQuery& query, bool backward)
+{
+    const RunRef ref = m_window.shownRef();
+    const int from = m_window.timelineView()->panels().front()->detailStep;
+    m_window.library()->requestMatch(ref, query, from, backward, [this, ref, text, from, backward](Result<int> step) {
+        if (!(m_window.shownRef() == ref) || (!step && step.error().code == ErrorCode::Cancelled)) return;
+        if (!step || *step < 0) {
+            m_window.statusBar()->showMessage(step ? tr("No op of any step matches “%1”").arg(text) : QString::fromStdString(step.error().message), 6000);
+            return;
+        }
+        if (*step == from) { // around once: from its other end
+            m_window.search()->restart(backward);
+            return;
+        }
+        m_window.showEveryStep(ref, *step, [this, text, backward] { m_window.find(text, backward); });
+    });
+    refresh();
 }
 
 } // namespace stagewright

@@ -7,6 +7,7 @@
 #include <QObject>
 
 #include "app/ui/run_library.h"
+#include "widgets/panel/op_query.h"
 #include "widgets/view_state.h"
 
 class QProgressBar;
@@ -25,6 +26,8 @@ public:
     // details are at hand, or no op is there.
     void detail(int panel, int rank, Nanos axisTime);
     void fit(const ShownSteps& steps); // the view on these of all steps shown
+    // The next step with a match, its details, and the match selected there.
+    void findOn(const QString& text, const OpQuery& query, bool backward);
     void cancel(); // reading lanes; the step shown before stays
     QProgressBar* progress() { return m_progress; }
 

@@ -40,6 +40,10 @@ Result<void> MainWindow::setMemoryBudget(const QString& text)
         m_edit->redraw();
     } else if (m_mode == Mode::Run && m_shown && !m_shown->partial) {
         // The same step again, with its causes counted anew.
+        if (m_shown->panel->isPart()) {
+            showEveryStep(m_shown->ref, m_shown->step);
+            return {};
+        }
         const quint64 generation = ++m_generation;
         m_pending = true;
         const auto answer = [this, generation](Result<std::shared_ptr<const RunView>> view) {

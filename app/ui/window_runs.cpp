@@ -24,6 +24,7 @@
 #include "app/ui/main_window.h"
 #include "app/ui/run_lanes.h"
 #include "app/ui/search_controller.h"
+#include "app/ui/steps_controller.h"
 #include "app/ui/window_set.h"
 #include "widgets/tools/residual_panel.h"
 #include "widgets/panel/style.h"

@@ -2,6 +2,8 @@
 //   bench_store [--benchmark_filter=…]; files go to $TMPDIR or /tmp and are removed.
 #include <benchmark/benchmark.h>
 
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -11,6 +13,7 @@
 
 #include <unistd.h>
 
+#include "recorded_runs.h"
 #include "schedules/timeline/timeline.h"
 #include "traces/store/run_file.h"
 
@@ -137,6 +140,48 @@ void readWholeRun(benchmark::State& state)
     state.SetItemsProcessed(state.iterations() * 10'000'000);
 }
 BENCHMARK(readWholeRun)->Unit(benchmark::kMillisecond)->Iterations(2)->UseRealTime();
+
+// A look at a recording under way: opened, its newest step read. Must not follow the number of steps.
+void followUpdate(benchmark::State& state)
+{
+    static std::map<std::int64_t, std::unique_ptr<samples::Recording>> recordings;
+    auto& recording = recordings[state.range(0)];
+    const std::string path = filePath(("-follow-" + std::to_string(state.range(0))).c_str());
+    if (!recording) {
+        std::remove(path.c_str());
+        recording = std::make_unique<samples::Recording>(path, samples::RecordedShape{16, 64, 0});
+        for (int step = 0; step < state.range(0); ++step) (void)recording->append();
+    }
+    for (auto _ : state) {
+        auto file = RunFile::open(path, OpenMode::Read).value();
+        benchmark::DoNotOptimize(file->readSteps(1, static_cast<int>(state.range(0)) - 1).value());
+    }
+    state.SetItemsProcessed(state.iterations() * recording->spansPerStep());
+    recording.reset();
+    std::remove(path.c_str());
+}
+BENCHMARK(followUpdate)->Arg(10)->Arg(100)->Arg(1000)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+// Every span of a recording of many steps, block by block.
+void streamRun(benchmark::State& state)
+{
+    const std::string path = filePath("-stream");
+    std::remove(path.c_str());
+    const std::int64_t spans = samples::recordRun(path, {64, 32, 800}).value();
+    for (auto _ : state) {
+        auto file = RunFile::open(path, OpenMode::Read).value();
+        std::int64_t read = 0;
+        benchmark::DoNotOptimize(file->streamSpans(1, [&](const RunFile::SpanBlock& block) { read += static_cast<std::int64_t>(block.spans.size()); return true; }).value());
+        if (read != spans) state.SkipWithError("spans are missing");
+    }
+    state.SetItemsProcessed(state.iterations() * spans);
+    auto file = RunFile::open(path, OpenMode::Read).value();
+    const auto begin = std::chrono::steady_clock::now();
+    (void)file->overview(1, 512, Lane::Compute).value();
+    state.counters["overview_ms"] = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    std::remove(path.c_str());
+}
+BENCHMARK(streamRun)->Unit(benchmark::kMillisecond)->Iterations(3)->UseRealTime();
 
 void countInSql(benchmark::State& state)
 {

@@ -160,6 +160,30 @@ private slots:
         }
     }
 
+    // Following a recording costs what is new, however long it has run: gated as a ratio of least times.
+    void aNewStepCostsWhatItHolds()
+    {
+        const auto least = [this](int steps) {
+            const std::string path = freshPath();
+            samples::Recording recording(path, {8, 32, 0});
+            for (int step = 0; step < steps; ++step)
+                if (!recording.append()) return -1.0;
+            double time = 1e18;
+            for (int round = 0; round < 15; ++round) {
+                QElapsedTimer clock;
+                clock.start();
+                const auto file = RunFile::open(path, OpenMode::Read);
+                const auto run = (*file)->readSteps(1, steps - 1);
+                if (!run || static_cast<std::int64_t>(run->timeline->spans().size()) != recording.spansPerStep()) return -1.0;
+                time = std::min(time, static_cast<double>(clock.nsecsElapsed()));
+            }
+            return time;
+        };
+        const double early = least(10), late = least(400);
+        QVERIFY(early > 0 && late > 0);
+        QVERIFY2(late / early <= 4, qPrintable(QStringLiteral("ratio %1").arg(late / early)));
+    }
+
     void damagedBlocksAreLeftOutAndCounted()
     {
         const std::string path = freshPath();

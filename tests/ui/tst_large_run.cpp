@@ -163,6 +163,18 @@ private slots:
         const SpanRef selected = m_window->viewState()->selected();
         QVERIFY(selected.valid());
         QCOMPARE(panel().timeline->spans()[selected.span].op.microbatch, 7);
+        // again: no other in this step, so in the next one; and back
+        const int step = panel().detailStep;
+        m_window->find(QStringLiteral("mb:7 stage:3 W"));
+        QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == step + 1 && m_window->viewState()->selected().valid(); }, 120000));
+        QVERIFY(settle());
+        m_window->find(QStringLiteral("mb:7 stage:3 W"), true);
+        QVERIFY(QTest::qWaitFor([&] { return panel().detailStep == step && m_window->viewState()->selected().valid(); }, 120000));
+        QVERIFY(settle());
+        QCOMPARE(panel().timeline->spans()[m_window->viewState()->selected().span].op.microbatch, 7);
+        m_window->find(QStringLiteral("mb:777"));
+        QVERIFY(settle());
+        QCOMPARE(panel().detailStep, step);
     }
 
     void readingCanBeCancelled()

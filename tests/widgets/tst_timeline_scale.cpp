@@ -2,6 +2,8 @@
 // pixels of a fresh one.
 #include <random>
 
+#include <QElapsedTimer>
+#include <QTemporaryDir>
 #include <QTest>
 
 #include "recorded_runs.h"
@@ -91,6 +93,8 @@ private slots:
     void pansMovePixels_data();
     void pansMovePixels();
     void pansKeepWholePixels();
+    void framesCostPixelsNotSlices();
+    void draftsAreHitExactly();
 };
 
 void TestTimelineScale::lanesOfBlocksAreThoseOfTheWholeRun_data()
@@ -314,6 +318,79 @@ void TestTimelineScale::pansKeepWholePixels()
     const TimeRange close{0, 7320}; // ten ns a pixel: left as it is
     QCOMPARE(pannedBy(close, 5, axisWidth, 1).duration(), close.duration());
     QCOMPARE(pannedBy(close, 5, axisWidth, 1).begin, Nanos{50});
+}
+
+namespace {
+
+// `lanes` × `perLane` ops of 100 µs with a gap behind every fourth.
+std::shared_ptr<const TimelinePanel> evenPanel(int lanes, int perLane)
+{
+    auto panel = std::make_shared<TimelinePanel>();
+    TimelineBuilder builder(Provenance::Simulated, "model", lanes);
+    panel->timeline = builder.build().value();
+    for (int r = 0; r < lanes; ++r) {
+        PanelRank rank;
+        rank.rank = r;
+        rank.compute.reserve(static_cast<std::size_t>(perLane));
+        Span span;
+        for (int i = 0; i < perLane; ++i) {
+            span.start = i * Nanos(100'000);
+            span.end = span.start + (i % 4 == 3 ? 30'000 : 100'000);
+            span.op = makeOp(i % 2 == 0 ? OpKind::Forward : OpKind::Backward, r, i % 64);
+            rank.compute.appendLoose(span, 0);
+        }
+        rank.compute.buildPyramid();
+        panel->ranks.push_back(std::move(rank));
+    }
+    panel->duration = perLane * Nanos(100'000);
+    return panel;
+}
+
+} // namespace
+
+// Ten million slices against a hundred thousand in as many rows: gated as a ratio of medians.
+void TestTimelineScale::framesCostPixelsNotSlices()
+{
+    const auto median = [](int perLane) {
+        const auto panel = evenPanel(8, perLane);
+        const TimelineScene scene = sceneOf(panel, 40, {0, panel->duration});
+        std::vector<double> times;
+        for (int frame = 0; frame < 21; ++frame) {
+            QElapsedTimer clock;
+            clock.start();
+            const QImage image = frameImage(scene, Theme::light(), 1, Detail::Draft);
+            times.push_back(static_cast<double>(clock.nsecsElapsed()));
+        }
+        std::nth_element(times.begin(), times.begin() + 10, times.end());
+        return times[10];
+    };
+    const double small = median(12'500), large = median(1'250'000);
+    QVERIFY2(large / small <= 3, qPrintable(QStringLiteral("ratio %1").arg(large / small)));
+}
+
+// What the pointer finds is a slice, however coarse the picture.
+void TestTimelineScale::draftsAreHitExactly()
+{
+    TimelineBuilder builder(Provenance::Simulated, "model", 1);
+    const int track = builder.addTrack(0, Lane::Compute);
+    Span span;
+    for (int i = 0; i < 50'000; ++i) {
+        span.start = i * Nanos(1000);
+        span.end = span.start + 900;
+        span.op = makeOp(OpKind::Forward, 0, i);
+        builder.addSpan(track, span);
+    }
+    PanelOptions options;
+    options.causes = false;
+    const auto panel = makePanel(builder.build().value(), options);
+    const TimelineScene scene = sceneOf(panel, 40, {0, panel->duration});
+    for (const double x : {200.0, 333.25, 700.5}) {
+        const Nanos time = scene.axis.toTime(x);
+        const SpanRef ref = scene.spanAt({x, scene.rowTop(0) + 10});
+        QVERIFY(ref.valid());
+        const Span& found = panel->timeline->spans()[ref.span];
+        QVERIFY(std::abs(found.start + 450 - time) <= 1000);
+    }
 }
 
 QTEST_MAIN(TestTimelineScale)

@@ -85,38 +85,86 @@ Four sharesOf(const Bucket& bucket)
     return __builtin_convertvector(bytes, Four);
 }
 
+// Which buckets a column takes and how much of the first and the last of them: the same for every lane of a frame.
+struct ColumnMap {
+    struct Part {
+        std::uint32_t first = 0;
+        std::uint32_t last = 0; // inclusive
+        float ofFirst = 0;
+        float ofLast = 0; // 0 where first == last
+    };
+    Axis axis;
+    int shift = -1;
+    std::vector<Part> parts;
+
+    bool isOf(const Axis& device, int levelShift, std::size_t count) const
+    {
+        return shift == levelShift && parts.size() == count && axis.range == device.range && axis.width == device.width;
+    }
+    void make(const Axis& device, int levelShift, std::size_t count)
+    {
+        axis = device;
+        shift = levelShift;
+        parts.assign(count, {});
+        const double perBucket = std::ldexp(1.0, -levelShift);
+        const double perColumn = static_cast<double>(device.range.duration()) / device.width * perBucket;
+        const double origin = static_cast<double>(device.range.begin) * perBucket;
+        double next = std::max(0.0, origin);
+        for (std::size_t c = 0; c < count; ++c) {
+            const double from = next;
+            const double to = next = std::max(0.0, origin + static_cast<double>(c + 1) * perColumn);
+            Part& part = parts[c];
+            part.first = static_cast<std::uint32_t>(from);
+            part.last = static_cast<std::uint32_t>(to);
+            const double rest = to - part.last;
+            if (part.first == part.last) {
+                part.ofFirst = static_cast<float>(to - from);
+            } else {
+                part.ofFirst = static_cast<float>(1 - (from - part.first));
+                part.ofLast = static_cast<float>(rest);
+                if (rest <= 0) { // ends with the bucket before
+                    --part.last;
+                    part.ofLast = part.last == part.first ? 0 : 1;
+                }
+            }
+        }
+    }
+};
+
+const ColumnMap& columnMap(const Axis& device, int shift, std::size_t count)
+{
+    thread_local std::array<ColumnMap, 4> maps; // lanes of few densities take turns
+    thread_local std::size_t oldest = 0;
+    for (const ColumnMap& map : maps)
+        if (map.isOf(device, shift, count)) return map;
+    ColumnMap& map = maps[oldest];
+    oldest = (oldest + 1) % maps.size();
+    map.make(device, shift, count);
+    return map;
+}
+
 // Columns from buckets: whole ones, and the parts of those that a column's edge cuts.
 void addBuckets(const Pyramid::Level& level, const Axis& device, std::size_t count, LaneColumns& out)
 {
     out.shares.resize(count);
     out.masks.assign(count, 0);
-    const auto buckets = static_cast<double>(level.buckets.size());
-    const double perBucket = 1 / static_cast<double>(level.width());
-    const double perColumn = out.nanosPerColumn * perBucket;
-    const float scale = static_cast<float>(1 / (255 * perColumn));
-    const double origin = static_cast<double>(device.range.begin) * perBucket;
+    const ColumnMap& map = columnMap(device, level.shift, count);
+    const auto size = static_cast<std::uint32_t>(level.buckets.size());
+    const float scale = static_cast<float>(static_cast<double>(level.width()) / (255 * out.nanosPerColumn));
     const Bucket* data = level.buckets.data();
-    double next = std::clamp(origin, 0.0, buckets);
     for (std::size_t c = 0; c < count; ++c) {
-        const double from = next;
-        const double to = next = std::clamp(origin + static_cast<double>(c + 1) * perColumn, 0.0, buckets);
-        Four sum{};
-        std::uint8_t mask = 0;
-        if (to > from) {
-            auto at = static_cast<std::size_t>(from);
-            const auto last = static_cast<std::size_t>(to);
-            const auto add = [&](std::size_t index, float weight) {
-                sum += sharesOf(data[index]) * weight;
-                mask = static_cast<std::uint8_t>(mask | data[index].mask);
-            };
-            if (at == last) {
-                add(at, static_cast<float>(to - from));
-            } else {
-                add(at, static_cast<float>(1 - (from - static_cast<double>(at))));
-                for (++at; at < last; ++at) add(at, 1);
-                const double rest = to - static_cast<double>(last);
-                if (rest > 0 && last < level.buckets.size()) add(last, static_cast<float>(rest));
-            }
+        const ColumnMap::Part& part = map.parts[c];
+        if (part.first >= size) {
+            out.shares[c] = {};
+            continue;
+        }
+        Four sum = sharesOf(data[part.first]) * part.ofFirst;
+        std::uint8_t mask = data[part.first].mask;
+        const std::uint32_t last = std::min(part.last, size - 1);
+        for (std::uint32_t at = part.first + 1; at <= last; ++at) {
+            const bool whole = at != part.last;
+            sum += whole ? sharesOf(data[at]) : sharesOf(data[at]) * part.ofLast;
+            mask = static_cast<std::uint8_t>(mask | data[at].mask);
         }
         sum *= scale;
         std::memcpy(out.shares[c].data(), &sum, sizeof sum);
@@ -250,17 +298,37 @@ struct Target {
     QRgb* line(int y) const { return reinterpret_cast<QRgb*>(bits + y * stride); }
 };
 
+// From idle to each colour in 256 steps; the same for all rows of a theme.
+const std::array<std::array<QRgb, 257>, paintCount>& ramps(const std::array<QRgb, paintCount>& colours, QRgb idle)
+{
+    thread_local std::array<std::array<QRgb, 257>, paintCount> table;
+    thread_local std::array<QRgb, paintCount> of{};
+    thread_local QRgb from = 0;
+    thread_local bool made = false;
+    if (!made || of != colours || from != idle) {
+        for (std::size_t k = 0; k < paintCount; ++k)
+            for (int share = 0; share <= 256; ++share) table[k][static_cast<std::size_t>(share)] = mixed(idle, colours[k], share);
+        of = colours;
+        from = idle;
+        made = true;
+    }
+    return table;
+}
+
 void paintRamp(const Target& target, std::size_t count, const LaneColumns& columns, const std::array<QRgb, paintCount>& colours, QRgb idle)
 {
-    std::vector<QRgb> row(count, 0);
+    thread_local std::vector<QRgb> row;
+    row.assign(count, 0);
+    const auto& table = ramps(colours, idle);
     for (std::size_t c = 0; c < count; ++c) {
         float total = 0;
         std::size_t most = 0;
         if (!columns.shares.empty()) {
             const auto& shares = columns.shares[c];
             total = shares[0] + shares[1] + shares[2] + shares[3];
-            for (std::size_t k = 1; k < 4; ++k) most = shares[k] > shares[most] ? k : most;
-            if (most == 3) most = otherPaint(columns.masks[c]);
+            most = shares[1] > shares[0] ? 1 : 0;
+            most = shares[2] > shares[most] ? 2 : most;
+            if (shares[3] > shares[most]) most = otherPaint(columns.masks[c]);
         } else {
             const PaintSums& sums = columns.sums[c];
             Nanos all = 0;
@@ -271,7 +339,7 @@ void paintRamp(const Target& target, std::size_t count, const LaneColumns& colum
             total = static_cast<float>(static_cast<double>(all) / columns.nanosPerColumn);
         }
         if (total <= 0) continue;
-        row[c] = mixed(idle, colours[most], std::clamp(static_cast<int>(total * 256 + 0.5f), 30, 256)); // never as if idle
+        row[c] = table[most][static_cast<std::size_t>(std::clamp(static_cast<int>(total * 256 + 0.5f), 30, 256))]; // never as if idle
     }
     for (int y = target.top; y < target.bottom; ++y) {
         QRgb* pixels = target.line(y) + target.area.left();

@@ -95,7 +95,10 @@ public:
     {
         if (m_scene.axis.degenerate()) return;
         m_rows.reserve(rows.size());
-        for (const int row : rows) addRow(row);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            if (i + 1 < rows.size() && isCovered(rows[i], rows[i + 1])) continue;
+            addRow(rows[i]);
+        }
         paintCrowded();
         for (const Row& row : m_rows) {
             paintWide(row);
@@ -112,6 +115,14 @@ private:
         const int x0 = static_cast<int>(std::lround(rect.left() * m_ratio)), y0 = static_cast<int>(std::lround(rect.top() * m_ratio));
         const int x1 = static_cast<int>(std::lround(rect.right() * m_ratio)), y1 = static_cast<int>(std::lround(rect.bottom() * m_ratio));
         return {x0, y0, std::max(1, x1 - x0), std::max(1, y1 - y0)};
+    }
+
+    // Rows of less than a pixel: the next one falls on the same pixels and would be painted over it.
+    bool isCovered(int index, int next) const
+    {
+        const RowPlace &place = m_scene.place(index), &after = m_scene.place(next);
+        if (place.height * m_ratio >= 1 || place.panel != after.panel || place.kind == RowKind::Group || after.kind == RowKind::Group) return false;
+        return std::lround(snap(m_scene.rowTop(index)) * m_ratio) == std::lround(snap(m_scene.rowTop(next)) * m_ratio);
     }
 
     void addRow(int index)
