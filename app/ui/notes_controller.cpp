@@ -384,7 +384,7 @@ void NotesController::choose(int row, bool show)
     if (m_chosen < 0 || !show || !view) return;
     const Note note = all[static_cast<std::size_t>(m_chosen)];
     if (view->panel->step >= 0 && note.step != view->panel->step) {
-        if (m_window.mode() == MainWindow::Mode::Run && note.step < view->run->timeline->steps()) m_window.showRun(view->ref, note.step);
+        if (m_window.mode() == MainWindow::Mode::Run && note.step < view->stepCount) m_window.showRun(view->ref, note.step);
         return;
     }
     if (note.anchor == NoteAnchor::Op) {

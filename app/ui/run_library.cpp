@@ -272,6 +272,8 @@ void RunLibrary::requestSteps(const RunRef& ref, const ShownSteps& steps, Answer
             },
             &m_pool);
     });
+}
+
 bool RunLibrary::isLarge(const RunRef& ref) const
 {
     const RunInfo* info = isSimulated(ref.file) ? nullptr : m_model.info(ref);
