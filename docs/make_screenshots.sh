@@ -36,4 +36,5 @@ for theme in light dark; do
     draw "range_$theme" "$runs" --run 4 --theme "$theme" --show range
     draw "stacked_$theme" "$runs" --run 4 --theme "$theme" --show stacked
     draw "rows_$theme" "$runs" --run 4 --theme "$theme" --show rows
+    draw "export_$theme" "$runs" --run 4 --theme "$theme" --show export
 done
