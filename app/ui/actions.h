@@ -20,7 +20,7 @@ enum class ActionId {
     StrictMoves, CarryAlong, ScheduleText, GhostOriginal, GhostLibrary,
     Record, CancelRecording,
     CriticalPath, MemoryBudget, Slack, NextGap, PreviousGap, WhatIf, Residuals, LoweredView, CommTracks, Memory, RunsList, Details, SidePanel,
-    Fit, FitSelection, Back, Forward, Compare, SwapCompare, PreviousStep, NextStep,
+    Fit, FitSelection, Back, Forward, Compare, SwapCompare, NextCompared, AlignAtOp, SetBaseline, Explorer, PreviousStep, NextStep,
     Play, NextBeat, PreviousBeat, NextMoment, Pace1, Pace2, Pace3, Pace4, ReducedMotion,
     Find, FindNext, FindPrevious, SearchList, Palette, SqlConsole, Preferences,
     AddNote, KeepNote, RemoveNote, NotesList,

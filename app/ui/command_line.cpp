@@ -14,8 +14,8 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
   --step N                show this step, from 1 (default: the measured one with the median time)
   --beat N                play to the beat N of that step, from 1
   --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
-  --compare A B           show two runs of the first file, A above B
-  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|palette|sql|notes|search|keys|steps|range|stacked|rows|export
+  --compare A B [C [D]]   show two to four runs of the first file, above one another
+  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|palette|sql|notes|search|keys|steps|range|stacked|rows|export|explore|heat
                           open that part of the window as well
   --what-if CHANGES       ask it of the run shown, as simulate --what-if takes it: "B*0.5,link*2"
   --schedule NAME         the one of the library that --show new or block shows
@@ -109,6 +109,8 @@ CommandLine parseCommandLine(const QStringList& arguments)
             const QString first = value();
             has = false;
             line.compare = {first, value()};
+            while (line.compare.size() < 4 && i + 1 < arguments.size() && !arguments[i + 1].startsWith(QLatin1Char('-')) &&
+                   !arguments[i + 1].endsWith(QLatin1String(".stagewright")) && !arguments[i + 1].endsWith(QLatin1String(".csv"))) line.compare << arguments[++i];
         } else if (word == QLatin1String("--what-if")) {
             line.whatIf = value();
             if (const auto changes = parseWhatIf(line.whatIf.toStdString()); !changes) wrong(QStringLiteral("--%1; %2").arg(QString::fromStdString(changes.error().message), QString::fromStdString(changes.error().remedy)));
@@ -116,8 +118,8 @@ CommandLine parseCommandLine(const QStringList& arguments)
             line.schedule = value();
         } else if (word == QLatin1String("--show")) {
             line.show = value();
-            if (!QStringList{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals", "preferences", "palette", "sql", "notes", "search", "keys", "steps", "range", "stacked", "rows", "export"}.contains(line.show))
-                wrong(QStringLiteral("--show %1: use edit, record, new, block, lowered, gap, slack, residuals, preferences, palette, sql, notes, search, keys, steps, range, stacked, rows or export").arg(line.show));
+            if (!QStringList{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals", "preferences", "palette", "sql", "notes", "search", "keys", "steps", "range", "stacked", "rows", "export", "explore", "heat"}.contains(line.show))
+                wrong(QStringLiteral("--show %1: use edit, record, new, block, lowered, gap, slack, residuals, preferences, palette, sql, notes, search, keys, steps, range, stacked, rows, export, explore or heat").arg(line.show));
         } else if (word == QLatin1String("--no-runs-list")) {
             line.hideRuns = true;
         } else if (word == QLatin1String("--no-memory")) {

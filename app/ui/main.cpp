@@ -14,7 +14,9 @@
 
 #include "app/ui/built_in_queries.h"
 #include "app/ui/command_line.h"
+#include "app/ui/compare_controller.h"
 #include "app/ui/export_controller.h"
+#include "app/ui/explorer_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/range_controller.h"
 #include "app/ui/playback_controller.h"
@@ -81,8 +83,8 @@ int showAsked(MainWindow& window, const CommandLine& line)
         refs.push_back(*ref);
     }
     if (!waitUntil([&] { return window.settled(); }, 60000)) return complain(3, QStringLiteral("%1: reading took too long").arg(line.files.first()));
-    if (refs.size() == 2)
-        window.showCompare(refs[0], refs[1]);
+    if (refs.size() >= 2)
+        window.compare()->show(refs);
     else
         window.showRun(refs[0], line.step);
     return 0;
@@ -127,6 +129,11 @@ void showPart(MainWindow& window, const CommandLine& line)
         rows.expanded = {0};
         rows.waits = true;
         window.viewState()->setRows(rows);
+    }
+    if (line.show == QLatin1String("explore") || line.show == QLatin1String("heat")) {
+        window.explorer()->setShown(true);
+        window.explorer()->view()->setShowsHeat(line.show == QLatin1String("heat"));
+        waitUntil([&] { return window.explorer()->settled(); }, 60000);
     }
     if (!line.whatIf.isEmpty()) window.askWhatIf(line.whatIf);
     if (line.beat < 0) return;

@@ -24,11 +24,13 @@
 
 #include "app/ui/banner.h"
 #include "app/ui/bookmarks_controller.h"
+#include "app/ui/compare_controller.h"
 #include "app/ui/export_controller.h"
 #include "app/ui/layout_controller.h"
 #include "app/ui/notes_controller.h"
 #include "app/ui/palette_controller.h"
 #include "app/ui/edit_controller.h"
+#include "app/ui/explorer_controller.h"
 #include "app/ui/playback_controller.h"
 #include "app/ui/preferences_controller.h"
 #include "app/ui/memory_controller.h"
@@ -109,6 +111,8 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     m_bookmarks = new BookmarksController(*this);
     m_session = new SessionController(*this);
     m_stepsController = new StepsController(*this);
+    m_explorer = new ExplorerController(*this);
+    m_compare = new CompareController(*this);
     restoreLayout();
     applyPreferences();
     m_export = new ExportController(*this);
@@ -436,7 +440,7 @@ void MainWindow::setMode(Mode mode)
         m_overlay->clear();
         m_timeline->setDragFeedback(std::nullopt);
     }
-    if (mode != Mode::Compare) runs()->setMarks({}, {});
+    if (mode != Mode::Compare) runs()->setMarks({});
     if (mode == Mode::Empty) {
         m_timeline->setPanels({});
         m_memory->setPanels({});
@@ -517,7 +521,7 @@ void MainWindow::refreshStatus()
             left += steps > 1 ? tr(", step %1 of %2").arg(m_shown->step + 1).arg(steps) : tr(", one step");
         if (m_shown->step < m_shown->run->info.warmupSteps) left += tr(" (warm-up)");
     } else if (m_mode == Mode::Compare) {
-        left += tr(", two runs aligned at the begin of their steps");
+        left += QStringLiteral(", ") + m_compare->statusText();
     } else {
         left += tr(", simulated as you edit");
     }
@@ -553,6 +557,6 @@ void MainWindow::ready()
 
 QString MainWindow::bannerText() const { return m_banner->text(); }
 
-bool MainWindow::settled() const { return !m_search->searching() && m_edit->settled() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
+bool MainWindow::settled() const { return m_compare->settled() && !m_search->searching() && m_edit->settled() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
 
 } // namespace stagewright

@@ -43,8 +43,10 @@ class Banner;
 class BlockEditor;
 class BookmarksController;
 class EditController;
+class CompareController;
 class ExportController;
 class LayoutController;
+class ExplorerController;
 class LoweredPanel;
 class NotesController;
 class PaletteController;
@@ -71,6 +73,7 @@ class MainWindow : public QMainWindow {
     friend class NotesController;
     friend class PreferencesController;
     friend class SqlController;
+    friend class CompareController; // shows several runs in the same views
 
 public:
     enum class Mode { Empty, Run, Compare, Edit };
@@ -160,6 +163,8 @@ public:
     SessionController* session() { return m_session; }
     LayoutController* layouts() { return m_layouts; }
     PreferencesController* preferences() { return m_preferences; }
+    ExplorerController* explorer() { return m_explorer; }
+    CompareController* compare() { return m_compare; }
 
 signals:
     void modeChanged();
@@ -197,11 +202,9 @@ private:
     void ready(); // what was asked for is on screen
     // window_runs.cpp
     void present(const std::shared_ptr<const RunView>& view, bool fit);
-    void presentCompare(const std::shared_ptr<const RunView>& a, const std::shared_ptr<const RunView>& b, std::shared_ptr<const Comparison> comparison);
     void fillSteps();
     void chooseSteps();
     void stepBy(int by);
-    void chooseCompare();
     void selectionChanged();
     void runMenu(const QPoint& at, const RunRef& ref, const QString& file);
     void spanMenu(const QPoint& at, SpanRef ref);
@@ -360,6 +363,8 @@ private:
     QTimer m_player;
     std::vector<SpanId> m_playOrder;
     std::size_t m_playAt = 0;
+    ExplorerController* m_explorer = nullptr;
+    CompareController* m_compare = nullptr;
 };
 
 } // namespace stagewright

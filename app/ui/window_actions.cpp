@@ -66,10 +66,6 @@ void MainWindow::connectAll()
     on(I::FitSelection, [this] { m_timeline->fitSelection(); });
     on(I::Back, [this] { m_state->goBack(); });
     on(I::Forward, [this] { m_state->goForward(); });
-    on(I::Compare, [this] { chooseCompare(); });
-    on(I::SwapCompare, [this] {
-        if (m_mode == Mode::Compare && m_shown && m_other) showCompare(m_other->ref, m_shown->ref);
-    });
     on(I::AllSteps, [this](bool wanted) {
         if (!m_shown) return;
         if (wanted)

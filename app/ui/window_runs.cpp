@@ -21,6 +21,7 @@
 
 #include "widgets/background.h"
 #include "app/ui/banner.h"
+#include "app/ui/compare_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/run_lanes.h"
 #include "app/ui/search_controller.h"
@@ -204,72 +205,7 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
     ready();
 }
 
-void MainWindow::showCompare(const RunRef& a, const RunRef& b)
-{
-    m_followLive = false;
-    const quint64 generation = ++m_generation;
-    m_pending = true;
-    struct Both {
-        std::shared_ptr<const RunView> a, b;
-    };
-    auto both = std::make_shared<Both>();
-    auto arrived = [this, generation, both](bool second, Result<std::shared_ptr<const RunView>> view) {
-        if (generation != m_generation) return;
-        if (!view) {
-            m_pending = false;
-            ++m_generation;
-            m_banner->showError(QString(), view.error());
-            refreshActions();
-            return;
-        }
-        (second ? both->b : both->a) = *view;
-        if (!both->a || !both->b) return;
-        inBackground(
-            this,
-            [both]() -> Result<std::shared_ptr<const Comparison>> {
-                auto comparison = compareRuns(*both->a->run, *both->b->run, both->a->step, both->b->step);
-                if (!comparison) return tl::unexpected(comparison.error());
-                return std::make_shared<const Comparison>(std::move(*comparison));
-            },
-            [this, generation, both](Result<std::shared_ptr<const Comparison>> comparison) {
-                if (generation != m_generation) return;
-                m_pending = false;
-                if (!comparison) {
-                    m_banner->showError(tr("these two can't be compared"), comparison.error());
-                    refreshActions();
-                    return;
-                }
-                presentCompare(both->a, both->b, *comparison);
-            });
-    };
-    m_library->request(a, -1, [arrived](auto view) { arrived(false, std::move(view)); });
-    m_library->request(b, -1, [arrived](auto view) { arrived(true, std::move(view)); });
-}
-
-void MainWindow::presentCompare(const std::shared_ptr<const RunView>& a, const std::shared_ptr<const RunView>& b,
-                                std::shared_ptr<const Comparison> comparison)
-{
-    m_editor->stop();
-    m_editSource.reset();
-    m_shown = a;
-    m_other = b;
-    m_comparison = std::move(comparison);
-    m_state->clearSelection();
-    m_state->setStep(-1);
-    m_timeline->setPanels({a->panel, b->panel});
-    m_memory->setPanels({a->panel, b->panel});
-    m_legend->setPanels({a->panel, b->panel});
-    applyBudget();
-    tellDamage({a.get(), b.get()});
-    m_comparePanel->setComparison(a->run, b->run, m_comparison);
-    setMode(Mode::Compare);
-    runs()->setMarks(a->ref, b->ref);
-    m_runsPanel->setCurrent(b->ref);
-    splitViews();
-    m_state->fitAll();
-    m_state->clearHistory();
-    ready();
-}
+void MainWindow::showCompare(const RunRef& a, const RunRef& b) { m_compare->show({a, b}); }
 
 // What was left out is said, once, over the work area.
 void MainWindow::tellDamage(std::initializer_list<const RunView*> views)
@@ -288,58 +224,6 @@ void MainWindow::tellDamage(std::initializer_list<const RunView*> views)
     }
     m_banner->showError(damaged.join(QStringLiteral("; ")), tr("pictures and figures are of what could be read; take the file from a copy"));
     m_damageTold = true;
-}
-
-void MainWindow::chooseCompare()
-{
-    if (m_mode == Mode::Compare) { // the button again: back to B alone
-        if (m_other) showRun(m_other->ref);
-        return;
-    }
-    refreshActions(); // the button stays up until there is something to compare
-    const auto refs = runs()->refs();
-    if (refs.size() < 2) return;
-    auto* dialog = new QDialog(this);
-    dialog->setObjectName(QStringLiteral("chooseCompare"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setWindowTitle(tr("Compare two runs"));
-    auto* layout = new QGridLayout(dialog);
-    layout->setContentsMargins(20, 18, 20, 16);
-    layout->setSpacing(9);
-    QComboBox* boxes[2] = {};
-    const char* names[2] = {"A", "B"};
-    for (int i = 0; i < 2; ++i) {
-        boxes[i] = new QComboBox(dialog);
-        boxes[i]->setObjectName(QString::fromLatin1(names[i]));
-        boxes[i]->setMinimumWidth(360);
-        boxes[i]->setMaxVisibleItems(24);
-        for (const RunRef& ref : refs) {
-            const RunInfo* info = runs()->info(ref);
-            const QString file = runs()->indexOfFile(ref.file).data().toString();
-            boxes[i]->addItem(tr("%1  (%2, run %3)").arg(runTitle(*info), file).arg(ref.id));
-        }
-        layout->addWidget(makeLabel(i == 0 ? tr("A, the baseline") : tr("B"), "secondary", dialog), i, 0);
-        layout->addWidget(boxes[i], i, 1);
-    }
-    const auto shown = m_shown ? std::find(refs.begin(), refs.end(), m_shown->ref) : refs.begin();
-    const int at = shown == refs.end() ? 0 : static_cast<int>(shown - refs.begin());
-    boxes[0]->setCurrentIndex(at);
-    boxes[1]->setCurrentIndex(at + 1 < static_cast<int>(refs.size()) ? at + 1 : (at == 0 ? 1 : at - 1));
-    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
-    buttons->button(QDialogButtonBox::Ok)->setText(tr("Compare"));
-    buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
-    layout->addWidget(buttons, 2, 0, 1, 2);
-    connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
-    connect(buttons, &QDialogButtonBox::accepted, dialog, [this, dialog, refs, a = boxes[0], b = boxes[1]] {
-        const auto first = refs[static_cast<std::size_t>(a->currentIndex())];
-        const auto second = refs[static_cast<std::size_t>(b->currentIndex())];
-        dialog->accept();
-        if (first == second)
-            m_banner->showError(tr("A and B are the same run"), tr("choose two different ones"));
-        else
-            showCompare(first, second);
-    });
-    dialog->open();
 }
 
 void MainWindow::fillSteps()
@@ -395,6 +279,7 @@ void MainWindow::runMenu(const QPoint& at, const RunRef& ref, const QString& fil
         menu.addAction(tr("Show"), this, [this, ref] { showRun(ref); });
         QAction* compare = menu.addAction(tr("Compare with the run shown"), this, [this, ref] { showCompare(m_shown->ref, ref); });
         compare->setEnabled(m_shown && !(m_shown->ref == ref));
+        menu.addAction(tr("Use as baseline"), this, [this, ref] { m_compare->setBaseline(ref); });
         menu.addSeparator();
         WindowSet::instance().addMenu(menu, *this, ref);
         const bool stored = !m_library->isSimulated(ref.file);

@@ -91,10 +91,10 @@ private slots:
         RunsModel model;
         const QString path = QStringLiteral("/x.stagewright");
         model.setRuns(path, {info(1, "1f1b"), info(2, "zb-h1")});
-        model.setMarks({path, 1}, {path, 2});
+        model.setMarks({RunRef{path, 1}, RunRef{path, 2}});
         QCOMPARE(model.indexOf({path, 1}).data(RunsModel::MarkRole).toString(), QStringLiteral("A"));
         QCOMPARE(model.indexOf({path, 2}).data(RunsModel::MarkRole).toString(), QStringLiteral("B"));
-        model.setMarks({}, {});
+        model.setMarks({});
         QVERIFY(model.indexOf({path, 1}).data(RunsModel::MarkRole).toString().isEmpty());
     }
 };

@@ -15,7 +15,7 @@ namespace stagewright {
 // Of one figure over the measured steps.
 struct StepSample {
     int count = 0;
-    Nanos median = 0; // of an even number the mean of the two in the middle
+    Nanos median = 0; // of an even number the lower of the two in the middle
     Nanos mad = 0;    // median of |value − median|
     Nanos least = 0;
     Nanos low = 0;    // quartiles: the values at (count − 1) / 4 and 3 (count − 1) / 4 of the sorted ones

@@ -3,8 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QComboBox>
 #include <QGridLayout>
+#include <QHBoxLayout>
+#include <QRegularExpression>
+#include <QVBoxLayout>
 
+#include "widgets/compare/metric_text.h"
+#include "widgets/compare/op_table.h"
+#include "widgets/compare/waterfall_chart.h"
 #include "widgets/panel/style.h"
 #include "widgets/runs/runs_model.h"
 
@@ -12,75 +19,175 @@ namespace stagewright {
 
 namespace {
 
-// One unit for both columns of a row, chosen by the larger value.
-struct Scale {
-    double factor = 1;
-    QString unit;
-    int decimals = 3;
-};
-
-Scale scaleFor(const MetricDelta& metric, const Units& units)
-{
-    const double most = std::max(std::abs(metric.a), std::abs(metric.b));
-    Scale scale;
-    if (metric.unit == "fraction") return {0.01, QStringLiteral("%"), 1};
-    auto choose = [&](std::initializer_list<std::pair<double, const char*>> steps) {
-        for (const auto& [factor, unit] : steps)
-            if (most >= factor || scale.unit.isEmpty()) scale = {factor, QString::fromUtf8(unit), 2};
-    };
-    if (metric.unit == "ns") {
-        if (units.time != 1)
-            scale = {static_cast<double>(units.time), QStringLiteral("u"), 2};
-        else
-            choose({{1, "ns"}, {1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}});
-    } else if (metric.unit == "bytes") {
-        if (units.memory != 1)
-            scale = {static_cast<double>(units.memory), QStringLiteral("u"), 2};
-        else
-            choose({{1, "B"}, {1024.0, "KiB"}, {1048576.0, "MiB"}, {1073741824.0, "GiB"}});
-    }
-    if (!scale.unit.isEmpty() && most / scale.factor >= 100) scale.decimals = 1;
-    return scale;
-}
-
 // The table is for what decides; causes of idle time stand below, each with its share of the change.
 bool standsInTable(const std::string& key)
 {
-    return key != "span_ns" && key != "bubble_rate_span" && !key.starts_with("idle_ns.");
+    return key != "span_ns" && key != "bubble_rate_span" && !key.starts_with("idle_ns.") && !key.starts_with("apart_");
 }
 
 } // namespace
 
-bool lessIsBetter(const std::string& key)
-{
-    return key.find("hidden") == std::string::npos && key.find("busy_fraction") == std::string::npos;
-}
-
 ComparePanel::ComparePanel(QWidget* parent) : SectionColumn(parent)
 {
+    buildChoices();
+    m_differences = addSection(tr("Not made alike"));
     m_table = addSection(tr("Difference (B against A)"));
+    buildWaterfall();
+    m_why = addSection(tr("Why"));
     m_idle = addSection(tr("Idle time by rank"));
     m_split = addSection(tr("Where the change comes from"));
-    m_why = addSection(tr("Why"));
+    m_opsTitle = makeLabel(tr("Ops by change"), "title", widget());
+    m_ops = new CompareOpTable(widget());
+    addWidget(m_opsTitle);
+    addWidget(m_ops);
+    connect(m_ops, &CompareOpTable::opChosen, this, &ComparePanel::opChosen);
     finish();
     setComparison(nullptr, nullptr, nullptr);
+}
+
+void ComparePanel::buildChoices()
+{
+    m_choices = new QWidget(widget());
+    auto* grid = new QGridLayout(m_choices);
+    grid->setContentsMargins(0, 0, 0, 0);
+    grid->setHorizontalSpacing(8);
+    grid->setVerticalSpacing(5);
+    grid->setColumnStretch(1, 1);
+    const auto add = [&](int row, const QString& title, const QString& tooltip) {
+        auto* box = new QComboBox(m_choices);
+        box->setAccessibleName(title);
+        box->setToolTip(tooltip);
+        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+        auto* label = makeLabel(title, "secondary", m_choices);
+        label->setBuddy(box);
+        grid->addWidget(label, row, 0);
+        grid->addWidget(box, row, 1);
+        return box;
+    };
+    m_against = add(0, tr("A against"), tr("The run that this panel and the memory curves set against A"));
+    m_align = add(1, tr("Aligned at"), tr("What stands at the same place of the axis in every run: the begin of the step, or the start of the op selected in the timeline"));
+    m_align->addItems({tr("the begin of the step"), tr("the op selected")});
+    m_step = add(2, tr("Step"), tr("The step compared: each run's measured step with the median time, or the same step of each"));
+    connect(m_against, &QComboBox::activated, this, [this](int index) { emit againstAsked(index + 1); });
+    connect(m_align, &QComboBox::activated, this, [this](int index) { emit alignAsked(index == 1); });
+    connect(m_step, &QComboBox::activated, this, [this](int index) { emit stepAsked(index - 1); });
+    addWidget(m_choices);
+}
+
+void ComparePanel::buildWaterfall()
+{
+    m_fall = new QWidget(widget());
+    auto* column = new QVBoxLayout(m_fall);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(6);
+    auto* head = new QHBoxLayout;
+    m_fallTitle = makeLabel({}, "title", m_fall);
+    head->addWidget(m_fallTitle);
+    head->addStretch();
+    m_fallKind = new QComboBox(m_fall);
+    m_fallKind->addItems({tr("critical path"), tr("one change at a time")});
+    m_fallKind->setAccessibleName(tr("What the waterfall shows"));
+    m_fallKind->setToolTip(tr("Critical path: what each class of it contributes to the change. One change at a time: the schedules between A and B, each simulated. Both sum to the change exactly."));
+    head->addWidget(m_fallKind);
+    column->addLayout(head);
+    m_waterfall = new WaterfallChart(m_fall);
+    column->addWidget(m_waterfall);
+    m_fallNote = makeLabel({}, "secondary", m_fall);
+    m_fallNote->setWordWrap(true);
+    column->addWidget(m_fallNote);
+    makeCopyable(m_waterfall, [this] { return m_waterfall->table(); });
+    connect(m_fallKind, &QComboBox::currentIndexChanged, this, [this] { fillWaterfall(); });
+    addWidget(m_fall);
+}
+
+void ComparePanel::setChoices(const QStringList& names, int against, bool alignedAtOp, int steps, int step)
+{
+    m_against->clear();
+    for (int i = 1; i < names.size(); ++i) m_against->addItem(QStringLiteral("%1  %2").arg(QChar(static_cast<char16_t>(u'A' + i))).arg(names[i]));
+    m_against->setCurrentIndex(against - 1);
+    m_letter = QChar(static_cast<char16_t>(u'A' + against));
+    m_align->setCurrentIndex(alignedAtOp ? 1 : 0);
+    m_step->clear();
+    m_step->addItem(tr("the median of each"));
+    for (int i = 0; i < steps; ++i) m_step->addItem(tr("step %1 of each").arg(i + 1));
+    m_step->setCurrentIndex(step + 1);
+    m_step->setEnabled(steps > 1);
+}
+
+void ComparePanel::setTheme(const Theme& theme)
+{
+    SectionColumn::setTheme(theme);
+    m_waterfall->setTheme(theme);
+    m_ops->setTheme(theme);
 }
 
 void ComparePanel::setComparison(std::shared_ptr<const Run> a, std::shared_ptr<const Run> b, std::shared_ptr<const Comparison> comparison)
 {
     const bool shown = a && b && comparison;
-    for (PanelSection* section : {m_table, m_idle, m_split, m_why}) {
+    m_comparison = shown ? comparison : nullptr;
+    for (PanelSection* section : {m_differences, m_table, m_idle, m_split, m_why}) {
         section->clear();
         section->setVisible(shown);
     }
-    if (!shown) return;
+    m_choices->setVisible(shown);
+    for (QWidget* part : {m_fall, static_cast<QWidget*>(m_opsTitle), static_cast<QWidget*>(m_ops)}) part->setVisible(shown && comparison->sameUnits);
+    if (!shown) {
+        m_ops->setComparison(nullptr, {});
+        return;
+    }
     m_units = a->timeline ? Units{a->timeline->timeUnit(), a->timeline->memoryUnit()} : Units{};
     m_nameA = runTitle(a->info);
     m_nameB = runTitle(b->info);
+    m_fallTitle->setText(tr("From A to %1").arg(m_letter));
+    m_table->setTitle(tr("Difference (%1 against A)").arg(m_letter));
+    fillDifferences(*comparison);
     fillTable(*comparison);
-    fillIdle(*comparison);
-    fillSplit(*comparison);
+    fillWaterfall();
     fillWhy(*comparison);
+    if (comparison->sameUnits) {
+        fillIdle(*comparison);
+        fillSplit(*comparison);
+    } else {
+        m_idle->hide();
+        m_split->hide();
+    }
+    m_ops->setComparison(comparison, m_units);
+}
+
+// The sentences name A and B; of further runs they are C and D.
+QString ComparePanel::named(const std::string& sentence) const
+{
+    QString text = QString::fromStdString(sentence);
+    if (m_letter != QLatin1Char('B')) {
+        static const QRegularExpression alone(QStringLiteral("\\bB\\b"));
+        text.replace(alone, m_letter);
+    }
+    return text;
+}
+
+void ComparePanel::fillDifferences(const Comparison& comparison)
+{
+    m_differences->setVisible(!comparison.differences.empty());
+    for (const RunDifference& one : comparison.differences) {
+        const auto told = [](const std::string& value) { return value.empty() ? tr("not told") : QString::fromStdString(value); };
+        m_differences->addText(tr("%1: %2 in A, %3 in %4").arg(QString::fromStdString(one.title), told(one.a), told(one.b), m_letter));
+    }
+}
+
+void ComparePanel::fillWaterfall()
+{
+    if (!m_comparison) return;
+    const bool ladder = m_fallKind->currentIndex() == 1;
+    std::vector<WaterfallBar> bars = ladder ? ladderBars(*m_comparison, m_letter) : ledgerBars(*m_comparison, QStringLiteral("A"), m_letter);
+    if (ladder)
+        for (WaterfallBar& bar : bars) bar.title = named(bar.title.toStdString());
+    m_waterfall->setBars(std::move(bars), m_units);
+    QString note;
+    if (ladder && m_comparison->ladder.empty()) note = QString::fromStdString(m_comparison->noLadder);
+    else if (!ladder && m_comparison->change.makespanDelta == 0) note = tr("The critical paths take the same time.");
+    if (m_comparison->withinSpread) note = tr("Within the noise: no difference we can show.");
+    m_fallNote->setText(note);
+    m_fallNote->setVisible(!note.isEmpty());
 }
 
 void ComparePanel::fillTable(const Comparison& comparison)
@@ -99,35 +206,21 @@ void ComparePanel::fillTable(const Comparison& comparison)
         grid->addWidget(label, row, column);
     };
     put(0, 1, QStringLiteral("A"), "secondary", m_nameA);
-    put(0, 2, QStringLiteral("B"), "secondary", m_nameB);
-    put(0, 3, tr("change"), "secondary", tr("B less A; for times also as a share of A."));
+    put(0, 2, m_letter, "secondary", m_nameB);
+    put(0, 3, tr("change"), "secondary", tr("%1 less A; for times also as a share of A. Grey: within the noise.").arg(m_letter));
     int row = 1;
     for (const MetricDelta& metric : comparison.metrics) {
         if (metric.a == 0 && metric.b == 0) continue;
         if (!standsInTable(metric.key)) continue;
-        const double delta = metric.delta();
-        const Scale scale = scaleFor(metric, m_units);
-        QString title = QString::fromStdString(metric.title);
-        const QString whole = title;
-        title.replace(QLatin1String("Peak activation, rank"), QLatin1String("Peak, rank")).replace(QLatin1String("Loss after the last step"), QLatin1String("Last loss"));
-        title.replace(QLatin1String("communication"), QLatin1String("comm."), Qt::CaseInsensitive);
-        title[0] = title[0].toUpper();
-        if (!scale.unit.isEmpty()) title += QStringLiteral(", ") + scale.unit;
-        QString change = signedFixed(delta / scale.factor, scale.decimals);
-        if (metric.unit == "ns" && metric.a != 0)
-            change = signedFixed(100 * delta / metric.a, 1) + QStringLiteral(" %");
-        else if (metric.unit == "fraction")
-            change += QStringLiteral(" pt");
-        const bool neutral = std::abs(delta / scale.factor) < 0.5 * std::pow(10, -scale.decimals);
-        const bool good = (delta < 0) == lessIsBetter(metric.key);
-        put(row, 0, title, "secondary", whole);
-        put(row, 1, fixed(metric.a / scale.factor, scale.decimals), "value");
-        put(row, 2, fixed(metric.b / scale.factor, scale.decimals), "value");
-        put(row, 3, change, neutral ? "secondary" : (good ? "better" : "worse"));
+        const MetricText text = metricText(metric, m_units, comparison.shows() || metric.unit == "bytes");
+        put(row, 0, text.title, "secondary", text.whole);
+        put(row, 1, text.a, "value");
+        put(row, 2, text.b, "value");
+        put(row, 3, text.change, text.role);
         ++row;
     }
     m_table->addWidget(table);
-    m_table->addText(QString::fromStdString(comparison.headline));
+    m_table->addText(named(comparison.headline));
 }
 
 void ComparePanel::fillIdle(const Comparison& comparison)
@@ -146,7 +239,7 @@ void ComparePanel::fillIdle(const Comparison& comparison)
             auto* bar = new ShareBar;
             bar->setPlain(static_cast<double>(from[r].idle) / static_cast<double>(most), second);
             m_idle->addBar(second ? QString() : tr("Rank %1").arg(r), bar, durationText(from[r].idle, m_units),
-                           tr("Rank %1 in %2 (%3): idle inside the step's window.").arg(r).arg(second ? QStringLiteral("B") : QStringLiteral("A"), second ? m_nameB : m_nameA));
+                           tr("Rank %1 in %2 (%3): idle inside the step's window.").arg(r).arg(second ? QString(m_letter) : QStringLiteral("A"), second ? m_nameB : m_nameA));
         }
     }
 }
@@ -182,10 +275,11 @@ void ComparePanel::fillSplit(const Comparison& comparison)
 void ComparePanel::fillWhy(const Comparison& comparison)
 {
     const Nanos delta = comparison.change.makespanDelta;
-    m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? tr("What differs") : delta < 0 ? tr("Why B is faster") : (delta > 0 ? tr("Why B is slower") : tr("What differs")));
+    m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? tr("What differs") : delta < 0 ? tr("Why %1 is faster").arg(m_letter) : (delta > 0 ? tr("Why %1 is slower").arg(m_letter) : tr("What differs")));
     m_why->setVisible(!comparison.why.empty());
     for (const std::string& sentence : comparison.why) {
-        QString text = QString::fromStdString(sentence);
+        if (sentence.starts_with("not made alike:") || sentence.starts_with("one change at a time:")) continue; // stand above
+        QString text = named(sentence);
         if (!text.isEmpty()) text[0] = text[0].toUpper();
         m_why->addText(text);
     }

@@ -1,4 +1,5 @@
-// ComparePanel: what B changes against A: the difference table, idle time by rank, where the time went, why. GUI thread only.
+// ComparePanel: what B (or C, D) changes against A: what was not made alike, the difference table, the waterfall, why, idle time by rank,
+// where the time went, the ops. Chooses the pair, the alignment and the step. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -7,29 +8,62 @@
 #include "traces/run.h"
 #include "widgets/panel/side_panel.h"
 
+class QComboBox;
+
 namespace stagewright {
+
+class CompareOpTable;
+class WaterfallChart;
 
 class ComparePanel : public SectionColumn {
     Q_OBJECT
 public:
     explicit ComparePanel(QWidget* parent = nullptr);
+    // names: of every run shown, A first; against: which the panel tells of; steps: how many every run has.
+    void setChoices(const QStringList& names, int against, bool alignedAtOp, int steps, int step);
     void setComparison(std::shared_ptr<const Run> a, std::shared_ptr<const Run> b, std::shared_ptr<const Comparison> comparison); // null: empty
+    void setTheme(const Theme& theme) override;
+    WaterfallChart* waterfall() { return m_waterfall; }
+    QComboBox* waterfallKind() { return m_fallKind; }
+    CompareOpTable* ops() { return m_ops; }
+
+signals:
+    void againstAsked(int index); // from 1
+    void alignAsked(bool atOp);
+    void stepAsked(int step); // −1: the median of each
+    void opChosen(stagewright::SpanId a, stagewright::SpanId b);
 
 private:
+    void buildChoices();
+    void buildWaterfall();
+    QString named(const std::string& sentence) const;
+    void fillDifferences(const Comparison& comparison);
     void fillTable(const Comparison& comparison);
+    void fillWaterfall();
     void fillIdle(const Comparison& comparison);
     void fillSplit(const Comparison& comparison);
     void fillWhy(const Comparison& comparison);
 
     Units m_units;
     QString m_nameA, m_nameB;
+    QChar m_letter = QLatin1Char('B');
+    std::shared_ptr<const Comparison> m_comparison;
+    QWidget* m_choices;
+    QComboBox* m_against;
+    QComboBox* m_align;
+    QComboBox* m_step;
+    PanelSection* m_differences;
     PanelSection* m_table;
+    QWidget* m_fall;
+    QLabel* m_fallTitle;
+    QComboBox* m_fallKind;
+    WaterfallChart* m_waterfall;
+    QLabel* m_fallNote;
     PanelSection* m_idle;
     PanelSection* m_split;
     PanelSection* m_why;
+    QLabel* m_opsTitle;
+    CompareOpTable* m_ops;
 };
-
-// Whether less of a metric is better; the panel colours by it. Keys as MetricDelta::key.
-bool lessIsBetter(const std::string& key);
 
 } // namespace stagewright

@@ -1,7 +1,6 @@
 #include "widgets/runs/runs_model.h"
 
 #include <algorithm>
-#include <array>
 
 #include <QFileInfo>
 
@@ -165,8 +164,8 @@ QVariant RunsModel::runData(const File& file, const Item& item, int column, int 
                                   percentText(item.summary->bubbleFraction)
                             : QString();
     case MarkRole:
-        if (ref == m_a) return QStringLiteral("A");
-        if (ref == m_b) return QStringLiteral("B");
+        for (std::size_t i = 0; i < m_marks.size(); ++i)
+            if (ref == m_marks[i]) return QString(QChar(static_cast<char16_t>(u'A' + i)));
         return {};
     case RefFileRole: return file.path;
     case RefIdRole: return ref.id;
@@ -265,11 +264,11 @@ bool RunsModel::hasSummary(const RunRef& ref) const
     return std::any_of(items.begin(), items.end(), [&](const Item& item) { return item.info.id == ref.id && item.summary; });
 }
 
-void RunsModel::setMarks(const RunRef& a, const RunRef& b)
+void RunsModel::setMarks(std::vector<RunRef> refs)
 {
-    const std::array<RunRef, 4> touched{m_a, m_b, a, b};
-    m_a = a;
-    m_b = b;
+    std::vector<RunRef> touched = refs;
+    touched.insert(touched.end(), m_marks.begin(), m_marks.end());
+    m_marks = std::move(refs);
     for (const RunRef& ref : touched) {
         const QModelIndex at = indexOf(ref);
         if (at.isValid()) emit dataChanged(at, at.siblingAtColumn(ColumnCount - 1), {MarkRole});

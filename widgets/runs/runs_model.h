@@ -50,7 +50,7 @@ public:
     void removeFile(const QString& path);
     void setSummary(const RunRef& ref, const RunSummary& summary);
     bool hasSummary(const RunRef& ref) const; // a run that grew has lost its own
-    void setMarks(const RunRef& a, const RunRef& b); // "A" and "B" of compare mode; invalid: none
+    void setMarks(std::vector<RunRef> refs); // "A", "B" … of compare mode; empty: none
 
     QStringList files() const;
     bool hasFile(const QString& path) const { return fileRow(path) >= 0; }
@@ -76,7 +76,7 @@ private:
     QVariant runData(const File& file, const Item& item, int column, int role) const;
 
     std::vector<std::unique_ptr<File>> m_files; // stable addresses: a run's index points at its file
-    RunRef m_a, m_b;
+    std::vector<RunRef> m_marks;
 };
 
 // "virtual clock", "wall clock", "model"; and the sentence behind it.

@@ -294,7 +294,7 @@ void paintHeader(const Frame& f, std::size_t index)
     p.setPen(isLast ? f.theme.onAccent : f.theme.canvas);
     p.drawText(badge, Qt::AlignCenter, QString(QChar(static_cast<char16_t>(u'A' + index))));
     p.setPen(f.theme.text);
-    const QString figures = durationText(panel.duration, panel.units) + QStringLiteral("     bubble ") +
+    const QString figures = durationText(panel.duration - panel.lead, panel.units) + QStringLiteral("     bubble ") +
                             percentText(panel.bubbleFraction) + QStringLiteral("     peak ") + bytesText(panel.peak, panel.units);
     const QFontMetricsF metrics(p.font());
     const double figuresWidth = QFontMetricsF(fontOf(FontRole::Body)).horizontalAdvance(figures);
@@ -314,9 +314,10 @@ void paintDifference(const Frame& f)
     const TimelinePanel& b = *f.scene.panels.back();
     const Nanos delta = b.duration - a.duration;
     if (delta == 0 || a.duration <= 0) return;
+    if (a.units.time != b.units.time || a.lead != 0 || b.lead != 0) return; // neither a sum nor a common begin
     const bool faster = delta < 0;
     const std::size_t shorter = faster ? f.scene.panels.size() - 1 : 0;
-    const QColor colour = faster ? f.theme.better : f.theme.worse;
+    const QColor colour = !f.scene.differenceShows ? f.theme.secondary : faster ? f.theme.better : f.theme.worse;
     const Axis& axis = f.scene.axis;
     const double x0 = axis.toX(std::min(a.duration, b.duration)), x1 = axis.toX(std::max(a.duration, b.duration));
     const auto rowsOf = [&](std::size_t panel) {
@@ -341,7 +342,7 @@ void paintDifference(const Frame& f)
         }
     }
     const QString text = signedDurationText(delta, a.units);
-    const QString share = signedFixed(100.0 * static_cast<double>(delta) / static_cast<double>(a.duration), 1) + QStringLiteral(" %");
+    const QString share = !f.scene.differenceShows ? QCoreApplication::translate("TimelineView", "within the noise") : signedFixed(100.0 * static_cast<double>(delta) / static_cast<double>(a.duration), 1) + QStringLiteral(" %");
     QFont big = fontOf(FontRole::Rank);
     big.setPixelSize(15);
     const double needs = QFontMetricsF(big).horizontalAdvance(text) + 16;

@@ -44,6 +44,7 @@ struct TimelineScene {
     QSizeF size;
     double scroll = 0; // px of the rows scrolled off
     QString title = QStringLiteral("Timeline");
+    bool differenceShows = true; // that of the first and the last panel exceeds the noise
     bool showCritical = true;
     bool showCommunication = true;
     GroupLook groupLook = GroupLook::Kinds;

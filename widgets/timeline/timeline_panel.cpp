@@ -192,6 +192,13 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
     } else {
         setExtent(*panel, options.firstStep, options.lastStep < 0 ? t.steps() - 1 : options.lastStep);
     }
+    panel->lead = std::max<Nanos>(0, options.lead);
+    panel->origin -= panel->lead;
+    panel->duration += panel->lead;
+    for (PanelStep& shown : panel->steps) {
+        shown.begin += panel->lead;
+        shown.end += panel->lead;
+    }
 
     const int analysed = options.step >= 0 ? options.step : t.steps() == 1 ? 0 : -1;
     if (options.causes && analysed >= 0 && !t.empty()) {
@@ -233,7 +240,7 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
         noteLooks(*panel, row.compute);
         const Nanos rankBusy = busyTime(row.compute);
         busy += rankBusy;
-        Nanos window = panel->duration;
+        Nanos window = panel->duration - panel->lead;
         if (panel->bubbles) window = panel->bubbles->makespan();
         row.busyFraction = window > 0 ? static_cast<double>(rankBusy) / static_cast<double>(window) : 0;
         row.activations = memorySeries(t, rank, MemoryCategory::Activations, options.step);
@@ -244,8 +251,8 @@ std::shared_ptr<const TimelinePanel> makePanel(std::shared_ptr<const Timeline> t
     }
     if (panel->bubbles) {
         panel->bubbleFraction = panel->bubbles->bubbleFraction;
-    } else if (panel->duration > 0 && t.ranks() > 0) {
-        panel->bubbleFraction = 1 - static_cast<double>(busy) / (static_cast<double>(panel->duration) * t.ranks());
+    } else if (panel->duration > panel->lead && t.ranks() > 0) {
+        panel->bubbleFraction = 1 - static_cast<double>(busy) / (static_cast<double>(panel->duration - panel->lead) * t.ranks());
     }
     return panel;
 }

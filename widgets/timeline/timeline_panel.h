@@ -36,7 +36,8 @@ struct PanelRank {
 };
 
 struct PanelOptions {
-    int step = -1;       // −1: several steps; else that one, its begin at axis time 0
+    int step = -1;       // −1: several steps; else that one, its begin at axis time `lead`
+    Nanos lead = 0;      // how much later than axis time 0 it begins, ≥ 0: runs aligned at one of their ops
     QString name;        // header of compare mode
     bool pyramids = true;
     bool causes = true;  // bubble report and critical path of the step (of a single-step timeline also at −1)
@@ -59,6 +60,7 @@ struct TimelinePanel {
     QString name;
     Nanos origin = 0;   // timeline time at axis time 0
     Nanos duration = 0; // of what is shown, from the origin
+    Nanos lead = 0;     // of it before the begin
     std::vector<PanelRank> ranks;
     std::optional<BubbleReport> bubbles; // where one step is shown
     double bubbleFraction = 0;           // of the report, else over the whole extent

@@ -125,7 +125,7 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
 
 int TimelineView::rowHeightFor(std::size_t panelCount) const
 {
-    return panelCount > 1 ? 38 : 48;
+    return panelCount > 2 ? 30 : panelCount > 1 ? 38 : 48;
 }
 
 TimelineScene TimelineView::sceneFor(const QSizeF& size) const
@@ -208,6 +208,12 @@ void TimelineView::setTrackHeight(double pixels)
     m_trackHeight = std::max(0.0, pixels);
     layOut();
     invalidate();
+}
+
+void TimelineView::setDifferenceShows(bool shows)
+{
+    m_scene.differenceShows = shows;
+    update();
 }
 
 void TimelineView::setTitle(const QString& title)

@@ -1,0 +1,72 @@
+// CompareController: two to four runs on one axis. Chooses them, aligns them (at the begin of a step, or at an op), compares each with
+// the first, and shows one of the pairs in the panel. And the baseline: a run that the session measures everything against, shown over
+// the panels until it is cleared.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <QObject>
+
+#include "app/ui/run_library.h"
+#include "traces/compare/compare.h"
+
+namespace stagewright {
+
+class BaselineStrip;
+class MainWindow;
+
+class CompareController : public QObject {
+    Q_OBJECT
+public:
+    explicit CompareController(MainWindow& window);
+
+    // Two to four runs; the first is A. step −1: each run's representative one.
+    void show(const std::vector<RunRef>& refs, int step = -1);
+    void swap();                 // A and the one it is compared with
+    void setAgainst(int index);  // which of the others the panel tells of, from 1
+    int against() const { return m_against; }
+    void setStep(int step);
+    void alignAt(std::optional<Op> op); // nothing: at the begin of the step
+    std::optional<Op> alignedAt() const { return m_question.alignedAt; }
+    void toggle(); // the button: chooses runs, or back to the run compared
+    const std::vector<std::shared_ptr<const RunView>>& shown() const { return m_views; }
+    const std::vector<std::shared_ptr<const Comparison>>& comparisons() const { return m_comparisons; } // of A and each other
+    QString statusText() const;
+
+    void setBaseline(const RunRef& ref); // an invalid one: none
+    RunRef baseline() const { return m_baseline ? m_baseline->ref : RunRef{}; }
+    std::shared_ptr<const Comparison> againstBaseline() const { return m_againstBaseline; } // of the run shown
+    BaselineStrip* strip() { return m_strip; }
+    bool settled() const { return !m_comparing; }
+
+private:
+    struct Question {
+        std::vector<RunRef> refs;
+        int step = -1;
+        std::optional<Op> alignedAt;
+    };
+    void ask(const Question& question, int against);
+    void compareViews(const Question& question, quint64 generation, int against, std::vector<std::shared_ptr<const RunView>> views);
+    void present(bool fit);
+    void refresh();         // actions, and the strip's visibility
+    void measureBaseline(); // the run shown against the baseline
+    void choose();          // the dialog
+
+    MainWindow& m_window;
+    BaselineStrip* m_strip;
+    Question m_question;
+    std::vector<std::shared_ptr<const RunView>> m_views;
+    std::vector<std::shared_ptr<const TimelinePanel>> m_panels; // aligned
+    std::vector<std::shared_ptr<const Comparison>> m_comparisons;
+    int m_against = 1;
+    std::shared_ptr<const RunView> m_baseline;
+    std::shared_ptr<const Comparison> m_againstBaseline;
+    RunRef m_measured;       // the run of it
+    int m_measuredStep = -1;
+    quint64 m_baselineGeneration = 0;
+    bool m_comparing = false;
+};
+
+} // namespace stagewright

@@ -1,0 +1,281 @@
+// The explorer's page: live points are what simulate says, picking by mouse and keyboard, surveys, opening, saving, exports.
+#include <QAbstractItemModel>
+#include <QComboBox>
+#include <QFile>
+#include <QImage>
+
+#include "app/ui/explorer_controller.h"
+#include "schedules/simulate.h"
+#include "window_fixture.h"
+
+using namespace stagewright;
+
+class TestExplorer : public QObject {
+    Q_OBJECT
+
+    static bool settle(MainWindow& window)
+    {
+        return QTest::qWaitFor([&] { return window.explorer()->settled(); }, 120000);
+    }
+    static ExploreView* shown(MainWindow& window)
+    {
+        window.actions()[ActionId::Explorer]->trigger();
+        if (!settle(window)) return nullptr;
+        return window.explorer()->view();
+    }
+    static int rowOf(ExploreView* view, const char* schedule)
+    {
+        for (int i = 0; view->rowAt(i) != nullptr; ++i)
+            if (view->rowAt(i)->point.schedule == schedule) return i;
+        return -1;
+    }
+
+private slots:
+    void everyPointIsWhatSimulateSays()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(fixture.show(window, {1400, 900}));
+        ExploreView* view = shown(window);
+        QVERIFY(view != nullptr);
+        ExploreQuestion question;
+        question.ranks = 4;
+        question.microbatches = 8;
+        question.forward = 1.5;
+        question.latency = 0.25;
+        question.cap = 6;
+        view->form()->setQuestion(question);
+        QVERIFY(settle(window));
+        QVERIFY(view->rowAt(0) != nullptr);
+        int good = 0;
+        for (int i = 0; view->rowAt(i) != nullptr; ++i) {
+            const SweepRow& row = *view->rowAt(i);
+            QVERIFY(row.done);
+            const auto schedule = makeSchedule(row.point.schedule, row.point.shape);
+            QCOMPARE(row.good(), schedule.has_value());
+            if (!schedule) continue;
+            const SimResult result = simulate(*schedule, CostModel::uniform(*schedule, question.units())).value();
+            QCOMPARE(row.makespan, figuresOf(*schedule, result).makespan);
+            QVERIFY(row.peaks == result.peakActivation);
+            QCOMPARE(!overCap(row, question).isEmpty(), *std::max_element(row.peaks.begin(), row.peaks.end()) > 6 * activationShare);
+            ++good;
+        }
+        QVERIFY(good > 20);
+        // nobody beats the proven bounds
+        for (const ExploreBound& bound : boundsOf(question)) {
+            const int row = rowOf(view, bound.chunks == 1 ? "zb-h1" : "zbv");
+            const SweepRow& at = *view->rowAt(row);
+            if (at.memoryValue(at.peak()) <= bound.cap) QVERIFY(at.timeValue(at.makespan) >= bound.makespan - 1e-9);
+        }
+        for (int i = 0; view->rowAt(i) != nullptr; ++i)
+            if (view->rowAt(i)->good()) QVERIFY(view->rowAt(i)->timeValue(view->rowAt(i)->makespan) >= workBound(question) - 1e-6);
+    }
+
+    void slidersAndFieldsFollowEachOther()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(fixture.show(window));
+        ExploreView* view = shown(window);
+        QVERIFY(view != nullptr);
+        QSlider* slider = view->form()->slider(ExploreParameter::Ranks);
+        slider->setFocus();
+        const int before = view->question().ranks;
+        QTest::keyClick(slider, Qt::Key_Right);
+        QCOMPARE(view->question().ranks, before + 1);
+        QCOMPARE(view->form()->field(ExploreParameter::Ranks)->value(), before + 1.0);
+        view->form()->field(ExploreParameter::Cap)->setValue(5);
+        QCOMPARE(view->question().cap, 5.0);
+        QCOMPARE(slider->accessibleName().isEmpty(), false);
+        QVERIFY(settle(window));
+        const int gpipe = rowOf(view, "gpipe");
+        QVERIFY(overCap(*view->rowAt(gpipe), view->question()).contains("the cap is 5.0"));
+        // many questions in a row: the newest is answered
+        for (int m = 9; m < 40; ++m) view->form()->setQuestion(view->question().with(ExploreParameter::Microbatches, m));
+        QVERIFY(settle(window));
+        QCOMPARE(view->rowAt(gpipe)->microbatches, 39);
+    }
+
+    void pointsArePickedByMouseAndKeyboard()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(fixture.show(window, {1500, 950}));
+        ExploreView* view = shown(window);
+        QVERIFY(view != nullptr);
+        ParetoPlot* plot = view->pareto();
+        const int gpipe = rowOf(view, "gpipe");
+        QTest::mouseClick(plot, Qt::LeftButton, {}, plot->placeOf(gpipe).toPoint());
+        QCOMPARE(view->selected(), gpipe);
+        QCOMPARE(view->table()->selectedRow(), gpipe);
+        QTRY_COMPARE_WITH_TIMEOUT(view->miniature()->title(), QString("gpipe"), 20000);
+        plot->setFocus();
+        QTest::keyClick(plot, Qt::Key_Home);
+        QVERIFY(view->selected() >= 0 && view->selected() != gpipe);
+        const double first = plot->placeOf(view->selected()).x();
+        QTest::keyClick(plot, Qt::Key_Right);
+        QVERIFY(plot->placeOf(view->selected()).x() >= first);
+        // labels lie in the plot and on nobody
+        const auto labels = plot->labels();
+        QVERIFY(labels.size() > 5);
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            QVERIFY(QRectF(plot->rect()).contains(labels[i]));
+            for (std::size_t j = i + 1; j < labels.size(); ++j) QVERIFY(!labels[i].intersects(labels[j]));
+        }
+        // Enter opens the point on the timeline
+        view->select(rowOf(view, "zb-h1"));
+        QTest::keyClick(plot, Qt::Key_Return);
+        QVERIFY(fixture.settle(window));
+        QTRY_COMPARE(window.mode(), MainWindow::Mode::Run);
+        QVERIFY(!window.explorer()->shown());
+        QVERIFY(!window.actions()[ActionId::Explorer]->isChecked());
+        QCOMPARE(window.timelineView()->panels().front()->timeline->ranks(), 8);
+        // and the page comes back with what was chosen
+        QVERIFY(shown(window) != nullptr);
+        QCOMPARE(view->selected(), rowOf(view, "zb-h1"));
+    }
+
+    void theTableSortsAndTicks()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(fixture.show(window));
+        ExploreView* view = shown(window);
+        QVERIFY(view != nullptr);
+        ExploreTable* table = view->table();
+        table->sortByColumn(ExploreModel::Peak, Qt::AscendingOrder);
+        double last = -1;
+        for (int i = 0; i < table->model()->rowCount(); ++i) {
+            const double peak = table->model()->index(i, ExploreModel::Peak).data(ExploreModel::SortRole).toDouble();
+            QVERIFY(peak >= last);
+            last = peak;
+        }
+        const std::size_t before = view->ticked().size();
+        view->select(rowOf(view, "gpipe"));
+        table->setFocus();
+        QTest::keyClick(table, Qt::Key_Space);
+        QCOMPARE(view->ticked().size(), before + 1);
+        QVERIFY(settle(window));
+        QTest::keyClick(table, Qt::Key_Return);
+        QVERIFY(fixture.settle(window));
+        QTRY_COMPARE(window.mode(), MainWindow::Mode::Run);
+    }
+
+    void surveysAreWhatSimulateSays()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(fixture.show(window, {1500, 950}));
+        ExploreView* view = shown(window);
+        QVERIFY(view != nullptr);
+        ExploreQuestion question;
+        question.ranks = 4;
+        question.microbatches = 8;
+        const LinesPicture lines = linesOf(question, ExploreParameter::Latency, {"1f1b", "zb-h1"});
+        const auto points = pointsOf(lines);
+        QCOMPARE(points.size(), lines.rows.size());
+        for (const SweepPoint& point : points) QCOMPARE(point.shape.ranks, 4);
+        HeatPicture heat = heatOf(question, ExploreParameter::Microbatches, ExploreParameter::Ranks, {"1f1b", "zb-h1", "pipedream"});
+        const auto cells = pointsOf(heat);
+        heat.rows = sweep(cells);
+        for (std::size_t cell = 0; cell < heat.cells(); ++cell) {
+            QVERIFY(heat.done(cell));
+            const int winner = heat.winner(cell);
+            QVERIFY(winner >= 0 && winner < 2); // stale weights take no part
+            for (std::size_t i = 0; i < 2; ++i)
+                if (heat.row(cell, i).good()) QVERIFY(heat.row(cell, static_cast<std::size_t>(winner)).makespan <= heat.row(cell, i).makespan);
+        }
+        // on screen: both charts are drawn and walked by keys
+        QTest::keyClick(view->lines(), Qt::Key_Right);
+        QTest::keyClick(view->lines(), Qt::Key_Right);
+        QCOMPARE(view->lines()->cursorValue(), std::size_t{1});
+        view->setShowsHeat(true);
+        QVERIFY(settle(window));
+        QTest::keyClick(view->heat(), Qt::Key_Right);
+        QTest::keyClick(view->heat(), Qt::Key_Right);
+        QCOMPARE(view->heat()->cursor(), 1);
+        const ExploreQuestion before = view->question();
+        QTest::keyClick(view->heat(), Qt::Key_Return); // the cell becomes the question
+        QVERIFY(!(view->question() == before));
+        QVERIFY(settle(window));
+    }
+
+    void pointsAreSavedAsRuns()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(fixture.show(window));
+        ExploreView* view = shown(window);
+        QVERIFY(view != nullptr);
+        const QString path = fixture.dir.filePath("explored.stagewright");
+        for (const char* name : {"zb-h1", "v-half"}) {
+            bool done = false;
+            window.explorer()->saveAsRun(view->rowAt(rowOf(view, name))->point, path, [&](const Result<void>& saved) {
+                QVERIFY(saved.has_value());
+                done = true;
+            });
+            QVERIFY(QTest::qWaitFor([&] { return done; }, 20000));
+        }
+        auto file = RunFile::open(path.toStdString(), OpenMode::Read);
+        QVERIFY(file.has_value());
+        const auto runs = (*file)->runs().value();
+        QCOMPARE(runs.size(), std::size_t{2});
+        QCOMPARE(runs[0].scheduleName, std::string("zb-h1"));
+        const Run run = (*file)->read(runs[0].id).value();
+        QCOMPARE(run.timeline->end() - run.timeline->begin(), view->rowAt(rowOf(view, "zb-h1"))->makespan);
+        bool told = false;
+        window.explorer()->saveAsRun(view->rowAt(0)->point, QStringLiteral("/nowhere/x.stagewright"), [&](const Result<void>& saved) {
+            QVERIFY(!saved.has_value());
+            told = true;
+        });
+        QVERIFY(QTest::qWaitFor([&] { return told; }, 20000));
+        QVERIFY(!window.bannerText().isEmpty());
+    }
+
+    void tablesAndPlotsAreExported()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(fixture.show(window));
+        ExploreView* view = shown(window);
+        QVERIFY(view != nullptr);
+        const QString csv = fixture.dir.filePath("t.csv");
+        QVERIFY(window.explorer()->writeTable(csv).has_value());
+        QFile table(csv);
+        QVERIFY(table.open(QIODevice::ReadOnly));
+        QVERIFY(table.readLine().startsWith("schedule,ranks,microbatches"));
+        for (const ExplorePlot plot : {ExplorePlot::Pareto, ExplorePlot::Lines, ExplorePlot::Heat}) {
+            for (const char* suffix : {"svg", "pdf", "png"}) {
+                const QString path = fixture.dir.filePath(QStringLiteral("p%1.%2").arg(static_cast<int>(plot)).arg(QLatin1String(suffix)));
+                QVERIFY(window.explorer()->writePicture(plot, path).has_value());
+                QVERIFY(QFileInfo(path).size() > 1000);
+            }
+        }
+        QFile svg(fixture.dir.filePath("p0.svg"));
+        QVERIFY(svg.open(QIODevice::ReadOnly));
+        const QByteArray text = svg.readAll();
+        QVERIFY(text.contains("Simulated with unit costs"));
+        QVERIFY(text.contains("Schedules by activation peak"));
+        QVERIFY(!text.contains("<image"));
+        QVERIFY(!window.explorer()->writePicture(ExplorePlot::Pareto, fixture.dir.filePath("p.gif")).has_value());
+    }
+
+    void bothThemesDraw()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(fixture.show(window, {1280, 720}));
+        ExploreView* view = shown(window);
+        QVERIFY(view != nullptr);
+        for (const ThemeChoice theme : {ThemeChoice::Light, ThemeChoice::Dark}) {
+            window.setThemeChoice(theme);
+            const QImage image = view->pareto()->grab().toImage();
+            QCOMPARE(image.pixelColor(2, image.height() / 2), window.theme().canvas);
+            const QPoint at = view->pareto()->placeOf(static_cast<int>(view->pareto()->frontier().front())).toPoint();
+            QCOMPARE(image.pixelColor(at * image.devicePixelRatio()), window.theme().accent);
+        }
+    }
+};
+
+QTEST_MAIN(TestExplorer)
+#include "tst_explorer.moc"

@@ -1,0 +1,119 @@
+#include "widgets/compare/baseline_strip.h"
+
+#include <QGridLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "widgets/compare/metric_text.h"
+#include "widgets/panel/style.h"
+#include "widgets/table_copy.h"
+
+namespace stagewright {
+
+namespace {
+
+bool decides(const std::string& key)
+{
+    return key == "makespan_ns" || key == "bubble_fraction" || key == "peak_activation_bytes" || key == "loss" || key == "bubble_rate_span";
+}
+
+} // namespace
+
+BaselineStrip::BaselineStrip(QWidget* parent) : QWidget(parent)
+{
+    setObjectName(QStringLiteral("baselineStrip"));
+    setAccessibleName(tr("Against the baseline"));
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(18, 10, 18, 8);
+    column->setSpacing(5);
+    auto* head = new QHBoxLayout;
+    m_title = makeLabel({}, "title", this);
+    m_title->setToolTip(tr("Every run that is shown is measured against the baseline, until it is cleared."));
+    head->addWidget(m_title, 1);
+    m_more = new QPushButton(tr("All"), this);
+    m_more->setCheckable(true);
+    m_more->setToolTip(tr("Every figure against the baseline, not only those that decide"));
+    head->addWidget(m_more);
+    auto* clear = new QPushButton(tr("Clear"), this);
+    clear->setToolTip(tr("No baseline any more"));
+    head->addWidget(clear);
+    column->addLayout(head);
+    m_note = makeLabel({}, "secondary", this);
+    m_note->setWordWrap(true);
+    column->addWidget(m_note);
+    m_body = new QWidget(this);
+    m_grid = nullptr;
+    column->addWidget(m_body);
+    auto* rule = new QWidget(this);
+    rule->setObjectName(QStringLiteral("rule"));
+    rule->setFixedHeight(1);
+    column->addWidget(rule);
+    connect(clear, &QPushButton::clicked, this, &BaselineStrip::clearAsked);
+    connect(m_more, &QPushButton::toggled, this, [this](bool all) {
+        m_all = all;
+        fill();
+    });
+    makeCopyable(this, [this] { return m_grid != nullptr ? tableOf(*m_grid) : TableText{}; });
+}
+
+void BaselineStrip::setBaseline(const QString& name, std::shared_ptr<const Comparison> comparison, const Units& units, const QString& note)
+{
+    m_title->setText(tr("Baseline: %1").arg(name));
+    m_comparison = std::move(comparison);
+    m_units = units;
+    QString text = note;
+    if (m_comparison && !m_comparison->differences.empty()) {
+        QStringList words;
+        for (const RunDifference& one : m_comparison->differences) words << QString::fromStdString(one.title);
+        text = tr("Not made alike: %1.").arg(words.join(QStringLiteral(", ")));
+    }
+    if (m_comparison && m_comparison->withinSpread) text += (text.isEmpty() ? QString() : QStringLiteral(" ")) + tr("The change of the time is within the noise: no difference we can show.");
+    m_note->setText(text);
+    m_note->setVisible(!text.isEmpty());
+    fill();
+}
+
+void BaselineStrip::fill()
+{
+    delete m_grid;
+    for (QLabel* label : m_body->findChildren<QLabel*>()) {
+        label->hide();
+        label->deleteLater();
+    }
+    m_grid = new QGridLayout(m_body);
+    m_grid->setContentsMargins(0, 0, 0, 0);
+    m_grid->setHorizontalSpacing(8);
+    m_grid->setVerticalSpacing(4);
+    m_grid->setColumnStretch(0, 1);
+    m_body->setVisible(m_comparison != nullptr);
+    m_more->setVisible(m_comparison != nullptr);
+    if (!m_comparison) return;
+    int row = 0;
+    const auto put = [&](int column, const QString& text, const char* role, const QString& tooltip) {
+        auto* label = makeLabel(text, role, m_body, true);
+        label->setToolTip(tooltip);
+        if (column > 0) label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        m_grid->addWidget(label, row, column);
+    };
+    for (const MetricDelta& metric : m_comparison->metrics) {
+        if (metric.a == 0 && metric.b == 0) continue;
+        if (!m_all && !decides(metric.key)) continue;
+        const MetricText text = metricText(metric, m_units, m_comparison->shows() || metric.unit == "bytes");
+        put(0, text.title, "secondary", text.whole);
+        put(1, text.b, "value", tr("Of the run shown; the baseline has %1").arg(text.a));
+        put(2, text.change, text.role, tr("The run shown less the baseline; for times as a share of the baseline's"));
+        ++row;
+    }
+}
+
+QString BaselineStrip::plainText() const
+{
+    QStringList lines{m_title->text(), m_note->text()};
+    if (m_grid != nullptr)
+        for (const QStringList& row : tableOf(*m_grid).rows) lines << row.join(QLatin1Char(' '));
+    return lines.join(QLatin1Char('\n'));
+}
+
+} // namespace stagewright

@@ -1,0 +1,41 @@
+// BaselineStrip: over the panels at the right: the session's baseline and what the run shown comes to against it. GUI thread only.
+#pragma once
+
+#include <memory>
+
+#include <QWidget>
+
+#include "traces/compare/compare.h"
+#include "widgets/numbers.h"
+#include "widgets/theme.h"
+
+class QGridLayout;
+class QLabel;
+class QPushButton;
+
+namespace stagewright {
+
+class BaselineStrip : public QWidget {
+    Q_OBJECT
+public:
+    explicit BaselineStrip(QWidget* parent = nullptr);
+    // comparison: of the baseline and the run shown; null: the baseline itself is shown, or the answer is on its way.
+    void setBaseline(const QString& name, std::shared_ptr<const Comparison> comparison, const Units& units, const QString& note);
+    QString plainText() const;
+
+signals:
+    void clearAsked();
+
+private:
+    void fill();
+    QLabel* m_title;
+    QLabel* m_note;
+    QPushButton* m_more;
+    QWidget* m_body;
+    QGridLayout* m_grid;
+    std::shared_ptr<const Comparison> m_comparison;
+    Units m_units;
+    bool m_all = false; // every figure, else those that decide
+};
+
+} // namespace stagewright

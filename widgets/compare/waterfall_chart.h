@@ -1,0 +1,46 @@
+// WaterfallChart: from A's step time to B's in floating bars, one a class of the critical path (ledger) or one a single change
+// (ladder). The bars sum to the difference. GUI thread only.
+#pragma once
+
+#include <vector>
+
+#include <QWidget>
+
+#include "traces/compare/compare.h"
+#include "widgets/numbers.h"
+#include "widgets/table_copy.h"
+#include "widgets/theme.h"
+
+namespace stagewright {
+
+struct WaterfallBar {
+    QString title;
+    QString tooltip;
+    Nanos from = 0; // running total before
+    Nanos to = 0;   // and after
+    bool total = false; // A or B itself: a bar from 0
+};
+std::vector<WaterfallBar> ledgerBars(const Comparison& comparison, const QString& a, const QString& b); // largest change first
+std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString& b); // in the order of the rungs
+
+class WaterfallChart : public QWidget {
+    Q_OBJECT
+public:
+    explicit WaterfallChart(QWidget* parent = nullptr);
+    void setBars(std::vector<WaterfallBar> bars, const Units& units);
+    void setTheme(const Theme& theme);
+    const std::vector<WaterfallBar>& bars() const { return m_bars; }
+    TableText table() const;
+    QSize sizeHint() const override;
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    bool event(QEvent* event) override; // tooltips
+
+private:
+    std::vector<WaterfallBar> m_bars;
+    Units m_units;
+    const Theme* m_theme = &Theme::light();
+};
+
+} // namespace stagewright

@@ -1,0 +1,36 @@
+// ExploreForm: the explorer's parameters, each as a slider and a spin box that follow each other. GUI thread only.
+#pragma once
+
+#include <array>
+
+#include <QDoubleSpinBox>
+#include <QSlider>
+#include <QWidget>
+
+#include "widgets/explore/explore_question.h"
+
+namespace stagewright {
+
+class ExploreForm : public QWidget {
+    Q_OBJECT
+public:
+    explicit ExploreForm(QWidget* parent = nullptr);
+    const ExploreQuestion& question() const { return m_question; }
+    void setQuestion(const ExploreQuestion& question); // tells it where it is another one
+    QSlider* slider(ExploreParameter parameter) { return m_sliders[static_cast<std::size_t>(parameter)]; }
+    QDoubleSpinBox* field(ExploreParameter parameter) { return m_fields[static_cast<std::size_t>(parameter)]; }
+
+signals:
+    void questionChanged();
+
+private:
+    void show();
+    void change(ExploreParameter parameter, double value);
+
+    ExploreQuestion m_question;
+    std::array<QSlider*, exploreParameterCount> m_sliders{};
+    std::array<QDoubleSpinBox*, exploreParameterCount> m_fields{};
+    bool m_showing = false;
+};
+
+} // namespace stagewright

@@ -1,0 +1,188 @@
+#include "widgets/explore/explore_table.h"
+
+#include <QHeaderView>
+#include <QKeyEvent>
+
+#include "schedules/registry.h"
+#include "widgets/numbers.h"
+#include "widgets/table_copy.h"
+
+namespace stagewright {
+
+void ExploreModel::setRows(SweepRows rows, const ExploreQuestion& question)
+{
+    m_question = question;
+    const bool sameNames = m_rows && rows && m_rows->size() == rows->size();
+    if (sameNames) { // a sweep of the same schedules: the selection and the order of the table stay
+        m_rows = std::move(rows);
+        if (!m_rows->empty()) emit dataChanged(index(0, 0), index(rowCount() - 1, ColumnCount - 1));
+        return;
+    }
+    beginResetModel();
+    m_rows = std::move(rows);
+    endResetModel();
+}
+
+void ExploreModel::setTicked(const std::set<std::string>& schedules)
+{
+    m_ticked = schedules;
+    if (rowCount() > 0) emit dataChanged(index(0, Schedule), index(rowCount() - 1, Schedule), {Qt::CheckStateRole});
+    emit tickedChanged();
+}
+
+int ExploreModel::rowCount(const QModelIndex& parent) const { return parent.isValid() || !m_rows ? 0 : static_cast<int>(m_rows->size()); }
+int ExploreModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : ColumnCount; }
+
+QString ExploreModel::note(const SweepRow& row) const
+{
+    if (!row.done) return tr("…");
+    if (!row.error.empty()) return QString::fromStdString(row.error);
+    QStringList words;
+    if (const QString over = overCap(row, m_question); !over.isEmpty()) words << over;
+    if (!row.synchronous) words << tr("stale weights");
+    if (row.copies) words << tr("weights held twice");
+    bool unused = false;
+    chunksTaken(row.point.schedule, m_question.chunks, &unused);
+    if (unused) words << tr("its own number of chunks");
+    return words.join(QStringLiteral("; "));
+}
+
+QVariant ExploreModel::data(const QModelIndex& index, int role) const
+{
+    if (!index.isValid() || !m_rows) return {};
+    const SweepRow& row = (*m_rows)[static_cast<std::size_t>(index.row())];
+    const int column = index.column();
+    if (role == Qt::CheckStateRole && column == Schedule) return m_ticked.contains(row.point.schedule) ? Qt::Checked : Qt::Unchecked;
+    if (role == Qt::TextAlignmentRole) return column == Schedule || column == Note ? QVariant(Qt::AlignLeft | Qt::AlignVCenter) : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    if (role == Qt::ToolTipRole) {
+        if (column == Note || !row.good()) return note(row);
+        if (column != Schedule) return {};
+        const auto info = findSchedule(row.point.schedule.substr(0, row.point.schedule.find(':')));
+        return info ? QString::fromStdString(row.point.schedule) + QStringLiteral("\n") + QString::fromUtf8((*info)->title.data(), static_cast<qsizetype>((*info)->title.size())) + QStringLiteral("\n") + QString::fromUtf8((*info)->summary.data(), static_cast<qsizetype>((*info)->summary.size())) : QString();
+    }
+    const double worst = 1e300; // what is not known stands last
+    if (role == SortRole) {
+        switch (column) {
+        case Schedule: return QString::fromStdString(row.point.schedule);
+        case StepTime: return row.good() ? row.timeValue(row.makespan) : worst;
+        case Bubble: return row.good() ? row.bubbleFraction : worst;
+        case SpanBubble: return row.good() ? row.bubbleRateSpan : worst;
+        case Peak: return row.good() ? row.memoryValue(row.peak()) : worst;
+        case Stages: return row.good() ? row.stages : 1 << 30;
+        default: return note(row);
+        }
+    }
+    if (role != Qt::DisplayRole) return {};
+    if (column == Schedule) return QString::fromStdString(row.point.schedule);
+    if (column == Note) return note(row);
+    if (!row.good()) return QStringLiteral("–");
+    switch (column) {
+    case StepTime: return fixed(row.timeValue(row.makespan), 2);
+    case Bubble: return percentText(row.bubbleFraction);
+    case SpanBubble: return percentText(row.bubbleRateSpan);
+    case Peak: return fixed(row.memoryValue(row.peak()), 2);
+    default: return row.stages;
+    }
+}
+
+bool ExploreModel::setData(const QModelIndex& index, const QVariant& value, int role)
+{
+    if (role != Qt::CheckStateRole || index.column() != Schedule || !m_rows) return false;
+    const std::string& name = (*m_rows)[static_cast<std::size_t>(index.row())].point.schedule;
+    if (value.toInt() == Qt::Checked) m_ticked.insert(name);
+    else m_ticked.erase(name);
+    emit dataChanged(index, index, {Qt::CheckStateRole});
+    emit tickedChanged();
+    return true;
+}
+
+QVariant ExploreModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (orientation != Qt::Horizontal) return {};
+    if (role == Qt::TextAlignmentRole) return section == Schedule || section == Note ? QVariant(Qt::AlignLeft | Qt::AlignVCenter) : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    static const char* const titles[] = {QT_TR_NOOP("Schedule"), QT_TR_NOOP("Step time"), QT_TR_NOOP("Bubble"), QT_TR_NOOP("In span"), QT_TR_NOOP("Peak"), QT_TR_NOOP("Stages"), QT_TR_NOOP("Note")};
+    static const char* const meanings[] = {QT_TR_NOOP("With its parameters where they are not the defaults. Ticked ones stand in the charts below."),
+                                           QT_TR_NOOP("From the first begin to the last end of F, B, I, W over all ranks, in rank shares."),
+                                           QT_TR_NOOP("Idle time / (ranks × step time)."),
+                                           QT_TR_NOOP("1 − busy time / span, of the rank with the longest span from its first to its last op."),
+                                           QT_TR_NOOP("Largest activation peak of any rank, in activations of one microbatch on 1/p of the model."),
+                                           QT_TR_NOOP("Stages of the model over all ranks."),
+                                           QT_TR_NOOP("Why a schedule can't be made or is over the cap, and what else it changes.")};
+    if (section < 0 || section >= ColumnCount) return {};
+    if (role == Qt::DisplayRole) return tr(titles[section]);
+    if (role == Qt::ToolTipRole) return tr(meanings[section]);
+    return {};
+}
+
+Qt::ItemFlags ExploreModel::flags(const QModelIndex& index) const
+{
+    if (!index.isValid() || !m_rows) return Qt::NoItemFlags;
+    Qt::ItemFlags flags = Qt::ItemIsSelectable | Qt::ItemIsEnabled;
+    if (index.column() == Schedule) flags |= Qt::ItemIsUserCheckable;
+    const SweepRow& row = (*m_rows)[static_cast<std::size_t>(index.row())];
+    // greyed, and still to be read
+    if (row.done && (!row.good() || !overCap(row, m_question).isEmpty()) && index.column() != Schedule && index.column() != Note) flags &= ~Qt::ItemIsEnabled;
+    return flags;
+}
+
+ExploreTable::ExploreTable(QWidget* parent) : QTableView(parent), m_model(new ExploreModel(this)), m_sorted(new QSortFilterProxyModel(this))
+{
+    setObjectName(QStringLiteral("exploreTable"));
+    setAccessibleName(tr("Schedules"));
+    m_sorted->setSourceModel(m_model);
+    m_sorted->setSortRole(ExploreModel::SortRole);
+    m_sorted->setDynamicSortFilter(true);
+    setModel(m_sorted);
+    setSortingEnabled(true);
+    sortByColumn(ExploreModel::StepTime, Qt::AscendingOrder);
+    setSelectionBehavior(SelectRows);
+    setSelectionMode(SingleSelection);
+    setShowGrid(false);
+    setWordWrap(false);
+    setTabKeyNavigation(false);
+    setFrameShape(NoFrame);
+    verticalHeader()->hide();
+    verticalHeader()->setDefaultSectionSize(23);
+    horizontalHeader()->setHighlightSections(false);
+    horizontalHeader()->setStretchLastSection(true);
+    const int widths[] = {168, 82, 66, 66, 62, 62, 160};
+    for (int i = 0; i < ExploreModel::ColumnCount; ++i) setColumnWidth(i, widths[i]);
+    makeCopyable(static_cast<QAbstractItemView*>(this));
+    connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
+        if (!m_following && now.isValid()) emit rowChosen(m_sorted->mapToSource(now).row());
+    });
+    connect(this, &QTableView::doubleClicked, this, [this](const QModelIndex& at) { emit rowActivated(m_sorted->mapToSource(at).row()); });
+}
+
+int ExploreTable::selectedRow() const { return currentIndex().isValid() ? m_sorted->mapToSource(currentIndex()).row() : -1; }
+
+void ExploreTable::setSelectedRow(int row)
+{
+    if (row == selectedRow()) return;
+    m_following = true;
+    if (row < 0) {
+        setCurrentIndex({});
+    } else {
+        const QModelIndex index = m_sorted->mapFromSource(m_model->index(row, 0));
+        selectRow(index.row());
+        scrollTo(index);
+    }
+    m_following = false;
+}
+
+void ExploreTable::keyPressEvent(QKeyEvent* event)
+{
+    const int row = selectedRow();
+    if ((event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) && row >= 0) {
+        emit rowActivated(row);
+        return;
+    }
+    if (event->key() == Qt::Key_Space && row >= 0) {
+        const QModelIndex index = m_model->index(row, ExploreModel::Schedule);
+        m_model->setData(index, m_model->data(index, Qt::CheckStateRole).toInt() == Qt::Checked ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
+        return;
+    }
+    QTableView::keyPressEvent(event);
+}
+
+} // namespace stagewright

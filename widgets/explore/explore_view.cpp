@@ -1,0 +1,371 @@
+#include "widgets/explore/explore_view.h"
+
+#include <algorithm>
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QMenu>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSettings>
+#include <QSplitter>
+#include <QTabWidget>
+#include <QVBoxLayout>
+
+#include "widgets/numbers.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+
+namespace {
+
+QComboBox* parameterBox(QWidget* parent, ExploreParameter chosen, const QString& name)
+{
+    auto* box = new QComboBox(parent);
+    for (int i = 0; i < exploreParameterCount; ++i) box->addItem(titleOf(static_cast<ExploreParameter>(i)), i);
+    box->setCurrentIndex(static_cast<int>(chosen));
+    box->setAccessibleName(name);
+    box->setToolTip(name);
+    return box;
+}
+
+} // namespace
+
+ExploreView::ExploreView(QWidget* parent) : QWidget(parent)
+{
+    setObjectName(QStringLiteral("explorer"));
+    setAttribute(Qt::WA_StyledBackground);
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    m_columns = new QSplitter(Qt::Horizontal, this);
+    m_columns->setHandleWidth(1);
+    m_columns->setChildrenCollapsible(false);
+    m_columns->addWidget(buildLeft());
+    m_columns->addWidget(buildCentre());
+    m_columns->addWidget(buildRight());
+    m_columns->setStretchFactor(0, 0);
+    m_columns->setStretchFactor(1, 1);
+    m_columns->setStretchFactor(2, 0);
+    m_columns->setSizes({262, 640, 440});
+    layout->addWidget(m_columns);
+
+    connect(m_form, &ExploreForm::questionChanged, this, &ExploreView::questionChanged);
+    connect(m_measure, &QComboBox::currentIndexChanged, this, [this] {
+        m_pareto->setRows(m_rows, question(), measure());
+        m_lines->setPicture(m_linesPicture, measure());
+        m_heat->setPicture(m_heatPicture, measure(), static_cast<HeatShows>(m_heatShows->currentIndex()));
+    });
+    for (QComboBox* box : {m_lineParameter, m_heatAcross, m_heatUp}) connect(box, &QComboBox::currentIndexChanged, this, &ExploreView::surveyChanged);
+    connect(m_heatShows, &QComboBox::currentIndexChanged, this, [this](int shows) { m_heat->setPicture(m_heatPicture, measure(), static_cast<HeatShows>(shows)); });
+    connect(m_charts, &QTabWidget::currentChanged, this, &ExploreView::surveyChanged);
+    connect(m_table->rows(), &ExploreModel::tickedChanged, this, &ExploreView::surveyChanged);
+    const auto open = [this](int row) {
+        if (const SweepRow* at = rowAt(row); at != nullptr && at->good()) emit openAsked(at->point);
+    };
+    connect(m_pareto, &ParetoPlot::rowChosen, this, &ExploreView::select);
+    connect(m_pareto, &ParetoPlot::rowActivated, this, open);
+    connect(m_pareto, &ParetoPlot::rowHovered, this, [this](int row) { emit previewAsked(row >= 0 ? row : selected()); });
+    connect(m_table, &ExploreTable::rowChosen, this, &ExploreView::select);
+    connect(m_table, &ExploreTable::rowActivated, this, open);
+    connect(m_lines, &LinePlot::pointActivated, this, &ExploreView::openAsked);
+    connect(m_heat, &HeatMap::cellActivated, m_form, &ExploreForm::setQuestion);
+    connect(m_open, &QPushButton::clicked, this, [this, open] { open(selected()); });
+    connect(m_save, &QPushButton::clicked, this, [this] {
+        if (const SweepRow* at = rowAt(selected()); at != nullptr && at->good()) emit saveAsked(at->point);
+    });
+    connect(m_cancel, &QPushButton::clicked, this, &ExploreView::cancelAsked);
+    setWork({}, false);
+    showRow(-1);
+}
+
+QWidget* ExploreView::buildLeft()
+{
+    auto* scroll = new QScrollArea;
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setMinimumWidth(250);
+    auto* left = new QWidget;
+    left->setObjectName(QStringLiteral("panel"));
+    left->setAttribute(Qt::WA_StyledBackground);
+    auto* column = new QVBoxLayout(left);
+    column->setContentsMargins(14, 14, 14, 12);
+    column->setSpacing(10);
+    auto* head = new QHBoxLayout;
+    head->addWidget(makeLabel(tr("Explore"), "title", left));
+    head->addStretch();
+    auto* close = new QPushButton(tr("Close"), left);
+    close->setToolTip(tr("Back to the timeline"));
+    connect(close, &QPushButton::clicked, this, &ExploreView::closeAsked);
+    head->addWidget(close);
+    column->addLayout(head);
+    m_form = new ExploreForm(left);
+    column->addWidget(m_form);
+    m_miniature = new Miniature(left);
+    column->addWidget(m_miniature);
+    m_open = new QPushButton(tr("Open on the timeline"), left);
+    m_open->setObjectName(QStringLiteral("primary"));
+    m_open->setToolTip(tr("The selected schedule as a simulated run. Enter in the plot or the table does the same."));
+    m_save = new QPushButton(tr("Save as run…"), left);
+    m_save->setToolTip(tr("Adds the selected schedule, simulated, to a run file that you choose."));
+    column->addWidget(m_open);
+    column->addWidget(m_save);
+    column->addStretch(1);
+    auto* foot = new QHBoxLayout;
+    m_work = makeLabel({}, "secondary", left);
+    m_work->setWordWrap(true);
+    m_running = new QProgressBar(left);
+    m_running->setRange(0, 0);
+    m_running->setTextVisible(false);
+    m_running->setFixedSize(40, 6);
+    m_cancel = new QPushButton(tr("Cancel"), left);
+    m_cancel->setToolTip(tr("Stops simulating; what is there stays"));
+    foot->addWidget(m_work, 1);
+    foot->addWidget(m_running);
+    foot->addWidget(m_cancel);
+    column->addLayout(foot);
+    scroll->setWidget(left);
+    return scroll;
+}
+
+QWidget* ExploreView::buildCentre()
+{
+    m_rowsSplit = new QSplitter(Qt::Vertical);
+    m_rowsSplit->setHandleWidth(1);
+    m_rowsSplit->setChildrenCollapsible(false);
+    auto* top = new QWidget;
+    auto* upper = new QVBoxLayout(top);
+    upper->setContentsMargins(8, 6, 8, 4);
+    upper->setSpacing(4);
+    auto* tools = new QHBoxLayout;
+    m_measure = new QComboBox(top);
+    for (const ExploreMeasure measure : {ExploreMeasure::StepTime, ExploreMeasure::Bubble, ExploreMeasure::SpanBubble}) m_measure->addItem(titleOf(measure));
+    m_measure->setAccessibleName(tr("What the plots show"));
+    m_measure->setToolTip(tr("What the plots show: step time, or the idle share by one of its definitions"));
+    tools->addWidget(m_measure);
+    tools->addStretch();
+    auto* csv = new QPushButton(tr("Table as CSV…"), top);
+    csv->setToolTip(tr("The points as stagewright sweep writes them"));
+    connect(csv, &QPushButton::clicked, this, &ExploreView::csvAsked);
+    auto* picture = new QPushButton(tr("Export plot"), top);
+    picture->setToolTip(tr("As SVG, PDF or PNG, with what it was simulated for"));
+    auto* menu = new QMenu(picture);
+    for (const auto& [plot, title] : {std::pair(ExplorePlot::Pareto, tr("Memory against time…")), std::pair(ExplorePlot::Lines, tr("Over one parameter…")), std::pair(ExplorePlot::Heat, tr("Over two parameters…"))})
+        menu->addAction(title, this, [this, plot = plot] { emit pictureAsked(plot); });
+    picture->setMenu(menu);
+    tools->addWidget(csv);
+    tools->addWidget(picture);
+    upper->addLayout(tools);
+    m_pareto = new ParetoPlot(top);
+    upper->addWidget(m_pareto, 1);
+    m_rowsSplit->addWidget(top);
+
+    m_charts = new QTabWidget;
+    m_charts->setDocumentMode(true);
+    auto* linePage = new QWidget;
+    auto* lineLayout = new QVBoxLayout(linePage);
+    lineLayout->setContentsMargins(8, 4, 8, 6);
+    m_lineParameter = parameterBox(linePage, ExploreParameter::Microbatches, tr("Parameter across"));
+    m_lines = new LinePlot(linePage);
+    auto* lineTools = new QHBoxLayout;
+    lineTools->addWidget(makeLabel(tr("Across"), "secondary", linePage));
+    lineTools->addWidget(m_lineParameter);
+    lineTools->addStretch();
+    lineLayout->addLayout(lineTools);
+    lineLayout->addWidget(m_lines, 1);
+    m_charts->addTab(linePage, tr("Over one parameter"));
+    auto* heatPage = new QWidget;
+    auto* heatLayout = new QVBoxLayout(heatPage);
+    heatLayout->setContentsMargins(8, 4, 8, 6);
+    m_heatAcross = parameterBox(heatPage, ExploreParameter::Microbatches, tr("Parameter across"));
+    m_heatUp = parameterBox(heatPage, ExploreParameter::Latency, tr("Parameter up"));
+    m_heatShows = new QComboBox(heatPage);
+    m_heatShows->addItems({tr("Which schedule wins"), tr("The winner's value")});
+    m_heatShows->setAccessibleName(tr("What the cells show"));
+    m_heatShows->setToolTip(tr("The ticked schedule with the shortest step within the cap, or what it comes to. Stale weights don't take part."));
+    m_heat = new HeatMap(heatPage);
+    auto* heatTools = new QHBoxLayout;
+    heatTools->addWidget(makeLabel(tr("Across"), "secondary", heatPage));
+    heatTools->addWidget(m_heatAcross);
+    heatTools->addWidget(makeLabel(tr("up"), "secondary", heatPage));
+    heatTools->addWidget(m_heatUp);
+    heatTools->addWidget(m_heatShows);
+    heatTools->addStretch();
+    heatLayout->addLayout(heatTools);
+    heatLayout->addWidget(m_heat, 1);
+    m_charts->addTab(heatPage, tr("Over two parameters"));
+    m_rowsSplit->addWidget(m_charts);
+    m_rowsSplit->setStretchFactor(0, 3);
+    m_rowsSplit->setStretchFactor(1, 2);
+    m_rowsSplit->setSizes({520, 340});
+    return m_rowsSplit;
+}
+
+QWidget* ExploreView::buildRight()
+{
+    auto* right = new QWidget;
+    auto* column = new QVBoxLayout(right);
+    column->setContentsMargins(0, 0, 0, 0);
+    m_table = new ExploreTable(right);
+    m_table->setMinimumWidth(260);
+    column->addWidget(m_table);
+    return right;
+}
+
+ExploreMeasure ExploreView::measure() const { return static_cast<ExploreMeasure>(m_measure->currentIndex()); }
+void ExploreView::setMeasure(ExploreMeasure measure) { m_measure->setCurrentIndex(static_cast<int>(measure)); }
+ExploreParameter ExploreView::lineParameter() const { return static_cast<ExploreParameter>(m_lineParameter->currentIndex()); }
+
+std::pair<ExploreParameter, ExploreParameter> ExploreView::heatParameters() const
+{
+    return {static_cast<ExploreParameter>(m_heatAcross->currentIndex()), static_cast<ExploreParameter>(m_heatUp->currentIndex())};
+}
+
+bool ExploreView::showsHeat() const { return m_charts->currentIndex() == 1; }
+void ExploreView::setShowsHeat(bool heat) { m_charts->setCurrentIndex(heat ? 1 : 0); }
+
+std::vector<std::string> ExploreView::ticked() const
+{
+    std::vector<std::string> names;
+    const auto& ticked = m_table->rows()->ticked();
+    for (const std::string& name : exploredSchedules())
+        if (ticked.contains(name)) names.push_back(name);
+    return names;
+}
+
+const SweepRow* ExploreView::rowAt(int row) const
+{
+    return m_rows && row >= 0 && row < static_cast<int>(m_rows->size()) ? &(*m_rows)[static_cast<std::size_t>(row)] : nullptr;
+}
+
+void ExploreView::select(int row)
+{
+    const SweepRow* at = rowAt(row);
+    m_wanted = at == nullptr ? std::string() : at->point.schedule;
+    showRow(row);
+}
+
+void ExploreView::showRow(int row)
+{
+    const SweepRow* at = rowAt(row);
+    m_pareto->setSelected(row);
+    m_table->setSelectedRow(row);
+    const bool good = at != nullptr && at->good();
+    m_open->setEnabled(good);
+    m_save->setEnabled(good);
+    emit previewAsked(row);
+}
+
+void ExploreView::setRows(SweepRows rows, const ExploreQuestion& question)
+{
+    m_rows = std::move(rows);
+    m_pareto->setRows(m_rows, question, measure());
+    m_table->rows()->setRows(m_rows, question);
+    int row = -1;
+    for (int i = 0; m_rows && i < static_cast<int>(m_rows->size()); ++i)
+        if (rowAt(i)->point.schedule == m_wanted) row = i;
+    showRow(row);
+}
+
+void ExploreView::setBounds(std::vector<ExploreBound> bounds) { m_pareto->setBounds(std::move(bounds)); }
+
+void ExploreView::setLines(std::shared_ptr<const LinesPicture> picture)
+{
+    m_linesPicture = std::move(picture);
+    m_lines->setPicture(m_linesPicture, measure());
+}
+
+void ExploreView::setHeat(std::shared_ptr<const HeatPicture> picture)
+{
+    m_heatPicture = std::move(picture);
+    m_heat->setPicture(m_heatPicture, measure(), static_cast<HeatShows>(m_heatShows->currentIndex()));
+}
+
+void ExploreView::setWork(const QString& text, bool running)
+{
+    m_work->setText(text);
+    m_running->setVisible(running);
+    m_cancel->setVisible(running);
+}
+
+void ExploreView::setTheme(const Theme& theme)
+{
+    m_pareto->setTheme(theme);
+    m_lines->setTheme(theme);
+    m_heat->setTheme(theme);
+    m_miniature->setTheme(theme);
+}
+
+QString ExploreView::caption(ExplorePlot plot) const
+{
+    QString what = plot == ExplorePlot::Pareto ? tr("Schedules by activation peak and %1").arg(titleOf(measure()).toLower())
+                   : plot == ExplorePlot::Lines ? tr("%1 over %2").arg(titleOf(measure()), titleOf(lineParameter()).toLower())
+                                                : tr("Shortest step over %1 and %2").arg(titleOf(heatParameters().first).toLower(), titleOf(heatParameters().second).toLower());
+    return what;
+}
+
+void ExploreView::paintPlot(ExplorePlot plot, QPainter& painter, const QRectF& rect, const Theme& theme) const
+{
+    switch (plot) {
+    case ExplorePlot::Pareto: m_pareto->paintTo(painter, rect, theme); break;
+    case ExplorePlot::Lines: m_lines->paintTo(painter, rect, theme); break;
+    case ExplorePlot::Heat: m_heat->paintTo(painter, rect, theme); break;
+    }
+}
+
+void ExploreView::restore()
+{
+    const QSettings settings;
+    ExploreQuestion question;
+    for (int i = 0; i < exploreParameterCount; ++i) {
+        const auto parameter = static_cast<ExploreParameter>(i);
+        bool number = false;
+        const double value = settings.value(QStringLiteral("explore/parameter%1").arg(i)).toDouble(&number);
+        if (number && value >= rangeOf(parameter).least && value <= m_form->field(parameter)->maximum()) question = question.with(parameter, value);
+    }
+    const auto choose = [&settings](QComboBox* box, const char* key) {
+        const int index = settings.value(QLatin1String(key), box->currentIndex()).toInt();
+        if (index >= 0 && index < box->count()) box->setCurrentIndex(index);
+    };
+    choose(m_measure, "explore/measure");
+    choose(m_lineParameter, "explore/across");
+    choose(m_heatAcross, "explore/heatAcross");
+    choose(m_heatUp, "explore/heatUp");
+    choose(m_heatShows, "explore/heatShows");
+    std::set<std::string> ticked;
+    const QStringList usual{QStringLiteral("1f1b"), QStringLiteral("interleaved-1f1b"), QStringLiteral("zb-h1"), QStringLiteral("zbv"), QStringLiteral("dualpipev")};
+    for (const QString& name : settings.value(QStringLiteral("explore/ticked"), usual).toStringList()) ticked.insert(name.toStdString());
+    m_table->rows()->setTicked(ticked);
+    if (const QByteArray columns = settings.value(QStringLiteral("explore/columns")).toByteArray(); !columns.isEmpty()) m_columns->restoreState(columns);
+    if (const QByteArray rows = settings.value(QStringLiteral("explore/rows")).toByteArray(); !rows.isEmpty()) m_rowsSplit->restoreState(rows);
+    m_form->setQuestion(question);
+    m_restored = true;
+}
+
+void ExploreView::hideEvent(QHideEvent* event)
+{
+    if (m_restored) remember();
+    QWidget::hideEvent(event);
+}
+
+void ExploreView::remember() const
+{
+    QSettings settings;
+    for (int i = 0; i < exploreParameterCount; ++i) settings.setValue(QStringLiteral("explore/parameter%1").arg(i), question().value(static_cast<ExploreParameter>(i)));
+    settings.setValue(QStringLiteral("explore/measure"), m_measure->currentIndex());
+    settings.setValue(QStringLiteral("explore/across"), m_lineParameter->currentIndex());
+    settings.setValue(QStringLiteral("explore/heatAcross"), m_heatAcross->currentIndex());
+    settings.setValue(QStringLiteral("explore/heatUp"), m_heatUp->currentIndex());
+    settings.setValue(QStringLiteral("explore/heatShows"), m_heatShows->currentIndex());
+    QStringList ticked;
+    for (const std::string& name : m_table->rows()->ticked()) ticked << QString::fromStdString(name);
+    settings.setValue(QStringLiteral("explore/ticked"), ticked);
+    settings.setValue(QStringLiteral("explore/columns"), m_columns->saveState());
+    settings.setValue(QStringLiteral("explore/rows"), m_rowsSplit->saveState());
+}
+
+} // namespace stagewright

@@ -1,0 +1,108 @@
+// ExploreView: the page of the explorer: sliders, the Pareto plot, the charts over one and two parameters, the table, the miniature.
+// It shows answers and tells what is asked; who simulates is the explorer's controller. GUI thread only.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include <QWidget>
+
+#include "widgets/explore/explore_form.h"
+#include "widgets/explore/explore_table.h"
+#include "widgets/explore/miniature.h"
+#include "widgets/explore/pareto_plot.h"
+#include "widgets/explore/survey_plots.h"
+
+class QComboBox;
+class QLabel;
+class QProgressBar;
+class QPushButton;
+class QSplitter;
+class QTabWidget;
+
+namespace stagewright {
+
+enum class ExplorePlot { Pareto, Lines, Heat };
+
+class ExploreView : public QWidget {
+    Q_OBJECT
+public:
+    explicit ExploreView(QWidget* parent = nullptr);
+
+    const ExploreQuestion& question() const { return m_form->question(); }
+    ExploreForm* form() { return m_form; }
+    ParetoPlot* pareto() { return m_pareto; }
+    LinePlot* lines() { return m_lines; }
+    HeatMap* heat() { return m_heat; }
+    ExploreTable* table() { return m_table; }
+    Miniature* miniature() { return m_miniature; }
+    ExploreMeasure measure() const;
+    void setMeasure(ExploreMeasure measure);
+    ExploreParameter lineParameter() const;
+    std::pair<ExploreParameter, ExploreParameter> heatParameters() const; // across, up
+    bool showsHeat() const; // of the two charts below
+    void setShowsHeat(bool heat);
+    std::vector<std::string> ticked() const; // in the table's order of schedules
+    int selected() const { return m_pareto->selected(); }
+    void select(int row);
+    const SweepRow* rowAt(int row) const; // null: none
+
+    void setRows(SweepRows rows, const ExploreQuestion& question);
+    void setBounds(std::vector<ExploreBound> bounds);
+    void setLines(std::shared_ptr<const LinesPicture> picture);
+    void setHeat(std::shared_ptr<const HeatPicture> picture);
+    void setWork(const QString& text, bool running); // what is being done
+    void setTheme(const Theme& theme);
+    void paintPlot(ExplorePlot plot, QPainter& painter, const QRectF& rect, const Theme& theme) const;
+    QString caption(ExplorePlot plot) const; // what it shows
+    void restore(); // what was asked last; from then on it is remembered whenever the page is hidden
+
+signals:
+    void questionChanged();
+    void surveyChanged(); // another parameter, another choice of schedules
+    void previewAsked(int row); // −1: none
+    void openAsked(const stagewright::SweepPoint& point);
+    void saveAsked(const stagewright::SweepPoint& point);
+    void csvAsked();
+    void pictureAsked(stagewright::ExplorePlot plot);
+    void cancelAsked();
+    void closeAsked();
+
+protected:
+    void hideEvent(QHideEvent* event) override;
+
+private:
+    void remember() const;
+    QWidget* buildLeft();
+    QWidget* buildCentre();
+    QWidget* buildRight();
+    void showRow(int row);
+
+    ExploreForm* m_form;
+    ParetoPlot* m_pareto;
+    LinePlot* m_lines;
+    HeatMap* m_heat;
+    ExploreTable* m_table;
+    Miniature* m_miniature;
+    QComboBox* m_measure;
+    QComboBox* m_lineParameter;
+    QComboBox* m_heatAcross;
+    QComboBox* m_heatUp;
+    QComboBox* m_heatShows;
+    QTabWidget* m_charts;
+    QSplitter* m_rowsSplit;
+    QSplitter* m_columns;
+    QLabel* m_work;
+    QProgressBar* m_running;
+    QPushButton* m_cancel;
+    QPushButton* m_open;
+    QPushButton* m_save;
+    SweepRows m_rows;
+    std::shared_ptr<const LinesPicture> m_linesPicture;
+    std::shared_ptr<const HeatPicture> m_heatPicture;
+    bool m_restored = false;
+    std::string m_wanted; // the schedule selected, kept while shapes change
+};
+
+} // namespace stagewright

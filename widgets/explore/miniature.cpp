@@ -1,0 +1,66 @@
+#include "widgets/explore/miniature.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QPainter>
+
+namespace stagewright {
+
+Miniature::Miniature(QWidget* parent) : QWidget(parent)
+{
+    setObjectName(QStringLiteral("miniature"));
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
+
+void Miniature::setPanel(std::shared_ptr<const TimelinePanel> panel, const QString& title, const QString& note)
+{
+    m_panel = std::move(panel);
+    m_title = title;
+    m_note = note;
+    setAccessibleName(tr("Miniature of %1").arg(title));
+    setAccessibleDescription(note);
+    update();
+}
+
+void Miniature::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    update();
+}
+
+void Miniature::paintEvent(QPaintEvent*)
+{
+    QPainter p(this);
+    p.fillRect(rect(), m_theme->canvas);
+    p.setFont(fontOf(FontRole::Strong));
+    p.setPen(m_theme->text);
+    p.drawText(QRectF(8, 4, width() - 16.0, 16), Qt::AlignLeft | Qt::AlignVCenter, m_title);
+    p.setFont(fontOf(FontRole::Small));
+    p.setPen(m_theme->secondary);
+    p.drawText(QRectF(8, height() - 20.0, width() - 16.0, 16), Qt::AlignLeft | Qt::AlignVCenter, m_note);
+    p.setPen(m_theme->separator);
+    p.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
+    if (!m_panel || m_panel->duration <= 0 || m_panel->ranks.empty()) return;
+    const QRectF area(8, 24, width() - 16.0, height() - 48.0);
+    const double row = area.height() / static_cast<double>(m_panel->ranks.size());
+    const double scale = area.width() / static_cast<double>(m_panel->duration);
+    const double gap = row >= 4 ? 1 : 0;
+    for (std::size_t r = 0; r < m_panel->ranks.size(); ++r) {
+        const QRectF line(area.left(), area.top() + static_cast<double>(r) * row, area.width(), row - gap);
+        p.fillRect(line, m_theme->bubbleFill);
+        const LaneData& lane = m_panel->ranks[r].compute;
+        double painted = -1; // slices thinner than a pixel are painted once a pixel
+        for (std::size_t i = 0; i < lane.size(); ++i) {
+            const TimeSpan span = lane.drawn(i);
+            const double from = line.left() + static_cast<double>(span.begin) * scale;
+            const double to = line.left() + static_cast<double>(span.end) * scale;
+            if (to < painted + 0.5) continue;
+            const Slice& slice = lane.slices()[i];
+            p.fillRect(QRectF(from, line.top(), std::max(0.5, to - from - (to - from > 3 ? 0.5 : 0)), line.height()), m_theme->of(paintOf(slice.opKind()), static_cast<int>(slice.tint)).fill);
+            painted = to - from < 0.5 ? to : painted;
+        }
+    }
+}
+
+} // namespace stagewright

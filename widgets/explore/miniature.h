@@ -1,0 +1,31 @@
+// Miniature: a schedule in a few hundred pixels, one row a rank, without text. GUI thread only.
+#pragma once
+
+#include <memory>
+
+#include <QWidget>
+
+#include "widgets/theme.h"
+#include "widgets/timeline/timeline_panel.h"
+
+namespace stagewright {
+
+class Miniature : public QWidget {
+    Q_OBJECT
+public:
+    explicit Miniature(QWidget* parent = nullptr);
+    void setPanel(std::shared_ptr<const TimelinePanel> panel, const QString& title, const QString& note); // null: the note alone
+    void setTheme(const Theme& theme);
+    const QString& title() const { return m_title; }
+    QSize sizeHint() const override { return {230, 150}; }
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+
+private:
+    std::shared_ptr<const TimelinePanel> m_panel;
+    QString m_title, m_note;
+    const Theme* m_theme = &Theme::light();
+};
+
+} // namespace stagewright

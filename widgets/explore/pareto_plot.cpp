@@ -1,0 +1,391 @@
+#include "widgets/explore/pareto_plot.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QFontMetricsF>
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainterPath>
+#include <QToolTip>
+
+#include "widgets/numbers.h"
+
+namespace stagewright {
+
+namespace {
+
+bool isOurKey(int key)
+{
+    return key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Up || key == Qt::Key_Down || key == Qt::Key_Home || key == Qt::Key_End ||
+           key == Qt::Key_Return || key == Qt::Key_Enter;
+}
+
+} // namespace
+
+ParetoPlot::ParetoPlot(QWidget* parent) : QWidget(parent)
+{
+    setObjectName(QStringLiteral("paretoPlot"));
+    setAccessibleName(tr("Schedules by peak memory and step time"));
+    setFocusPolicy(Qt::StrongFocus);
+    setMouseTracking(true);
+}
+
+void ParetoPlot::setRows(SweepRows rows, const ExploreQuestion& question, ExploreMeasure measure)
+{
+    m_rows = std::move(rows);
+    m_question = question;
+    m_measure = measure;
+    m_hovered = -1;
+    if (!m_rows || m_selected >= static_cast<int>(m_rows->size())) m_selected = -1;
+    makeMarks();
+    update();
+}
+
+void ParetoPlot::setBounds(std::vector<ExploreBound> bounds)
+{
+    m_bounds = std::move(bounds);
+    update();
+}
+
+void ParetoPlot::setSelected(int row)
+{
+    if (m_selected == row) return;
+    m_selected = row;
+    update();
+}
+
+void ParetoPlot::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    update();
+}
+
+void ParetoPlot::makeMarks()
+{
+    m_marks.clear();
+    m_frontier.clear();
+    if (!m_rows) return;
+    const auto& rows = *m_rows;
+    m_frontier = frontierOf(rows, [this](const SweepRow& row) { return row.synchronous && overCap(row, m_question).isEmpty(); });
+    std::vector<int> order;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        if (rows[i].good()) order.push_back(static_cast<int>(i));
+    const auto xOf = [&](int i) { return rows[static_cast<std::size_t>(i)].memoryValue(rows[static_cast<std::size_t>(i)].peak()); };
+    const auto yOf = [&](int i) { return measureOf(rows[static_cast<std::size_t>(i)], m_measure); };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return xOf(a) != xOf(b) ? xOf(a) < xOf(b) : yOf(a) < yOf(b); });
+    for (const int i : order) {
+        const SweepRow& row = rows[static_cast<std::size_t>(i)];
+        if (m_marks.empty() || m_marks.back().x != xOf(i) || std::abs(m_marks.back().y - yOf(i)) > 1e-9) {
+            Mark mark;
+            mark.x = xOf(i);
+            mark.y = yOf(i);
+            mark.over = !overCap(row, m_question).isEmpty();
+            mark.stale = mark.copies = true;
+            m_marks.push_back(mark);
+        }
+        Mark& mark = m_marks.back();
+        mark.rows.push_back(i);
+        mark.stale = mark.stale && !row.synchronous;
+        mark.copies = mark.copies && row.copies;
+        if (std::find(m_frontier.begin(), m_frontier.end(), static_cast<std::size_t>(i)) != m_frontier.end()) mark.onFrontier = true;
+    }
+}
+
+PlotFrame ParetoPlot::frameIn(const QRectF& rect) const
+{
+    PlotFrame frame;
+    frame.area = PlotFrame::areaIn(rect);
+    frame.x.title = QObject::tr("Largest activation peak of a rank, microbatches of 1/p of the model");
+    frame.y.title = titleOf(m_measure);
+    if (m_measure != ExploreMeasure::StepTime)
+        frame.y.text = [](double value, double step) { return percentText(value, step < 0.01 ? 1 : 0); };
+    if (m_marks.empty()) return frame;
+    frame.x.least = frame.y.least = 1e300;
+    frame.x.most = frame.y.most = -1e300;
+    for (const Mark& mark : m_marks) {
+        frame.x.least = std::min(frame.x.least, mark.x);
+        frame.x.most = std::max(frame.x.most, mark.x);
+        frame.y.least = std::min(frame.y.least, mark.y);
+        frame.y.most = std::max(frame.y.most, mark.y);
+    }
+    if (m_measure == ExploreMeasure::StepTime) frame.y.least = std::min(frame.y.least, workBound(m_question));
+    else frame.y.least = std::min(0.0, frame.y.least);
+    if (m_question.cap > 0) frame.x.most = std::max(frame.x.most, m_question.cap);
+    frame.x.least = std::min(frame.x.least, 0.0);
+    widen(frame.x, 0.05);
+    widen(frame.y, 0.06);
+    frame.x.least = std::max(frame.x.least, -0.02 * frame.x.most);
+    return frame;
+}
+
+QString ParetoPlot::nameOf(const Mark& mark, int most) const
+{
+    QStringList names;
+    for (const int row : mark.rows) {
+        if (names.size() == most) break;
+        names << QString::fromStdString((*m_rows)[static_cast<std::size_t>(row)].point.schedule);
+    }
+    QString text = names.join(QStringLiteral(", "));
+    if (static_cast<int>(mark.rows.size()) > most) text += QStringLiteral(" +%1").arg(static_cast<int>(mark.rows.size()) - most);
+    return text;
+}
+
+QString ParetoPlot::tipOf(const Mark& mark) const
+{
+    QString text = nameOf(mark, 6) + QStringLiteral("\n") + tr("peak %1 microbatches, %2: %3").arg(fixed(mark.x, 2), titleOf(m_measure).toLower(), measureText(mark.y, m_measure));
+    const SweepRow& row = (*m_rows)[static_cast<std::size_t>(mark.rows.front())];
+    if (const QString over = overCap(row, m_question); !over.isEmpty()) text += QStringLiteral("\n") + over;
+    if (mark.stale) text += QStringLiteral("\n") + tr("weights are stale: it changes the mathematics");
+    if (mark.copies) text += QStringLiteral("\n") + tr("every stage's weights are held twice");
+    if (mark.onFrontier) text += QStringLiteral("\n") + tr("on the frontier: nobody needs less memory and is as fast");
+    return text;
+}
+
+QPointF ParetoPlot::placeOf(int row) const
+{
+    const int mark = markOf(row);
+    if (mark < 0) return {-1, -1};
+    const Mark& at = m_marks[static_cast<std::size_t>(mark)];
+    return frameIn(rect()).place(at.x, at.y);
+}
+
+int ParetoPlot::markOf(int row) const
+{
+    for (std::size_t i = 0; i < m_marks.size(); ++i)
+        if (std::find(m_marks[i].rows.begin(), m_marks[i].rows.end(), row) != m_marks[i].rows.end()) return static_cast<int>(i);
+    return -1;
+}
+
+int ParetoPlot::markAt(QPointF point) const
+{
+    const PlotFrame frame = frameIn(rect());
+    int best = -1;
+    double nearest = 14 * 14;
+    for (std::size_t i = 0; i < m_marks.size(); ++i) {
+        const QPointF away = frame.place(m_marks[i].x, m_marks[i].y) - point;
+        if (const double square = QPointF::dotProduct(away, away); square < nearest) {
+            nearest = square;
+            best = static_cast<int>(i);
+        }
+    }
+    return best;
+}
+
+std::vector<std::pair<QRectF, int>> ParetoPlot::placeLabels(const PlotFrame& frame) const
+{
+    std::vector<std::pair<QRectF, int>> placed;
+    LabelPlaces places(frame.area.adjusted(2, 2, -2, -2));
+    for (const Mark& mark : m_marks) {
+        const QPointF at = frame.place(mark.x, mark.y);
+        places.keepFree({at.x() - 5, at.y() - 5, 10, 10});
+    }
+    const QFontMetricsF metrics(fontOf(FontRole::Small));
+    const int chosen = markOf(m_selected);
+    for (const int pass : {0, 1, 2}) // the chosen one first, then the frontier
+        for (std::size_t i = 0; i < m_marks.size(); ++i) {
+            const int rank = static_cast<int>(i) == chosen ? 0 : m_marks[i].onFrontier ? 1 : 2;
+            if (rank != pass) continue;
+            for (const int most : {2, 1}) {
+                const QString text = nameOf(m_marks[i], most);
+                const QRectF rect = places.place(frame.place(m_marks[i].x, m_marks[i].y), {metrics.horizontalAdvance(text) + 2, 14}, 8);
+                if (rect.isEmpty()) continue;
+                placed.emplace_back(rect, static_cast<int>(i) * 2 + (most == 2 ? 0 : 1));
+                break;
+            }
+        }
+    return placed;
+}
+
+std::vector<QRectF> ParetoPlot::labels() const
+{
+    std::vector<QRectF> rects;
+    for (const auto& [place, code] : placeLabels(frameIn(rect()))) rects.push_back(place);
+    return rects;
+}
+
+void ParetoPlot::paintBounds(QPainter& p, const PlotFrame& frame, const Theme& theme) const
+{
+    p.setBrush(Qt::NoBrush);
+    p.setFont(fontOf(FontRole::Small));
+    if (m_question.cap > 0) {
+        const double x = frame.place(m_question.cap, frame.y.least).x();
+        p.setPen(QPen(theme.critical, 1.25, Qt::DashLine));
+        p.drawLine(QPointF(x, frame.area.top()), QPointF(x, frame.area.bottom()));
+        p.drawText(QRectF(x - 64, frame.area.top() + 2, 60, 14), Qt::AlignRight | Qt::AlignVCenter, tr("cap %1").arg(fixed(m_question.cap, 1)));
+    }
+    if (m_measure != ExploreMeasure::StepTime) return;
+    const double work = frame.place(frame.x.least, workBound(m_question)).y();
+    p.setPen(QPen(theme.secondary, 1, Qt::DotLine));
+    p.drawLine(QPointF(frame.area.left(), work), QPointF(frame.area.right(), work));
+    p.drawText(QRectF(frame.area.left() + 6, work - 15, frame.area.width() - 12, 14), Qt::AlignRight | Qt::AlignVCenter, tr("work, m (F + I + W)"));
+    for (const int chunks : {1, 2}) {
+        QPolygonF line;
+        for (const ExploreBound& bound : m_bounds) {
+            if (bound.chunks != chunks) continue;
+            const QPointF at = frame.place(bound.cap, bound.makespan);
+            if (!line.isEmpty()) line << QPointF(at.x(), line.last().y());
+            line << at;
+        }
+        if (line.isEmpty()) continue;
+        line << QPointF(frame.area.right(), line.last().y());
+        p.setPen(QPen(chunks == 1 ? theme.of(Paint::Backward).edge : theme.of(Paint::Weight).edge, 1.25, chunks == 1 ? Qt::DashLine : Qt::DashDotLine));
+        p.save();
+        p.setClipRect(frame.area);
+        p.drawPolyline(line);
+        p.restore();
+    }
+}
+
+void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
+{
+    p.setRenderHint(QPainter::Antialiasing);
+    const PlotFrame frame = frameIn(rect);
+    frame.paint(p, rect, theme);
+    if (m_marks.empty()) {
+        p.setPen(theme.secondary);
+        p.drawText(frame.area, Qt::AlignCenter, m_rows ? tr("no schedule can be made for this shape") : tr("simulating…"));
+        return;
+    }
+    paintBounds(p, frame, theme);
+    QPolygonF line;
+    for (const std::size_t row : m_frontier) {
+        const SweepRow& at = (*m_rows)[row];
+        const QPointF point = frame.place(at.memoryValue(at.peak()), measureOf(at, m_measure));
+        if (!line.isEmpty()) line << QPointF(point.x(), line.last().y());
+        line << point;
+    }
+    p.setBrush(Qt::NoBrush);
+    p.setPen(QPen(theme.accent, 1.75));
+    p.drawPolyline(line);
+    for (const Mark& mark : m_marks) {
+        const QPointF at = frame.place(mark.x, mark.y);
+        const QColor colour = mark.over ? theme.faint : mark.onFrontier ? theme.accent : theme.secondary;
+        p.setPen(QPen(colour, 1.5));
+        p.setBrush(mark.stale || mark.over ? QBrush(theme.canvas) : QBrush(colour));
+        const double r = mark.onFrontier ? 4.5 : 3.5;
+        if (mark.over) {
+            p.drawLine(at + QPointF(-r, -r), at + QPointF(r, r));
+            p.drawLine(at + QPointF(-r, r), at + QPointF(r, -r));
+        } else if (mark.copies) {
+            p.drawRect(QRectF(at.x() - r, at.y() - r, 2 * r, 2 * r));
+        } else {
+            p.drawEllipse(at, r, r);
+        }
+    }
+    p.setFont(fontOf(FontRole::Small));
+    for (const auto& [label, code] : placeLabels(frame)) {
+        const Mark& mark = m_marks[static_cast<std::size_t>(code / 2)];
+        p.setPen(mark.over ? theme.faint : mark.onFrontier ? theme.text : theme.secondary);
+        p.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, nameOf(mark, code % 2 == 0 ? 2 : 1));
+    }
+    // what the marks mean
+    QStringList words{tr("● schedule"), tr("○ stale weights"), tr("■ weights held twice")};
+    if (m_question.cap > 0) words << tr("× over the cap");
+    if (!m_bounds.empty() && m_measure == ExploreMeasure::StepTime) words << tr("- - proven bound of whole ops, one stage a rank") << tr("- · - in V placement");
+    const QFontMetricsF metrics(p.font());
+    const QString gap = QStringLiteral("   ");
+    const double room = rect.width() - 40 - metrics.horizontalAdvance(titleOf(m_measure));
+    while (words.size() > 1 && metrics.horizontalAdvance(words.join(gap)) > room) words.removeLast(); // never an elided one
+    p.setPen(theme.secondary);
+    p.drawText(QRectF(rect.left() + 16, rect.top() + 4, rect.width() - 32, 18), Qt::AlignRight | Qt::AlignVCenter, words.join(gap));
+}
+
+void ParetoPlot::paintEvent(QPaintEvent*)
+{
+    QPainter p(this);
+    p.fillRect(rect(), m_theme->canvas);
+    paintTo(p, rect(), *m_theme);
+    p.setBrush(Qt::NoBrush);
+    const PlotFrame frame = frameIn(rect());
+    if (m_hovered >= 0 && m_hovered < static_cast<int>(m_marks.size())) {
+        const Mark& mark = m_marks[static_cast<std::size_t>(m_hovered)];
+        p.setPen(QPen(m_theme->accent, 1));
+        p.drawEllipse(frame.place(mark.x, mark.y), 8, 8);
+    }
+    if (const int chosen = markOf(m_selected); chosen >= 0) {
+        const Mark& mark = m_marks[static_cast<std::size_t>(chosen)];
+        p.setPen(QPen(m_theme->text, 1.75));
+        p.drawEllipse(frame.place(mark.x, mark.y), 8, 8);
+    }
+    if (hasFocus()) {
+        p.setPen(QPen(m_theme->accent, 1));
+        p.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
+    }
+}
+
+void ParetoPlot::mousePressEvent(QMouseEvent* event)
+{
+    if (event->button() != Qt::LeftButton) return;
+    const int mark = markAt(event->position());
+    if (mark < 0) return;
+    const auto& rows = m_marks[static_cast<std::size_t>(mark)].rows;
+    // again at the same place: the next of those that stand there
+    const auto at = std::find(rows.begin(), rows.end(), m_selected);
+    emit rowChosen(at == rows.end() || at + 1 == rows.end() ? rows.front() : *(at + 1));
+}
+
+void ParetoPlot::mouseDoubleClickEvent(QMouseEvent* event)
+{
+    if (event->button() == Qt::LeftButton && markAt(event->position()) >= 0 && m_selected >= 0) emit rowActivated(m_selected);
+}
+
+void ParetoPlot::mouseMoveEvent(QMouseEvent* event)
+{
+    const int mark = markAt(event->position());
+    if (mark == m_hovered) return;
+    m_hovered = mark;
+    emit rowHovered(mark < 0 ? -1 : m_marks[static_cast<std::size_t>(mark)].rows.front());
+    update();
+}
+
+void ParetoPlot::leaveEvent(QEvent*)
+{
+    if (m_hovered < 0) return;
+    m_hovered = -1;
+    emit rowHovered(-1);
+    update();
+}
+
+void ParetoPlot::keyPressEvent(QKeyEvent* event)
+{
+    if (!isOurKey(event->key()) || m_marks.empty()) return QWidget::keyPressEvent(event);
+    if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) {
+        if (m_selected >= 0) emit rowActivated(m_selected);
+        return;
+    }
+    const int now = markOf(m_selected);
+    if (event->key() == Qt::Key_Up || event->key() == Qt::Key_Down) { // among those at one place
+        if (now < 0) return;
+        const auto& rows = m_marks[static_cast<std::size_t>(now)].rows;
+        const auto at = static_cast<std::size_t>(std::find(rows.begin(), rows.end(), m_selected) - rows.begin());
+        const std::size_t next = event->key() == Qt::Key_Down ? std::min(at + 1, rows.size() - 1) : at - (at > 0 ? 1 : 0);
+        emit rowChosen(rows[next]);
+        return;
+    }
+    const int last = static_cast<int>(m_marks.size()) - 1;
+    int next = now < 0 ? 0 : event->key() == Qt::Key_Right ? std::min(now + 1, last) : std::max(now - 1, 0);
+    if (event->key() == Qt::Key_Home) next = 0;
+    if (event->key() == Qt::Key_End) next = last;
+    emit rowChosen(m_marks[static_cast<std::size_t>(next)].rows.front());
+}
+
+bool ParetoPlot::event(QEvent* event)
+{
+    if (event->type() == QEvent::ShortcutOverride && isOurKey(static_cast<QKeyEvent*>(event)->key())) {
+        event->accept();
+        return true;
+    }
+    if (event->type() == QEvent::ToolTip) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        if (const int mark = markAt(help->pos()); mark >= 0)
+            QToolTip::showText(help->globalPos(), tipOf(m_marks[static_cast<std::size_t>(mark)]), this);
+        else
+            QToolTip::hideText();
+        return true;
+    }
+    return QWidget::event(event);
+}
+
+} // namespace stagewright

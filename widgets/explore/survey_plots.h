@@ -1,0 +1,86 @@
+// LinePlot and HeatMap: a survey drawn. The arrow keys move a cursor over the points or cells, Enter and a double click open what is
+// there. GUI thread only.
+#pragma once
+
+#include <memory>
+
+#include <QWidget>
+
+#include "widgets/explore/plot_frame.h"
+#include "widgets/explore/survey.h"
+
+namespace stagewright {
+
+class LinePlot : public QWidget {
+    Q_OBJECT
+public:
+    explicit LinePlot(QWidget* parent = nullptr);
+    void setPicture(std::shared_ptr<const LinesPicture> picture, ExploreMeasure measure); // null: nothing chosen
+    void setTheme(const Theme& theme);
+    QPointF placeOf(std::size_t schedule, std::size_t value) const;
+    std::size_t cursorValue() const { return m_value; }
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
+    QSize sizeHint() const override { return {640, 300}; }
+    QSize minimumSizeHint() const override { return {260, 160}; }
+
+signals:
+    void pointActivated(const stagewright::SweepPoint& point);
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    bool event(QEvent* event) override;
+
+private:
+    PlotFrame frameIn(const QRectF& rect) const;
+    void activate();
+    std::shared_ptr<const LinesPicture> m_picture;
+    ExploreMeasure m_measure = ExploreMeasure::StepTime;
+    std::size_t m_value = 0;    // cursor
+    std::size_t m_schedule = 0;
+    bool m_hasCursor = false;
+    const Theme* m_theme = &Theme::light();
+};
+
+enum class HeatShows { Winner, Value };
+
+class HeatMap : public QWidget {
+    Q_OBJECT
+public:
+    explicit HeatMap(QWidget* parent = nullptr);
+    void setPicture(std::shared_ptr<const HeatPicture> picture, ExploreMeasure measure, HeatShows shows); // null: nothing chosen
+    void setTheme(const Theme& theme);
+    QRectF cellRect(std::size_t cell) const;
+    int cursor() const { return m_cursor; }
+    void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
+    QSize sizeHint() const override { return {640, 300}; }
+    QSize minimumSizeHint() const override { return {260, 160}; }
+
+signals:
+    void cellActivated(const stagewright::ExploreQuestion& question);
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    bool event(QEvent* event) override;
+
+private:
+    QRectF areaIn(const QRectF& rect) const;
+    QRectF cellIn(const QRectF& rect, std::size_t cell) const;
+    int cellAt(QPointF point) const;
+    std::vector<int> winners() const; // schedules that win somewhere, by how often
+    QString tipOf(std::size_t cell) const;
+    std::shared_ptr<const HeatPicture> m_picture;
+    ExploreMeasure m_measure = ExploreMeasure::Bubble;
+    HeatShows m_shows = HeatShows::Winner;
+    int m_cursor = -1;
+    const Theme* m_theme = &Theme::light();
+};
+
+} // namespace stagewright
