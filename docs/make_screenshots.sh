@@ -31,6 +31,9 @@ for theme in light dark; do
     draw "gap_$theme" "$runs" --run 2 --theme "$theme" --show gap
     draw "what_if_$theme" "$runs" --run 2 --theme "$theme" --what-if "B*0.7,rank2*1.3"
     draw "residuals_$theme" "$runs" --run 4 --theme "$theme" --show residuals
+    draw "lessons_$theme" --theme "$theme" --lesson shelf
+    draw "lesson_$theme" --theme "$theme" --lesson latency --lesson-page 2
+    draw "playback_$theme" "$runs" --run 2 --beat 24 --theme "$theme"
     draw "slack_$theme" "$runs" --run 2 --theme "$theme" --show slack
     draw "steps_$theme" "$runs" --run 4 --theme "$theme" --show steps
     draw "range_$theme" "$runs" --run 4 --theme "$theme" --show range

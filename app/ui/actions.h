@@ -21,6 +21,7 @@ enum class ActionId {
     Record, CancelRecording,
     CriticalPath, MemoryBudget, Slack, NextGap, PreviousGap, WhatIf, Residuals, LoweredView, CommTracks, Memory, RunsList, Details, SidePanel,
     Fit, FitSelection, Back, Forward, Compare, SwapCompare, NextCompared, AlignAtOp, SetBaseline, Explorer, PreviousStep, NextStep,
+    Lessons, OpenLesson, LeaveLesson, NextLessonStep, PreviousLessonStep, LessonHint, Glossary, ExplainTerm,
     Play, NextBeat, PreviousBeat, NextMoment, Pace1, Pace2, Pace3, Pace4, ReducedMotion,
     Find, FindNext, FindPrevious, SearchList, Palette, SqlConsole, Preferences,
     AddNote, KeepNote, RemoveNote, NotesList,

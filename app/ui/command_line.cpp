@@ -12,6 +12,8 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
 
   --run A                 show this run (id or name) of the first file
   --step N                show this step, from 1 (default: the measured one with the median time)
+  --lesson NAME           begin a lesson (name, number or file); "shelf" shows all of them
+  --lesson-page N         at this page of it, from 1
   --beat N                play to the beat N of that step, from 1
   --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
   --compare A B [C [D]]   show two to four runs of the first file, above one another
@@ -100,6 +102,13 @@ CommandLine parseCommandLine(const QStringList& arguments)
             const QString text = value();
             line.step = text.toInt(&ok) - 1;
             if (!ok || line.step < 0) wrong(QStringLiteral("--step %1: give a number from 1").arg(text));
+        } else if (word == QLatin1String("--lesson")) {
+            line.lesson = value();
+        } else if (word == QLatin1String("--lesson-page")) {
+            bool ok = false;
+            const QString text = value();
+            line.lessonPage = text.toInt(&ok) - 1;
+            if (!ok || line.lessonPage < 0) wrong(QStringLiteral("--lesson-page %1: give a number from 1").arg(text));
         } else if (word == QLatin1String("--beat")) {
             bool ok = false;
             const QString text = value();

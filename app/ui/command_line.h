@@ -25,6 +25,8 @@ struct CommandLine {
     QString whatIf; // changes as simulate --what-if takes them
     QString select;            // an op to select, as the search field takes it
     int step = -1;             // 1-based on the command line
+    QString lesson;            // id, number or file
+    int lessonPage = -1;       // 1-based on the command line
     int beat = -1;             // likewise; of playback
     bool hideRuns = false;
     bool hideMemory = false;

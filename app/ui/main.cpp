@@ -17,6 +17,7 @@
 #include "app/ui/compare_controller.h"
 #include "app/ui/export_controller.h"
 #include "app/ui/explorer_controller.h"
+#include "app/ui/lesson_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/range_controller.h"
 #include "app/ui/playback_controller.h"
@@ -90,6 +91,22 @@ int showAsked(MainWindow& window, const CommandLine& line)
     return 0;
 }
 
+// A lesson, or the shelf of them. Returns an exit code, 0 where all is well.
+int showLesson(MainWindow& window, const CommandLine& line)
+{
+    if (line.lesson.isEmpty()) return 0;
+    LessonController* lessons = window.lessons();
+    if (line.lesson == QLatin1String("shelf"))
+        lessons->openShelf();
+    else
+        lessons->start(line.lesson, false, line.lessonPage);
+    if (!waitUntil([&] { return lessons->settled() && window.settled(); }, 60000)) return complain(5, QStringLiteral("the lesson took too long"));
+    settle(200);
+    if (!waitUntil([&] { return lessons->settled() && window.settled(); }, 60000)) return complain(5, QStringLiteral("the lesson took too long"));
+    if (line.lesson != QLatin1String("shelf") && lessons->session() == nullptr) return complain(3, window.bannerText());
+    return 0;
+}
+
 // The parts of the window that take the place of others; the run is shown.
 void showPart(MainWindow& window, const CommandLine& line)
 {
@@ -158,6 +175,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     if (!line.files.isEmpty() && window.mode() == MainWindow::Mode::Empty && stuck == nullptr) return complain(3, window.bannerText().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.bannerText());
     if (line.hideMemory && window.actions()[ActionId::Memory]->isChecked()) window.actions()[ActionId::Memory]->trigger();
     if (!line.select.isEmpty()) window.find(line.select);
+    if (const int code = showLesson(window, line)) return code;
     showPart(window, line);
     if (!waitUntil([&] { return window.settled(); }, 60000)) return complain(5, QStringLiteral("the tool took too long"));
     settle(400); // exact frames come from a worker
@@ -256,7 +274,10 @@ int main(int argc, char** argv)
     QGuiApplication::setDesktopFileName(QStringLiteral("org.stagewright.Stagewright"));
     QApplication::setWindowIcon(QIcon(QStringLiteral(":/stagewright/icon.png")));
     const QTemporaryDir nothing; // pictures depend on nothing that was remembered, and leave nothing behind
-    if (line.leaves()) QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, nothing.path());
+    if (line.leaves()) {
+        QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, nothing.path());
+        if (!line.lesson.isEmpty()) qputenv("XDG_DATA_HOME", nothing.path().toLocal8Bit()); // nor on what was learnt
+    }
 
     auto* shown = new MainWindow; // windows delete themselves, where they are not drawn and left
     MainWindow& window = *shown;
@@ -276,6 +297,10 @@ int main(int argc, char** argv)
             if (!line.select.isEmpty()) window.find(line.select);
             showPart(window, line);
         }
+        if (line.lesson == QLatin1String("shelf"))
+            window.lessons()->openShelf();
+        else if (!line.lesson.isEmpty())
+            window.lessons()->start(line.lesson, false, line.lessonPage);
         if (line.show == QLatin1String("record")) window.openRecordDialog();
         if (line.show == QLatin1String("block")) window.openBlockEditor(line.schedule);
         if (line.show == QLatin1String("new")) window.actions()[ActionId::NewSchedule]->trigger();

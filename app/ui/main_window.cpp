@@ -31,6 +31,7 @@
 #include "app/ui/palette_controller.h"
 #include "app/ui/edit_controller.h"
 #include "app/ui/explorer_controller.h"
+#include "app/ui/lesson_controller.h"
 #include "app/ui/playback_controller.h"
 #include "app/ui/preferences_controller.h"
 #include "app/ui/memory_controller.h"
@@ -99,6 +100,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     connectAll();
     m_edit = new EditController(*this, m_editor, m_overlay, m_editPanel);
     m_playback = new PlaybackController(*this);
+    m_lessons = new LessonController(*this);
     m_rowsController = new RowsController(*this);
     m_memoryController = new MemoryController(*this);
     m_range = new RangeController(*this);
@@ -465,12 +467,19 @@ void MainWindow::addPage(QWidget* page) { m_pages->addWidget(page); }
 void MainWindow::showPage(QWidget* page, const QString& title)
 {
     m_pageTitle = page != nullptr ? title : QString();
+    m_pageStatus.clear();
     if (page != nullptr)
         m_pages->setCurrentWidget(page);
     else
         m_pages->setCurrentIndex(m_mode == Mode::Empty ? 0 : 1);
     showPanels();
     refreshTitle();
+    refreshStatus();
+}
+
+void MainWindow::setPageStatus(const QString& text)
+{
+    m_pageStatus = text;
     refreshStatus();
 }
 
@@ -501,6 +510,12 @@ void MainWindow::refreshTitle()
 
 void MainWindow::refreshStatus()
 {
+    if (!m_pageTitle.isEmpty()) {
+        m_statusLeft->setText(m_pageStatus);
+        m_statusRight->clear();
+        m_statusClock->clear();
+        return;
+    }
     if (m_mode == Mode::Empty || !m_shown) {
         m_statusLeft->setText(m_pending ? tr("Reading…") : tr("No run is open"));
         m_statusRight->clear();

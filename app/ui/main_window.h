@@ -50,6 +50,7 @@ class ExplorerController;
 class LoweredPanel;
 class NotesController;
 class PaletteController;
+class LessonController;
 class PlaybackController;
 class PreferencesController;
 class SearchController;
@@ -147,6 +148,7 @@ public:
     QStackedWidget* panels() { return m_panels; }
     void addPage(QWidget* page);                      // in place of the views, when shown
     void showPage(QWidget* page, const QString& title); // null: back to the views; so does showing a run
+    void setPageStatus(const QString& text);            // of the page shown, in the status bar
     Banner* banner() { return m_banner; }
     PlaybackController* playback() { return m_playback; }
     QLineEdit* findField() { return m_find; }
@@ -165,6 +167,7 @@ public:
     PreferencesController* preferences() { return m_preferences; }
     ExplorerController* explorer() { return m_explorer; }
     CompareController* compare() { return m_compare; }
+    LessonController* lessons() { return m_lessons; }
 
 signals:
     void modeChanged();
@@ -272,6 +275,7 @@ private:
     QStackedWidget* m_pages = nullptr;
     QStackedWidget* m_panels = nullptr;
     QVBoxLayout* m_panelColumn = nullptr;
+    QString m_pageStatus;
     QString m_pageTitle; // of a page that is shown; empty: the views are
     RunsPanel* m_runsPanel = nullptr;
     TimelineView* m_timeline = nullptr;
@@ -365,6 +369,7 @@ private:
     std::size_t m_playAt = 0;
     ExplorerController* m_explorer = nullptr;
     CompareController* m_compare = nullptr;
+    LessonController* m_lessons = nullptr;
 };
 
 } // namespace stagewright

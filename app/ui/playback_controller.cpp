@@ -9,6 +9,7 @@
 #include "widgets/background.h"
 #include "widgets/playback/playback_bar.h"
 #include "widgets/playback/playback_overlay.h"
+#include "widgets/preferences/preferences.h"
 
 namespace stagewright {
 
@@ -32,7 +33,8 @@ PlaybackController::PlaybackController(MainWindow& window) : QObject(&window), m
     const I paces[] = {I::Pace1, I::Pace2, I::Pace3, I::Pace4};
     for (int speed = 1; speed <= 4; ++speed)
         on(paces[speed - 1], [this, speed] { m_player->setSpeed(speed); });
-    auto reduce = [this](bool less) {
+    // One setting of every window: nothing moves by itself.
+    auto reduce = [](bool less) {
         Preferences preferences = PreferenceStore::instance().value();
         preferences.reducedMotion = less;
         PreferenceStore::instance().set(preferences);
@@ -106,7 +108,7 @@ void PlaybackController::makeBeatsAgain()
     }
     m_making = true;
     inBackground(
-        this, [panels = m_panels] { return makeBeats(panels); },
+        this, [panels = m_panels, cap = m_window.library()->budget().of(m_panels.front()->units)] { return makeBeats(panels, cap); },
         [this, generation = ++m_generation](const std::shared_ptr<const Beats>& beats) {
             if (generation != m_generation) return;
             m_making = false;

@@ -62,6 +62,17 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
     connect(card(tr("New schedule…"), tr("Take one from the library, drag its ops, see at once what it costs, then run it."), tr("Ctrl+N"), false),
             &QPushButton::clicked, this, &WelcomePage::newAsked);
 
+    auto* learn = new QHBoxLayout;
+    auto* lessons = new QPushButton(tr("Lessons…"), column);
+    lessons->setToolTip(tr("Sixteen questions, each answered by hand and by a real run on this computer  (Ctrl+Shift+N)"));
+    connect(lessons, &QPushButton::clicked, this, &WelcomePage::lessonsAsked);
+    learn->addWidget(lessons);
+    auto* what = makeLabel(tr("Pipeline schedules from the first bubble to a schedule of your own, each proved by a real run here."), "secondary", column);
+    what->setWordWrap(true);
+    learn->addWidget(what, 1);
+    layout->addSpacing(2);
+    layout->addLayout(learn);
+
     m_recentBox = new QWidget(column);
     m_recent = new QVBoxLayout(m_recentBox);
     m_recent->setContentsMargins(0, 12, 0, 0);

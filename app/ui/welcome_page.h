@@ -19,6 +19,7 @@ signals:
     void recordAsked();
     void openAsked();
     void newAsked();
+    void lessonsAsked();
     void fileChosen(const QString& path);
 
 private:

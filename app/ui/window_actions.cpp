@@ -135,6 +135,7 @@ void MainWindow::connectAll()
             chooseSteps();
     });
     connect(m_welcome, &WelcomePage::recordAsked, this, [this] { openRecordDialog(); });
+    connect(m_welcome, &WelcomePage::lessonsAsked, (*m_actions)[ActionId::Lessons], &QAction::trigger);
     connect(m_welcome, &WelcomePage::openAsked, this, &MainWindow::openAsked);
     connect(m_welcome, &WelcomePage::newAsked, this, &MainWindow::openScheduleBrowser);
     connect(m_welcome, &WelcomePage::fileChosen, this, [this](const QString& path) { openFiles({path}); });

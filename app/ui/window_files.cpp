@@ -9,6 +9,7 @@
 
 #include "app/ui/banner.h"
 #include "app/ui/edit_controller.h"
+#include "app/ui/lesson_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/session_controller.h"
 #include "app/ui/welcome_page.h"
@@ -27,7 +28,7 @@ void MainWindow::openAsked()
 {
     QString folder = PreferenceStore::instance().value().folder;
     if (folder.isEmpty() && !recentFiles().isEmpty()) folder = QFileInfo(recentFiles().first()).absolutePath();
-    const QStringList paths = QFileDialog::getOpenFileNames(this, tr("Open"), folder, tr("Runs and schedules (*.stagewright *.csv);;All files (*)"));
+    const QStringList paths = QFileDialog::getOpenFileNames(this, tr("Open"), folder, tr("Runs, schedules and lessons (*.stagewright *.csv *.md);;All files (*)"));
     if (!paths.isEmpty()) openFiles(paths);
 }
 
@@ -38,6 +39,10 @@ void MainWindow::openFiles(const QStringList& paths)
         const QString path = RunLibrary::normalised(given);
         if (path.endsWith(QLatin1String(".csv"), Qt::CaseInsensitive)) {
             openSchedule(path);
+            continue;
+        }
+        if (path.endsWith(QLatin1String(".md"), Qt::CaseInsensitive)) {
+            m_lessons->openFile(path);
             continue;
         }
         if (!m_openFirst.contains(path)) m_openFirst << path;

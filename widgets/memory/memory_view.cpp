@@ -99,6 +99,13 @@ void MemoryView::setBudget(std::optional<Bytes> bytes)
     arrange();
 }
 
+void MemoryView::setRankBudgets(std::vector<Bytes> bytes)
+{
+    if (bytes == m_rankBudgets) return;
+    m_rankBudgets = std::move(bytes);
+    arrange();
+}
+
 void MemoryView::setTheme(const Theme& theme)
 {
     m_theme = &theme;
@@ -180,6 +187,8 @@ void MemoryView::arrange()
             Bytes top = m_settings.ownScale ? std::max<Bytes>(1, place.row->top()) : shared;
             // A budget far above what is used would flatten every curve; it is then named, not drawn.
             if (m_budget && m_settings.has(MemoryCategory::Activations) && *m_budget < 3 * top) top = std::max(top, *m_budget);
+            const auto rank = static_cast<std::size_t>(std::max(0, place.row->rankIndex));
+            if (rank < m_rankBudgets.size()) top = std::max({top, m_rankBudgets[rank], m_settings.ownScale ? Bytes(0) : *std::max_element(m_rankBudgets.begin(), m_rankBudgets.end())});
             place.top = top + top / 16 + 1;
         }
         for (const MemoryRow& row : rows) {
@@ -241,6 +250,7 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
         scene.origin = m_panels.back()->origin;
     }
     scene.budget = m_budget;
+    scene.rankBudgets = m_rankBudgets;
     const auto count = static_cast<double>(std::max<std::size_t>(1, m_places.size()));
     scene.rowHeight = m_rowHeight > 0 ? m_rowHeight : std::clamp((size.height() - header - bottomMargin) / count, 64.0, 120.0);
     scene.scroll = std::clamp(m_scroll, 0.0, std::max(0.0, header + count * scene.rowHeight + bottomMargin - size.height()));
@@ -277,7 +287,10 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
         words << tr("solid = %1").arg(named(last)) << tr("dashed grey = %1").arg(named(last - 1));
         if (budgetShown) words << tr("dashed red = budget %1").arg(bytesText(*m_budget, scene.units));
     } else {
-        if (budgetShown) words << tr("dashed line = budget %1").arg(bytesText(*m_budget, scene.units));
+        if (!m_rankBudgets.empty())
+            words << tr("dashed lines = goal");
+        else if (budgetShown)
+            words << tr("dashed line = budget %1").arg(bytesText(*m_budget, scene.units));
         if (m_predicted) words << tr("dotted = simulated with this run's costs");
     }
     if (budgetShown && *m_budget > top) words << tr("out of the picture");

@@ -34,6 +34,7 @@ public:
     void setCategory(MemoryCategory category); // that one alone
     MemoryCategory category() const;           // the lowest one shown
     void setBudget(std::optional<Bytes> bytes); // of every rank's activations; a dashed line
+    void setRankBudgets(std::vector<Bytes> bytes); // by rank's index, instead of the one of every rank; empty: none
     void setTheme(const Theme& theme);
     void setKeyMap(KeyMapName name) { m_keyMap = name; }
     void setRowHeight(double pixels); // of one chart; 0: as high as the view allows, 64 to 120
@@ -85,6 +86,7 @@ private:
     quint64 m_asked = 0;
     quint64 m_shownGeneration = 0;
     std::optional<Bytes> m_budget;
+    std::vector<Bytes> m_rankBudgets;
     const Theme* m_theme = &Theme::light();
     KeyMapName m_keyMap = KeyMapName::Perfetto;
     double m_rowHeight = 0;

@@ -10,6 +10,11 @@
 
 namespace stagewright {
 
+std::optional<Bytes> MemoryScene::budgetOf(int rankIndex) const
+{
+    return rankIndex >= 0 && static_cast<std::size_t>(rankIndex) < rankBudgets.size() ? rankBudgets[static_cast<std::size_t>(rankIndex)] : budget;
+}
+
 QRectF MemoryScene::plot(int row) const
 {
     const double upper = headerHeight + row * rowHeight - scroll + 14;
@@ -260,11 +265,12 @@ void paintBudget(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
 {
     const MemoryPlace& place = scene.rows[static_cast<std::size_t>(index)];
     const MemoryCurve* activations = place.row->of(MemoryCategory::Activations);
-    if (!scene.budget || activations == nullptr || *scene.budget > place.top) return;
+    const std::optional<Bytes> budget = scene.budgetOf(place.row->rankIndex);
+    if (!budget || activations == nullptr || *budget > place.top) return;
     p.setPen(dashedPen(theme.critical, 1.2, 5, 2.5));
-    const double y = scene.y(index, *scene.budget);
+    const double y = scene.y(index, *budget);
     p.drawLine(QPointF(scene.axis.left, y), QPointF(right, y));
-    const auto over = activations->firstOver(*scene.budget);
+    const auto over = activations->firstOver(*budget);
     if (!over || *over < scene.axis.range.begin || *over > scene.axis.range.end) return;
     const double x = scene.axis.toX(*over); // a flag where it is exceeded first
     QPainterPath flag;
@@ -364,7 +370,8 @@ void paintRow(QPainter& p, const MemoryScene& scene, const Theme& theme, int ind
     }
     p.restore();
     const MemoryCurve* activations = place.row->of(MemoryCategory::Activations);
-    paintGutter(p, scene, theme, index, scene.budget && activations != nullptr && activations->peak > *scene.budget);
+    const std::optional<Bytes> limit = scene.budgetOf(place.row->rankIndex);
+    paintGutter(p, scene, theme, index, limit && activations != nullptr && activations->peak > *limit);
 }
 
 } // namespace

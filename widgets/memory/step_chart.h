@@ -86,6 +86,8 @@ struct MemoryScene {
     QString subtitle;
     Units units;
     std::optional<Bytes> budget; // of activations
+    std::vector<Bytes> rankBudgets; // by rank's index, instead of it; empty: none
+    std::optional<Bytes> budgetOf(int rankIndex) const;
     std::optional<Nanos> hoverTime;
     std::optional<TimeRange> range; // selected: the rest is veiled
     int microbatch = -1; // hovered: marked where it holds memory

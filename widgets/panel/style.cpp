@@ -51,6 +51,10 @@ QPushButton#link:hover { text-decoration: underline; }
 QPushButton#link:focus { border: 1px solid @accent; padding: 2px 0; }
 QPushButton#flat:hover { background: @hover; }
 QPushButton#flat:disabled { color: @faint; }
+QPushButton#crumb, QPushButton#crumbHere { border: 1px solid transparent; background: transparent; color: @secondary; padding: 2px 5px; font-weight: 400; }
+QPushButton#crumbHere { color: @text; font-weight: 600; }
+QPushButton#crumb:hover { color: @accentText; }
+QPushButton#crumb:focus, QPushButton#crumbHere:focus { border: 1px solid @accent; padding: 2px 5px; }
 
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit { background: @field; color: @text; border: 1px solid @border;
     border-radius: 6px; padding: 4px 8px; selection-background-color: @accent; selection-color: @onAccent; min-height: 16px; }
@@ -61,7 +65,7 @@ QComboBox::drop-down { border: none; width: 20px; }
 QComboBox::down-arrow { image: url(@arrow); width: 9px; height: 9px; }
 QComboBox QAbstractItemView { background: @panel; border: 1px solid @separator; selection-background-color: @tint;
     selection-color: @text; padding: 4px; }
-QSpinBox::up-button, QSpinBox::down-button { width: 0px; border: none; }
+QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button { width: 0px; border: none; }
 QSlider::groove:horizontal { background: @groove; height: 4px; border-radius: 2px; }
 QSlider::sub-page:horizontal { background: @accent; border-radius: 2px; }
 QSlider::handle:horizontal { background: @panel; border: 2px solid @accent; width: 10px; height: 10px; margin: -5px 0; border-radius: 7px; }
@@ -123,6 +127,12 @@ QLabel[role="value"] { color: @text; }
 QLabel[role="strong"] { font-weight: 600; }
 QLabel[role="better"] { color: @better; font-weight: 600; }
 QLabel[role="worse"] { color: @worse; font-weight: 600; }
+QLabel[role="question"] { font-size: 18px; font-weight: 600; }
+QLabel[role="formula"] { color: @secondary; font-size: 11px; }
+QLabel[role="chip"] { background: @tint; color: @accentText; border-radius: 8px; padding: 2px 7px; font-size: 11px; }
+QLabel[role="chipOff"] { background: @groove; color: @faint; border-radius: 8px; padding: 2px 7px; font-size: 11px; }
+QWidget#shelf { background: @canvas; }
+QWidget#shelfDetail { background: @panel; border: none; border-left: 1px solid @separator; }
 QLabel[role="bigtitle"] { font-size: 22px; font-weight: 600; }
 QLabel[role="code"] { font-family: "DejaVu Sans Mono", monospace; font-size: 11px; color: @secondary; background: @field;
     border: 1px solid @separator; border-radius: 6px; padding: 7px 9px; }

@@ -1,31 +1,11 @@
 #include "widgets/playback/beats.h"
 
 #include <algorithm>
-#include <set>
-#include <tuple>
+
+#include "traces/lessons/narrate.h"
 
 namespace stagewright {
 namespace {
-
-constexpr std::size_t longestRound = 64; // beats that a repeated pattern may have
-
-struct Begin {
-    Nanos time;
-    SpanRef ref;
-};
-
-std::vector<Begin> beginsOf(const std::vector<std::shared_ptr<const TimelinePanel>>& panels)
-{
-    std::vector<Begin> begins;
-    for (std::size_t p = 0; p < panels.size(); ++p) {
-        const TimelinePanel& panel = *panels[p];
-        for (const PanelRank& rank : panel.ranks)
-            for (std::size_t i = rank.compute.idsBegin(); i < rank.compute.idsEnd(); ++i)
-                begins.push_back({rank.compute.slices()[i].begin(), {static_cast<int>(p), rank.compute.spanOf(i)}});
-    }
-    std::stable_sort(begins.begin(), begins.end(), [](const Begin& a, const Begin& b) { return a.time < b.time; });
-    return begins;
-}
 
 Nanos medianOf(std::vector<Nanos> values)
 {
@@ -33,72 +13,6 @@ Nanos medianOf(std::vector<Nanos> values)
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return *middle;
-}
-
-// Beats at which something is worth stopping for, beside the firsts.
-void markMoments(Beats& all, const std::vector<std::shared_ptr<const TimelinePanel>>& panels, Nanos median)
-{
-    auto mark = [&](Nanos time) {
-        const int at = all.at(time);
-        if (at >= 0) all.beats[static_cast<std::size_t>(at)].interesting = true;
-    };
-    for (const auto& panel : panels) {
-        for (const PanelRank& rank : panel->ranks) {
-            const auto& slices = rank.compute.slices();
-            Nanos busyUntil = 0;
-            for (const Slice& slice : slices) {
-                if (slice.begin() - busyUntil >= median / 2 && median > 0) {
-                    mark(busyUntil);
-                    mark(slice.begin());
-                }
-                busyUntil = std::max(busyUntil, slice.end());
-            }
-            if (slices.empty()) continue;
-            mark(slices.back().begin());
-            const auto forward = std::find_if(slices.rbegin(), slices.rend(), [](const Slice& s) { return s.opKind() == OpKind::Forward; });
-            if (forward != slices.rend()) mark(forward->begin());
-            if (rank.activations.peak > 0) mark(panel->toAxis(rank.activations.peakTime));
-        }
-    }
-}
-
-// A round is a run of beats that start the same kinds on the same ranks at the same distances, seen twice in a row before.
-void markRounds(Beats& all, const std::vector<std::shared_ptr<const TimelinePanel>>& panels, Nanos tolerance)
-{
-    struct Sign {
-        std::vector<std::tuple<int, int, OpKind>> ops; // panel, rank, kind
-        Nanos distance = 0;                            // from the beat before
-    };
-    std::vector<Sign> signs(all.beats.size());
-    for (std::size_t i = 0; i < all.beats.size(); ++i) {
-        const Beat& beat = all.beats[i];
-        signs[i].distance = i == 0 ? 0 : beat.time - all.beats[i - 1].time;
-        for (std::uint32_t k = beat.first; k < beat.last; ++k) {
-            const SpanRef ref = all.ops[k];
-            const Timeline& timeline = *panels[static_cast<std::size_t>(ref.panel)]->timeline;
-            signs[i].ops.emplace_back(ref.panel, timeline.trackOf(ref.span).rank, timeline.spans()[ref.span].op.kind);
-        }
-        std::sort(signs[i].ops.begin(), signs[i].ops.end());
-    }
-    auto same = [&](std::size_t a, std::size_t b) { return std::abs(signs[a].distance - signs[b].distance) <= tolerance && signs[a].ops == signs[b].ops; };
-    std::vector<std::size_t> matched(longestRound + 1, 0); // beats in a row that equal the one a round before
-    std::vector<std::size_t> period(all.beats.size(), 0);
-    for (std::size_t i = 0; i < all.beats.size(); ++i)
-        for (std::size_t p = 1; p <= longestRound; ++p) {
-            matched[p] = i >= p && same(i, i - p) ? matched[p] + 1 : 0;
-            if (period[i] == 0 && matched[p] > p && matched[p] > 1) period[i] = p;
-        }
-    for (std::size_t i = 0; i < period.size(); ++i) {
-        if (period[i] == 0) continue;
-        std::size_t last = i;
-        while (last + 1 < period.size() && period[last + 1] == period[i]) ++last;
-        for (std::size_t k = i; k <= last; ++k) {
-            Beat& beat = all.beats[k];
-            if (!beat.isFirst) beat.rounds = static_cast<int>((last - k) / period[i]);
-        }
-        if (last + 1 < period.size()) all.beats[last + 1].interesting = true;
-        i = last;
-    }
 }
 
 void collectParcels(Beats& all, const std::vector<std::shared_ptr<const TimelinePanel>>& panels)
@@ -133,41 +47,54 @@ int Beats::at(Nanos time) const
     return static_cast<int>(after - beats.begin()) - 1;
 }
 
-std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const TimelinePanel>>& panels)
+std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, std::optional<Bytes> cap)
 {
+    using lessons::BeatEvent;
     auto all = std::make_shared<Beats>();
     std::vector<Nanos> lengths, forwards;
-    for (const auto& panel : panels) {
-        all->end = std::max(all->end, panel->duration);
-        for (const PanelRank& rank : panel->ranks)
+    for (std::size_t p = 0; p < panels.size(); ++p) {
+        const TimelinePanel& panel = *panels[p];
+        all->end = std::max(all->end, panel.duration);
+        for (const PanelRank& rank : panel.ranks)
             for (const Slice& slice : rank.compute.slices()) {
                 lengths.push_back(slice.end() - slice.begin());
                 if (slice.opKind() == OpKind::Forward) forwards.push_back(lengths.back());
             }
+        lessons::NarrationOptions options;
+        options.memoryCap = cap;
+        int repeating = 0;
+        for (const lessons::Beat& told : lessons::beatsOf(*panel.timeline, std::max(0, panel.step), options)) {
+            Beat beat;
+            beat.time = std::max<Nanos>(0, panel.toAxis(told.time));
+            beat.isFirst = told.event == BeatEvent::FirstForward || told.event == BeatEvent::Arrival || told.event == BeatEvent::FirstBackward ||
+                           told.event == BeatEvent::FirstReturn;
+            beat.interesting = told.interesting;
+            repeating = told.event == BeatEvent::SteadySkip ? told.skip : repeating - 1;
+            beat.repeats = repeating > 0;
+            beat.words = QString::fromStdString(told.plain);
+            if (panels.size() > 1 && !beat.words.isEmpty()) beat.words.prepend(QString(QChar(static_cast<char16_t>(u'A' + p))) + QStringLiteral(": "));
+            all->beats.push_back(std::move(beat));
+        }
     }
+    std::stable_sort(all->beats.begin(), all->beats.end(), [](const Beat& a, const Beat& b) { return a.time < b.time; });
     const Nanos median = medianOf(lengths);
     const Nanos share = panels.empty() ? 1 : panels.front()->units.time;
     all->unit = std::max<Nanos>(1, share > 1 ? share : forwards.empty() ? median : medianOf(forwards));
-
-    std::set<std::tuple<int, int, OpKind>> seen; // panel, rank, kind
-    for (const Begin& begin : beginsOf(panels)) {
-        if (all->beats.empty() || begin.time - all->beats.back().time > median / 100) {
-            Beat& fresh = all->beats.emplace_back();
-            fresh.time = begin.time;
-            fresh.first = static_cast<std::uint32_t>(all->ops.size());
+    // Moments of several panels that fall together are one.
+    std::vector<Beat> merged;
+    for (Beat& beat : all->beats) {
+        if (merged.empty() || beat.time - merged.back().time > median / 100) {
+            merged.push_back(std::move(beat));
+            continue;
         }
-        all->ops.push_back(begin.ref);
-        Beat& beat = all->beats.back();
-        beat.last = static_cast<std::uint32_t>(all->ops.size());
-        const Timeline& timeline = *panels[static_cast<std::size_t>(begin.ref.panel)]->timeline;
-        if (seen.emplace(begin.ref.panel, timeline.trackOf(begin.ref.span).rank, timeline.spans()[begin.ref.span].op.kind).second)
-            beat.isFirst = beat.interesting = true;
+        Beat& same = merged.back();
+        if (!beat.words.isEmpty()) same.words += (same.words.isEmpty() ? QString() : QStringLiteral("  ")) + beat.words;
+        same.isFirst = same.isFirst || beat.isFirst;
+        same.interesting = same.interesting || beat.interesting;
+        same.repeats = same.repeats && beat.repeats;
     }
-    if (all->beats.empty()) return all;
-    all->beats.back().interesting = true;
-    markMoments(*all, panels, median);
-    markRounds(*all, panels, std::max<Nanos>(1, median / 100));
-    collectParcels(*all, panels);
+    all->beats = std::move(merged);
+    if (!all->beats.empty()) collectParcels(*all, panels);
     return all;
 }
 

@@ -1,24 +1,21 @@
-// Beats: the moments at which a picture is read step by step. Every begin of an op is one; begins closer than 1 % of the
-// median op are the same. Pure functions over panels, for any thread; any timeline, whatever it came from.
+// Beats: the moments at which a picture is read step by step, with their words (traces/lessons/narrate.h), and the messages on
+// their way between them. Pure functions over panels, for any thread; any timeline, whatever it came from.
 #pragma once
 
-#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "widgets/timeline/timeline_panel.h"
-#include "widgets/view_state.h"
 
 namespace stagewright {
 
 struct Beat {
-    Nanos time = 0;          // axis time of its earliest op
-    std::uint32_t first = 0; // its ops: Beats::ops [first, last)
-    std::uint32_t last = 0;
-    bool isFirst = false;     // the first op of its kind on a rank begins
-    bool interesting = false; // likewise, or a gap of half an op begins or ends, a peak is reached, a pattern breaks, a last op
-    int rounds = 0; // > 0: what was seen twice before goes on, and after this beat that many rounds are left
-    QString words; // what happens; may be empty
+    Nanos time = 0;           // axis time
+    bool isFirst = false;     // something happens for the first time
+    bool interesting = false; // where "next interesting" stops
+    bool repeats = false;     // a pattern that was seen goes on
+    QString words;            // what happens; may be empty
 };
 
 // A message between ranks: on its way in [sent, arrival), at its receiver until it is consumed.
@@ -35,7 +32,6 @@ struct Parcel {
 
 struct Beats {
     std::vector<Beat> beats; // by time
-    std::vector<SpanRef> ops;
     std::vector<Parcel> parcels; // by time sent
     Nanos unit = 1; // played in half a second: a rank share, or the median forward of a measured timeline
     Nanos end = 0;  // of the longest panel
@@ -43,7 +39,8 @@ struct Beats {
     int at(Nanos time) const; // the last beat at or before it; −1: before the first
 };
 
-// Panels without ops give no beats. O(n log n) over the ops shown.
-std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const TimelinePanel>>& panels);
+// Of several panels the beats of all, each with its letter. Panels without ops give none. cap: activations of a rank.
+// O(n log n) over the ops shown.
+std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, std::optional<Bytes> cap = {});
 
 } // namespace stagewright

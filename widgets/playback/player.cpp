@@ -129,7 +129,7 @@ double Player::pace() const
         const Beat& beat = m_beats->beats[static_cast<std::size_t>(m_beat)];
         if (beat.isFirst)
             factor /= 3;
-        else if (beat.rounds > 0)
+        else if (beat.repeats)
             factor *= 8;
     }
     return static_cast<double>(m_beats->unit) / unitMilliseconds * factor;

@@ -19,6 +19,7 @@ QString modelText(const RecordSettings& s)
 
 QStringList commonArguments(const RecordSettings& s, const QString& output)
 {
+    if (!s.arguments.isEmpty()) return QStringList{QStringLiteral("record")} << s.arguments << QStringLiteral("-o") << output;
     QStringList args{QStringLiteral("record")};
     if (!s.scheduleFile.isEmpty() && !s.baselineFile.isEmpty()) args << QStringLiteral("--schedule") << s.baselineFile;
     args << QStringLiteral("--schedule") << (s.scheduleFile.isEmpty() ? s.schedules.join(QLatin1Char(',')) : s.scheduleFile);

@@ -30,6 +30,7 @@ struct RecordSettings {
     QString stageLayers;  // "3,2,2,1"; empty: balanced by cost
     quint64 seed = 1;
     QString dataFile; // empty: the built-in text
+    QStringList arguments; // not empty: of `stagewright record`, instead of all the above
 
     bool operator==(const RecordSettings&) const = default;
 };

@@ -1,0 +1,874 @@
+#include "app/ui/lesson_controller.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QApplication>
+#include <QDockWidget>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QBuffer>
+#include <QPageSize>
+#include <QPainter>
+#include <QPdfWriter>
+#include <QSaveFile>
+#include <QSettings>
+#include <QStackedWidget>
+#include <QStandardPaths>
+#include <QSvgRenderer>
+#include <QTimer>
+#include <QVBoxLayout>
+
+#include "app/ui/banner.h"
+#include "app/ui/export_controller.h"
+#include "app/ui/main_window.h"
+#include "schedules/timeline/timeline_of.h"
+#include "traces/lessons/lesson_file.h"
+#include "traces/simulated_run.h"
+#include "widgets/background.h"
+#include "widgets/lessons/glossary_panel.h"
+#include "widgets/lessons/lesson_shelf.h"
+#include "widgets/lessons/score_rail.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+namespace {
+
+constexpr auto ownKey = "lessons/files";
+constexpr int lessonWidth = 380;
+
+// The canvas as a run: simulated, or, where ops are missing or wait for each other, placed as far as it goes.
+Result<Run> runOf(const lessons::Canvas& canvas, const std::string& name)
+{
+    auto order = lessons::shownOn(canvas);
+    if (!order) return tl::unexpected(order.error());
+    auto costs = lessons::costsFor(*order, canvas.settings);
+    if (!costs) return tl::unexpected(costs.error());
+    if (costs->origin.empty()) costs->origin = "the lesson's costs";
+    auto run = simulatedRun(*order, *costs, lessons::channelsOf(canvas.settings));
+    if (!run) {
+        auto timeline = timelineOf(*order, placeRelaxed(*order, *costs), *costs);
+        if (!timeline) return tl::unexpected(run.error());
+        run = runOfSchedule(*order);
+        run->schedule = std::make_shared<const Schedule>(*order);
+        run->costs = *costs;
+        run->timeline = *timeline;
+        run->info.steps = 1;
+        run->info.clock = "model";
+    }
+    run->info.name = name;
+    return run;
+}
+
+} // namespace
+
+LessonController::LessonController(MainWindow& window) : QObject(&window), m_window(window)
+{
+    m_shelf = new LessonShelf;
+    window.addPage(m_shelf);
+    m_rail = new ScoreRailView;
+    window.workArea()->insertWidget(0, m_rail);
+    m_tabs = new QWidget;
+    m_tabs->setObjectName(QStringLiteral("tabs"));
+    auto* tabs = new QHBoxLayout(m_tabs);
+    tabs->setContentsMargins(14, 8, 14, 4);
+    tabs->setSpacing(4);
+    auto tab = [&](const QString& text, const QString& tip) {
+        auto* button = new QPushButton(text, m_tabs);
+        button->setCheckable(true);
+        button->setToolTip(tip);
+        tabs->addWidget(button);
+        return button;
+    };
+    m_lessonTab = tab(tr("Lesson"), tr("What to do and how far it is  (Q)"));
+    m_detailsTab = tab(tr("Details"), tr("The window's own panel: figures of what is on the canvas  (Q)"));
+    tabs->addStretch(1);
+    auto* leaving = new QPushButton(tr("Leave"), m_tabs);
+    leaving->setObjectName(QStringLiteral("flat"));
+    leaving->setToolTip(tr("Out of the lesson; what was done is kept"));
+    tabs->addWidget(leaving);
+    connect(m_lessonTab, &QPushButton::clicked, this, [this] { showTab(true); });
+    connect(m_detailsTab, &QPushButton::clicked, this, [this] { showTab(false); });
+    connect(leaving, &QPushButton::clicked, this, &LessonController::leave);
+    m_panel = new LessonPanel;
+    window.panelColumn()->insertWidget(0, m_tabs);
+    window.panelColumn()->insertWidget(1, m_panel, 1);
+    m_tabs->hide();
+    m_panel->hide();
+    m_runs = new LessonRuns(window);
+    connectPanel();
+
+    using I = ActionId;
+    auto on = [&](I id, auto slot) { connect(window.actions()[id], &QAction::triggered, this, slot); };
+    on(I::Lessons, [this] { openShelf(); });
+    on(I::OpenLesson, [this] {
+        const QString path = QFileDialog::getOpenFileName(&m_window, tr("Open a lesson"), {}, tr("Lessons (*.md);;All files (*)"));
+        if (!path.isEmpty()) openFile(path);
+    });
+    on(I::LeaveLesson, [this] { leave(); });
+    on(I::NextLessonStep, [this] {
+        if (!m_session) return;
+        if (!m_panel->nextReason().isEmpty()) {
+            refuse(Error{ErrorCode::Usage, m_panel->nextReason().toStdString(), ""});
+            return;
+        }
+        if (m_session->pageIndex() + 1 < static_cast<int>(m_session->pages().size()))
+            m_session->goTo(m_session->pageIndex() + 1);
+        else
+            openShelf();
+    });
+    on(I::PreviousLessonStep, [this] {
+        if (m_session) m_session->goTo(m_session->pageIndex() - 1);
+    });
+    on(I::LessonHint, [this] {
+        if (!m_session) return;
+        for (const auto& [check, texts] : m_last.hints)
+            if (m_session->hintsOf(check) < static_cast<int>(texts.size())) {
+                m_session->nextHint(check);
+                return;
+            }
+    });
+    on(I::Details, [this] {
+        if (m_session) showTab(!m_panel->isVisible());
+    });
+    on(I::Glossary, [this](bool wanted) {
+        glossary();
+        m_dock->setVisible(wanted);
+        if (wanted) m_glossary->setFocus();
+    });
+    on(I::ExplainTerm, [this] {
+        QWidget* under = QApplication::widgetAt(QCursor::pos());
+        const lessons::Term* term = under != nullptr ? termOn(under, under->mapFromGlobal(QCursor::pos())) : nullptr;
+        if (const QWidget* focus = QApplication::focusWidget(); term == nullptr && focus != nullptr) term = termOn(focus, {});
+        if (term != nullptr)
+            showTerm(qs(term->id));
+        else {
+            glossary();
+            m_dock->show();
+            m_glossary->setFocus();
+        }
+    });
+    qApp->installEventFilter(new TermGuide(this));
+
+    connect(m_shelf, &LessonShelf::startAsked, this, [this](const QString& id) { start(id); });
+    connect(m_shelf, &LessonShelf::startOverAsked, this, [this](const QString& id) { start(id, true); });
+    connect(m_shelf, &LessonShelf::openFileAsked, this, [this] { m_window.actions()[ActionId::OpenLesson]->trigger(); });
+    connect(m_shelf, &LessonShelf::leaveAsked, this, [this] { m_window.showPage(nullptr, {}); });
+    connect(&window, &MainWindow::modeChanged, this, [this] {
+        hideGap();
+        // The canvas is shown: where the step lets one edit, it is edited.
+        if (m_session && m_wantEdit && m_window.mode() == MainWindow::Mode::Run && m_window.shownRef() == m_canvasRef)
+            QTimer::singleShot(0, this, [this] {
+                if (!m_session || !std::exchange(m_wantEdit, false) || m_window.shownRef() != m_canvasRef) return;
+                m_window.enterEdit();
+                m_window.timelineView()->setEditMode(m_session->allows("move"));
+            });
+        refreshActions();
+    });
+    connect(window.editor(), &ScheduleEditor::edited, this, &LessonController::editorChanged);
+    connect(window.editor(), &ScheduleEditor::previewed, this, &LessonController::editorChanged);
+    connect(window.timelineView(), &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos time) {
+        const bool beside = m_window.mode() == MainWindow::Mode::Run && m_panel->isVisible(); // the panel that tells it otherwise is hidden
+        if (panel == 0 && (m_window.mode() == MainWindow::Mode::Edit || beside)) explainGap(rank, time);
+    });
+    connect(window.viewState(), &ViewState::selectionChanged, this, &LessonController::hideGap);
+    connect(window.viewState(), &ViewState::visibleChanged, this, &LessonController::hideGap);
+    connect(&window, &MainWindow::themeChanged, this, &LessonController::applyTheme);
+    connect(m_runs, &LessonRuns::progressed, this, [this] { m_panel->setReading(m_last, state()); });
+    connect(m_runs, &LessonRuns::finished, this, &LessonController::runFinished);
+    connect(m_runs, &LessonRuns::proved, this, [this](const QString& block, bool equal, const QString& words) {
+        QString& note = m_notes[block.toStdString()];
+        note += QStringLiteral("\n\n") + (equal ? tr("**✓ Gradients proved.** ") : tr("**Gradients differ.** ")) + words.section(QLatin1Char('\n'), 0, 0) + QStringLiteral(" [") + tr("all of them") +
+                QStringLiteral("](proof)");
+        m_panel->setReading(m_last, state());
+    });
+    applyTheme();
+    refreshActions();
+}
+
+LessonController::~LessonController() = default;
+
+void LessonController::connectPanel()
+{
+    connect(m_panel, &LessonPanel::said, this, [this](const QString& id, const QString& words) {
+        if (m_session) m_session->say(id.toStdString(), words.toStdString());
+    });
+    connect(m_panel, &LessonPanel::hintAsked, this, [this](const QString& check) {
+        if (m_session) m_session->nextHint(check.toStdString());
+    });
+    connect(m_panel, &LessonPanel::showAsked, this, [this](const QString& check) {
+        if (!m_session) return;
+        if (auto shown = m_session->show(check.toStdString()); !shown) refuse(shown.error());
+    });
+    connect(m_panel, &LessonPanel::pageAsked, this, [this](int page) {
+        if (m_session) m_session->goTo(page);
+    });
+    connect(m_panel, &LessonPanel::finished, this, &LessonController::openShelf);
+    connect(m_panel, &LessonPanel::runAsked, this, &LessonController::runAsked);
+    connect(m_panel, &LessonPanel::cancelAsked, m_runs, &LessonRuns::cancel);
+    connect(m_panel, &LessonPanel::runOpened, this, [this](const QString& block) {
+        const auto found = m_outcomes.find(block.toStdString());
+        if (found != m_outcomes.end()) m_window.openFiles({found->second.file});
+        showTab(false);
+    });
+    connect(m_panel, &LessonPanel::checkAsked, this, [this](const QString& block) { m_window.banner()->showNote(m_runs->proof(block)); });
+    connect(m_panel, &LessonPanel::figureAsked, this, [this](const QString& file, const QString& format, const QString& caption) { keepFigure(file, format, caption); });
+    connect(m_panel, &LessonPanel::termAsked, this, &LessonController::showTerm);
+    connect(m_panel->tools(), &StepTools::editAsked, this, [this](const QString& command) {
+        if (!m_session) return;
+        m_refusal.clear();
+        if (auto done = m_session->apply(command.toStdString()); !done)
+            refuse(done.error());
+        else
+            m_panel->tools()->setRefusal({});
+    });
+    connect(m_panel->tools(), &StepTools::resetAsked, this, [this] {
+        if (m_session) m_session->reset();
+    });
+    connect(m_panel->tools(), &StepTools::undoAsked, this, [this] { m_window.editor()->undoStack()->undo(); });
+}
+
+// ---- the shelf
+
+QStringList LessonController::ownFiles() const { return QSettings().value(QLatin1String(ownKey)).toStringList(); }
+
+void LessonController::openShelf()
+{
+    m_window.showPage(m_shelf, tr("Lessons"));
+    hideGap();
+    if (!m_library)
+        loadLessons();
+    else
+        fillShelf();
+}
+
+void LessonController::loadLessons()
+{
+    if (m_loading) return;
+    m_loading = true;
+    struct Loaded {
+        std::shared_ptr<const lessons::Library> library;
+        std::vector<std::shared_ptr<const lessons::Lesson>> own;
+        std::map<std::string, LessonPicture> pictures;
+        QStringList faults;
+    };
+    inBackground(
+        this,
+        [files = ownFiles()] {
+            Loaded loaded;
+            auto library = std::make_shared<lessons::Library>(lessons::loadLibrary());
+            for (const Error& fault : library->faults) loaded.faults << qs(fault.message);
+            for (const lessons::Lesson& lesson : library->lessons) loaded.pictures[lesson.id] = lessonPictureOf(lesson);
+            for (const QString& file : files) {
+                auto lesson = lessons::findLesson(file.toStdString());
+                if (!lesson) {
+                    loaded.faults << qs(lesson.error().message);
+                    continue;
+                }
+                loaded.pictures[lesson->id] = lessonPictureOf(*lesson);
+                loaded.own.push_back(std::make_shared<const lessons::Lesson>(std::move(*lesson)));
+            }
+            loaded.library = std::move(library);
+            return loaded;
+        },
+        [this](Loaded loaded) {
+            m_loading = false;
+            m_library = loaded.library;
+            m_own = loaded.own;
+            m_pictures = loaded.pictures;
+            m_faults = loaded.faults;
+            fillShelf();
+            if (const auto wish = std::exchange(m_wish, std::nullopt)) start(wish->name, wish->over, wish->page);
+        });
+}
+
+void LessonController::fillShelf()
+{
+    if (!m_library) return;
+    auto progress = lessons::LearnerProgress::read(lessons::LearnerProgress::defaultPath());
+    QStringList faults = m_faults;
+    if (!progress) faults << qs(progress.error().message) + QStringLiteral("; ") + qs(progress.error().remedy);
+    std::vector<ShelfEntry> entries;
+    auto add = [&](std::shared_ptr<const lessons::Lesson> lesson, const QString& row, const QString& place) {
+        ShelfEntry entry;
+        if (progress) {
+            entry.mark = progress->markOf(*lesson);
+            for (const lessons::KeptAnswer& answer : progress->answers())
+                if (answer.lesson == lesson->id && !answer.figure.empty()) entry.figure = qs(answer.figure);
+        }
+        entry.picture = m_pictures[lesson->id];
+        entry.row = row;
+        entry.place = place;
+        QStringList after;
+        for (const std::string& id : lesson->after)
+            if (const lessons::Lesson* before = m_library->find(id))
+                after << (before->number > 0 ? tr("lesson %1, %2").arg(before->number).arg(qs(before->title)) : qs(before->title));
+        entry.after = after.join(QStringLiteral("; "));
+        entry.lesson = std::move(lesson);
+        entries.push_back(std::move(entry));
+    };
+    const std::string folder = lessons::learnerFolder();
+    std::vector<const lessons::Lesson*> mine;
+    QStringList rows{tr("Basics"), tr("Schedules"), tr("Real world"), tr("Mastery")};
+    for (const QString& row : rows)
+        for (const lessons::Lesson& lesson : m_library->lessons) {
+            const QString shelf = qs(lesson.shelf).toLower();
+            if (shelf == row.toLower()) add(std::shared_ptr<const lessons::Lesson>(m_library, &lesson), row, {});
+            if (row == rows.last() && (shelf.isEmpty() || !rows.contains(qs(lesson.shelf), Qt::CaseInsensitive))) mine.push_back(&lesson);
+        }
+    for (const lessons::Lesson* lesson : mine) add(std::shared_ptr<const lessons::Lesson>(m_library, lesson), tr("Your lessons"), qs(lesson->file));
+    for (const auto& lesson : m_own) add(lesson, tr("Your lessons"), qs(lesson->file));
+    m_shelf->setEntries(std::move(entries));
+    m_shelf->setFaults(faults);
+    m_window.setPageStatus(m_shelf->statusText());
+}
+
+void LessonController::openFile(const QString& path)
+{
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) {
+        m_window.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a lesson that can be read"));
+        return;
+    }
+    auto lesson = lessons::readLesson(file.readAll().toStdString(), path.toStdString());
+    if (!lesson) {
+        m_window.banner()->showError(QString(), lesson.error());
+        return;
+    }
+    QStringList files = ownFiles();
+    const QString absolute = QFileInfo(path).absoluteFilePath();
+    files.removeAll(absolute);
+    files << absolute;
+    QSettings().setValue(QLatin1String(ownKey), files);
+    auto shared = std::make_shared<const lessons::Lesson>(std::move(*lesson));
+    m_own.erase(std::remove_if(m_own.begin(), m_own.end(), [&](const auto& one) { return one->id == shared->id; }), m_own.end());
+    m_own.push_back(shared);
+    m_pictures[shared->id] = lessonPictureOf(*shared);
+    begin(shared, false, -1);
+}
+
+// ---- a lesson
+
+void LessonController::start(const QString& name, bool over, int page)
+{
+    if (name.contains(QLatin1Char('/')) || name.endsWith(QLatin1String(".md"))) {
+        openFile(name);
+        if (m_session && page >= 0) m_session->goTo(page);
+        return;
+    }
+    if (!m_library) {
+        m_wish = Wish{name, over, page};
+        loadLessons();
+        return;
+    }
+    for (const auto& lesson : m_own)
+        if (qs(lesson->id) == name) {
+            begin(lesson, over, page);
+            return;
+        }
+    const lessons::Lesson* lesson = m_library->find(name.toStdString());
+    if (lesson == nullptr) {
+        m_window.banner()->showError(tr("there is no lesson “%1”").arg(name), tr("Learn ▸ Lessons lists them"));
+        return;
+    }
+    begin(std::shared_ptr<const lessons::Lesson>(m_library, lesson), over, page);
+}
+
+void LessonController::begin(std::shared_ptr<const lessons::Lesson> lesson, bool over, int page)
+{
+    leave();
+    m_session = std::make_unique<LessonSession>(std::move(lesson));
+    m_railKey.clear();
+    m_notes.clear();
+    m_outcomes.clear();
+    m_figures.clear();
+    if (over) m_session->startOver();
+    if (page >= 0) m_session->goTo(page);
+    if (m_session->fault()) m_window.banner()->showError(QString(), *m_session->fault());
+    connect(m_session.get(), &LessonSession::pageChanged, this, [this, step = m_session->page().step, part = m_session->page().part]() mutable {
+        const bool other = std::exchange(step, m_session->page().step) != step;
+        const bool edits = (part == lessons::Part::Do) != (m_session->page().part == lessons::Part::Do);
+        part = m_session->page().part;
+        showPage();
+        if (other || edits) showCanvas();
+    });
+    connect(m_session.get(), &LessonSession::canvasChanged, this, &LessonController::syncCanvas);
+    connect(m_session.get(), &LessonSession::answersChanged, this, &LessonController::readAgain);
+    m_tabs->show();
+    if (QWidget* column = m_window.panelColumn()->parentWidget()) column->setMinimumWidth(lessonWidth);
+    QAction* side = m_window.actions()[ActionId::SidePanel];
+    if (!side->isChecked()) side->trigger();
+    showTab(true);
+    showPage();
+    showCanvas();
+    for (const lessons::RunBlock* block : m_session->lesson().all<lessons::RunBlock>()) m_runs->readKept(m_session->lesson(), *block);
+    refreshActions();
+}
+
+void LessonController::leave()
+{
+    if (!m_session) return;
+    m_session.reset();
+    ++m_generation;
+    m_wantEdit = false;
+    m_tabs->hide();
+    m_panel->hide();
+    m_panel->setPage(nullptr, {LessonPage{}}, 0, {});
+    m_window.panels()->show();
+    m_rail->setRail(std::nullopt);
+    m_window.memoryView()->setRankBudgets({});
+    if (QWidget* column = m_window.panelColumn()->parentWidget()) column->setMinimumWidth(270);
+    if (m_window.mode() == MainWindow::Mode::Edit) m_window.timelineView()->setEditMode(true);
+    refreshActions();
+}
+
+bool LessonController::editsHere() const
+{
+    if (!m_session || m_session->page().part != lessons::Part::Do || m_session->step() == nullptr) return false;
+    for (const char* tool : {"move", "place", "split", "warmup", "text"})
+        if (m_session->allows(tool)) {
+            const auto order = lessons::shownOn(m_session->canvas());
+            return order && *order == m_session->canvas().schedule;
+        }
+    return false;
+}
+
+void LessonController::showPage()
+{
+    m_refusal.clear();
+    m_last = {};
+    m_panel->setPage(&m_session->lesson(), m_session->pages(), m_session->pageIndex(), m_session->canvas());
+    readAgain();
+    refreshActions();
+}
+
+void LessonController::showCanvas()
+{
+    hideGap();
+    if (m_session->step() == nullptr) { // nothing is on the canvas yet; the panel stands beside what is shown
+        if (m_window.mode() == MainWindow::Mode::Empty) m_window.newFromLibrary(QStringLiteral("gpipe"), Shape{2, 1, 0});
+        return;
+    }
+    const QString name = m_session->lesson().number > 0 ? tr("Lesson %1").arg(m_session->lesson().number) : tr("Lesson %1").arg(qs(m_session->lesson().id));
+    auto run = runOf(m_session->canvas(), name.toStdString());
+    if (!run) {
+        m_window.banner()->showError(tr("the canvas of this step can't be drawn"), run.error());
+        return;
+    }
+    m_wantEdit = editsHere();
+    m_shownSettings = m_session->canvas().settings;
+    m_syncing = true;
+    m_canvasRef = m_window.library()->addSimulated(std::move(*run));
+    m_window.showRun(m_canvasRef);
+    m_syncing = false;
+    readAgain();
+}
+
+void LessonController::syncCanvas()
+{
+    m_panel->setCanvas(m_session->canvas());
+    ScheduleEditor* editor = m_window.editor();
+    if (m_window.mode() == MainWindow::Mode::Edit && editor->active() && editsHere() && m_session->canvas().settings == m_shownSettings) {
+        m_syncing = true;
+        editor->replace(tr("the lesson's edit"), m_session->canvas().schedule);
+        m_syncing = false;
+        readAgain();
+    } else {
+        showCanvas();
+    }
+}
+
+// What is dragged shows on the rail at once; what was dropped and can't run bounces back with the reason.
+void LessonController::editorChanged()
+{
+    ScheduleEditor* editor = m_window.editor();
+    hideGap();
+    if (!m_session || !editor->active() || m_window.mode() != MainWindow::Mode::Edit || !editsHere()) return;
+    const bool valid = editor->valid();
+    m_rail->setYours(valid ? static_cast<double>(editor->figures().makespan) / static_cast<double>(rankShare) : std::nan(""));
+    if (m_syncing || editor->previewing() || editor->schedule() == m_session->canvas().schedule) return;
+    if (LessonSession::runs(m_session->canvas().schedule) && !LessonSession::runs(editor->schedule())) {
+        const Error why = LessonSession::whyNot(editor->schedule());
+        QTimer::singleShot(0, this, [this, why] {
+            m_window.editor()->undoStack()->undo();
+            refuse(why);
+        });
+        return;
+    }
+    m_refusal.clear();
+    m_panel->tools()->setRefusal({});
+    m_session->setOrder(editor->schedule());
+    m_panel->setCanvas(m_session->canvas());
+    readAgain();
+}
+
+void LessonController::refuse(const Error& why)
+{
+    m_refusal = qs(why.message);
+    if (!why.remedy.empty()) m_refusal += QStringLiteral("; ") + qs(why.remedy);
+    m_panel->tools()->setRefusal(m_refusal);
+    if (!m_panel->tools()->isVisible()) m_window.banner()->showNote(m_refusal);
+}
+
+LessonState LessonController::state() const
+{
+    LessonState now;
+    if (!m_session) return now;
+    now.said = m_session->learner().said;
+    for (const lessons::Check* check : m_session->lesson().all<lessons::Check>()) {
+        now.hints[check->id] = m_session->hintsOf(check->id);
+        if (m_session->shown(check->id)) now.shown.insert(check->id);
+    }
+    for (const lessons::Quiz* quiz : m_session->lesson().all<lessons::Quiz>()) {
+        now.hints[quiz->id] = m_session->hintsOf(quiz->id);
+        if (m_session->shown(quiz->id)) now.shown.insert(quiz->id);
+    }
+    now.notes = m_notes;
+    now.running = m_runs->running();
+    const RecordProcess* process = m_window.recording();
+    now.runningWords = process->what();
+    now.runningShare = process->total() > 0 ? 100 * process->done() / process->total() : -1;
+    now.figures = m_figures;
+    return now;
+}
+
+void LessonController::readAgain()
+{
+    if (!m_session) return;
+    if (m_reading) {
+        m_again = true;
+        return;
+    }
+    m_reading = true;
+    const LessonPage page = m_session->page();
+    const std::string key = std::to_string(m_session->pageIndex()) + '/' + lessons::changesOf(m_session->canvas().settings);
+    const bool withRail = page.part == lessons::Part::Do && key != m_railKey;
+    inBackground(
+        this,
+        [lesson = m_session->shared(), page, canvas = m_session->canvas(), learner = m_session->learner(), withRail] { return readPage(*lesson, page, canvas, learner, withRail); },
+        [this, generation = m_generation, index = m_session->pageIndex(), key, withRail](const PageReading& reading) {
+            m_reading = false;
+            if (generation != m_generation || !m_session) {
+                m_again = false;
+                if (m_session) readAgain();
+                return;
+            }
+            if (withRail) {
+                m_railKept = reading.rail;
+                m_railKey = key;
+            }
+            if (std::exchange(m_again, false)) readAgain();
+            if (index == m_session->pageIndex()) took(reading);
+        });
+}
+
+void LessonController::took(const PageReading& reading)
+{
+    m_last = reading;
+    m_session->read(reading);
+    m_figures.clear();
+    for (std::size_t i = 0; i < reading.blocks.size() && i < m_session->page().blocks.size(); ++i) {
+        const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]);
+        if (figure == nullptr || !reading.blocks[i].figure) continue;
+        QSvgRenderer drawn(QByteArray::fromStdString(lessons::figureSvg(*reading.blocks[i].figure)));
+        const QSize size = drawn.defaultSize();
+        if (size.isEmpty()) continue;
+        const double ratio = m_window.devicePixelRatioF();
+        const int width = lessonWidth - 76, height = width * size.height() / size.width();
+        QPixmap picture(QSize(width, height) * ratio);
+        picture.setDevicePixelRatio(ratio);
+        picture.fill(Qt::white);
+        QPainter painter(&picture);
+        drawn.render(&painter, QRectF(0, 0, width, height));
+        m_figures[figure->file] = picture;
+    }
+    m_panel->setReading(reading, state());
+    std::vector<Bytes> targets;
+    if (!m_window.timelineView()->panels().empty())
+        for (const double target : reading.targets)
+            targets.push_back(static_cast<Bytes>(std::llround(target * static_cast<double>(m_window.timelineView()->panels().back()->units.memory))));
+    m_window.memoryView()->setRankBudgets(std::move(targets));
+    if (m_session->page().part != lessons::Part::Do) {
+        m_rail->setRail(std::nullopt);
+    } else if (m_railKept) {
+        lessons::ScoreRail rail = *m_railKept;
+        rail.yours = reading.makespan;
+        rail.guess = std::nan("");
+        for (const lessons::Predict* predict : m_session->lesson().all<lessons::Predict>()) {
+            const auto said = m_session->learner().said.find(predict->id);
+            bool number = false;
+            const double value = said == m_session->learner().said.end() ? 0 : qs(said->second).toDouble(&number);
+            if (number && predict->choices.empty()) rail.guess = value;
+        }
+        m_rail->setRail(rail);
+    } else {
+        m_rail->setRail(std::nullopt);
+    }
+    refreshActions();
+}
+
+void LessonController::showTab(bool lesson)
+{
+    if (!m_session) return;
+    m_lessonTab->setChecked(lesson);
+    m_detailsTab->setChecked(!lesson);
+    m_panel->setVisible(lesson);
+    m_window.panels()->setVisible(!lesson);
+}
+
+bool LessonController::settled() const { return !m_loading && !m_reading && !m_again && !m_wantEdit && m_runs->running().isEmpty() && !m_wish; }
+
+// ---- real runs
+
+void LessonController::runAsked(const QString& id)
+{
+    for (const lessons::Block* block : m_session->page().blocks)
+        if (const auto* run = std::get_if<lessons::RunBlock>(block); run != nullptr && qs(run->id) == id) {
+            m_notes.erase(run->id);
+            if (auto started = m_runs->start(*m_session, *run); !started) m_window.banner()->showError(QString(), started.error());
+            m_panel->setReading(m_last, state());
+        }
+}
+
+void LessonController::runFinished(const LessonRuns::Outcome& outcome)
+{
+    if (!m_session) return;
+    const std::string id = outcome.block.toStdString();
+    const lessons::RunBlock* block = nullptr;
+    for (const lessons::RunBlock* one : m_session->lesson().all<lessons::RunBlock>())
+        if (one->id == id) block = one;
+    if (block == nullptr) return;
+    const bool fresh = m_window.recording()->outputFile() == outcome.file;
+    if (outcome.runs.empty() && !outcome.failure) return;
+    if (outcome.failure && outcome.failure->skipped) return; // cancelled: nothing was learnt
+    m_outcomes[id] = outcome;
+    m_notes[id] = outcome.note;
+    m_session->adopt(id, outcome.runs, outcome.failure);
+    if (!fresh || outcome.runs.empty()) return;
+    // Predicted above measured: the learner's own order, or the last schedule of the block.
+    const std::shared_ptr<const Run>& measured = outcome.runs.back().second;
+    if (auto schedule = scheduleOfRun(*measured); schedule && measured->costs)
+        if (auto predicted = simulatedRun(*schedule, *measured->costs)) {
+            predicted->info.name = tr("%1, simulated with fitted costs").arg(runTitle(measured->info)).toStdString();
+            const RunRef model = m_window.library()->addSimulated(std::move(*predicted));
+            const RunRef real{RunLibrary::normalised(outcome.file), measured->info.id};
+            // The window shows the recording first; compare follows when it has settled.
+            auto* timer = new QTimer(this);
+            timer->setInterval(50);
+            connect(timer, &QTimer::timeout, this, [this, timer, model, real] {
+                if (!m_window.settled()) return;
+                timer->deleteLater();
+                if (m_session && m_window.runs()->info(real) != nullptr) m_window.showCompare(model, real);
+            });
+            timer->start();
+        }
+    QStringList names;
+    for (const auto& [name, run] : outcome.runs)
+        if (findSchedule(name.substr(0, name.find(':')))) names << qs(name);
+    names.removeDuplicates();
+    m_runs->prove(outcome.block, names, measured->info.ranks, measured->info.microbatches);
+}
+
+// The lesson's figure with the learner's numbers; where it can't be drawn yet, what is on screen.
+Result<QByteArray> LessonController::figureBytes(const QString& name, PictureKind kind, const QString& caption)
+{
+    std::shared_ptr<const lessons::FigureData> data;
+    for (std::size_t i = 0; i < m_last.blocks.size() && i < m_session->page().blocks.size(); ++i)
+        if (const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]); figure != nullptr && qs(figure->file) == name) data = m_last.blocks[i].figure;
+    if (!data) {
+        PictureContent content = m_window.exporter()->picture();
+        if (!caption.isEmpty()) content.caption.prepend(caption);
+        PictureStyle style;
+        style.look = PictureStyle::Look::Paper;
+        return pictureBytes(content, style, kind);
+    }
+    lessons::FigureData captioned = *data;
+    captioned.caption = caption.toStdString();
+    const QByteArray svg = QByteArray::fromStdString(lessons::figureSvg(captioned));
+    if (kind == PictureKind::Svg) return svg;
+    QSvgRenderer drawn(svg);
+    const QSize size = drawn.defaultSize();
+    if (size.isEmpty()) return tl::unexpected(Error{ErrorCode::Failed, "the figure is empty", "keep it as SVG"});
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    if (kind == PictureKind::Pdf) {
+        QPdfWriter writer(&buffer);
+        writer.setPageSize(QPageSize(QSizeF(size) * 72.0 / 96.0, QPageSize::Point));
+        writer.setPageMargins(QMarginsF(0, 0, 0, 0));
+        QPainter painter(&writer);
+        drawn.render(&painter);
+    } else {
+        QImage image(size * 2, QImage::Format_RGB32);
+        image.fill(Qt::white);
+        QPainter painter(&image);
+        drawn.render(&painter);
+        painter.end();
+        image.save(&buffer, "PNG");
+    }
+    buffer.close();
+    return bytes;
+}
+
+void LessonController::keepFigure(const QString& name, const QString& format, const QString& caption)
+{
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::PicturesLocation);
+    const QString suggested = folder + QStringLiteral("/lesson-%1.%2").arg(qs(m_session->lesson().id), format);
+    auto* dialog = new QFileDialog(&m_window, tr("Keep the figure"), suggested, tr("%1 (*.%2)").arg(format.toUpper(), format));
+    dialog->setObjectName(QStringLiteral("keepFigure"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(format);
+    dialog->selectFile(suggested);
+    connect(dialog, &QFileDialog::fileSelected, this, [this, name, caption](const QString& path) {
+        if (!m_session) return;
+        const auto kind = pictureKindOf(path);
+        const auto bytes = kind ? figureBytes(name, *kind, caption.trimmed()) : Result<QByteArray>(tl::unexpected(kind.error()));
+        if (!bytes) {
+            m_window.banner()->showError(QString(), bytes.error());
+            return;
+        }
+        QSaveFile file(path);
+        if (!file.open(QIODevice::WriteOnly) || file.write(*bytes) != bytes->size() || !file.commit()) {
+            m_window.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a folder that may be written to"));
+            return;
+        }
+        m_session->keepFigure(path.toStdString());
+        m_window.banner()->showNote(tr("Kept in %1").arg(path));
+    });
+    dialog->open();
+}
+
+// ---- gaps of the edited order
+
+QWidget* LessonController::gapCard() const { return m_gapCard; }
+
+void LessonController::hideGap() { delete m_gapCard.data(); }
+
+void LessonController::explainGap(int rank, Nanos time)
+{
+    hideGap();
+    if (m_window.timelineView()->panels().empty()) return;
+    const auto panel = m_window.timelineView()->panels().front();
+    const std::shared_ptr<const Timeline> timeline = panel->timeline;
+    struct Found {
+        std::optional<Gap> gap;
+        GapExplanation explanation;
+    };
+    BubbleOptions options;
+    if (m_session && m_session->canvas().settings.cap) options.memoryCap = static_cast<Bytes>(*m_session->canvas().settings.cap * static_cast<double>(timeline->memoryUnit()));
+    inBackground(
+        this,
+        [timeline, rank, moment = time + panel->origin, step = std::max(0, panel->step), options]() -> Found {
+            Found found;
+            const auto report = analyseBubbles(*timeline, step, options);
+            if (!report) return found;
+            for (const Gap& gap : report->gaps)
+                if (gap.rank == rank && moment >= gap.start && moment < gap.end) found.gap = gap;
+            if (found.gap) found.explanation = GapExplainer(*timeline, step).explain(*found.gap);
+            return found;
+        },
+        [this, timeline, panel, rank](const Found& found) {
+            if (!found.gap || m_window.timelineView()->panels().empty() || m_window.timelineView()->panels().front() != panel) return;
+            const Units units{timeline->timeUnit(), timeline->memoryUnit()};
+            auto* card = new QFrame(m_window.timelineView());
+            m_gapCard = card;
+            card->setObjectName(QStringLiteral("card"));
+            card->setAccessibleName(tr("Why this gap"));
+            auto* layout = new QVBoxLayout(card);
+            layout->setContentsMargins(13, 10, 13, 11);
+            layout->setSpacing(6);
+            layout->addWidget(makeLabel(tr("%1, %2 on rank %3").arg(qs(std::string(titleOf(found.gap->cause))), durationText(found.gap->end - found.gap->start, units)).arg(rank), "title", card));
+            auto* words = makeLabel(qs(found.explanation.sentence), "value", card, true);
+            words->setWordWrap(true);
+            layout->addWidget(words);
+            if (const auto& experiment = found.explanation.experiment) {
+                const Nanos change = experiment->after - experiment->before;
+                auto* line = makeLabel(tr("%1: %2 → %3%4")
+                                           .arg(qs(experiment->change), durationText(experiment->before, units), durationText(experiment->after, units),
+                                                change == 0 ? tr("; so this gap costs nothing") : QString()),
+                                       "secondary", card, true);
+                line->setWordWrap(true);
+                layout->addWidget(line);
+            }
+            auto* buttons = new QHBoxLayout;
+            const bool moves = m_window.mode() == MainWindow::Mode::Edit && found.gap->hasReadyOp && found.gap->next != noSpan && m_window.timelineView()->editMode();
+            if (moves) {
+                auto* go = new QPushButton(tr("Try it"), card);
+                go->setToolTip(tr("Moves %1 here; undo takes it back").arg(qs(toText(found.gap->readyOp))));
+                connect(go, &QPushButton::clicked, this, [this, gap = *found.gap] {
+                    ScheduleEditor* editor = m_window.editor();
+                    const auto& row = editor->schedule().order[static_cast<std::size_t>(gap.rank)];
+                    const auto from = std::find(row.begin(), row.end(), gap.readyOp);
+                    const OpPosition to = editor->positionOf(gap.next);
+                    hideGap();
+                    if (from != row.end() && to.valid()) editor->move({gap.rank, static_cast<int>(from - row.begin())}, to.position);
+                });
+                buttons->addWidget(go);
+            }
+            auto* close = new QPushButton(tr("Close"), card);
+            connect(close, &QPushButton::clicked, this, [this] { QTimer::singleShot(0, this, &LessonController::hideGap); });
+            buttons->addWidget(close);
+            buttons->addStretch(1);
+            layout->addLayout(buttons);
+            card->setFixedWidth(340);
+            card->adjustSize();
+            const Axis axis = m_window.timelineView()->axis();
+            const auto row = m_window.timelineView()->rowRect(0, rank);
+            const double x = axis.toX(panel->toAxis(found.gap->start));
+            const double below = row ? row->bottom() + 6 : 60;
+            const QSize room = m_window.timelineView()->size();
+            const int left = std::clamp(static_cast<int>(x), 8, std::max(8, room.width() - card->width() - 8));
+            int top = static_cast<int>(below);
+            if (top + card->height() > room.height() && row) top = std::max(4, static_cast<int>(row->top()) - card->height() - 6);
+            card->move(left, top);
+            card->show();
+            card->raise();
+        });
+}
+
+// ---- the rest
+
+GlossaryPanel* LessonController::glossary()
+{
+    if (m_glossary) return m_glossary;
+    m_dock = new QDockWidget(tr("Glossary"), &m_window);
+    m_dock->setObjectName(QStringLiteral("glossary"));
+    m_glossary = new GlossaryPanel(m_dock);
+    m_dock->setWidget(m_glossary);
+    m_dock->setMinimumWidth(280);
+    m_window.addDockWidget(Qt::RightDockWidgetArea, m_dock);
+    connect(m_glossary, &GlossaryPanel::lessonAsked, this, [this](const QString& id) { start(id); });
+    connect(m_dock, &QDockWidget::visibilityChanged, this, [this](bool shown) { m_window.actions()[ActionId::Glossary]->setChecked(shown); });
+    m_dock->hide();
+    return m_glossary;
+}
+
+void LessonController::showTerm(const QString& id)
+{
+    glossary();
+    m_dock->show();
+    m_glossary->showTerm(id);
+}
+
+void LessonController::refreshActions()
+{
+    using I = ActionId;
+    Actions& actions = m_window.actions();
+    const bool active = m_session != nullptr;
+    for (const I id : {I::LeaveLesson, I::NextLessonStep, I::LessonHint}) actions[id]->setEnabled(active);
+    actions[I::PreviousLessonStep]->setEnabled(active && m_session->pageIndex() > 0);
+    actions[I::NextLessonStep]->setToolTip(active && !m_panel->nextReason().isEmpty() ? m_panel->nextReason() : tr("When the step's goal is met"));
+}
+
+void LessonController::applyTheme()
+{
+    m_shelf->setTheme(m_window.theme());
+    m_panel->setTheme(m_window.theme());
+    m_rail->setTheme(m_window.theme());
+}
+
+} // namespace stagewright

@@ -1,0 +1,468 @@
+// Lessons in the window: the shelf, a whole lesson by keyboard with a real recording, verdicts that fall with their schedule,
+// refused moves, what the program shows, going on later, a teacher's file with a mistake, the glossary.
+#include <set>
+
+#include <QDockWidget>
+#include <QFile>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QStackedWidget>
+
+#include "app/ui/lesson_controller.h"
+#include "widgets/lessons/glossary_panel.h"
+#include "widgets/lessons/lesson_shelf.h"
+#include "widgets/lessons/lesson_text.h"
+#include "widgets/lessons/score_rail.h"
+#include "window_fixture.h"
+
+using namespace stagewright;
+
+namespace {
+
+// Three pages: a guess, reorder GPipe to 1F1B's memory, one small real run.
+constexpr const char* small = R"(---
+lesson: small
+title: Can two microbatches share the memory of one?
+minutes: 3
+uses: gpipe, 1f1b
+set: ranks=2 microbatches=4 costs=F=1,I=1,W=1
+---
+
+A forward is a loan of **activation** memory.
+
+## Guess
+
+```predict
+id: time
+ask: How long will the step take?
+number: units
+truth: T*(m+p-1)
+```
+
+## Do
+
+```step
+show: gpipe
+allow: move, warmup, split, settings
+```
+
+GPipe holds {{peak_activation[0]}} on rank 0 and takes {{makespan}}.
+
+```check
+id: thrifty
+goal: valid and makespan <= T*(m+p-1) and peak_activation <= [2,1]
+say: Hold at most {{value(goal,3)}} and take no longer than {{value(goal,2)}}.
+pass: {{peak_activation[0]}} instead of four.
+fail: not valid -> That order can't run.
+fail: -> Rank 0 holds {{peak_activation[0]}}.
+```
+
+```hint
+1: Look at the last rank.
+2: Give back as early as you can.
+3: do warmup 2,1 -> Done for you.
+```
+
+## Prove
+
+```run
+id: real
+record: --schedule 1f1b --model layers=2,hidden=16,heads=2,seq=8 --microbatch-size 1 --steps 2 --warmup 1
+look: memory
+goal: run("1f1b").complete -> It ran through.
+```
+
+## Keep
+
+```figure
+file: fig.svg
+of: timelines 1f1b
+caption: 1F1B on two ranks
+```
+
+```solution
+check: thrifty
+schedule: 1f1b
+```
+
+```wrong
+check: thrifty
+schedule: gpipe
+says: holds
+```
+)";
+
+} // namespace
+
+class TestLessons : public QObject {
+    Q_OBJECT
+    std::unique_ptr<WindowFixture> m_fixture;
+    QString m_file;
+
+    QString write(const QString& name, const QString& text)
+    {
+        QFile file(m_fixture->dir.filePath(name));
+        if (!file.open(QIODevice::WriteOnly)) return {};
+        file.write(text.toUtf8());
+        return file.fileName();
+    }
+    static bool ready(MainWindow& window)
+    {
+        return QTest::qWaitFor([&] { return window.lessons()->settled() && window.settled(); }, 60000) && (QTest::qWait(20), true) &&
+               QTest::qWaitFor([&] { return window.lessons()->settled() && window.settled(); }, 60000);
+    }
+    static QPushButton* named(QWidget* parent, const QString& text)
+    {
+        for (QPushButton* button : parent->findChildren<QPushButton*>())
+            if (button->text() == text && button->isVisible()) return button;
+        return nullptr;
+    }
+
+private slots:
+    void initTestCase()
+    {
+        const QString program = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright");
+        QVERIFY2(QFileInfo(program).isExecutable(), "the program stagewright is not built");
+        qputenv("STAGEWRIGHT_PROGRAM", program.toLocal8Bit());
+    }
+
+    void init()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        qputenv("XDG_DATA_HOME", m_fixture->dir.path().toUtf8());
+        m_file = write(QStringLiteral("small.md"), QString::fromUtf8(small));
+    }
+
+    void every_lesson_is_on_the_shelf_and_answers_to_keys()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window, {1600, 1000}));
+        QTest::keyClick(&window, Qt::Key_N, Qt::ControlModifier | Qt::ShiftModifier);
+        QVERIFY(ready(window));
+        LessonShelf* shelf = window.lessons()->shelf();
+        QVERIFY(shelf->isVisible());
+        const auto library = lessons::loadLibrary();
+        QCOMPARE(shelf->cards().size(), library.lessons.size());
+        QVERIFY(!shelf->cards().empty());
+        for (const LessonCard* card : shelf->cards()) {
+            QVERIFY(!card->accessibleName().isEmpty());
+            QVERIFY2(!card->entry().picture.empty(), qPrintable(card->accessibleName()));
+        }
+        QVERIFY(shelf->statusText().startsWith(QStringLiteral("0 of %1 done").arg(library.lessons.size())));
+        LessonCard* first = shelf->cards().front();
+        first->setFocus();
+        const QString before = shelf->chosen();
+        if (shelf->cards().size() > 1) {
+            QTest::keyClick(first, Qt::Key_Right);
+            QVERIFY(shelf->chosen() != before);
+        }
+        QTest::keyClick(QApplication::focusWidget(), Qt::Key_Return);
+        QVERIFY(ready(window));
+        QVERIFY(window.lessons()->session() != nullptr);
+        QCOMPARE(qs(window.lessons()->session()->lesson().id), shelf->chosen());
+    }
+
+    void a_whole_lesson_by_keyboard_with_a_real_run()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.lessons()->start(m_file);
+        QVERIFY(ready(window));
+        LessonPanel* panel = window.lessons()->panel();
+        QVERIFY(panel->isVisible());
+        QVERIFY(!panel->nextReason().isEmpty()); // no guess yet
+
+        // Guess: typed, Enter, then on.
+        auto* field = panel->findChild<QLineEdit*>();
+        QVERIFY(field != nullptr);
+        field->setFocus();
+        QTest::keyClicks(field, QStringLiteral("17"));
+        QTest::keyClick(field, Qt::Key_Return);
+        QVERIFY(ready(window));
+        QCOMPARE(panel->nextReason(), QString());
+        QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(ready(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
+        QVERIFY(panel->plainText().contains(QStringLiteral("GPipe holds 4")));
+        QVERIFY(!panel->nextReason().isEmpty());
+        QVERIFY(window.lessons()->rail()->isVisible());
+        bool guessed = false;
+        for (const auto& mark : window.lessons()->rail()->marks()) guessed = guessed || (mark.value == 17 && mark.guess);
+        QVERIFY(guessed);
+
+        // Next does nothing while the goal is not met.
+        const int page = window.lessons()->session()->pageIndex();
+        QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(ready(window));
+        QCOMPARE(window.lessons()->session()->pageIndex(), page);
+
+        // Do: an edit in words.
+        auto* words = panel->findChild<QLineEdit*>(QStringLiteral("editInWords"));
+        QVERIFY(words != nullptr);
+        words->setFocus();
+        QTest::keyClicks(words, QStringLiteral("warmup 2,1"));
+        QTest::keyClick(words, Qt::Key_Return);
+        QVERIFY(ready(window));
+        QCOMPARE(panel->nextReason(), QString());
+        QCOMPARE(window.lessons()->session()->markOf("thrifty"), lessons::Mark::Done);
+        QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(ready(window));
+
+        // Prove: the button by keyboard, a real training.
+        auto* run = named(panel, QStringLiteral("Run it for real"));
+        QVERIFY(run != nullptr);
+        run->setFocus();
+        QTest::keyClick(run, Qt::Key_Space);
+        QVERIFY2(!window.lessons()->runs()->running().isEmpty(), qPrintable(window.bannerText()));
+        QVERIFY(QTest::qWaitFor([&] { return window.lessons()->runs()->running().isEmpty() && window.lessons()->settled(); }, 180000));
+        QVERIFY(ready(window));
+        QTRY_COMPARE_WITH_TIMEOUT(window.mode(), MainWindow::Mode::Compare, 60000);
+        QVERIFY(ready(window));
+        QCOMPARE(panel->nextReason(), QString());
+        QVERIFY(window.lessons()->session()->learner().runs.size() >= 1);
+        QCOMPARE(window.lessons()->session()->markOf("real"), lessons::Mark::Proved);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.lessons()->runs()->proof(QStringLiteral("real")).isEmpty(), 120000);
+
+        // Keep: a figure on disk.
+        QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(ready(window));
+        auto* keep = named(panel, QStringLiteral("Keep figure…"));
+        QVERIFY(keep != nullptr);
+        keep->setFocus();
+        QTest::keyClick(keep, Qt::Key_Space);
+        auto* dialog = window.findChild<QFileDialog*>(QStringLiteral("keepFigure"));
+        QVERIFY(dialog != nullptr);
+        const QString figure = m_fixture->dir.filePath(QStringLiteral("fig.svg"));
+        emit dialog->fileSelected(figure);
+        dialog->close();
+        QFile drawn(figure);
+        QVERIFY(drawn.open(QIODevice::ReadOnly));
+        QVERIFY(drawn.readAll().contains("1F1B on two ranks"));
+
+        // The shelf knows: done, with the bolt, under the learner's own.
+        window.lessons()->openShelf();
+        QVERIFY(ready(window));
+        bool listed = false;
+        for (const LessonCard* card : window.lessons()->shelf()->cards())
+            if (card->entry().lesson->id == "small") {
+                listed = true;
+                QCOMPARE(card->entry().mark, lessons::Mark::Proved);
+                QCOMPARE(card->entry().row, QStringLiteral("Your lessons"));
+                QCOMPARE(card->entry().figure, figure);
+            }
+        QVERIFY(listed);
+    }
+
+    void a_verdict_falls_with_its_schedule()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.lessons()->start(m_file, false, 1);
+        QVERIFY(ready(window));
+        emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("warmup 2,1"));
+        QVERIFY(ready(window));
+        QCOMPARE(window.lessons()->panel()->nextReason(), QString());
+        window.editor()->undoStack()->undo();
+        QVERIFY(ready(window));
+        QVERIFY(!window.lessons()->panel()->nextReason().isEmpty());
+        QCOMPARE(window.lessons()->session()->markOf("thrifty"), lessons::Mark::Done); // what was done stays known
+    }
+
+    void a_move_that_can_not_run_bounces_back_with_the_reason()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.lessons()->start(m_file, false, 1);
+        QVERIFY(ready(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
+        const Schedule before = window.editor()->schedule();
+        int backward = 0;
+        while (before.order[1][static_cast<std::size_t>(backward)].kind == OpKind::Forward) ++backward;
+        QVERIFY(window.editor()->move({1, backward}, 0)); // before its forward
+        QTRY_VERIFY_WITH_TIMEOUT(window.editor()->schedule() == before, 10000);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.lessons()->refusal().isEmpty(), 10000);
+        QVERIFY(window.lessons()->session()->canvas().schedule == before);
+        // In words likewise, and tools that the step does without.
+        emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("rank 1: 1F0 1F1 1F2 1F3 1B0 1B1 1B2 1B3"));
+        QVERIFY(window.lessons()->refusal().contains(QStringLiteral("does without")));
+    }
+
+    void show_me_is_shown_and_not_done()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.lessons()->start(m_file, false, 1);
+        QVERIFY(ready(window));
+        auto* show = named(window.lessons()->panel(), QStringLiteral("Show me"));
+        QVERIFY(show != nullptr);
+        show->click();
+        QVERIFY(ready(window));
+        QCOMPARE(window.lessons()->session()->markOf("thrifty"), lessons::Mark::Shown);
+        QVERIFY(window.lessons()->panel()->plainText().contains(QStringLiteral("instead of four")));
+        // From the start, by hand: done.
+        window.lessons()->session()->reset();
+        QVERIFY(ready(window));
+        emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("warmup 2,1"));
+        QVERIFY(ready(window));
+        QCOMPARE(window.lessons()->session()->markOf("thrifty"), lessons::Mark::Done);
+    }
+
+    void hints_come_in_three_and_the_third_moves()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.lessons()->start(m_file, false, 1);
+        QVERIFY(ready(window));
+        for (int hint = 0; hint < 3; ++hint) {
+            QTest::keyClick(&window, Qt::Key_H, Qt::ControlModifier | Qt::AltModifier);
+            QVERIFY(ready(window));
+            QCOMPARE(window.lessons()->session()->hintsOf("thrifty"), hint + 1);
+        }
+        QCOMPARE(window.lessons()->panel()->nextReason(), QString()); // its edit was the solution
+    }
+
+    void it_goes_on_where_it_was_left()
+    {
+        {
+            MainWindow window;
+            QVERIFY(WindowFixture::show(window));
+            window.lessons()->start(m_file);
+            QVERIFY(ready(window));
+            window.lessons()->session()->say("time", "15");
+            window.lessons()->session()->goTo(1);
+            QVERIFY(ready(window));
+            emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("swap 1F3 1B0")); // under way
+            QVERIFY(ready(window));
+        }
+        MainWindow again;
+        QVERIFY(WindowFixture::show(again));
+        again.lessons()->start(m_file);
+        QVERIFY(ready(again));
+        QCOMPARE(again.lessons()->session()->pageIndex(), 1);
+        QCOMPARE(again.lessons()->session()->learner().said.at("time"), std::string("15"));
+        const auto& row = again.lessons()->session()->canvas().schedule.order[1];
+        QCOMPARE(toText(row[3]), std::string("1B0"));
+        again.lessons()->start(m_file, true);
+        if (again.lessons()->session() != nullptr) again.lessons()->session()->startOver();
+        QVERIFY(ready(again));
+        QCOMPARE(again.lessons()->session()->pageIndex(), 0);
+        QVERIFY(again.lessons()->session()->learner().said.empty());
+    }
+
+    void a_mistake_in_a_file_is_told_with_its_line()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        QString broken = QString::fromUtf8(small);
+        broken.replace(QStringLiteral("peak_activation <= [2,1]"), QStringLiteral("peak_activation <= [2,"));
+        const QString path = write(QStringLiteral("broken.md"), broken);
+        window.openFiles({path});
+        QVERIFY2(window.bannerText().contains(QRegularExpression(QStringLiteral("broken\\.md:\\d+:\\d+"))), qPrintable(window.bannerText()));
+        QVERIFY(window.lessons()->session() == nullptr);
+        // Dropped onto the window, a good one begins.
+        QMimeData data;
+        data.setUrls({QUrl::fromLocalFile(m_file)});
+        QDragEnterEvent enter(QPoint(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &enter);
+        QVERIFY(enter.isAccepted());
+        QDropEvent drop(QPointF(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&window, &drop);
+        QVERIFY(ready(window));
+        QVERIFY(window.lessons()->session() != nullptr);
+    }
+
+    void a_gap_of_the_edited_order_is_explained()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.lessons()->start(m_file, false, 1);
+        QVERIFY(ready(window));
+        emit window.timelineView()->idleClicked(0, 1, rankShare / 2); // rank 1 waits for its first forward
+        QTRY_VERIFY_WITH_TIMEOUT(window.lessons()->gapCard() != nullptr, 20000);
+        QVERIFY(window.lessons()->gapCard()->findChildren<QLabel*>().size() >= 2);
+    }
+
+    void leaving_gives_the_window_back()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.lessons()->start(m_file, false, 1);
+        QVERIFY(ready(window));
+        QVERIFY(!window.sidePanel()->isVisible());
+        QTest::keyClick(&window, Qt::Key_Q);
+        QVERIFY(!window.lessons()->panel()->isVisible());
+        QTest::keyClick(&window, Qt::Key_Q);
+        QVERIFY(window.lessons()->panel()->isVisible());
+        window.actions()[ActionId::LeaveLesson]->trigger();
+        QVERIFY(window.lessons()->session() == nullptr);
+        QVERIFY(!window.lessons()->panel()->isVisible());
+        QVERIFY(!window.lessons()->rail()->isVisible());
+        QVERIFY(window.panels()->isVisible());
+    }
+
+    void the_glossary_links_what_is_on_screen()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        GlossaryPanel* glossary = window.lessons()->glossary();
+        const int all = glossary->found();
+        QCOMPARE(static_cast<std::size_t>(all), lessons::glossary().size());
+        glossary->search(QStringLiteral("VPP"));
+        QVERIFY(glossary->found() >= 1);
+        QVERIFY(glossary->found() < all);
+        QLabel label(QStringLiteral("Bubble fraction"));
+        const lessons::Term* term = termOn(&label, {});
+        QVERIFY(term != nullptr);
+        window.lessons()->showTerm(qs(term->id));
+        QCOMPARE(glossary->shownTerm(), qs(term->id));
+        QVERIFY(glossary->text().contains(qs(term->name)));
+        std::set<std::string> linked;
+        const QString html = lessonHtml(QStringLiteral("The bubble is **idle**, and a bubble again; `code`."), &linked);
+        QCOMPARE(html.count(QStringLiteral("href=\"term:")), static_cast<qsizetype>(linked.size()));
+        QVERIFY(html.contains(QStringLiteral("<code>code</code>")));
+        QVERIFY(!linked.empty());
+    }
+
+    void pages_of_every_lesson_fit_in_both_themes_data()
+    {
+        QTest::addColumn<QString>("id");
+        for (const lessons::Lesson& lesson : lessons::loadLibrary().lessons) QTest::newRow(lesson.id.c_str()) << qs(lesson.id);
+    }
+    void pages_of_every_lesson_fit_in_both_themes()
+    {
+        QFETCH(QString, id);
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window, {1280, 800}));
+        window.lessons()->start(id);
+        QVERIFY(ready(window));
+        LessonPanel* panel = window.lessons()->panel();
+        for (int page = 0; page < static_cast<int>(window.lessons()->session()->pages().size()); ++page) {
+            window.lessons()->session()->goTo(page);
+            QVERIFY(ready(window));
+            QVERIFY(!panel->plainText().contains(QStringLiteral("{{")));
+            for (const ThemeChoice theme : {ThemeChoice::Light, ThemeChoice::Dark}) {
+                window.setThemeChoice(theme);
+                const QImage image = panel->grab().toImage();
+                std::set<QRgb> colours;
+                for (int y = 0; y < image.height(); y += 3)
+                    for (int x = 0; x < image.width(); x += 3) colours.insert(image.pixel(x, y));
+                QVERIFY2(colours.size() > 12, qPrintable(QStringLiteral("page %1").arg(page + 1)));
+            }
+            // Nothing reaches over the panel's edge, and no label is less high than its words.
+            for (const QLabel* label : panel->findChildren<QLabel*>()) {
+                if (!label->isVisible() || label->text().isEmpty()) continue;
+                const QRect place(label->mapTo(panel, QPoint()), label->size());
+                QVERIFY2(place.left() >= 0 && place.right() <= panel->width(), qPrintable(label->text()));
+                if (label->wordWrap()) QVERIFY2(label->height() + 1 >= label->heightForWidth(label->width()), qPrintable(label->text()));
+            }
+        }
+    }
+};
+
+QTEST_MAIN(TestLessons)
+#include "tst_lessons.moc"

@@ -1,0 +1,559 @@
+#include "widgets/lessons/lesson_panel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QButtonGroup>
+#include <QComboBox>
+#include <QFrame>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPainter>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QVBoxLayout>
+
+#include "widgets/lessons/lesson_text.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+namespace {
+
+// One comparison of a goal: a tick or a cross, both numbers, and how far it is.
+class MeterRow : public QWidget {
+public:
+    MeterRow(const MeterReading& reading, const Theme& theme, QWidget* parent) : QWidget(parent), m_reading(reading), m_theme(theme)
+    {
+        setFixedHeight(reading.share >= 0 ? 34 : 24);
+        setAccessibleName(LessonPanel::tr("%1: %2 of %3, %4").arg(reading.subject, reading.yours, reading.needed, reading.holds ? LessonPanel::tr("holds") : LessonPanel::tr("does not hold")));
+        setToolTip(reading.needed.isEmpty() ? reading.subject : LessonPanel::tr("%1 %2 %3; now it is %4").arg(reading.subject, reading.sign, reading.needed, reading.yours));
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override
+    {
+        QPainter painter(this);
+        painter.setRenderHint(QPainter::Antialiasing);
+        const QColor colour = m_reading.holds ? m_theme.better : m_theme.secondary;
+        const QPointF c(8, 11);
+        if (m_reading.holds) {
+            painter.setPen(Qt::NoPen);
+            painter.setBrush(colour);
+            painter.drawEllipse(c, 7, 7);
+            painter.setPen(QPen(m_theme.dark ? m_theme.canvas : m_theme.onAccent, 1.7, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+            painter.drawPolyline(QPolygonF{{c.x() - 3, c.y() + 0.2}, {c.x() - 0.8, c.y() + 2.6}, {c.x() + 3.3, c.y() - 2.6}});
+        } else {
+            painter.setPen(QPen(colour, 1.4));
+            painter.drawEllipse(c, 6.5, 6.5);
+        }
+        painter.setFont(fontOf(FontRole::Body));
+        painter.setPen(m_theme.text);
+        painter.drawText(QRectF(22, 0, width() - 22, 22), Qt::AlignVCenter | Qt::AlignLeft, m_reading.subject);
+        QString right = m_reading.yours;
+        if (!m_reading.needed.isEmpty()) right += (m_reading.sign == QLatin1String("<=") ? QStringLiteral(" / ") : QStringLiteral("  ") + sign() + QLatin1Char(' ')) + m_reading.needed;
+        painter.setFont(fontOf(FontRole::Strong));
+        if (!m_reading.needed.isEmpty()) painter.drawText(QRectF(22, 0, width() - 22, 22), Qt::AlignVCenter | Qt::AlignRight, right);
+        if (m_reading.share < 0) return;
+        const QRectF groove(22, 24, width() - 22, 5);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(m_theme.track);
+        painter.drawRoundedRect(groove, 2.5, 2.5);
+        painter.setBrush(m_reading.holds ? m_theme.better : m_theme.accent);
+        // The goal stands at three quarters, so that too much shows.
+        const double full = groove.width() * 0.75;
+        painter.drawRoundedRect(QRectF(groove.left(), groove.top(), std::clamp(m_reading.share * full, 5.0, groove.width()), groove.height()), 2.5, 2.5);
+        painter.setBrush(m_theme.text);
+        painter.drawRect(QRectF(groove.left() + full - 0.75, groove.top() - 3, 1.5, groove.height() + 6));
+    }
+
+private:
+    QString sign() const
+    {
+        if (m_reading.sign == QLatin1String("==")) return QStringLiteral("=");
+        if (m_reading.sign == QLatin1String(">=")) return QStringLiteral("≥");
+        if (m_reading.sign == QLatin1String("<=")) return QStringLiteral("≤");
+        if (m_reading.sign == QLatin1String("~")) return QStringLiteral("≈");
+        return m_reading.sign;
+    }
+    MeterReading m_reading;
+    const Theme& m_theme;
+};
+
+QString keyOf(const std::vector<MeterReading>& meters)
+{
+    QString key;
+    for (const MeterReading& one : meters) key += one.subject + one.yours + one.sign + one.needed + (one.holds ? u'1' : u'0');
+    return key;
+}
+
+} // namespace
+
+LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
+{
+    setObjectName(QStringLiteral("panel"));
+    setAttribute(Qt::WA_StyledBackground);
+    setAccessibleName(tr("Lesson"));
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    auto* head = new QVBoxLayout;
+    head->setContentsMargins(18, 14, 18, 10);
+    head->setSpacing(7);
+    m_title = makeLabel({}, "title", this);
+    m_title->setWordWrap(true);
+    head->addWidget(m_title);
+    m_crumbs = new QHBoxLayout;
+    m_crumbs->setSpacing(2);
+    head->addLayout(m_crumbs);
+    layout->addLayout(head);
+    auto* rule = new QFrame(this);
+    rule->setObjectName(QStringLiteral("rule"));
+    layout->addWidget(rule);
+    m_scroll = new QScrollArea(this);
+    m_scroll->setWidgetResizable(true);
+    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_scroll->setFocusPolicy(Qt::NoFocus);
+    layout->addWidget(m_scroll, 1);
+    m_tools = new StepTools(this);
+    m_tools->hide();
+    auto* foot = new QWidget(this);
+    auto* footLayout = new QVBoxLayout(foot);
+    footLayout->setContentsMargins(18, 8, 18, 12);
+    footLayout->setSpacing(6);
+    m_reason = makeLabel({}, "secondary", foot);
+    m_reason->setObjectName(QStringLiteral("nextReason"));
+    m_reason->setAccessibleName(tr("Why the next step waits"));
+    m_reason->setWordWrap(true);
+    footLayout->addWidget(m_reason);
+    auto* buttons = new QHBoxLayout;
+    m_show = new QPushButton(tr("Show me"), foot);
+    m_show->setToolTip(tr("Plays the solution. The step is then marked as shown, not as done: do it on another number of microbatches, or from the start, to have done it."));
+    m_back = new QPushButton(tr("Back"), foot);
+    m_back->setToolTip(tr("The step before  (Ctrl+Alt+Left)"));
+    m_next = new QPushButton(tr("Next"), foot);
+    m_next->setObjectName(QStringLiteral("primary"));
+    buttons->addWidget(m_show);
+    buttons->addStretch(1);
+    buttons->addWidget(m_back);
+    buttons->addWidget(m_next);
+    footLayout->addLayout(buttons);
+    auto* footRule = new QFrame(this);
+    footRule->setObjectName(QStringLiteral("rule"));
+    layout->addWidget(footRule);
+    layout->addWidget(foot);
+    connect(m_back, &QPushButton::clicked, this, [this] { emit pageAsked(m_page - 1); });
+    connect(m_next, &QPushButton::clicked, this, [this] {
+        if (m_page + 1 < static_cast<int>(m_pages.size()))
+            emit pageAsked(m_page + 1);
+        else
+            emit finished();
+    });
+    connect(m_show, &QPushButton::clicked, this, [this] {
+        const auto& blocks = m_pages[static_cast<std::size_t>(m_page)].blocks;
+        for (std::size_t i = 0; i < blocks.size() && i < m_reading.blocks.size(); ++i) {
+            if (m_reading.blocks[i].state == lessons::Verdict::Pass) continue;
+            if (const auto* check = std::get_if<lessons::Check>(blocks[i]); check != nullptr && m_lesson->solutionOf(check->id) != nullptr) {
+                emit showAsked(qs(check->id));
+                return;
+            }
+            if (const auto* quiz = std::get_if<lessons::Quiz>(blocks[i]); quiz != nullptr && m_lesson->solutionOf(quiz->id) != nullptr) {
+                emit showAsked(qs(quiz->id));
+                return;
+            }
+        }
+    });
+}
+
+void LessonPanel::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    m_tools->setTheme(theme);
+    if (m_lesson == nullptr) return;
+    for (Row& row : m_rows) row.metersShown = QStringLiteral("?");
+    setReading(m_reading, m_state);
+}
+
+void LessonPanel::setPage(const lessons::Lesson* lesson, const std::vector<LessonPage>& pages, int page, const lessons::Canvas& canvas)
+{
+    m_lesson = lesson;
+    m_pages = pages;
+    m_page = page;
+    m_reading = {};
+    m_linked.clear();
+    build();
+    if (lesson != nullptr) {
+        const LessonPage& now = m_pages[static_cast<std::size_t>(m_page)];
+        const bool canvasMatters = now.part == lessons::Part::Do;
+        m_tools->setStep(lesson, canvasMatters ? lesson->step(now.step) : nullptr, canvas);
+    }
+}
+
+void LessonPanel::build()
+{
+    m_rows.clear();
+    m_tools->setParent(this); // not deleted with the page
+    m_tools->hide();
+    if (m_body != nullptr) delete m_scroll->takeWidget();
+    m_body = new QWidget;
+    m_body->setObjectName(QStringLiteral("panelBody"));
+    auto* layout = new QVBoxLayout(m_body);
+    layout->setContentsMargins(18, 12, 18, 12);
+    layout->setSpacing(10);
+    while (QLayoutItem* item = m_crumbs->takeAt(0)) {
+        if (item->widget() != nullptr) item->widget()->deleteLater();
+        delete item;
+    }
+    if (m_lesson == nullptr) {
+        m_scroll->setWidget(m_body);
+        return;
+    }
+    m_title->setText(m_lesson->number > 0 ? tr("%1. %2").arg(m_lesson->number).arg(qs(m_lesson->title)) : qs(m_lesson->title));
+    const lessons::Part part = m_pages[static_cast<std::size_t>(m_page)].part;
+    std::set<lessons::Part> told;
+    for (std::size_t i = 0; i < m_pages.size(); ++i) {
+        if (!told.insert(m_pages[i].part).second) continue;
+        if (told.size() > 1) m_crumbs->addWidget(makeLabel(QStringLiteral("·"), "faint", this));
+        const bool here = m_pages[i].part == part;
+        auto* crumb = new QPushButton(here ? m_pages[static_cast<std::size_t>(m_page)].title : qs(std::string(lessons::toText(m_pages[i].part))), this);
+        crumb->setObjectName(here ? QStringLiteral("crumbHere") : QStringLiteral("crumb"));
+        crumb->setToolTip(here ? tr("You are here") : tr("Go there; nothing is locked"));
+        connect(crumb, &QPushButton::clicked, this, [this, i] { emit pageAsked(static_cast<int>(i)); });
+        m_crumbs->addWidget(crumb);
+    }
+    m_crumbs->addStretch(1);
+    bool toolsPlaced = false;
+    for (const lessons::Block* block : m_pages[static_cast<std::size_t>(m_page)].blocks) {
+        m_rows.push_back(buildBlock(*block, layout));
+        if (!toolsPlaced && std::holds_alternative<lessons::Check>(*block)) {
+            layout->addWidget(m_tools);
+            toolsPlaced = true;
+        }
+    }
+    if (!toolsPlaced) layout->addWidget(m_tools);
+    layout->addStretch(1);
+    m_scroll->setWidget(m_body);
+    m_body->show();
+    const bool last = m_page + 1 == static_cast<int>(m_pages.size());
+    m_next->setText(last ? tr("To the lessons") : tr("Next"));
+    m_back->setEnabled(m_page > 0);
+    bool solvable = false;
+    for (const lessons::Block* block : m_pages[static_cast<std::size_t>(m_page)].blocks) {
+        if (const auto* check = std::get_if<lessons::Check>(block)) solvable = solvable || m_lesson->solutionOf(check->id) != nullptr;
+        if (const auto* quiz = std::get_if<lessons::Quiz>(block)) solvable = solvable || m_lesson->solutionOf(quiz->id) != nullptr;
+    }
+    m_show->setVisible(solvable);
+}
+
+QLabel* LessonPanel::prose(QVBoxLayout* layout, const char* role)
+{
+    QLabel* label = makeLabel({}, role, m_body);
+    label->setWordWrap(true);
+    label->setTextFormat(Qt::RichText);
+    label->setTextInteractionFlags(Qt::TextBrowserInteraction);
+    connect(label, &QLabel::linkActivated, this, [this](const QString& link) {
+        if (link.startsWith(QLatin1String("term:"))) emit termAsked(link.mid(5));
+    });
+    label->hide();
+    layout->addWidget(label);
+    return label;
+}
+
+void LessonPanel::setProse(QLabel* label, const QString& markdown)
+{
+    if (label == nullptr) return;
+    if (label->property("source").toString() == markdown && !label->text().isEmpty() == !markdown.isEmpty()) return;
+    label->setProperty("source", markdown);
+    // Terms are linked in what the lesson tells, once a page; verdicts and hints come and go.
+    const bool links = label->property("role").toString() == QLatin1String("value") && label->property("linked").toBool();
+    label->setText(lessonHtml(markdown, links ? &m_linked : nullptr));
+    QPalette colours = label->palette();
+    colours.setColor(QPalette::Link, m_theme->secondary);
+    label->setPalette(colours);
+    label->setAccessibleName(plainWords(markdown));
+    label->setVisible(!markdown.isEmpty());
+}
+
+void LessonPanel::buildAnswer(Row& row, QVBoxLayout* layout, const std::string& id, const std::vector<std::string>& choices, const QString& unit)
+{
+    auto* line = new QWidget(m_body);
+    auto* flow = choices.size() > 3 ? static_cast<QBoxLayout*>(new QVBoxLayout(line)) : new QHBoxLayout(line);
+    flow->setContentsMargins(0, 0, 0, 0);
+    flow->setSpacing(6);
+    if (choices.empty()) {
+        row.field = new QLineEdit(line);
+        row.field->setMaximumWidth(150);
+        row.field->setAccessibleName(tr("Your answer"));
+        row.field->setToolTip(tr("A number, or several with blanks between them; Enter gives the answer"));
+        flow->addWidget(row.field);
+        if (!unit.isEmpty() && unit != QLatin1String("mark")) flow->addWidget(makeLabel(unit, "secondary", line));
+        auto* give = new QPushButton(tr("Answer"), line);
+        flow->addWidget(give);
+        auto answer = [this, id = qs(id), field = row.field] {
+            if (!field->text().trimmed().isEmpty()) emit said(id, field->text().trimmed());
+        };
+        connect(row.field, &QLineEdit::returnPressed, this, answer);
+        connect(give, &QPushButton::clicked, this, answer);
+    } else {
+        auto* group = new QButtonGroup(line);
+        for (const std::string& choice : choices) {
+            auto* button = new QPushButton(qs(choice), line);
+            button->setCheckable(true);
+            group->addButton(button);
+            flow->addWidget(button, 0, Qt::AlignLeft);
+            row.choices.push_back(button);
+            connect(button, &QPushButton::clicked, this, [this, id = qs(id), choice = qs(choice)] { emit said(id, choice); });
+        }
+    }
+    flow->addStretch(1);
+    layout->addWidget(line);
+}
+
+LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayout* layout)
+{
+    Row row;
+    auto goalCard = [&](const QString& title) {
+        auto* card = new QFrame(m_body);
+        card->setObjectName(QStringLiteral("card"));
+        auto* inner = new QVBoxLayout(card);
+        inner->setContentsMargins(13, 11, 13, 12);
+        inner->setSpacing(7);
+        if (!title.isEmpty()) inner->addWidget(makeLabel(title, "title", card));
+        layout->addWidget(card);
+        return inner;
+    };
+    auto withHints = [&](QVBoxLayout* inner, const std::string& id) {
+        row.hints = new QVBoxLayout;
+        row.hints->setSpacing(5);
+        inner->addLayout(row.hints);
+        row.hint = new QPushButton(m_body);
+        row.hint->setObjectName(QStringLiteral("link"));
+        connect(row.hint, &QPushButton::clicked, this, [this, id] { emit hintAsked(qs(id)); });
+        inner->addWidget(row.hint, 0, Qt::AlignLeft);
+        row.hint->hide();
+    };
+    if (std::holds_alternative<lessons::Prose>(block)) {
+        row.text = prose(layout);
+        row.text->setProperty("linked", true);
+    } else if (const auto* predict = std::get_if<lessons::Predict>(&block)) {
+        QVBoxLayout* inner = goalCard(tr("Your guess"));
+        row.text = prose(inner);
+        buildAnswer(row, inner, predict->id, predict->choices, qs(predict->unit));
+        row.verdict = prose(inner, "secondary");
+    } else if (const auto* check = std::get_if<lessons::Check>(&block)) {
+        QVBoxLayout* inner = goalCard(check->graded ? tr("Goal") : tr("For comparison"));
+        row.text = prose(inner);
+        row.meters = new QWidget(m_body);
+        auto* meters = new QVBoxLayout(row.meters);
+        meters->setContentsMargins(0, 2, 0, 0);
+        meters->setSpacing(2);
+        inner->addWidget(row.meters);
+        row.formula = prose(inner, "formula");
+        row.verdict = prose(inner, "value");
+        withHints(inner, check->id);
+    } else if (const auto* quiz = std::get_if<lessons::Quiz>(&block)) {
+        QVBoxLayout* inner = goalCard(tr("Question"));
+        row.text = prose(inner);
+        buildAnswer(row, inner, quiz->id, quiz->choices, {});
+        row.verdict = prose(inner, "value");
+        withHints(inner, quiz->id);
+    } else if (const auto* run = std::get_if<lessons::RunBlock>(&block)) {
+        QVBoxLayout* inner = goalCard(tr("On this computer"));
+        row.text = prose(inner);
+        auto* command = makeLabel(QStringLiteral("record ") + qs([&] {
+                                      std::string words;
+                                      for (const std::string& one : run->arguments) words += (words.empty() ? "" : " ") + one;
+                                      return words;
+                                  }()),
+                                  "code", m_body, true);
+        command->setWordWrap(true);
+        command->setToolTip(tr("What `stagewright` is asked to train"));
+        inner->addWidget(command);
+        auto* line = new QHBoxLayout;
+        row.run = new QPushButton(tr("Run it for real"), m_body);
+        row.run->setObjectName(QStringLiteral("primary"));
+        row.run->setToolTip(tr("Trains a small model under these schedules on this computer, some seconds to a minute; it can be cancelled"));
+        row.open = new QPushButton(tr("Open the run"), m_body);
+        row.open->setToolTip(tr("Its timeline, bubbles by cause and memory"));
+        line->addWidget(row.run);
+        line->addWidget(row.open);
+        line->addStretch(1);
+        inner->addLayout(line);
+        const QString id = qs(run->id);
+        connect(row.run, &QPushButton::clicked, this, [this, id] {
+            if (m_state.running == id)
+                emit cancelAsked();
+            else
+                emit runAsked(id);
+        });
+        connect(row.open, &QPushButton::clicked, this, [this, id] { emit runOpened(id); });
+        row.progress = new QProgressBar(m_body);
+        row.progress->setTextVisible(false);
+        row.progress->hide();
+        inner->addWidget(row.progress);
+        row.verdict = prose(inner, "secondary");
+        row.meters = new QWidget(m_body);
+        auto* meters = new QVBoxLayout(row.meters);
+        meters->setContentsMargins(0, 2, 0, 0);
+        meters->setSpacing(2);
+        inner->addWidget(row.meters);
+        row.note = prose(inner, "value");
+        connect(row.note, &QLabel::linkActivated, this, [this, id](const QString& link) {
+            if (link == QLatin1String("proof")) emit checkAsked(id);
+        });
+    } else if (const auto* figure = std::get_if<lessons::Figure>(&block)) {
+        QVBoxLayout* inner = goalCard(tr("Keep figure"));
+        row.picture = new QLabel(m_body);
+        row.picture->setAccessibleName(tr("The figure as it will be written"));
+        inner->addWidget(row.picture);
+        row.caption = new QLineEdit(m_body);
+        row.caption->setAccessibleName(tr("Caption"));
+        row.caption->setToolTip(tr("Stands under the figure, before schedule, costs and where the numbers come from"));
+        inner->addWidget(row.caption);
+        auto* line = new QHBoxLayout;
+        auto* format = new QComboBox(m_body);
+        format->setAccessibleName(tr("Format"));
+        for (const char* one : {"SVG", "PDF", "PNG"}) format->addItem(QString::fromLatin1(one));
+        auto* keep = new QPushButton(tr("Keep figure…"), m_body);
+        line->addWidget(format);
+        line->addWidget(keep);
+        line->addStretch(1);
+        inner->addLayout(line);
+        connect(keep, &QPushButton::clicked, this, [this, file = qs(figure->file), format, caption = row.caption] {
+            emit figureAsked(file, format->currentText().toLower(), caption->text());
+        });
+        row.verdict = prose(inner, "secondary");
+    }
+    return row;
+}
+
+void LessonPanel::setMeters(Row& row, const std::vector<MeterReading>& meters)
+{
+    if (row.meters == nullptr) return;
+    const QString key = keyOf(meters);
+    if (key == row.metersShown) return;
+    row.metersShown = key;
+    QLayout* layout = row.meters->layout();
+    while (QLayoutItem* item = layout->takeAt(0)) {
+        delete item->widget();
+        delete item;
+    }
+    for (const MeterReading& meter : meters) layout->addWidget(new MeterRow(meter, *m_theme, row.meters));
+    row.meters->setVisible(!meters.empty());
+}
+
+void LessonPanel::setReading(const PageReading& reading, const LessonState& state)
+{
+    m_reading = reading;
+    m_state = state;
+    if (m_lesson == nullptr) return;
+    const auto& blocks = m_pages[static_cast<std::size_t>(m_page)].blocks;
+    for (std::size_t i = 0; i < m_rows.size() && i < reading.blocks.size(); ++i) {
+        Row& row = m_rows[i];
+        const BlockReading& now = reading.blocks[i];
+        setProse(row.text, now.text);
+        setProse(row.formula, now.formula);
+        std::string id;
+        if (const auto* predict = std::get_if<lessons::Predict>(blocks[i])) id = predict->id;
+        if (const auto* check = std::get_if<lessons::Check>(blocks[i])) id = check->id;
+        if (const auto* quiz = std::get_if<lessons::Quiz>(blocks[i])) id = quiz->id;
+        if (const auto* run = std::get_if<lessons::RunBlock>(blocks[i])) id = run->id;
+        // A verdict only where there is something to judge.
+        QString verdict = now.verdict;
+        const bool passed = now.state == lessons::Verdict::Pass;
+        if (std::holds_alternative<lessons::Predict>(*blocks[i])) {
+            if (verdict.isEmpty() && passed) verdict = tr("Kept: you will see it again beside the answer.");
+        } else if (passed && state.shown.count(id) > 0) {
+            verdict = tr("**Shown**, not done. Begin the step again and do it yourself, or do it on another number of microbatches.") + QStringLiteral("\n\n") + verdict;
+        } else if (passed && !now.medal.isEmpty()) {
+            verdict = tr("**%1.** %2").arg(now.medal.at(0).toUpper() + now.medal.mid(1), verdict);
+        }
+        if (row.run == nullptr && row.picture == nullptr) setProse(row.verdict, verdict);
+        if (row.field != nullptr || !row.choices.empty()) {
+            const auto said = state.said.find(id);
+            const QString words = said == state.said.end() ? QString() : qs(said->second);
+            if (row.field != nullptr && !row.field->hasFocus()) row.field->setText(words);
+            for (QPushButton* choice : row.choices) choice->setChecked(choice->text() == words);
+        }
+        if (row.run == nullptr) setMeters(row, now.meters);
+        if (row.hint != nullptr) {
+            const auto hints = reading.hints.find(id);
+            const int count = hints == reading.hints.end() ? 0 : static_cast<int>(hints->second.size());
+            const auto given = state.hints.find(id);
+            const int shown = std::min(count, given == state.hints.end() ? 0 : given->second);
+            row.hint->setVisible(count > shown && !passed);
+            row.hint->setText(tr("Hint %1 of %2").arg(shown + 1).arg(count));
+            row.hint->setToolTip(shown + 1 == count ? tr("Makes one move for you  (Ctrl+Alt+H)") : tr("A point, then the principle, then one move  (Ctrl+Alt+H)"));
+            if (shown != row.hintsShown) {
+                row.hintsShown = shown;
+                while (QLayoutItem* item = row.hints->takeAt(0)) {
+                    delete item->widget();
+                    delete item;
+                }
+                for (int k = 0; k < shown; ++k) setProse(prose(row.hints, "secondary"), tr("*Hint %1:* ").arg(k + 1) + hints->second[static_cast<std::size_t>(k)]);
+            }
+        }
+        if (row.run != nullptr) {
+            const bool running = state.running == qs(id);
+            row.run->setText(running ? tr("Cancel") : now.goals.empty() || now.state == lessons::Verdict::Open ? tr("Run it for real") : tr("Run it again"));
+            row.run->setEnabled(running || state.running.isEmpty());
+            row.open->setVisible(!running && now.state != lessons::Verdict::Open);
+            row.progress->setVisible(running);
+            row.progress->setRange(0, state.runningShare < 0 ? 0 : 100);
+            if (state.runningShare >= 0) row.progress->setValue(state.runningShare);
+            std::vector<MeterReading> goals;
+            QStringList said;
+            for (const BlockReading& goal : now.goals) {
+                if (now.state == lessons::Verdict::Open && goal.state == lessons::Verdict::Open) continue;
+                for (MeterReading meter : goal.meters) {
+                    if (goal.meters.size() == 1 && !goal.text.isEmpty()) meter.subject = plainWords(goal.text);
+                    meter.share = -1;
+                    goals.push_back(meter);
+                }
+                if (!goal.verdict.isEmpty() && goal.state != lessons::Verdict::Pass) said << goal.verdict;
+            }
+            setMeters(row, goals);
+            QString words = running ? state.runningWords : said.join(QStringLiteral("\n\n"));
+            if (!running && now.state == lessons::Verdict::Fail) words = tr("**Why the model was wrong here.** ") + words;
+            setProse(row.verdict, words);
+            const auto note = state.notes.find(id);
+            setProse(row.note, note == state.notes.end() ? QString() : note->second);
+        }
+        if (row.picture != nullptr) {
+            const auto* figure = std::get_if<lessons::Figure>(blocks[i]);
+            const auto picture = state.figures.find(figure->file);
+            row.picture->setVisible(picture != state.figures.end());
+            if (picture != state.figures.end()) row.picture->setPixmap(picture->second);
+            if (row.caption->text().isEmpty()) row.caption->setText(plainWords(now.text));
+            setProse(row.verdict, now.verdict);
+        }
+    }
+    m_reason->setText(reading.missing.isEmpty() ? QString() : reading.missing.at(0).toUpper() + reading.missing.mid(1));
+    m_reason->setVisible(!reading.missing.isEmpty());
+    m_next->setEnabled(reading.missing.isEmpty());
+    m_next->setToolTip(reading.missing.isEmpty() ? tr("On to the next  (Ctrl+Alt+Right)") : reading.missing);
+    bool open = false;
+    for (std::size_t i = 0; i < blocks.size() && i < reading.blocks.size(); ++i)
+        open = open || ((std::holds_alternative<lessons::Check>(*blocks[i]) || std::holds_alternative<lessons::Quiz>(*blocks[i])) && reading.blocks[i].state != lessons::Verdict::Pass);
+    m_show->setEnabled(open);
+}
+
+QString LessonPanel::nextReason() const { return m_reading.missing; }
+
+void LessonPanel::showBottom() { m_scroll->verticalScrollBar()->setValue(m_scroll->verticalScrollBar()->maximum()); }
+
+QString LessonPanel::plainText() const
+{
+    QStringList words{m_title->text()};
+    for (const BlockReading& block : m_reading.blocks) {
+        words << plainWords(block.text) << plainWords(block.verdict);
+        for (const MeterReading& meter : block.meters) words << meter.subject + QLatin1Char(' ') + meter.yours + QLatin1Char('/') + meter.needed;
+    }
+    words << m_reading.missing;
+    words.removeAll(QString());
+    return words.join(QLatin1Char('\n'));
+}
+
+} // namespace stagewright

@@ -1,0 +1,103 @@
+// LessonPanel: a page of a lesson at the right of the window: where one is, the words with their live numbers, guesses, goals with
+// meters, hints, real runs and figures, and Next, which waits for the goal and says so. It shows readings and asks; what is
+// on the canvas and what was said belong to others. GUI thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <QWidget>
+
+#include "widgets/lessons/page_reading.h"
+#include "widgets/lessons/step_tools.h"
+
+class QHBoxLayout;
+class QLabel;
+class QLineEdit;
+class QProgressBar;
+class QPushButton;
+class QScrollArea;
+class QVBoxLayout;
+
+namespace stagewright {
+
+// What the panel needs besides the reading; copied.
+struct LessonState {
+    std::map<std::string, std::string> said;
+    std::map<std::string, int> hints;     // shown by now
+    std::set<std::string> shown;          // solved by the program
+    std::map<std::string, QString> notes; // of a run block: fitted costs, proof of gradients; Markdown
+    QString running;                      // id of the run block under way; empty: none
+    QString runningWords;
+    int runningShare = -1;                // percent; −1: not known
+    std::map<std::string, QPixmap> figures; // by file name
+};
+
+class LessonPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit LessonPanel(QWidget* parent = nullptr);
+    // Pages with their parts, the one shown, and the canvas it begins with. The lesson is kept by the caller while shown.
+    void setPage(const lessons::Lesson* lesson, const std::vector<LessonPage>& pages, int page, const lessons::Canvas& canvas);
+    void setReading(const PageReading& reading, const LessonState& state);
+    void setCanvas(const lessons::Canvas& canvas) { m_tools->setCanvas(canvas); }
+    void setTheme(const Theme& theme);
+    StepTools* tools() { return m_tools; }
+    QString plainText() const;
+    QString nextReason() const; // why Next is disabled; empty: it is not
+    void showBottom();          // scrolls to what was said last
+
+signals:
+    void said(const QString& id, const QString& words);
+    void hintAsked(const QString& check);
+    void showAsked(const QString& check);
+    void pageAsked(int page);
+    void finished(); // Next on the last page
+    void runAsked(const QString& block);
+    void cancelAsked();
+    void figureAsked(const QString& file, const QString& format, const QString& caption);
+    void runOpened(const QString& block);
+    void checkAsked(const QString& block); // the proof of gradients
+    void termAsked(const QString& id);
+
+private:
+    struct Row { // widgets of a block
+        QLabel *text = nullptr, *verdict = nullptr, *formula = nullptr, *note = nullptr;
+        QWidget* meters = nullptr;
+        QPushButton *hint = nullptr, *run = nullptr, *open = nullptr;
+        QVBoxLayout* hints = nullptr;
+        QProgressBar* progress = nullptr;
+        QLineEdit* field = nullptr;
+        std::vector<QPushButton*> choices;
+        QLabel* picture = nullptr;
+        QLineEdit* caption = nullptr;
+        int hintsShown = -1;
+        QString metersShown;
+    };
+    void build();
+    Row buildBlock(const lessons::Block& block, QVBoxLayout* layout);
+    void buildAnswer(Row& row, QVBoxLayout* layout, const std::string& id, const std::vector<std::string>& choices, const QString& unit);
+    QLabel* prose(QVBoxLayout* layout, const char* role = "value");
+    void setProse(QLabel* label, const QString& markdown);
+    void setMeters(Row& row, const std::vector<MeterReading>& meters);
+
+    const lessons::Lesson* m_lesson = nullptr;
+    std::vector<LessonPage> m_pages;
+    int m_page = 0;
+    const Theme* m_theme = &Theme::light();
+    QLabel* m_title;
+    QHBoxLayout* m_crumbs;
+    QScrollArea* m_scroll;
+    QWidget* m_body = nullptr;
+    StepTools* m_tools;
+    QLabel* m_reason;
+    QPushButton *m_show, *m_back, *m_next;
+    std::vector<Row> m_rows;
+    std::set<std::string> m_linked;
+    PageReading m_reading;
+    LessonState m_state;
+};
+
+} // namespace stagewright

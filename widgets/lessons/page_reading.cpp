@@ -1,0 +1,207 @@
+#include "widgets/lessons/page_reading.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QCoreApplication>
+
+#include "traces/lessons/check_lesson.h"
+
+namespace stagewright {
+namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("stagewright::LessonPage", text); }
+
+BlockReading readingOf(const lessons::Grade& grade)
+{
+    BlockReading reading;
+    reading.state = grade.verdict;
+    reading.verdict = qs(grade.message);
+    reading.medal = qs(grade.medal);
+    for (const lessons::Meter& meter : grade.meters) {
+        MeterReading row;
+        row.subject = figureWords(meter.subject);
+        row.yours = qs(lessons::toText(meter.yours));
+        row.needed = meter.sign.empty() ? QString() : qs(lessons::toText(meter.needed));
+        row.sign = qs(meter.sign);
+        row.holds = meter.holds;
+        row.share = -1;
+        const double *yours = meter.yours.number(), *needed = meter.needed.number();
+        if (meter.sign.starts_with('<') && yours != nullptr && needed != nullptr && *needed > 0 && *yours >= 0) row.share = *yours / *needed;
+        reading.meters.push_back(row);
+    }
+    return reading;
+}
+
+// In one line, why a goal is not met: the first comparison that fails.
+QString shortOf(const BlockReading& reading)
+{
+    for (const MeterReading& meter : reading.meters)
+        if (!meter.holds) return meter.needed.isEmpty() ? tr("goal not met: %1").arg(meter.subject) : tr("goal not met: %1 is %2").arg(meter.subject, meter.yours);
+    return tr("goal not met");
+}
+
+} // namespace
+
+QString qs(const std::string& text) { return QString::fromStdString(text); }
+
+QString figureWords(const std::string& name)
+{
+    static const std::map<std::string, const char*> words{
+        {"makespan", "step time"},           {"span", "span"},
+        {"bubble_fraction", "bubble ratio"}, {"peak_activation", "peak"},
+        {"idle_by_cause.warmup", "idle in warm-up"}, {"idle_by_cause.drain", "idle in drain"},
+        {"complete", "every op placed"},     {"valid", "order can run"},
+        {"comm", "latency"},                 {"max_stage_cost", "dearest stage"},
+    };
+    const QString trimmed = qs(name).trimmed();
+    const auto found = words.find(trimmed.toStdString());
+    return found == words.end() ? trimmed : tr(found->second);
+}
+
+std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson)
+{
+    std::vector<LessonPage> pages;
+    int step = -1;
+    std::vector<const lessons::Block*> opening; // before the first heading: on the first page
+    for (const lessons::Section& section : lesson.sections) {
+        if (section.part == lessons::Part::Question) {
+            for (const lessons::Block& block : section.blocks) {
+                if (std::holds_alternative<lessons::Step>(block)) ++step;
+                if (std::holds_alternative<lessons::Prose>(block)) opening.push_back(&block);
+            }
+            continue;
+        }
+        const std::size_t first = pages.size();
+        auto begin = [&] {
+            LessonPage page;
+            page.part = section.part;
+            page.step = step;
+            page.blocks = std::exchange(opening, {});
+            pages.push_back(std::move(page));
+        };
+        begin();
+        bool asked = false; // the page holds something to answer: another step begins a new one
+        for (const lessons::Block& block : section.blocks) {
+            if (std::holds_alternative<lessons::Hints>(block) || std::holds_alternative<lessons::Solution>(block) || std::holds_alternative<lessons::Wrong>(block)) continue;
+            if (std::holds_alternative<lessons::Step>(block)) {
+                ++step;
+                if (asked) begin();
+                pages.back().step = step;
+                asked = false;
+                continue;
+            }
+            asked = asked || !std::holds_alternative<lessons::Prose>(block);
+            pages.back().blocks.push_back(&block);
+        }
+        const std::size_t count = pages.size() - first;
+        for (std::size_t i = first; i < pages.size(); ++i) {
+            pages[i].title = section.title.empty() ? qs(std::string(lessons::toText(section.part))) : qs(section.title);
+            if (count > 1) pages[i].title = tr("%1, %2 of %3").arg(pages[i].title).arg(i - first + 1).arg(count);
+        }
+    }
+    const bool any = !lesson.all<lessons::Step>().empty();
+    for (LessonPage& page : pages)
+        if (page.step < 0 && any) page.step = 0;
+    return pages;
+}
+
+PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Canvas& canvas, const lessons::Learner& learner, bool withRail)
+{
+    PageReading out;
+    static const lessons::Step none;
+    const lessons::Step* step = lesson.step(page.step);
+    const lessons::StepState state(lesson, step != nullptr ? *step : none, canvas, learner);
+    static const auto stepTime = lessons::Expression::parse("makespan");
+    const auto time = state.evaluate(*stepTime);
+    out.makespan = time && time->number() != nullptr ? *time->number() : std::nan("");
+    if (page.part == lessons::Part::Do && step != nullptr) {
+        if (!step->targets.empty()) {
+            if (const auto targets = state.evaluate(step->targets); targets && targets->list() != nullptr)
+                for (const lessons::Value& one : *targets->list())
+                    if (one.number() != nullptr) out.targets.push_back(*one.number());
+        } else if (canvas.settings.cap) {
+            out.targets.assign(static_cast<std::size_t>(canvas.settings.ranks), *canvas.settings.cap);
+        }
+    }
+    auto miss = [&](const QString& why) {
+        if (out.missing.isEmpty()) out.missing = why;
+        out.passed = false;
+    };
+    auto hintsOf = [&](const std::string& id) {
+        for (const lessons::Hints::Hint* hint : lesson.hintsOf(id)) out.hints[id].push_back(qs(state.say(hint->text)));
+    };
+    auto lacks = [](const std::vector<std::string>& needs) {
+        QStringList words;
+        for (const std::string& one : lessons::missingNeeds(needs)) words << qs(one);
+        return words.join(QStringLiteral(", "));
+    };
+    for (const lessons::Block* block : page.blocks) {
+        BlockReading reading;
+        // What needs a feature that is not there is told and not waited for.
+        QString lacking;
+        if (const auto* check = std::get_if<lessons::Check>(block)) lacking = lacks(check->needs);
+        if (const auto* quiz = std::get_if<lessons::Quiz>(block)) lacking = lacks(quiz->needs);
+        if (const auto* run = std::get_if<lessons::RunBlock>(block)) lacking = lacks(run->needs);
+        if (!lacking.isEmpty()) {
+            reading.text = tr("Left out here: %1.").arg(lacking);
+            out.blocks.push_back(std::move(reading));
+            continue;
+        }
+        if (const auto* prose = std::get_if<lessons::Prose>(block)) {
+            reading.text = qs(state.say(prose->text));
+        } else if (const auto* predict = std::get_if<lessons::Predict>(block)) {
+            reading.text = qs(state.say(predict->ask));
+            const auto said = learner.said.find(predict->id);
+            if (said == learner.said.end() || said->second.empty())
+                miss(tr("make a guess first"));
+            else
+                reading.state = lessons::Verdict::Pass;
+            if (reading.state == lessons::Verdict::Pass && page.part != lessons::Part::Guess) reading.verdict = qs(state.say(predict->reveal));
+        } else if (const auto* check = std::get_if<lessons::Check>(block)) {
+            reading = readingOf(state.grade(*check));
+            reading.text = qs(state.say(check->say, check));
+            reading.formula = qs(state.say(check->formula, check));
+            hintsOf(check->id);
+            if (check->graded && reading.state != lessons::Verdict::Pass) miss(shortOf(reading));
+            if (withRail && !out.rail) {
+                out.rail = state.rail(*check);
+                out.railCheck = qs(check->id);
+            }
+        } else if (const auto* quiz = std::get_if<lessons::Quiz>(block)) {
+            reading = readingOf(state.grade(*quiz));
+            reading.text = qs(state.say(quiz->ask));
+            hintsOf(quiz->id);
+            if (reading.state != lessons::Verdict::Pass) miss(reading.state == lessons::Verdict::Open ? tr("answer the question first") : tr("the answer is not right yet"));
+        } else if (const auto* run = std::get_if<lessons::RunBlock>(block)) {
+            reading.text = qs(run->look);
+            reading.state = lessons::Verdict::Pass;
+            for (const lessons::Grade& grade : state.grade(*run)) {
+                reading.goals.push_back(readingOf(grade));
+                if (grade.verdict == lessons::Verdict::Open && reading.state == lessons::Verdict::Pass) reading.state = lessons::Verdict::Open;
+                if (grade.verdict == lessons::Verdict::Fail) reading.state = lessons::Verdict::Fail;
+            }
+            // A run that came is enough to go on: where a goal fails, why is the lesson.
+            const bool came = std::any_of(learner.runs.begin(), learner.runs.end(), [&](const auto& one) { return one.first.rfind(run->id + "/", 0) == 0; }) ||
+                              learner.failures.count(run->id) > 0;
+            if (!came) {
+                reading.state = lessons::Verdict::Open;
+                miss(tr("run it first"));
+            }
+            const std::size_t asked = reading.goals.size();
+            for (std::size_t i = 0; i < asked; ++i)
+                reading.goals[i].text = i < run->goals.size() ? (run->goals[i].second.empty() ? qs(run->goals[i].first.text()) : qs(state.say(run->goals[i].second)))
+                                                              : tr("model against measured");
+        } else if (const auto* figure = std::get_if<lessons::Figure>(block)) {
+            reading.text = qs(state.say(figure->caption));
+            if (auto drawn = lessons::figureOf(state, lesson, *figure, learner); drawn && !drawn->empty())
+                reading.figure = std::make_shared<const lessons::FigureData>(std::move(*drawn));
+            else if (!drawn)
+                reading.verdict = qs(drawn.error().message);
+        }
+        out.blocks.push_back(std::move(reading));
+    }
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,67 @@
+// A lesson is walked page by page: its guesses, each step that sets the canvas, its runs, its figures. A page is read against
+// what the learner has on the canvas and has said, and reading it gives everything the panel prints: a pure function for any
+// thread, made anew with every change, so that a verdict never outlives the schedule that earned it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <QString>
+
+#include "traces/lessons/figure.h"
+#include "traces/lessons/grading.h"
+#include "traces/lessons/lesson.h"
+
+namespace stagewright {
+
+struct LessonPage {
+    lessons::Part part = lessons::Part::Do;
+    QString title;                              // "Do", "Do 2 of 3"
+    int step = -1;                              // index into the lesson's steps whose canvas is shown; −1: none
+    std::vector<const lessons::Block*> blocks; // without hints, solutions and wrong answers; pointers into the lesson
+};
+
+// Pages in the order of the file. A page before any step shows the canvas of the first one.
+std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson);
+
+struct MeterReading {
+    QString subject; // "step time"
+    QString yours;
+    QString needed;  // "39", "7, 5, 3, 1"
+    QString sign;
+    bool holds = false;
+    double share = 0; // of the needed that yours is, 0 … 1 and over; < 0: no bar
+};
+
+struct BlockReading {
+    QString text;    // prose, question, what to reach; Markdown
+    QString verdict; // what is said of the answer; Markdown
+    QString formula;
+    lessons::Verdict state = lessons::Verdict::Open;
+    QString medal;
+    std::vector<MeterReading> meters;
+    std::vector<BlockReading> goals; // of a run, one by one
+    std::shared_ptr<const lessons::FigureData> figure; // null: it can't be drawn yet; `verdict` says why
+};
+
+struct PageReading {
+    std::vector<BlockReading> blocks; // as LessonPage::blocks
+    std::map<std::string, std::vector<QString>> hints; // texts by check
+    std::optional<lessons::ScoreRail> rail;           // of the page's first check
+    QString railCheck;                                // its id
+    std::vector<double> targets; // activations to stay under, by rank; empty: none
+    double makespan = 0;  // of the canvas, in rank shares; NaN: it can't run
+    QString missing;      // why the next page waits; empty: nothing does
+    bool passed = true;   // every graded question of the page holds now
+};
+
+PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Canvas& canvas, const lessons::Learner& learner, bool withRail);
+
+// "makespan" → "step time": names of figures in the words of the panel; others as they are.
+QString figureWords(const std::string& name);
+QString qs(const std::string& text); // from UTF-8
+
+} // namespace stagewright

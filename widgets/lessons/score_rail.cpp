@@ -1,0 +1,150 @@
+#include "widgets/lessons/score_rail.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QHelpEvent>
+#include <QPainter>
+#include <QToolTip>
+
+#include "widgets/lessons/page_reading.h"
+#include "widgets/numbers.h"
+#include "widgets/timeline/geometry.h"
+
+namespace stagewright {
+namespace {
+
+QString shares(double value)
+{
+    QString text = fixed(value, 3);
+    while (text.endsWith(QLatin1Char('0'))) text.chop(1);
+    if (text.endsWith(QLatin1Char('.'))) text.chop(1);
+    return text;
+}
+
+} // namespace
+
+ScoreRailView::ScoreRailView(QWidget* parent) : QWidget(parent)
+{
+    setObjectName(QStringLiteral("scoreRail"));
+    setFixedHeight(46);
+    hide();
+}
+
+void ScoreRailView::setRail(const std::optional<lessons::ScoreRail>& rail)
+{
+    m_rail = rail;
+    setVisible(rail.has_value() && !marks().empty());
+    describe();
+}
+
+void ScoreRailView::setYours(double value)
+{
+    if (!m_rail) return;
+    m_rail->yours = value;
+    describe();
+}
+
+void ScoreRailView::setTheme(const Theme& theme)
+{
+    m_theme = &theme;
+    update();
+}
+
+void ScoreRailView::describe()
+{
+    QStringList words;
+    for (const Mark& mark : marks()) words << tr("%1 at %2").arg(mark.names, shares(mark.value));
+    setAccessibleName(tr("Step times: %1").arg(words.join(QStringLiteral(", "))));
+    update();
+}
+
+std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
+{
+    std::vector<Mark> all;
+    if (!m_rail) return all;
+    auto add = [&](double value, const QString& name, bool yours = false, bool guess = false) {
+        if (!std::isfinite(value) || value <= 0) return;
+        for (Mark& mark : all)
+            if (std::abs(mark.value - value) < 1e-9) {
+                mark.names += QStringLiteral(" = ") + name;
+                mark.yours = mark.yours || yours;
+                mark.guess = false;
+                return;
+            }
+        all.push_back({value, name, yours, guess});
+    };
+    add(m_rail->bound, tr("bound"));
+    add(m_rail->par, m_rail->parName.empty() ? tr("par") : tr("par, %1").arg(qs(m_rail->parName)));
+    // What is under the bound runs other ops than these: a split backward, another placement.
+    if (!(m_rail->bestKnown < m_rail->bound - 1e-9)) add(m_rail->bestKnown, m_rail->bestKnownName.empty() || m_rail->bestKnownName == m_rail->parName ? tr("best known") : tr("best known, %1").arg(qs(m_rail->bestKnownName)));
+    add(m_rail->guess, tr("your guess"), false, true);
+    add(m_rail->yours, tr("you"), true);
+    std::sort(all.begin(), all.end(), [](const Mark& a, const Mark& b) { return a.value < b.value; });
+    return all;
+}
+
+void ScoreRailView::paintEvent(QPaintEvent*)
+{
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.fillRect(rect(), m_theme->canvas);
+    painter.fillRect(QRectF(0, height() - 1, width(), 1), m_theme->separator);
+    painter.setFont(fontOf(FontRole::Strong));
+    painter.setPen(m_theme->text);
+    painter.drawText(QRectF(16, 0, gutterWidth - 20, height()), Qt::AlignVCenter | Qt::AlignLeft, tr("Step time"));
+    const std::vector<Mark> all = marks();
+    if (all.empty()) return;
+    double low = all.front().value, high = all.back().value;
+    const double margin = std::max(0.5, (high - low) * 0.08);
+    low = std::max(0.0, low - margin);
+    high += margin;
+    const double left = gutterWidth, right = width() - 90.0, axis = 27;
+    auto x = [&](double value) { return left + (value - low) / (high - low) * (right - left); };
+    painter.setPen(QPen(m_theme->separator, 2, Qt::SolidLine, Qt::RoundCap));
+    painter.drawLine(QPointF(left, axis), QPointF(right, axis));
+    painter.setFont(fontOf(FontRole::Small));
+    const QFontMetricsF metrics(painter.font());
+    // Names above, the next one below where they would touch.
+    double endAbove = 0, endBelow = 0;
+    for (const Mark& mark : all) {
+        const double at = x(mark.value);
+        painter.setFont(fontOf(mark.yours ? FontRole::Strong : FontRole::Small));
+        const QString text = mark.names + QLatin1Char(' ') + shares(mark.value);
+        const double wide = QFontMetricsF(painter.font()).horizontalAdvance(text);
+        double begin = std::clamp(at - wide / 2, left - 8, std::max(left - 8, width() - wide - 6.0));
+        const bool above = begin > endAbove;
+        if (!above) begin = std::max(begin, endBelow);
+        (above ? endAbove : endBelow) = begin + wide + 10;
+        painter.setPen(mark.yours ? m_theme->text : m_theme->secondary);
+        painter.drawText(QPointF(begin, above ? 15 : 43), text);
+        const QPolygonF triangle{QPointF(at - 5, axis - 9), QPointF(at + 5, axis - 9), QPointF(at, axis - 1)};
+        if (mark.yours) {
+            painter.setPen(Qt::NoPen);
+            painter.setBrush(m_theme->accent);
+            painter.drawPolygon(triangle);
+        } else if (mark.guess) {
+            painter.setPen(QPen(m_theme->secondary, 1.4));
+            painter.setBrush(Qt::NoBrush);
+            painter.drawPolygon(triangle);
+        } else {
+            painter.setPen(QPen(m_theme->secondary, 1.6));
+            painter.drawLine(QPointF(at, axis - 6), QPointF(at, axis + 6));
+        }
+    }
+}
+
+bool ScoreRailView::event(QEvent* event)
+{
+    if (event->type() == QEvent::ToolTip && m_rail) {
+        QString text = tr("Times of a step in rank shares: the work of a rank for one microbatch's forward is 1.\n"
+                          "Bound: proved; no order of these ops on these ranks is shorter.");
+        if (!m_rail->boundReason.empty()) text += QLatin1Char(' ') + qs(m_rail->boundReason);
+        text += QLatin1Char('\n') + tr("Par: the schedule this lesson teaches. Best known: of the library and the lesson's solutions within the cap; not proved.");
+        QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), text, this);
+        return true;
+    }
+    return QWidget::event(event);
+}
+
+} // namespace stagewright

@@ -1,0 +1,44 @@
+// ScoreRailView: a thin axis of step times over the canvas: the proved bound, par, the best known, the learner's guess and, bold,
+// the schedule on screen as it is now. Marks at one place share it, with all their names. GUI thread only.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <QWidget>
+
+#include "traces/lessons/grading.h"
+#include "widgets/theme.h"
+
+namespace stagewright {
+
+class ScoreRailView : public QWidget {
+    Q_OBJECT
+public:
+    explicit ScoreRailView(QWidget* parent = nullptr);
+    void setRail(const std::optional<lessons::ScoreRail>& rail); // none: nothing to score
+    void setYours(double shares); // while an op is dragged; NaN: it can't run
+    void setTheme(const Theme& theme);
+    QSize sizeHint() const override { return {600, 46}; }
+    QSize minimumSizeHint() const override { return {300, 46}; }
+
+    struct Mark {
+        double value = 0;
+        QString names;
+        bool yours = false;
+        bool guess = false; // alone at its place
+    };
+    std::vector<Mark> marks() const; // by value
+
+protected:
+    void paintEvent(QPaintEvent*) override;
+    bool event(QEvent* event) override;
+
+private:
+    void describe();
+
+    std::optional<lessons::ScoreRail> m_rail;
+    const Theme* m_theme = &Theme::light();
+};
+
+} // namespace stagewright

@@ -1,0 +1,55 @@
+// StepTools: what a step of a lesson lets the learner change beside dragging: the tray of ops not placed, warm-ups, settings and a
+// line for any edit in words. Tools the step does not allow are greyed and say so. Everything leaves as edit commands.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include <QWidget>
+
+#include "traces/lessons/grading.h"
+#include "widgets/theme.h"
+
+class QGridLayout;
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QVBoxLayout;
+
+namespace stagewright {
+
+class StepTools : public QWidget {
+    Q_OBJECT
+public:
+    explicit StepTools(QWidget* parent = nullptr);
+    // A step, the schedules a lesson offers, and the canvas it begins with; null: no step.
+    void setStep(const lessons::Lesson* lesson, const lessons::Step* step, const lessons::Canvas& canvas);
+    void setCanvas(const lessons::Canvas& canvas); // after a change
+    void setRefusal(const QString& why);           // of the last edit; empty: it was taken
+    void setTheme(const Theme& theme);
+
+signals:
+    void editAsked(const QString& command); // "warmup 7,5,3,1"
+    void resetAsked();
+    void undoAsked();
+
+private:
+    void clear();
+    void addRow(const QString& label, QWidget* field, const QString& tip);
+    void fillTray();
+    QPushButton* button(const QString& text, const QString& tip, const QString& command);
+
+    lessons::Canvas m_canvas;
+    bool m_filling = false;
+    QVBoxLayout* m_layout;
+    QWidget* m_chips;
+    QWidget* m_form = nullptr;
+    QGridLayout* m_grid = nullptr;
+    QWidget* m_tray;
+    QLabel* m_refusal;
+    QLineEdit* m_words;
+    std::vector<std::function<void(const lessons::Canvas&)>> m_fill; // values of the fields from a canvas
+    const Theme* m_theme = &Theme::light();
+};
+
+} // namespace stagewright
