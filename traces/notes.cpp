@@ -1,4 +1,4 @@
-#include "traces/notes.h"
+#include "traces/note_text.h"
 
 #include <fmt/format.h>
 
@@ -55,12 +55,18 @@ Nanos beginOfStep(const Timeline& timeline, int step)
 
 std::string placeText(const Note& note)
 {
+    return placeText(note, 1);
+}
+
+std::string placeText(const Note& note, Nanos unit)
+{
     if (note.anchor == NoteAnchor::Op) return fmt::format("{} on rank {}, step {}", note.op, note.rank, note.step + 1);
     const std::string ranks = note.rank < 0              ? "all ranks"
                               : note.rank == note.lastRank ? fmt::format("rank {}", note.rank)
                                                            : fmt::format("ranks {} to {}", note.rank, note.lastRank);
-    return fmt::format("{}, {:.6g} to {:.6g} ms, step {}", ranks, static_cast<double>(note.begin) / 1e6, static_cast<double>(note.end) / 1e6,
-                       note.step + 1);
+    const double scale = unit == 1 ? 1e6 : static_cast<double>(unit);
+    return fmt::format("{}, {:.6g} to {:.6g} {}, step {}", ranks, static_cast<double>(note.begin) / scale, static_cast<double>(note.end) / scale,
+                       unit == 1 ? "ms" : "u", note.step + 1);
 }
 
 } // namespace stagewright

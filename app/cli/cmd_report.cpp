@@ -12,6 +12,7 @@
 #include "app/cli/usage.h"
 #include "schedules/draw_text.h"
 #include "traces/fit/fit_costs.h"
+#include "traces/note_text.h"
 
 namespace stagewright {
 
@@ -130,7 +131,7 @@ Result<int> run(const Options& options, Session& session)
     if (!stored->notes.empty()) {
         heading("notes");
         for (const Note& note : stored->notes)
-            session.out(fmt::format("{}: {}{}\n", placeText(note), note.text, note.fromRun != 0 ? fmt::format("  (from run {})", note.fromRun) : ""));
+            session.out(fmt::format("{}: {}{}\n", placeText(note, run.timeline->timeUnit()), note.text, note.fromRun != 0 ? fmt::format("  (from run {})", note.fromRun) : ""));
     }
     heading("timeline");
     session.out(drawTimeline(*run.timeline, figures->step, session.columns(), colour));

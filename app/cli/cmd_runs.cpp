@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include "app/cli/run_json.h"
 #include "app/cli/session.h"
 #include "app/cli/table.h"
+#include "traces/note_text.h"
 #include "traces/run_facts.h"
 
 namespace stagewright {
@@ -144,7 +146,9 @@ Result<int> run(const Options& options, Session& session)
         auto notes = (*file)->notes(info.id);
         if (!notes) return tl::unexpected(std::move(notes.error()));
         array.back()["notes"] = notesJson(*notes);
-        for (const Note& note : *notes) noted += fmt::format("run {}: {}: {}\n", info.id, placeText(note), note.text);
+        const auto unit = (*file)->query(fmt::format("SELECT time_unit FROM run WHERE id={}", info.id));
+        const Nanos timeUnit = unit && !unit->rows.empty() ? std::max<Nanos>(1, std::strtoll(unit->rows[0][0].c_str(), nullptr, 10)) : 1;
+        for (const Note& note : *notes) noted += fmt::format("run {}: {}: {}\n", info.id, placeText(note, timeUnit), note.text);
         table.add({std::to_string(info.id), info.name, info.scheduleName, fmt::format("{} × {}", info.ranks, info.microbatches),
                    info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps), std::max(info.steps - info.warmupSteps, 0))
                                         : std::to_string(info.steps),

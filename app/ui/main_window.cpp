@@ -321,12 +321,12 @@ void MainWindow::buildStatusBar()
 void MainWindow::restoreLayout()
 {
     QSettings settings;
-    resize(1600, 1000);
-    const bool tight = textScaleInForce() > 100 && screen()->availableSize().width() < 900; // large text on a small screen
-    if (tight) {
-        resize(screen()->availableSize());
-        m_panels->setMinimumWidth(200);
-    }
+    // No larger than the screen; a picture drawn without one is as large as it is asked to be.
+    const bool real = QGuiApplication::platformName() != QLatin1String("offscreen");
+    const QSize room = real ? screen()->availableSize() : QSize(1600, 1000);
+    resize(QSize(1600, 1000).boundedTo(room));
+    const bool tight = real && room.width() < 900; // large text on a small screen
+    if (tight) m_panels->setMinimumWidth(200);
     restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray());
     const auto columns = settings.value(QStringLiteral("window/columns")).toByteArray();
     if (!columns.isEmpty()) m_columns->restoreState(columns);

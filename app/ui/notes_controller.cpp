@@ -370,7 +370,7 @@ void NotesController::refresh()
     flags->current = m_currentHit;
     flags->moments = m_moments;
     m_window.timelineView()->setFlags(flags->empty() ? nullptr : std::move(flags));
-    m_panel->setNotes(m_window.mode() == MainWindow::Mode::Empty ? Notes{} : notes(m_window.shownRef()));
+    m_panel->setNotes(m_window.mode() == MainWindow::Mode::Empty ? Notes{} : notes(m_window.shownRef()), panels.empty() ? 1 : panels.front()->units.time);
     if (m_chosen >= m_panel->model()->rowCount()) m_chosen = -1;
 }
 

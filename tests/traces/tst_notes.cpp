@@ -6,7 +6,7 @@
 #include <QTest>
 
 #include "sample_runs.h"
-#include "traces/notes.h"
+#include "traces/note_text.h"
 #include "traces/store/run_file.h"
 
 #define VERIFY_RESULT(...)                                                                          \
@@ -92,6 +92,22 @@ private slots:
         gone.step = 0;
         gone.op = "9F9";
         QCOMPARE(spanOfNote(timeline, gone), noSpan);
+    }
+
+    void placesAreToldInTheRunsUnit()
+    {
+        Note range = onRange(4 * rankShare, 7 * rankShare, "");
+        QCOMPARE(placeText(range, rankShare), std::string("all ranks, 4 to 7 u, step 1"));
+        range.rank = 1;
+        range.lastRank = 2;
+        range.step = 3;
+        QCOMPARE(placeText(range), std::string("ranks 1 to 2, 40.32 to 70.56 ms, step 4"));
+        range.lastRank = 1;
+        QCOMPARE(placeText(range, rankShare), std::string("rank 1, 4 to 7 u, step 4"));
+        Note op;
+        op.rank = 2;
+        op.op = "2F0";
+        QCOMPARE(placeText(op, rankShare), std::string("2F0 on rank 2, step 1"));
     }
 
     void opNotesAreCarriedToARunOfTheSameSchedule()

@@ -1,9 +1,12 @@
 #include "widgets/notes/notes_model.h"
 
+#include "traces/note_text.h"
+
 namespace stagewright {
 
-void NotesModel::setNotes(std::vector<Note> notes)
+void NotesModel::setNotes(std::vector<Note> notes, Nanos unit)
 {
+    m_unit = unit;
     if (notes.size() == m_notes.size()) { // the selection stays
         m_notes = std::move(notes);
         if (!m_notes.empty()) emit dataChanged(index(0, 0), index(rowCount() - 1, ColumnCount - 1));
@@ -23,14 +26,14 @@ QVariant NotesModel::data(const QModelIndex& index, int role) const
     const Note& note = m_notes[static_cast<std::size_t>(index.row())];
     if (role == Qt::DisplayRole || role == Qt::EditRole) {
         if (index.column() == Text) return QString::fromStdString(note.text);
-        if (index.column() == Place) return QString::fromStdString(placeText(note));
+        if (index.column() == Place) return QString::fromStdString(placeText(note, m_unit));
         return note.fromRun == 0 ? QString() : tr("run %1").arg(note.fromRun);
     }
     if (role == Qt::ToolTipRole)
         return note.fromRun == 0 ? QString::fromStdString(note.text)
                                  : tr("%1\nCarried over from run %2, which has the same schedule").arg(QString::fromStdString(note.text)).arg(note.fromRun);
     if (role == Qt::AccessibleTextRole && index.column() == Text)
-        return tr("Note: %1, on %2").arg(QString::fromStdString(note.text), QString::fromStdString(placeText(note)));
+        return tr("Note: %1, on %2").arg(QString::fromStdString(note.text), QString::fromStdString(placeText(note, m_unit)));
     return {};
 }
 

@@ -16,7 +16,7 @@ public:
     enum Column { Text, Place, Origin, ColumnCount };
 
     explicit NotesModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
-    void setNotes(std::vector<Note> notes);
+    void setNotes(std::vector<Note> notes, Nanos unit = 1); // unit: Timeline::timeUnit()
     const std::vector<Note>& notes() const { return m_notes; }
 
     int rowCount(const QModelIndex& parent = {}) const override;
@@ -31,6 +31,7 @@ signals:
 
 private:
     std::vector<Note> m_notes;
+    Nanos m_unit = 1;
 };
 
 } // namespace stagewright

@@ -49,10 +49,10 @@ NotesPanel::NotesPanel(QWidget* parent) : QWidget(parent), m_table(new QTableVie
     setNotes({});
 }
 
-void NotesPanel::setNotes(std::vector<Note> notes)
+void NotesPanel::setNotes(std::vector<Note> notes, Nanos unit)
 {
     const int row = currentRow();
-    m_model.setNotes(std::move(notes));
+    m_model.setNotes(std::move(notes), unit);
     const bool any = m_model.rowCount() > 0;
     m_empty->setVisible(!any);
     m_table->setVisible(any);
@@ -86,6 +86,8 @@ void NotesPanel::editRow(int row)
 
 bool NotesPanel::eventFilter(QObject* watched, QEvent* event)
 {
+    // The view makes its first row the current one when it gets the focus, which nobody chose.
+    if (watched == m_table && event->type() == QEvent::FocusIn && currentRow() < 0 && m_model.rowCount() > 0) setCurrentRow(0);
     if (watched == m_table && (event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride) && m_table->hasFocus()) {
         const auto* key = static_cast<QKeyEvent*>(event);
         const bool enter = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;

@@ -16,7 +16,7 @@ public:
     explicit NotesPanel(QWidget* parent = nullptr);
     NotesModel* model() { return &m_model; }
     QTableView* table() { return m_table; }
-    void setNotes(std::vector<Note> notes);
+    void setNotes(std::vector<Note> notes, Nanos unit = 1); // unit: Timeline::timeUnit()
     int currentRow() const; // −1: none
     void setCurrentRow(int row);
     void editRow(int row);

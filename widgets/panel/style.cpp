@@ -103,7 +103,7 @@ QTabBar::tab { background: @panel; color: @secondary; border: none; border-botto
 QTabBar::tab:selected { color: @text; border-bottom-color: @accent; }
 QTabBar::tab:focus { color: @accentText; }
 QTableView { background: @panel; border: 1px solid transparent; gridline-color: @separator; selection-background-color: @tint; selection-color: @text; }
-QTableView::item { padding: 2px 6px; }
+QTableView::item { padding: 2px 6px; border: none; }
 QTableView::item:selected { background: @tint; color: @text; }
 QTableView:focus, QTreeView#boxed:focus, QListView#boxed:focus { border-color: @accent; }
 QHeaderView::section { background: @panel; color: @secondary; border: none; border-bottom: 1px solid @separator; padding: 4px 6px; }

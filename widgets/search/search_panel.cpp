@@ -1,5 +1,6 @@
 #include "widgets/search/search_panel.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
@@ -42,6 +43,7 @@ SearchPanel::SearchPanel(QWidget* parent) : QWidget(parent), m_count(makeLabel({
     m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed); // a million rows are not measured
     m_table->horizontalHeader()->setHighlightSections(false);
     m_table->horizontalHeader()->setDefaultSectionSize(104);
+    m_table->installEventFilter(this);
     makeCopyable(m_table);
     layout->addWidget(m_table, 1);
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
@@ -71,6 +73,13 @@ void SearchPanel::setCurrentRow(int row)
     m_table->setCurrentIndex(m_model.index(row, 0));
     m_table->scrollTo(m_model.index(row, 0));
     m_table->viewport()->update();
+}
+
+// The view makes its first row the current one when it gets the focus, which nobody chose.
+bool SearchPanel::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_table && event->type() == QEvent::FocusIn && !m_table->currentIndex().isValid() && m_model.rowCount() > 0) setCurrentRow(0);
+    return QWidget::eventFilter(watched, event);
 }
 
 QString SearchPanel::countText() const { return m_count->text(); }

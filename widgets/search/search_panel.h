@@ -25,6 +25,9 @@ public:
 signals:
     void chosen(int row);
 
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
 private:
     SearchModel m_model;
     QLabel* m_count;

@@ -56,6 +56,7 @@ std::optional<Place> placeOf(const TimelineScene& scene, const NoteFlag& note, c
     const double width = std::min(widestFlag, metrics.horizontalAdvance(note.text) + 14);
     double x = place.foot.x();
     if (!place.range.isNull()) x = std::clamp(x, left(scene), std::max(left(scene), place.range.right() - width)); // the flag of a long range stays in view
+    if (place.foot.x() <= right(scene)) x = std::max(left(scene), std::min(x, scene.size.width() - width - 2)); // and that of an op at the edge
     double y = place.foot.y() - poleHeight - flagHeight;
     if (y < rulerHeight + 1) y = rulerHeight + 1;
     place.flag = QRectF(x, y, width, flagHeight);
@@ -88,7 +89,8 @@ void paintNote(QPainter& p, const TimelineScene& scene, const Theme& theme, cons
         return; // its op is out of view
     }
     p.setPen(QPen(colour, 1.5));
-    p.drawLine(QPointF(std::max(place->flag.left() + 0.75, place->foot.x() + 0.75), place->flag.bottom() - 1), QPointF(std::max(place->flag.left() + 0.75, place->foot.x() + 0.75), place->foot.y() + 1));
+    const double pole = std::clamp(place->foot.x() + 0.75, place->flag.left() + 0.75, place->flag.right() - 0.75);
+    p.drawLine(QPointF(pole, place->flag.bottom() - 1), QPointF(pole, place->foot.y() + 1));
     const bool hollow = note.passing || note.carried;
     QPen edge(hollow || note.chosen ? (note.chosen ? theme.text : colour) : Qt::transparent, note.chosen ? 2 : 1);
     if (note.passing) edge.setDashPattern({3, 2});
@@ -115,7 +117,7 @@ void markHit(QPainter& p, const QRectF& rect, const Theme& theme, bool current)
 }
 
 // One mark a pixel at most: from one painted hit to the first one that ends beyond its pixel by binary search.
-void paintHits(QPainter& p, const TimelineScene& scene, const Theme& theme, const TimelineFlags& flags)
+void paintFinds(QPainter& p, const TimelineScene& scene, const Theme& theme, const TimelineFlags& flags)
 {
     if (!flags.hits || flags.hits->empty() || flags.hitPanel >= static_cast<int>(scene.panels.size())) return;
     const TimelinePanel& panel = *scene.panels[static_cast<std::size_t>(flags.hitPanel)];
@@ -149,7 +151,7 @@ void paintHits(QPainter& p, const TimelineScene& scene, const Theme& theme, cons
 void paintFlags(QPainter& painter, const TimelineScene& scene, const Theme& theme, const TimelineFlags& flags)
 {
     if (scene.panels.empty()) return;
-    paintHits(painter, scene, theme, flags);
+    paintFinds(painter, scene, theme, flags);
     double painted = -10;
     for (const Nanos moment : flags.moments) {
         const double x = scene.axis.toX(moment);

@@ -175,7 +175,6 @@ void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& them
     painter.setClipRect(QRectF(gutterWidth - 4, rulerHeight, std::max(0.0, scene.size.width() - gutterWidth + 4), scene.rowsRect().height()));
     if (!scene.axis.degenerate()) {
         paintNotes(painter, scene, theme);
-        if (scene.flags) paintFlags(painter, scene, theme, *scene.flags);
         for (const bool pinned : {false, true}) {
             if (pinned && scene.rows.pinned == 0) continue;
             painter.save();
@@ -186,6 +185,7 @@ void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& them
         }
         paintSelected(painter, scene, theme);
         paintDependencies(painter, scene, theme);
+        if (scene.flags) paintFlags(painter, scene, theme, *scene.flags); // readable over arrows
         paintDrag(painter, scene, theme);
         if (scene.zoomBox) {
             const double x0 = scene.axis.toX(scene.zoomBox->begin), x1 = scene.axis.toX(scene.zoomBox->end);
