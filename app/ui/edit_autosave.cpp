@@ -9,11 +9,10 @@
 #include <QSettings>
 
 #include "widgets/background.h"
+#include "widgets/preferences/preferences.h"
 
 namespace stagewright {
 namespace {
-
-constexpr int pause = 1000; // ms from a change to its writing
 
 QString lockOf(const QString& file) { return file + QStringLiteral(".lock"); }
 
@@ -32,7 +31,6 @@ Result<void> writeRecord(const EditRecord& record, const QString& path)
 EditAutosave::EditAutosave(QObject* parent) : QObject(parent), m_disk(std::make_shared<std::mutex>())
 {
     m_due.setSingleShot(true);
-    m_due.setInterval(pause);
     connect(&m_due, &QTimer::timeout, this, &EditAutosave::write);
 }
 
@@ -67,8 +65,10 @@ bool EditAutosave::prepare()
 
 void EditAutosave::changed(Take take)
 {
+    const Preferences& preferences = PreferenceStore::instance().value();
+    if (!preferences.autosave) return;
     m_take = std::move(take);
-    if (!m_due.isActive()) m_due.start();
+    if (!m_due.isActive()) m_due.start(1000 * preferences.autosaveSeconds); // further changes don't put it off
 }
 
 void EditAutosave::write()

@@ -41,7 +41,7 @@ Preferences readPreferences()
     p.folder = s.value(QStringLiteral("preferences/folder")).toString();
     p.recentFiles = std::clamp(s.value(QStringLiteral("preferences/recentFiles"), standard.recentFiles).toInt(), 0, 50);
     p.autosave = s.value(QStringLiteral("preferences/autosave"), standard.autosave).toBool();
-    p.autosaveSeconds = std::clamp(s.value(QStringLiteral("preferences/autosaveSeconds"), standard.autosaveSeconds).toInt(), 5, 600);
+    p.autosaveSeconds = std::clamp(s.value(QStringLiteral("preferences/autosaveSeconds"), standard.autosaveSeconds).toInt(), 1, 600);
     p.restoreSession = s.value(QStringLiteral("preferences/restoreSession"), standard.restoreSession).toBool();
     return p;
 }

@@ -22,7 +22,7 @@ struct Preferences {
     QString folder;             // where file dialogs begin; empty: beside the file opened last
     int recentFiles = 10;       // 0 … 50
     bool autosave = true;       // of edited schedules
-    int autosaveSeconds = 20;   // 5 … 600
+    int autosaveSeconds = 1;    // 1 … 600, from a change to its writing
     bool restoreSession = true; // files, run, view and selection at the next start
     bool operator==(const Preferences&) const = default;
 };

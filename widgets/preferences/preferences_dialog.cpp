@@ -98,7 +98,7 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     m_recent->setRange(0, 50);
     addField(work, tr("Recent files kept"), m_recent, tr("How many files the list of recent files holds; 0 keeps none"));
     m_seconds = new QSpinBox(this);
-    m_seconds->setRange(5, 600);
+    m_seconds->setRange(1, 600);
     m_seconds->setSuffix(tr(" s"));
     m_autosave = new QCheckBox(tr("Autosave edited schedules"), this);
     addField(work, tr("Autosave after"), m_seconds, tr("How long an edit may stand before it is saved for recovery"));
