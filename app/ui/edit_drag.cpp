@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <QGuiApplication>
+#include <QLabel>
 #include <QStatusBar>
 
 #include "app/ui/edit_controller.h"
@@ -14,6 +15,33 @@ namespace stagewright {
 namespace {
 
 constexpr std::size_t explainLimit = 4000; // ops up to which a refused place is explained at once
+
+// What the drag would come to, over the ghosts.
+void showLabel(TimelineView* view, const Theme& theme, const QString& text, bool valid, const QRectF& at)
+{
+    auto* label = view->findChild<QLabel*>(QStringLiteral("dragLabel"));
+    if (label == nullptr) {
+        label = new QLabel(view);
+        label->setObjectName(QStringLiteral("dragLabel"));
+        label->setTextFormat(Qt::PlainText);
+        label->setAttribute(Qt::WA_TransparentForMouseEvents);
+    }
+    const QColor fill = valid ? theme.better : theme.critical;
+    label->setStyleSheet(QStringLiteral("QLabel { background: %1; color: %2; border-radius: 4px; padding: 3px 9px; font-weight: 600; }").arg(fill.name(), (theme.dark ? theme.canvas : theme.onAccent).name()));
+    label->setText(text);
+    label->adjustSize();
+    const int x = std::clamp(static_cast<int>(at.left()), static_cast<int>(gutterWidth), std::max(static_cast<int>(gutterWidth), view->width() - label->width() - 4));
+    int y = static_cast<int>(at.bottom()) + 5;
+    if (y + label->height() > view->height()) y = static_cast<int>(at.top()) - label->height() - 5;
+    label->move(x, y);
+    label->show();
+    label->raise();
+}
+
+void hideLabel(TimelineView* view)
+{
+    if (auto* label = view->findChild<QLabel*>(QStringLiteral("dragLabel"))) label->hide();
+}
 
 QString onTwoLines(const MoveRefusal& why, const Op& op)
 {
@@ -151,7 +179,6 @@ void EditController::tellDrag(const QString& message, bool valid, int rank, int 
     DragFeedback feedback;
     feedback.toRank = toRank;
     feedback.valid = valid;
-    feedback.message = message;
     const TimelinePanel& drawn = view->preview() ? *view->preview() : *panels.front();
     const SpanId span = m_editor->spanAt(there);
     if (span == noSpan || span >= drawn.timeline->spans().size()) return;
@@ -164,6 +191,8 @@ void EditController::tellDrag(const QString& message, bool valid, int rank, int 
     const auto follows = static_cast<std::size_t>(std::max(0, rank == toRank && to >= from && !view->preview() ? to + 1 : to));
     if (!view->preview() && !lane.slices().empty()) feedback.insertAt = follows < lane.size() ? lane.slices()[follows].begin() : lane.end();
     view->setDragFeedback(feedback);
+    const auto row = view->rowRect(0, toRank);
+    if (row) showLabel(view, m_window.theme(), message, valid, QRectF(view->axis().toX(feedback.begin), row->top(), 10, row->height()));
 }
 
 void EditController::endDrag()
@@ -172,6 +201,7 @@ void EditController::endDrag()
     ++m_explainGeneration;
     m_window.timelineView()->setPreview(nullptr);
     m_window.timelineView()->setDragFeedback(std::nullopt);
+    hideLabel(m_window.timelineView());
     m_editor->cancelPreview();
     refreshGhost();
     showWaiting();
@@ -199,6 +229,7 @@ void EditController::dropped(int rank, int from, int toRank, int to)
     m_dragging = false;
     m_window.timelineView()->setPreview(nullptr);
     m_window.timelineView()->setDragFeedback(std::nullopt);
+    hideLabel(m_window.timelineView());
     if (change && on(ActionId::StrictMoves) && wasValid && !nowValid) { // bounces back, with the reason
         endDrag();
         if (alone)

@@ -1,5 +1,7 @@
 #include "widgets/edit/edit_panel.h"
 
+#include <algorithm>
+
 #include <QAction>
 #include <QComboBox>
 #include <QGridLayout>
@@ -188,7 +190,11 @@ void EditPanel::refresh()
     if (undo.canUndo()) m_state->addRow(tr("Last"), undo.undoText(), tr("Ctrl+Z takes it back."));
     if (!m_editor->complete())
         m_state->addRow(tr("To place"), tr("%L1 ops").arg(m_editor->unplaced().size()), tr("Ops that the shape asks for and that stand in no list; the tray under the canvas holds them."), PanelSection::Tone::Strong);
-    if (m_editor->valid()) {
+    const auto& found = m_editor->validation().faults;
+    const bool onlyMissing = !m_editor->complete() && std::all_of(found.begin(), found.end(), [](const Fault& fault) { return fault.kind == FaultKind::Count || fault.kind == FaultKind::Deadlock; });
+    if (onlyMissing) {
+        m_state->addRow(tr("Valid"), tr("so far"), tr("Nothing that is placed contradicts; ops are missing."), PanelSection::Tone::Faint);
+    } else if (m_editor->valid()) {
         m_state->addRow(tr("Valid"), tr("yes"), tr("Counts, order on each rank, and no rank waits in a circle."), PanelSection::Tone::Better);
     } else {
         const auto& faults = m_editor->validation().faults;
@@ -229,7 +235,8 @@ void EditPanel::refreshFigures()
         QString name;
         const EditFigures* figures;
     };
-    std::vector<Against> others{{tr("the original"), &m_editor->originalFigures()}};
+    std::vector<Against> others;
+    if (m_editor->original().opCount() > 0) others.push_back({tr("the original"), &m_editor->originalFigures()}); // begun on an empty canvas: there is none
     if (!m_against.name.isEmpty() && m_against.fault.isEmpty()) others.push_back({m_against.title, &m_against.figures});
     auto percent = [](double change, double of) { return of > 0 ? QStringLiteral(" (%1 %)").arg(signedFixed(100 * change / of, 1)) : QString(); };
     const bool counts = m_editor->complete(); // figures of a part say nothing against a whole
@@ -245,7 +252,7 @@ void EditPanel::refreshFigures()
         m_figures->addRow(tr("against %1").arg(name), tr("%1 points").arg(signedFixed(points, 1)), tr("%1: %2.").arg(capitalised(name), percentText(was->bubbleFraction)),
                           toneOf(std::abs(points) < 0.05 ? 0 : points));
     }
-    if (now.peakActivation > 0 || others.front().figures->peakActivation > 0) {
+    if (now.peakActivation > 0 || m_editor->originalFigures().peakActivation > 0) {
         m_figures->addRow(tr("Peak activation (rank %1)").arg(now.peakRank), bytesText(now.peakActivation, units), definition::peakActivation(), PanelSection::Tone::Strong);
         for (const auto& [name, was] : others)
             m_figures->addRow(tr("against %1").arg(name), signedBytes(now.peakActivation - was->peakActivation, units), tr("%1: %2 on rank %3.").arg(capitalised(name), bytesText(was->peakActivation, units)).arg(was->peakRank),
@@ -268,6 +275,12 @@ void EditPanel::refreshFigures()
                         toneOf(static_cast<double>(peak - peakBefore)));
     }
     if (now.busy.size() > mostRanks) m_ranks->addText(tr("and %1 more; the gutter of the canvas has them all").arg(now.busy.size() - mostRanks), "faint");
+    // Shown at once: figures that follow a drag must not blink.
+    for (PanelSection* section : {m_figures, m_ranks}) {
+        for (QWidget* child : section->findChildren<QWidget*>())
+            child->show();
+        if (section->layout() != nullptr) section->layout()->activate();
+    }
 }
 
 } // namespace stagewright

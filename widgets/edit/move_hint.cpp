@@ -68,7 +68,7 @@ void MoveHint::showAt(const QRectF& above, const QString& reason, const QString&
     m_undo->setVisible(wasMade);
     m_close->setText(wasMade ? tr("Leave it") : tr("Close"));
     const QWidget* view = parentWidget();
-    const int most = std::max(260, std::min(460, view->width() - static_cast<int>(gutterWidth) - 20));
+    const int most = std::max(260, std::min(560, view->width() - static_cast<int>(gutterWidth) - 20));
     setFixedWidth(most);
     setFixedHeight(layout()->totalHeightForWidth(most));
     int x = static_cast<int>(above.left());
@@ -84,7 +84,7 @@ void MoveHint::showAt(const QRectF& above, const QString& reason, const QString&
 QString MoveHint::text() const
 {
     if (isHidden()) return {};
-    return m_place->text().isEmpty() ? m_reason->text() : m_reason->text() + QLatin1Char(' ') + m_place->text();
+    return m_place->text().isEmpty() ? m_reason->text() : m_reason->text() + (m_reason->text().endsWith(QLatin1Char('.')) ? QStringLiteral(" ") : QStringLiteral(". ")) + m_place->text();
 }
 
 } // namespace stagewright
