@@ -49,7 +49,7 @@ CardText sliceCard(const TimelinePanel& panel, const PanelRank& rank, std::size_
     if (panel.isPart()) card.rows.emplace_back(QStringLiteral("Step"), QString::number(panel.stepNumberAt(slice.begin())));
     card.rows.emplace_back(QStringLiteral("Start"), momentText(drawn.begin, resolution, panel.units));
     card.rows.emplace_back(QStringLiteral("Duration"), durationText(drawn.end - drawn.begin, panel.units));
-    card.note = QStringLiteral("A click reads its step: causes, arrows and figures.");
+    card.note = QObject::tr("A click reads its step: causes, arrows and figures.");
     return card;
 }
 

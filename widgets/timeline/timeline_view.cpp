@@ -314,7 +314,7 @@ QString TimelineView::statusText() const
     if (unitOf(from) == unitOf(to) || begin == 0) from = from.section(QLatin1Char(' '), 0, -2);
     const QString pixel = durationText(static_cast<Nanos>(std::llround(perPixel)), units, units.time != 1 ? 4 : -1);
     QString text = QStringLiteral("%L1 slices, %2 ranks   ·   view %3 – %4   ·   1 px = %5").arg(slices).arg(ranks).arg(from, to, pixel);
-    if (m_scene.panels.front()->overview) return text + QStringLiteral("   ·   overview as stored with the run");
+    if (m_scene.panels.front()->overview) return text + tr("   ·   overview as stored with the run");
     std::size_t shown = 0;
     for (const int row : m_scene.visibleRows()) {
         const RowPlace& place = m_scene.place(row);
