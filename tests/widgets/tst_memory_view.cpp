@@ -51,7 +51,7 @@ void TestMemoryView::init()
     m_state = std::make_unique<ViewState>();
     m_view = std::make_unique<MemoryView>(m_state.get());
     m_view->resize(1284, 500);
-    m_panel = makePanel(samples::simulated("1f1b"), {0, QStringLiteral("1F1B")});
+    m_panel = makePanel(samples::simulated("1f1b"), {0, 0, QStringLiteral("1F1B")});
     m_state->setExtent({0, m_panel->duration});
     m_state->fitAll();
     m_view->setPanels({m_panel});
@@ -155,7 +155,7 @@ void TestMemoryView::peakAndBudgetAreDrawn()
 
 void TestMemoryView::ghostInCompare()
 {
-    const auto other = makePanel(samples::simulated("gpipe"), {0, QStringLiteral("GPipe")});
+    const auto other = makePanel(samples::simulated("gpipe"), {0, 0, QStringLiteral("GPipe")});
     m_state->setExtent({0, std::max(other->duration, m_panel->duration)});
     m_view->setPanels({other, m_panel}); // solid: the last; ghost: GPipe, which holds all eight
     const QRectF plot = m_view->plotRect(0);
@@ -439,7 +439,7 @@ void TestMemoryView::countersAreCharted()
 
 void TestMemoryView::predictionIsDotted()
 {
-    const auto predicted = makePanel(samples::simulated("gpipe"), {0, QString()}); // holds all eight
+    const auto predicted = makePanel(samples::simulated("gpipe"), {0, 0, QString()}); // holds all eight
     m_view->setPredicted(predicted);
     QVERIFY(m_view->yOf(0, 8 * gib) >= m_view->plotRect(0).top()); // it is inside the chart
     QVERIFY(m_view->cardAt(0, 70'000'000).plain().contains(QStringLiteral("Simulated: 7.00 GiB")));
@@ -459,7 +459,7 @@ void TestMemoryView::groupsAndPinsAreFollowed()
     m_state->setRows(rows);
     QCOMPARE(m_view->rowTitles().first(), QStringLiteral("Rank 2"));
     QCOMPARE(m_view->rowTitles().size(), 4);
-    const auto big = makePanel(samples::simulated("1f1b", 80, 4), {0, QString()});
+    const auto big = makePanel(samples::simulated("1f1b", 80, 4), {0, 0, QString()});
     m_state->setRows({});
     m_state->setExtent({0, big->duration});
     m_view->setPanels({big});

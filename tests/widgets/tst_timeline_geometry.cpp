@@ -264,7 +264,7 @@ void TestTimelineGeometry::panelOfOneStep()
 {
     const auto timeline = samples::simulated("zb-h1");
     QVERIFY(timeline);
-    const auto panel = makePanel(timeline, {0, QStringLiteral("ZB-H1")});
+    const auto panel = makePanel(timeline, {0, 0, QStringLiteral("ZB-H1")});
     QCOMPARE(panel->ranks.size(), std::size_t(4));
     QCOMPARE(panel->ranks[0].compute.size(), std::size_t(24));
     QVERIFY(!panel->ranks[0].communication.empty());

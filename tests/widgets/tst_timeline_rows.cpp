@@ -524,7 +524,7 @@ void TestTimelineRows::stepsOnOneAxis()
         }
     }
     // One step alone has no line.
-    m_view->setRun(timeline, {1, QString()});
+    m_view->setRun(timeline, {1, 0, QString()});
     const QImage image = painted(1, Theme::light());
     QVERIFY(image.pixelColor(static_cast<int>(m_view->axis().toX(0)), m_view->height() - 20) != Theme::light().secondary);
 }
@@ -532,7 +532,7 @@ void TestTimelineRows::stepsOnOneAxis()
 void TestTimelineRows::timesAsChosen()
 {
     const auto timeline = threeSteps();
-    m_view->setRun(timeline, {1, QString()});
+    m_view->setRun(timeline, {1, 0, QString()});
     const SpanRef ref{0, 1}; // the second op of rank 0
     QVERIFY(m_view->cardOf(ref).plain().contains(QStringLiteral("Start: 0 ns")));
     m_state->setTimeOrigin(TimeOrigin::Run);
@@ -550,7 +550,7 @@ void TestTimelineRows::timesAsChosen()
 // Ops, transfers apart, and idle time of any area come to ranks × range; grouping changes the lines, not the sums.
 void TestTimelineRows::tableAddsUp()
 {
-    const auto panel = makePanel(samples::simulated("zb-h1"), {0, QString()});
+    const auto panel = makePanel(samples::simulated("zb-h1"), {0, 0, QString()});
     const std::vector<AreaSelection> areas{{{15'000'000, 77'000'000}, 1, 3}};
     std::optional<Nanos> ops;
     for (const AggregateBy by : {AggregateBy::Kind, AggregateBy::Stage, AggregateBy::Microbatch, AggregateBy::Rank, AggregateBy::StageAndKind, AggregateBy::RankAndKind}) {
@@ -589,7 +589,7 @@ void TestTimelineRows::tableSortsAndCopies()
 {
     AggregationPanel panel;
     panel.resize(800, 200);
-    const auto shown = makePanel(samples::simulated("zb-h1"), {0, QString()});
+    const auto shown = makePanel(samples::simulated("zb-h1"), {0, 0, QString()});
     panel.setAreas({shown}, {{{0, shown->duration}, 0, 3}}, nullptr);
     QVERIFY(panel.ready());
     QVERIFY(panel.isVisibleTo(nullptr));

@@ -67,7 +67,7 @@ void TestTimelineView::init()
     m_state = std::make_unique<ViewState>();
     m_view = std::make_unique<TimelineView>(m_state.get());
     m_view->resize(1284, 340);
-    m_view->setRun(samples::simulated("zb-h1"), {0, QStringLiteral("ZB-H1")});
+    m_view->setRun(samples::simulated("zb-h1"), {0, 0, QStringLiteral("ZB-H1")});
     m_view->show();
     QVERIFY(QTest::qWaitForWindowExposed(m_view.get()));
 }
@@ -166,7 +166,7 @@ void TestTimelineView::criticalPathIsAnOutline()
 
 void TestTimelineView::compareShowsTheDifference()
 {
-    PanelOptions options{0, QStringLiteral("1F1B")};
+    PanelOptions options{0, 0, QStringLiteral("1F1B")};
     const auto a = makePanel(samples::simulated("1f1b"), options);
     options.name = QStringLiteral("ZB-H1");
     const auto b = makePanel(samples::simulated("zb-h1"), options);
