@@ -58,9 +58,7 @@ int representativeStep(const std::vector<std::pair<Nanos, Nanos>>& bounds, const
     if (byTime.empty()) collect(0);
     if (byTime.empty()) return 0;
     std::sort(byTime.begin(), byTime.end());
-    const std::size_t upper = byTime.size() / 2;
-    const std::size_t lower = (byTime.size() - 1) / 2;
-    return std::min(byTime[lower].second, byTime[upper].second);
+    return byTime[(byTime.size() - 1) / 2].second;
 }
 
 std::string weightsText(const Run& run)

@@ -55,11 +55,12 @@ PlaybackController::PlaybackController(MainWindow& window) : QObject(&window), m
         if (std::exchange(mode, m_window.mode()) != mode) m_player->end();
         refreshActions();
     });
-    // Walking over ops takes the cursor along: along the rank, along a microbatch, along dependencies.
+    // Walking over ops takes the cursor along: along the rank, along a microbatch, along dependencies. An edit chooses what it moved and keeps
+    // the cursor.
     connect(window.viewState(), &ViewState::selectionChanged, this, [this] {
         const SpanRef selected = m_window.viewState()->selected();
         const auto& panels = m_window.timelineView()->panels();
-        if (!m_player->active() || m_player->playing() || !selected.valid() || selected.panel >= static_cast<int>(panels.size())) return;
+        if (m_window.mode() == MainWindow::Mode::Edit || !m_player->active() || m_player->playing() || !selected.valid() || selected.panel >= static_cast<int>(panels.size())) return;
         const TimelinePanel& panel = *panels[static_cast<std::size_t>(selected.panel)];
         if (selected.span < panel.timeline->spans().size()) m_player->seek(panel.toAxis(panel.timeline->spans()[selected.span].start));
     });
