@@ -1,4 +1,5 @@
 #include "app/ui/lesson_controller.h"
+#include "app/ui/edit_controller.h"
 
 #include <algorithm>
 #include <cmath>
@@ -461,6 +462,13 @@ void LessonController::showCanvas()
     m_wantEdit = editsHere();
     m_shownSettings = m_session->canvas().settings;
     m_syncing = true;
+    if (run->timeline == nullptr || run->timeline->empty()) { // nothing is placed yet: there is no run to show, only a tray
+        m_wantEdit = false;
+        m_window.edit()->editIncomplete(m_session->canvas().schedule);
+        m_syncing = false;
+        readAgain();
+        return;
+    }
     m_canvasRef = m_window.library()->addSimulated(std::move(*run));
     m_window.showRun(m_canvasRef);
     m_syncing = false;

@@ -462,7 +462,11 @@ void MainWindow::showPanels()
     m_panelColumn->parentWidget()->setVisible(m_mode != Mode::Empty && m_pageTitle.isEmpty() && (*m_actions)[ActionId::SidePanel]->isChecked());
 }
 
-void MainWindow::addPage(QWidget* page) { m_pages->addWidget(page); }
+void MainWindow::addPage(QWidget* page)
+{
+    page->setSizePolicy(QSizePolicy::Ignored, page->sizePolicy().verticalPolicy()); // a page that is not shown must not widen the window
+    m_pages->addWidget(page);
+}
 
 void MainWindow::showPage(QWidget* page, const QString& title)
 {
