@@ -1,5 +1,4 @@
 #include "app/ui/lesson_controller.h"
-#include "app/ui/edit_controller.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,20 +10,14 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
-#include <QBuffer>
-#include <QPageSize>
-#include <QPainter>
-#include <QPdfWriter>
-#include <QSaveFile>
 #include <QSettings>
 #include <QStackedWidget>
-#include <QStandardPaths>
 #include <QSvgRenderer>
 #include <QTimer>
 #include <QVBoxLayout>
 
 #include "app/ui/banner.h"
-#include "app/ui/export_controller.h"
+#include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/lessons/lesson_file.h"
@@ -628,215 +621,6 @@ void LessonController::showTab(bool lesson)
 }
 
 bool LessonController::settled() const { return !m_loading && !m_reading && !m_again && !m_wantEdit && m_runs->running().isEmpty() && !m_wish; }
-
-// ---- real runs
-
-void LessonController::runAsked(const QString& id)
-{
-    for (const lessons::Block* block : m_session->page().blocks)
-        if (const auto* run = std::get_if<lessons::RunBlock>(block); run != nullptr && qs(run->id) == id) {
-            m_notes.erase(run->id);
-            if (auto started = m_runs->start(*m_session, *run); !started) m_window.banner()->showError(QString(), started.error());
-            m_panel->setReading(m_last, state());
-        }
-}
-
-void LessonController::runFinished(const LessonRuns::Outcome& outcome)
-{
-    if (!m_session) return;
-    const std::string id = outcome.block.toStdString();
-    const lessons::RunBlock* block = nullptr;
-    for (const lessons::RunBlock* one : m_session->lesson().all<lessons::RunBlock>())
-        if (one->id == id) block = one;
-    if (block == nullptr) return;
-    const bool fresh = m_window.recording()->outputFile() == outcome.file;
-    if (outcome.runs.empty() && !outcome.failure) return;
-    if (outcome.failure && outcome.failure->skipped) return; // cancelled: nothing was learnt
-    m_outcomes[id] = outcome;
-    m_notes[id] = outcome.note;
-    m_session->adopt(id, outcome.runs, outcome.failure);
-    if (!fresh || outcome.runs.empty()) return;
-    // Predicted above measured: the learner's own order, or the last schedule of the block.
-    const std::shared_ptr<const Run>& measured = outcome.runs.back().second;
-    if (auto schedule = scheduleOfRun(*measured); schedule && measured->costs)
-        if (auto predicted = simulatedRun(*schedule, *measured->costs)) {
-            predicted->info.name = tr("%1, simulated with fitted costs").arg(runTitle(measured->info)).toStdString();
-            const RunRef model = m_window.library()->addSimulated(std::move(*predicted));
-            const RunRef real{RunLibrary::normalised(outcome.file), measured->info.id};
-            // The window shows the recording first; compare follows when it has settled.
-            auto* timer = new QTimer(this);
-            timer->setInterval(50);
-            connect(timer, &QTimer::timeout, this, [this, timer, model, real] {
-                if (!m_window.settled()) return;
-                timer->deleteLater();
-                if (m_session && m_window.runs()->info(real) != nullptr) m_window.showCompare(model, real);
-            });
-            timer->start();
-        }
-    QStringList names;
-    for (const auto& [name, run] : outcome.runs)
-        if (findSchedule(name.substr(0, name.find(':')))) names << qs(name);
-    names.removeDuplicates();
-    m_runs->prove(outcome.block, names, measured->info.ranks, measured->info.microbatches);
-}
-
-// The lesson's figure with the learner's numbers; where it can't be drawn yet, what is on screen.
-Result<QByteArray> LessonController::figureBytes(const QString& name, PictureKind kind, const QString& caption)
-{
-    std::shared_ptr<const lessons::FigureData> data;
-    for (std::size_t i = 0; i < m_last.blocks.size() && i < m_session->page().blocks.size(); ++i)
-        if (const auto* figure = std::get_if<lessons::Figure>(m_session->page().blocks[i]); figure != nullptr && qs(figure->file) == name) data = m_last.blocks[i].figure;
-    if (!data) {
-        PictureContent content = m_window.exporter()->picture();
-        if (!caption.isEmpty()) content.caption.prepend(caption);
-        PictureStyle style;
-        style.look = PictureStyle::Look::Paper;
-        return pictureBytes(content, style, kind);
-    }
-    lessons::FigureData captioned = *data;
-    captioned.caption = caption.toStdString();
-    const QByteArray svg = QByteArray::fromStdString(lessons::figureSvg(captioned));
-    if (kind == PictureKind::Svg) return svg;
-    QSvgRenderer drawn(svg);
-    const QSize size = drawn.defaultSize();
-    if (size.isEmpty()) return tl::unexpected(Error{ErrorCode::Failed, "the figure is empty", "keep it as SVG"});
-    QByteArray bytes;
-    QBuffer buffer(&bytes);
-    buffer.open(QIODevice::WriteOnly);
-    if (kind == PictureKind::Pdf) {
-        QPdfWriter writer(&buffer);
-        writer.setPageSize(QPageSize(QSizeF(size) * 72.0 / 96.0, QPageSize::Point));
-        writer.setPageMargins(QMarginsF(0, 0, 0, 0));
-        QPainter painter(&writer);
-        drawn.render(&painter);
-    } else {
-        QImage image(size * 2, QImage::Format_RGB32);
-        image.fill(Qt::white);
-        QPainter painter(&image);
-        drawn.render(&painter);
-        painter.end();
-        image.save(&buffer, "PNG");
-    }
-    buffer.close();
-    return bytes;
-}
-
-void LessonController::keepFigure(const QString& name, const QString& format, const QString& caption)
-{
-    const QString folder = QStandardPaths::writableLocation(QStandardPaths::PicturesLocation);
-    const QString suggested = folder + QStringLiteral("/lesson-%1.%2").arg(qs(m_session->lesson().id), format);
-    auto* dialog = new QFileDialog(&m_window, tr("Keep the figure"), suggested, tr("%1 (*.%2)").arg(format.toUpper(), format));
-    dialog->setObjectName(QStringLiteral("keepFigure"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(format);
-    dialog->selectFile(suggested);
-    connect(dialog, &QFileDialog::fileSelected, this, [this, name, caption](const QString& path) {
-        if (!m_session) return;
-        const auto kind = pictureKindOf(path);
-        const auto bytes = kind ? figureBytes(name, *kind, caption.trimmed()) : Result<QByteArray>(tl::unexpected(kind.error()));
-        if (!bytes) {
-            m_window.banner()->showError(QString(), bytes.error());
-            return;
-        }
-        QSaveFile file(path);
-        if (!file.open(QIODevice::WriteOnly) || file.write(*bytes) != bytes->size() || !file.commit()) {
-            m_window.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a folder that may be written to"));
-            return;
-        }
-        m_session->keepFigure(path.toStdString());
-        m_window.banner()->showNote(tr("Kept in %1").arg(path));
-    });
-    dialog->open();
-}
-
-// ---- gaps of the edited order
-
-QWidget* LessonController::gapCard() const { return m_gapCard; }
-
-void LessonController::hideGap() { delete m_gapCard.data(); }
-
-void LessonController::explainGap(int rank, Nanos time)
-{
-    hideGap();
-    if (m_window.timelineView()->panels().empty()) return;
-    const auto panel = m_window.timelineView()->panels().front();
-    const std::shared_ptr<const Timeline> timeline = panel->timeline;
-    struct Found {
-        std::optional<Gap> gap;
-        GapExplanation explanation;
-    };
-    BubbleOptions options;
-    if (m_session && m_session->canvas().settings.cap) options.memoryCap = static_cast<Bytes>(*m_session->canvas().settings.cap * static_cast<double>(timeline->memoryUnit()));
-    inBackground(
-        this,
-        [timeline, rank, moment = time + panel->origin, step = std::max(0, panel->step), options]() -> Found {
-            Found found;
-            const auto report = analyseBubbles(*timeline, step, options);
-            if (!report) return found;
-            for (const Gap& gap : report->gaps)
-                if (gap.rank == rank && moment >= gap.start && moment < gap.end) found.gap = gap;
-            if (found.gap) found.explanation = GapExplainer(*timeline, step).explain(*found.gap);
-            return found;
-        },
-        [this, timeline, panel, rank](const Found& found) {
-            if (!found.gap || m_window.timelineView()->panels().empty() || m_window.timelineView()->panels().front() != panel) return;
-            const Units units{timeline->timeUnit(), timeline->memoryUnit()};
-            auto* card = new QFrame(m_window.timelineView());
-            m_gapCard = card;
-            card->setObjectName(QStringLiteral("card"));
-            card->setAccessibleName(tr("Why this gap"));
-            auto* layout = new QVBoxLayout(card);
-            layout->setContentsMargins(13, 10, 13, 11);
-            layout->setSpacing(6);
-            layout->addWidget(makeLabel(tr("%1, %2 on rank %3").arg(qs(std::string(titleOf(found.gap->cause))), durationText(found.gap->end - found.gap->start, units)).arg(rank), "title", card));
-            auto* words = makeLabel(qs(found.explanation.sentence), "value", card, true);
-            words->setWordWrap(true);
-            layout->addWidget(words);
-            if (const auto& experiment = found.explanation.experiment) {
-                const Nanos change = experiment->after - experiment->before;
-                auto* line = makeLabel(tr("%1: %2 → %3%4")
-                                           .arg(qs(experiment->change), durationText(experiment->before, units), durationText(experiment->after, units),
-                                                change == 0 ? tr("; so this gap costs nothing") : QString()),
-                                       "secondary", card, true);
-                line->setWordWrap(true);
-                layout->addWidget(line);
-            }
-            auto* buttons = new QHBoxLayout;
-            const bool moves = m_window.mode() == MainWindow::Mode::Edit && found.gap->hasReadyOp && found.gap->next != noSpan && m_window.timelineView()->editMode();
-            if (moves) {
-                auto* go = new QPushButton(tr("Try it"), card);
-                go->setToolTip(tr("Moves %1 here; undo takes it back").arg(qs(toText(found.gap->readyOp))));
-                connect(go, &QPushButton::clicked, this, [this, gap = *found.gap] {
-                    ScheduleEditor* editor = m_window.editor();
-                    const auto& row = editor->schedule().order[static_cast<std::size_t>(gap.rank)];
-                    const auto from = std::find(row.begin(), row.end(), gap.readyOp);
-                    const OpPosition to = editor->positionOf(gap.next);
-                    hideGap();
-                    if (from != row.end() && to.valid()) editor->move({gap.rank, static_cast<int>(from - row.begin())}, to.position);
-                });
-                buttons->addWidget(go);
-            }
-            auto* close = new QPushButton(tr("Close"), card);
-            connect(close, &QPushButton::clicked, this, [this] { QTimer::singleShot(0, this, &LessonController::hideGap); });
-            buttons->addWidget(close);
-            buttons->addStretch(1);
-            layout->addLayout(buttons);
-            card->setFixedWidth(340);
-            card->adjustSize();
-            const Axis axis = m_window.timelineView()->axis();
-            const auto row = m_window.timelineView()->rowRect(0, rank);
-            const double x = axis.toX(panel->toAxis(found.gap->start));
-            const double below = row ? row->bottom() + 6 : 60;
-            const QSize room = m_window.timelineView()->size();
-            const int left = std::clamp(static_cast<int>(x), 8, std::max(8, room.width() - card->width() - 8));
-            int top = static_cast<int>(below);
-            if (top + card->height() > room.height() && row) top = std::max(4, static_cast<int>(row->top()) - card->height() - 6);
-            card->move(left, top);
-            card->show();
-            card->raise();
-        });
-}
 
 // ---- the rest
 

@@ -11,23 +11,6 @@ using namespace stagewright;
 class TestEndToEnd : public QObject {
     Q_OBJECT
 
-    static RecordSettings tiny()
-    {
-        RecordSettings s;
-        s.schedules = {QStringLiteral("zb-h1")};
-        s.ranks = 2;
-        s.microbatches = 4;
-        s.layers = 4;
-        s.hidden = 32;
-        s.heads = 2;
-        s.sequence = 16;
-        s.microbatchSize = 1;
-        s.steps = 2;
-        s.warmup = 0;
-        s.clock = QStringLiteral("virtual");
-        return s;
-    }
-
 private slots:
     void initTestCase()
     {
@@ -45,7 +28,7 @@ private slots:
         // Record, through the dialog.
         const QString path = fixture.dir.filePath(QStringLiteral("loop.stagewright"));
         RecordDialog* dialog = window.openRecordDialog();
-        dialog->setSettings(tiny());
+        dialog->setSettings(WindowFixture::tinyRecording());
         dialog->setTargets({}, path);
         QVERIFY2(dialog->faultText().isEmpty(), qPrintable(dialog->faultText()));
         QSignalSpy ended(window.recording(), &RecordProcess::finished);
@@ -104,7 +87,7 @@ private slots:
         WindowFixture fixture;
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
-        RecordSettings settings = tiny();
+        RecordSettings settings = WindowFixture::tinyRecording();
         settings.steps = 100000;
         const QString path = fixture.dir.filePath(QStringLiteral("long.stagewright"));
         QSignalSpy ended(window.recording(), &RecordProcess::finished);

@@ -13,23 +13,6 @@ using namespace stagewright;
 class TestRealServer : public QObject {
     Q_OBJECT
 
-    static RecordSettings tiny()
-    {
-        RecordSettings s;
-        s.schedules = {QStringLiteral("zb-h1")};
-        s.ranks = 2;
-        s.microbatches = 4;
-        s.layers = 4;
-        s.hidden = 32;
-        s.heads = 2;
-        s.sequence = 16;
-        s.microbatchSize = 1;
-        s.steps = 2;
-        s.warmup = 0;
-        s.clock = QStringLiteral("virtual");
-        return s;
-    }
-
     // Without a window manager nobody hands out the focus.
     static bool show(MainWindow& window)
     {
@@ -61,7 +44,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(window.findChild<RecordDialog*>() != nullptr, 20000);
         auto* dialog = window.findChild<RecordDialog*>();
         QVERIFY(QTest::qWaitForWindowExposed(dialog, 20000));
-        dialog->setSettings(tiny()); // small; what is pressed below is real
+        dialog->setSettings(WindowFixture::tinyRecording()); // small; what is pressed below is real
         dialog->setTargets({}, fixture.dir.filePath(QStringLiteral("loop.stagewright")));
         QVERIFY2(dialog->faultText().isEmpty(), qPrintable(dialog->faultText()));
         QPushButton* start = nullptr;

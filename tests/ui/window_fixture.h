@@ -36,6 +36,24 @@ struct WindowFixture {
         return path;
     }
 
+    // A recording of under a second.
+    static RecordSettings tinyRecording()
+    {
+        RecordSettings s;
+        s.schedules = {QStringLiteral("zb-h1")};
+        s.ranks = 2;
+        s.microbatches = 4;
+        s.layers = 4;
+        s.hidden = 32;
+        s.heads = 2;
+        s.sequence = 16;
+        s.microbatchSize = 1;
+        s.steps = 2;
+        s.warmup = 0;
+        s.clock = QStringLiteral("virtual");
+        return s;
+    }
+
     static bool settle(MainWindow& window, int timeout = 20000)
     {
         return QTest::qWaitFor([&] { return window.settled(); }, timeout);
