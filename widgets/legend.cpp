@@ -6,7 +6,7 @@
 #include <QPainter>
 
 #include "widgets/timeline/geometry.h"
-#include "widgets/timeline/slice_painter.h"
+#include "widgets/timeline/slice_shapes.h"
 
 namespace stagewright {
 

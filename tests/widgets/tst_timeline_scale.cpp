@@ -93,6 +93,7 @@ private slots:
     void pansMovePixels_data();
     void pansMovePixels();
     void pansKeepWholePixels();
+    void thinRowsAreTheSameByEveryPainter();
     void framesCostPixelsNotSlices();
     void draftsAreHitExactly();
 };
@@ -303,6 +304,31 @@ void TestTimelineScale::pansMovePixels()
                                          .arg(QColor(canvas.image.pixel(x, y)).name(), QColor(fresh.pixel(x, y)).name())));
     }
     if (perPixel >= 9001) QVERIFY2(moved >= 6, qPrintable(QString::number(moved))); // close up, wide slices make moving useless
+}
+
+// Rows without room for an outline are written as rectangles of pixels; a painter that has no pixels draws the same picture.
+void TestTimelineScale::thinRowsAreTheSameByEveryPainter()
+{
+    const auto panel = randomPanel(40, 3000, 100'000, 5);
+    for (const double ratio : {1.0, 2.0}) {
+        TimelineScene scene = sceneOf(panel, 5, {panel->duration / 3, panel->duration / 3 + 8'000'000});
+        const QImage written = frameImage(scene, Theme::light(), ratio, Detail::Exact);
+        QImage drawn(written.size(), QImage::Format_RGB32);
+        drawn.setDevicePixelRatio(ratio);
+        QPainter painter(&drawn);
+        paintFrame(painter, scene, Theme::light(), Detail::Exact);
+        painter.end();
+        int differ = 0, coloured = 0;
+        const auto area = QRectF(scene.axis.left + 1, rulerHeight + 1, scene.axis.width - 2, 200);
+        for (int y = static_cast<int>(area.top() * ratio); y < area.bottom() * ratio; ++y)
+            for (int x = static_cast<int>(area.left() * ratio); x < area.right() * ratio; ++x) {
+                differ += written.pixel(x, y) != drawn.pixel(x, y) ? 1 : 0;
+                coloured += written.pixel(x, y) != Theme::light().canvas.rgb() && written.pixel(x, y) != Theme::light().bubbleFill.rgb() ? 1 : 0;
+            }
+        const double pixels = area.width() * area.height() * ratio * ratio;
+        QVERIFY2(coloured > pixels / 4, qPrintable(QStringLiteral("%1 of %2").arg(coloured).arg(pixels)));
+        QVERIFY2(differ < pixels / 200, qPrintable(QStringLiteral("%1 of %2 differ").arg(differ).arg(pixels))); // edges on half pixels
+    }
 }
 
 void TestTimelineScale::pansKeepWholePixels()

@@ -8,7 +8,7 @@
 #include <QToolTip>
 
 #include "widgets/timeline/arrows.h"
-#include "widgets/timeline/slice_painter.h"
+#include "widgets/timeline/slice_shapes.h"
 
 namespace stagewright {
 namespace {

@@ -8,7 +8,8 @@
 #include <QMouseEvent>
 #include <QPainter>
 
-#include "widgets/timeline/slice_painter.h"
+#include "widgets/timeline/geometry.h"
+#include "widgets/timeline/slice_shapes.h"
 
 namespace stagewright {
 namespace {

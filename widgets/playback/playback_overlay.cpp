@@ -8,7 +8,7 @@
 #include <QPainter>
 #include <QPaintEvent>
 
-#include "widgets/timeline/slice_painter.h"
+#include "widgets/timeline/slice_shapes.h"
 
 namespace stagewright {
 namespace {

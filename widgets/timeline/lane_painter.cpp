@@ -5,8 +5,6 @@
 
 #include <QFontMetricsF>
 
-#include "widgets/timeline/slice_painter.h"
-
 namespace stagewright {
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include <QPainter>
 
-#include "widgets/timeline/slice_painter.h"
+#include "widgets/timeline/slice_shapes.h"
 
 namespace stagewright {
 

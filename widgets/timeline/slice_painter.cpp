@@ -5,16 +5,14 @@
 #include <map>
 
 #include <QFontMetricsF>
-#include <QPaintEngine>
 #include <QStaticText>
 
 #include "widgets/timeline/lane_painter.h"
+#include "widgets/timeline/slice_shapes.h"
 
 namespace stagewright {
 
 namespace {
-
-constexpr double corner = 2.5;
 
 std::array<QRgb, paintCount> coloursOf(const Theme& theme)
 {
@@ -89,6 +87,13 @@ public:
           m_labelFont(fontOf(FontRole::Label)), m_labels(m_labelFont), m_pills(fontOf(FontRole::Small))
     {
         m_device = m_scene.deviceAxis(m_ratio);
+        for (std::size_t i = 0; i < m_tinted.size(); ++i) {
+            const QColor fill = m_theme.of(static_cast<Paint>(i / tintCount), static_cast<int>(i % tintCount)).fill;
+            m_tinted[i] = fill.rgb();
+            const auto faded = [&](int above, int below) { return (2 * above + 3 * below) / 5; };
+            const QColor& idle = m_theme.bubbleFill;
+            m_faded[i] = qRgb(faded(fill.red(), idle.red()), faded(fill.green(), idle.green()), faded(fill.blue(), idle.blue()));
+        }
     }
 
     void paint(const std::vector<int>& rows)
@@ -101,7 +106,12 @@ public:
         }
         paintCrowded();
         for (const Row& row : m_rows) {
-            paintWide(row);
+            const bool isMarked = m_scene.drag.has_value() || (m_scene.showCritical && !row.panel->critical.empty());
+            if (m_canvas != nullptr && row.place->height < 8 && !isMarked) {
+                paintThin(row);
+            } else {
+                paintWide(row);
+            }
             paintPills(row);
             paintTrack(row);
             if (row.place->lanes > 0) paintSublanes(m_painter, m_scene, row.index, m_theme, m_detail, m_ratio);
@@ -228,6 +238,35 @@ private:
         m_painter.drawImage(QRectF(m_scene.axis.left, y0 / m_ratio, width / m_ratio, (y1 - y0) / m_ratio), image);
     }
 
+    // Rows without room for outline or label: each slice a rectangle, its columns found in one multiplication. Zoomed in on
+    // a thousand ranks there are 10⁵ of them in a frame.
+    void paintThin(const Row& row)
+    {
+        const LaneData& lane = row.rank->compute;
+        const auto& slices = lane.slices();
+        const int top = static_cast<int>(std::lround(row.top * m_ratio));
+        const int bottom = top + std::max(1, static_cast<int>(std::lround((row.top + row.place->height) * m_ratio)) - top);
+        const int middle = static_cast<int>(std::lround(snap(row.top + row.place->height / 2) * m_ratio));
+        const int pixel = std::max(1, static_cast<int>(std::lround(m_ratio)));
+        const Axis& axis = m_scene.axis;
+        const auto columnOf = [begin = axis.range.begin, left = axis.left * m_ratio,
+                               scale = axis.width * m_ratio / static_cast<double>(axis.range.duration()),
+                               most = static_cast<double>(m_canvas->clip().right() + 2 + 2 * pixel)](Nanos time) {
+            return static_cast<int>(std::clamp(left + static_cast<double>(time - begin) * scale, 0.0, most) + 0.5);
+        };
+        for (const std::size_t i : row.compute.wide) {
+            const Slice& slice = slices[i];
+            const TimeSpan drawn = lane.drawn(i);
+            const int x0 = columnOf(drawn.begin);
+            int x1 = columnOf(drawn.end);
+            const std::size_t next = i + (slice.upper != 0 ? 2 : 1);
+            if (next < slices.size() && columnOf(slices[next].begin()) - x1 < pixel) x1 -= pixel;
+            const int y0 = slice.lower != 0 ? middle : top, y1 = slice.upper != 0 ? middle : bottom;
+            const auto paint = static_cast<std::size_t>(paintOf(slice.opKind())) * tintCount + static_cast<std::size_t>(slice.tint);
+            m_canvas->fill(QRect(x0, y0, std::max(1, x1 - x0), std::max(1, y1 - y0)), (slice.discarded != 0 ? m_faded : m_tinted)[paint]);
+        }
+    }
+
     void paintWide(const Row& row)
     {
         const LaneData& lane = row.rank->compute;
@@ -305,7 +344,7 @@ private:
         }
         m_painter.setPen(QPen(m_theme.critical, 2));
         m_painter.setBrush(Qt::NoBrush);
-        m_painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), corner - 1, corner - 1);
+        m_painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), sliceCorner - 1, sliceCorner - 1);
     }
 
     // Slices too narrow for an outline carry the critical path as bars along the row's edges.
@@ -426,6 +465,7 @@ private:
     double m_ratio;
     RasterCanvas* m_canvas;
     std::array<QRgb, paintCount> m_colours;
+    std::array<QRgb, paintCount * tintCount> m_tinted{}, m_faded{}; // of slices; of discarded ones over idle time
     QFont m_labelFont;
     Labels m_labels;
     Labels m_pills;
@@ -441,45 +481,6 @@ void paintSlices(QPainter& painter, const TimelineScene& scene, const std::vecto
                  double ratio, RasterCanvas* canvas)
 {
     Painter(painter, scene, theme, detail, ratio, canvas).paint(rows);
-}
-
-void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill)
-{
-    const double radius = std::min({corner, rect.width() / 2, rect.height() / 4});
-    painter.setPen(QPen(fill.edge, 1));
-    painter.setBrush(fill.fill);
-    painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), radius - 0.5, radius - 0.5);
-    paintFillHatch(painter, rect, fill);
-}
-
-void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill)
-{
-    if (fill.hatch == Fill::Hatch::None) return;
-    const QRectF inner = rect.adjusted(1, 1, -1, -1);
-    if (inner.width() < 2 || inner.height() < 2) return;
-    std::vector<QLineF> lines;
-    switch (fill.hatch) {
-    case Fill::Hatch::None: break;
-    case Fill::Hatch::Falling:
-        lines = hatchLines(inner, inner.topLeft(), 5);
-        for (QLineF& line : lines) { // rising ones, mirrored
-            const double x = inner.left() + inner.right();
-            line.setLine(x - line.x1(), line.y1(), x - line.x2(), line.y2());
-        }
-        break;
-    case Fill::Hatch::Level:
-        for (double y = inner.top() + 2.5; y < inner.bottom(); y += 5) lines.emplace_back(inner.left(), y, inner.right(), y);
-        break;
-    case Fill::Hatch::Upright:
-        for (double x = inner.left() + 1.5; x < inner.right(); x += 3) lines.emplace_back(x, inner.top(), x, inner.bottom());
-        break;
-    }
-    QColor ink = fill.label;
-    ink.setAlphaF(0.45F);
-    QPen pen(ink, 0.9);
-    pen.setCapStyle(Qt::FlatCap);
-    painter.setPen(pen);
-    painter.drawLines(lines.data(), static_cast<int>(lines.size()));
 }
 
 QString sliceLabel(const Op& op, double width)
@@ -500,47 +501,6 @@ QString briefLabel(const Op& op)
     // Of a slice its microbatch, where it is the first: those after it follow without a break.
     if (op.slice == 0 && op.count == 1 && op.half == 0) return QString::number(op.microbatch);
     return {};
-}
-
-QImage hatchPattern(const Theme& theme, double ratio)
-{
-    const int period = std::max(1, static_cast<int>(std::lround(hatchPitch * ratio)));
-    QImage tile(period, period, QImage::Format_RGB32);
-    tile.fill(theme.bubbleFill);
-    QPainter p(&tile);
-    p.setRenderHint(QPainter::Antialiasing);
-    p.setPen(QPen(theme.bubbleHatch, std::max(1.0, ratio)));
-    for (int shift = -1; shift <= 2; ++shift) {
-        p.drawLine(QPointF(shift * period - period, 2 * period), QPointF(shift * period + period, 0));
-    }
-    return tile;
-}
-
-void paintHatch(QPainter& painter, const QRectF& rect, QPointF anchor, const Theme& theme)
-{
-    if (rect.isEmpty()) return;
-    painter.fillRect(rect, theme.bubbleFill);
-    const double ratio = painter.device()->devicePixelRatioF() * painter.worldTransform().m11();
-    const int period = static_cast<int>(std::lround(hatchPitch * ratio));
-    const bool isRaster = painter.paintEngine() != nullptr && painter.paintEngine()->type() == QPaintEngine::Raster;
-    if (!isRaster || period < 2) {
-        painter.setPen(QPen(theme.bubbleHatch, 1));
-        const std::vector<QLineF> lines = hatchLines(rect, anchor, hatchPitch);
-        painter.drawLines(lines.data(), static_cast<int>(lines.size()));
-        return;
-    }
-    const QImage tile = hatchPattern(theme, ratio); // in device pixels, so that it repeats exactly
-    painter.save();
-    const QTransform world = painter.deviceTransform();
-    painter.setClipRect(rect, Qt::IntersectClip);
-    painter.resetTransform();
-    const double own = painter.device()->devicePixelRatioF();
-    painter.scale(1 / own, 1 / own);
-    QBrush brush(tile);
-    const QPointF origin = world.map(anchor);
-    painter.setBrushOrigin(QPointF(std::round(origin.x()), std::round(origin.y())));
-    painter.fillRect(world.mapRect(rect), brush);
-    painter.restore();
 }
 
 } // namespace stagewright
