@@ -14,6 +14,7 @@ struct Key {
     std::string_view name;
     int ModelConfig::*field;
     int most;
+    int least = 1;
 };
 // Bounds keep every product of two of them, and the weights' bytes, within 64 bits.
 constexpr Key keys[] = {
@@ -21,6 +22,7 @@ constexpr Key keys[] = {
     {"hidden", &ModelConfig::hidden, 65536},
     {"heads", &ModelConfig::heads, 4096},
     {"seq", &ModelConfig::sequence, 65536},
+    {"vocab", &ModelConfig::vocabulary, 65536, 2},
 };
 constexpr std::string_view example = "write for example layers=8,hidden=128,heads=4,seq=128";
 
@@ -92,19 +94,16 @@ Result<void> checkModelConfig(const ModelConfig& model)
 {
     for (const Key& key : keys) {
         const int value = model.*key.field;
-        if (value < 1 || value > key.most)
+        if (value < key.least || value > key.most)
             return fail(ErrorCode::Usage,
                         "model: " + std::string(key.name) + "=" + std::to_string(value) + " is out of range",
-                        "use a value from 1 to " + std::to_string(key.most));
+                        "use a value from " + std::to_string(key.least) + " to " + std::to_string(key.most));
     }
     if (model.hidden % model.heads != 0)
         return fail(ErrorCode::Usage,
                     "model: hidden=" + std::to_string(model.hidden) + " is not a multiple of heads=" +
                         std::to_string(model.heads),
                     "choose heads that divide hidden");
-    if (model.vocabulary < 2 || model.vocabulary > 256)
-        return fail(ErrorCode::Usage, "model: a vocabulary of " + std::to_string(model.vocabulary) + ", but tokens are bytes",
-                    "use a value from 2 to 256");
     return {};
 }
 
@@ -129,7 +128,7 @@ Result<ModelConfig> parseModelConfig(const std::string& text, ModelConfig defaul
             if (candidate.name == name) key = &candidate;
         if (!key)
             return fail(ErrorCode::Usage, "model: unknown key '" + std::string(name) + "'",
-                        "the keys are layers, hidden, heads and seq");
+                        "the keys are layers, hidden, heads, seq and vocab");
         const auto bit = 1U << static_cast<unsigned>(key - keys);
         if (seen & bit)
             return fail(ErrorCode::Usage, "model: '" + std::string(name) + "' is given twice", std::string(example));
@@ -140,6 +139,8 @@ Result<ModelConfig> parseModelConfig(const std::string& text, ModelConfig defaul
             return fail(ErrorCode::Usage,
                         "model: " + std::string(name) + "='" + std::string(value) + "' is not a whole number",
                         "use a value from 1 to " + std::to_string(key->most));
+        if (key->field == &ModelConfig::vocabulary && number < ModelConfig().vocabulary)
+            return fail(ErrorCode::Usage, "model: vocab=" + std::to_string(number) + ", but tokens are bytes", "use a value from 256 on");
         model.*key->field = number;
     }
     if (auto usable = checkModelConfig(model); !usable) return tl::unexpected(usable.error());
@@ -150,7 +151,8 @@ std::string toText(const ModelConfig& model)
 {
     std::string text;
     for (const Key& key : keys)
-        text.append(text.empty() ? "" : ",").append(key.name).append("=").append(std::to_string(model.*key.field));
+        if (key.field != &ModelConfig::vocabulary || model.vocabulary != ModelConfig().vocabulary)
+            text.append(text.empty() ? "" : ",").append(key.name).append("=").append(std::to_string(model.*key.field));
     return text;
 }
 

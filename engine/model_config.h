@@ -15,16 +15,16 @@ struct ModelConfig {
     int hidden = 128;
     int heads = 4;
     int sequence = 128;   // tokens per sample
-    int vocabulary = 256; // bytes
+    int vocabulary = 256; // at least the bytes that occur; more weigh as a larger tokenizer's would
     bool operator==(const ModelConfig&) const = default;
 };
 
 // Usage error where a value is out of range or heads do not divide hidden.
 Result<void> checkModelConfig(const ModelConfig& model);
 
-// "layers=8,hidden=256,heads=4,seq=128"; unknown or unusable values are Usage errors naming the key and the remedy.
+// "layers=8,hidden=256,heads=4,seq=128", and vocab=256 … 65536; unknown or unusable values are Usage errors naming the key and the remedy.
 Result<ModelConfig> parseModelConfig(const std::string& text, ModelConfig defaults = {});
-std::string toText(const ModelConfig& model);
+std::string toText(const ModelConfig& model); // the vocabulary where it is not 256
 
 // What one stage holds: blocks firstLayer … firstLayer + layerCount − 1, the embedding on the first stage, the final
 // LayerNorm, head and loss on the last.

@@ -6,6 +6,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/figures.h"
+#include "app/cli/memory_limit.h"
 #include "app/cli/options.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/run_access.h"
@@ -39,26 +40,6 @@ struct Options {
     std::string output;
 };
 
-Result<Bytes> parseLimit(const std::string& text, const CostModel& costs)
-{
-    const bool plain = text.find_first_not_of("0123456789.") == std::string::npos && text.find_first_of("0123456789") != std::string::npos;
-    if (plain && costs.memoryUnit == 1)
-        return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs count bytes", text), "write a size such as 64MB");
-    if (plain) {
-        try {
-            return static_cast<Bytes>(std::min(std::stod(text), 1e9) * static_cast<double>(costs.memoryUnit));
-        } catch (const std::exception&) {
-            return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is no number", text), "write 4 or 64MB");
-        }
-    }
-    auto bytes = parseBytes(text);
-    if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--memory-limit"));
-    if (costs.memoryUnit != 1)
-        return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: unit costs count microbatch-activations, not bytes", text),
-                    "write a plain number such as 4, or take measured costs (--costs-from FILE#RUN)");
-    return bytes;
-}
-
 Result<PlanRequest> readRequest(const Options& options)
 {
     PlanRequest request;
@@ -76,9 +57,9 @@ Result<PlanRequest> readRequest(const Options& options)
     if (!costs) return tl::unexpected(std::move(costs.error()));
     request.costs = std::move(*costs);
     for (const std::string& text : options.memoryLimits) {
-        auto limit = parseLimit(text, request.costs);
+        auto limit = readMemoryLimit(text, request.costs);
         if (!limit) return tl::unexpected(std::move(limit.error()));
-        request.caps.push_back(*limit);
+        if (*limit) request.caps.push_back(**limit);
     }
     if (request.caps.size() == 1) request.caps.assign(static_cast<std::size_t>(options.ranks), request.caps.front());
     if (!request.caps.empty() && request.caps.size() != static_cast<std::size_t>(options.ranks))

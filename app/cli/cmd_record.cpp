@@ -5,6 +5,7 @@
 
 #include "app/cli/channel_options.h"
 #include "app/cli/command.h"
+#include "app/cli/memory_limit.h"
 #include "app/cli/options.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/recording.h"
@@ -15,6 +16,7 @@
 #include "app/cli/table.h"
 #include "app/cli/training_options.h"
 #include "app/cli/usage.h"
+#include "engine/stage_memory.h"
 
 namespace stagewright {
 
@@ -36,6 +38,7 @@ struct Options {
     std::string backend = "cpu";
     std::vector<int> stageLayers;
     std::vector<std::string> perturb;
+    std::string memoryLimit;
     RecomputeOptions recompute;
     ChannelOptions channels;
     std::string output;
@@ -50,6 +53,23 @@ std::string defaultOutput(const std::vector<std::string>& names)
         text += (text == "run-" ? "" : "+") + base;
     }
     return text + ".stagewright";
+}
+
+// The peak that the model's shape gives each rank, against the limit: an order that needs more does not begin.
+Result<void> withinMemory(const std::string& limit, const RecordSettings& settings)
+{
+    if (limit.empty()) return {};
+    const TrainingOptions& training = settings.training;
+    for (const Schedule& schedule : settings.schedules) {
+        auto slices = sliceModel(training.model, schedule.stages, training.stageLayers);
+        if (!slices) return tl::unexpected(std::move(slices.error()));
+        CostModel bytes = CostModel::uniform(schedule);
+        bytes.memoryUnit = 1;
+        bytes.memory.clear();
+        for (const StageSlice& slice : *slices) bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize));
+        if (auto held = checkMemoryLimit(limit, schedule, bytes); !held) return held;
+    }
+    return {};
 }
 
 Result<RecordSettings> settingsOf(const Options& options, Session& session)
@@ -104,6 +124,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
         if (!data) return tl::unexpected(std::move(data.error()).with("--data"));
         training.data = *data;
     }
+    if (auto held = withinMemory(options.memoryLimit, settings); !held) return tl::unexpected(std::move(held.error()));
     settings.steps = options.steps > 0 ? options.steps : settings.schedules.size() > 1 ? 8 : 300;
     settings.warmup = options.warmup;
     settings.file = options.output.empty() ? defaultOutput(names) : options.output;
@@ -263,7 +284,7 @@ Command command_record()
                 addScheduleOptions(app, options->schedule, "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
                 app.add_option("--steps", options->steps, "Measured steps [300; 8 for several schedules]")->type_name("N")->check(wholeNumber(1, 100'000'000));
                 app.add_option("--warmup", options->warmup, "Steps before them, left out of the figures [1]")->type_name("N")->check(wholeNumber(0, 1'000'000));
-                app.add_option("--model", options->model, "The model [layers=8,hidden=128,heads=4,seq=128]")->type_name("KEY=N,…");
+                app.add_option("--model", options->model, "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]")->type_name("KEY=N,…");
                 app.add_option("--microbatch-size", options->microbatchSize, "Samples of a microbatch [4]")->type_name("B")->check(wholeNumber(1, 65'536));
                 app.add_option("--stage-layers", options->stageLayers, "Layers of each stage, such as 3,2,2,1 [balanced by cost]")
                     ->type_name("N,N…")->delimiter(',')->allow_extra_args(false)->check(wholeNumber(0, 65'536));
@@ -272,6 +293,9 @@ Command command_record()
                 addCommOptions(app, options->comm, options->link);
                 addChannelOptions(app, options->channels);
                 addPerturbOption(app, options->perturb);
+                app.add_option("--memory-limit", options->memoryLimit,
+                               "Activations a rank may hold: 4, 64MB, or 60% of holding every microbatch; an order that needs more is refused")
+                    ->type_name("X|SIZE|P%");
                 addRecomputeOptions(app, options->recompute);
                 addTrainingOptions(app, options->choice);
                 app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [text of the program]")->type_name("FILE");

@@ -5,6 +5,7 @@
 
 #include "app/cli/channel_options.h"
 #include "app/cli/command.h"
+#include "app/cli/memory_limit.h"
 #include "app/cli/options.h"
 #include "app/cli/predictions.h"
 #include "app/cli/run_access.h"
@@ -26,33 +27,6 @@ struct Options {
     std::vector<std::string> whatIf;
     std::string output;
 };
-
-bool isPlainNumber(const std::string& text)
-{
-    return !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
-}
-
-// In the cost model's memory units: microbatch-activations as a plain number, bytes with a suffix.
-Result<std::optional<Bytes>> memoryLimit(const std::string& text, const CostModel& costs)
-{
-    if (text.empty()) return std::optional<Bytes>();
-    if (isPlainNumber(text)) {
-        if (costs.memoryUnit == 1)
-            return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: these costs count bytes", text),
-                        "write a size such as 64MB");
-        try {
-            return std::optional<Bytes>(static_cast<Bytes>(std::stod(text) * static_cast<double>(costs.memoryUnit)));
-        } catch (const std::exception&) {
-            return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is no number", text), "write 4 or 64MB");
-        }
-    }
-    auto bytes = parseBytes(text);
-    if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--memory-limit"));
-    if (costs.memoryUnit != 1)
-        return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: unit costs count microbatch-activations, not bytes", text),
-                    "write a plain number such as 4, or take measured costs (--costs-from FILE#RUN)");
-    return std::optional<Bytes>(*bytes);
-}
 
 // A schedule that can't end is an answer too: the cycle, with exit code 1.
 Result<int> hung(const LoweredChoice& chosen, const Validation& validation, Session& session)
@@ -93,7 +67,7 @@ Result<int> run(const Options& options, Session& session)
     if (const Validation validation = validate(*schedule, chosen->channels); !validation.valid()) return hung(*chosen, validation, session);
     auto costs = chooseCosts(*schedule, options.costs);
     if (!costs) return tl::unexpected(std::move(costs.error()));
-    auto limit = memoryLimit(options.memoryLimit, *costs);
+    auto limit = readMemoryLimit(options.memoryLimit, *costs);
     if (!limit) return tl::unexpected(std::move(limit.error()));
     auto simulated = simulatedRun(*schedule, *costs, chosen->channels);
     if (!simulated) return tl::unexpected(std::move(simulated.error()));

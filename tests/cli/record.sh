@@ -229,3 +229,30 @@ run stagewright record -s 1f1b -p 4 -m 8 $small --steps 2 --sends rendezvous --c
 expect_code 0
 expect_json OFF runs 0 hung
 expect_json 3 runs 0 loss
+
+# a limit on memory is told before training begins
+# shellcheck disable=SC2086
+run stagewright record -s gpipe -p 4 -m 8 $small --memory-limit 4 -o limited.stagewright
+expect_code 1
+expect_err 'gpipe: rank 0, op 4 \(0F4\): it would hold 5 of activations, the limit is 4'
+expect_no_file limited.stagewright
+# shellcheck disable=SC2086
+run stagewright record -s gpipe -p 4 -m 8 $small --memory-limit 60% -o limited.stagewright
+expect_code 1
+expect_err 'gpipe: rank 3, op 4 \(3F4\): it would hold'
+# shellcheck disable=SC2086
+run stagewright record -s 1f1b -p 4 -m 8 $small --steps 1 --memory-limit 60% -o limited.stagewright
+expect_code 0
+# shellcheck disable=SC2086
+run stagewright record -s 1f1b -p 4 -m 8 $small --steps 1 --memory-limit 1KiB -o limited.stagewright
+expect_code 1
+expect_err 'the limit is 1.00 KiB'
+run stagewright record -s 1f1b --memory-limit lots
+expect_code 2
+
+# a larger vocabulary makes the last stage heavier
+run stagewright record -s 1f1b -p 2 -m 2 --steps 1 --model layers=4,hidden=32,heads=2,seq=16,vocab=2048 -o vocabulary.stagewright --json
+expect_code 0
+run stagewright record -s 1f1b --model vocab=61
+expect_code 2
+expect_err 'tokens are bytes'

@@ -35,6 +35,8 @@ private slots:
         QCOMPARE(toText(*model), std::string("layers=4,hidden=256,heads=8,seq=64"));
         QCOMPARE(*parseModelConfig(toText(*model)), *model);
         QCOMPARE(*parseModelConfig(""), ModelConfig{});
+        QCOMPARE(parseModelConfig("vocab=6144")->vocabulary, 6144);
+        QCOMPARE(toText(*parseModelConfig("vocab=6144")), std::string("layers=8,hidden=128,heads=4,seq=128,vocab=6144"));
         QCOMPARE(parseModelConfig("heads=2", *model)->hidden, 256);
     }
 
@@ -51,6 +53,8 @@ private slots:
         QTest::newRow("empty") << "seq=" << "model: seq='' is not a whole number";
         QTest::newRow("too large to read") << "seq=99999999999" << "model: seq='99999999999' is not a whole number";
         QTest::newRow("zero") << "layers=0" << "model: layers=0 is out of range";
+        QTest::newRow("vocabulary below the bytes") << "vocab=61" << "model: vocab=61, but tokens are bytes";
+        QTest::newRow("vocabulary too large") << "vocab=65537" << "model: vocab=65537 is out of range";
         QTest::newRow("negative") << "seq=-3" << "model: seq=-3 is out of range";
         QTest::newRow("large") << "hidden=65537,heads=1" << "model: hidden=65537 is out of range";
         QTest::newRow("twice") << "seq=3,seq=4" << "model: 'seq' is given twice";
