@@ -63,6 +63,19 @@ std::vector<Schedule> everySchedule(const ShapeOptions& wanted, int microbatchSi
     return schedules;
 }
 
+// Why none of the backend's devices can be used; empty: one can.
+std::string whyUnusable(std::string_view name)
+{
+    auto backend = makeBackend(name);
+    if (!backend) return backend.error().message;
+    std::string reasons;
+    for (const DeviceInfo& device : (*backend)->devices()) {
+        if (device.usable) return {};
+        reasons += (reasons.empty() ? "" : "; ") + (device.name.empty() ? "" : device.name + ": ") + device.reason;
+    }
+    return reasons.empty() ? "it has no device" : reasons;
+}
+
 // Its layers, one for each stage where the schedule has more.
 ModelConfig modelFor(const Schedule& schedule, ModelConfig model)
 {
@@ -102,7 +115,10 @@ Result<int> run(const Options& options, Session& session)
     std::vector<std::string> backends;
     if (!options.backend.empty()) backends.push_back(options.backend);
     else
-        for (const std::string_view name : backendNames()) backends.emplace_back(name);
+        for (const std::string_view name : backendNames()) {
+            if (std::string missing = whyUnusable(name); missing.empty()) backends.emplace_back(name);
+            else leftOut.push_back(fmt::format("backend {} left out: {}", name, missing));
+        }
 
     Table table({{"schedule"}, {"shape"}, {"backend"}, {"gradient error", Table::Align::Right}, {"bits equal"}, {"losses equal"},
                  {"again equal"}, {"order kept"}, {"verdict"}});

@@ -48,6 +48,20 @@ if [ "$WINDOW" = ON ]; then
     run env -i HOME="$WORK" PATH=/usr/bin:/bin QT_QPA_PLATFORM=offscreen root/usr/bin/stagewright-ui --screenshot empty.png --size 1280x720
     expect_code 0
 fi
+module=$(find packages -maxdepth 1 -name 'stagewright-cuda_*.deb')
+if [ "$CUDA" = ON ]; then
+    expect_file "$module"
+    run dpkg-deb -I "$module"
+    expect_out '^ Package: stagewright-cuda$'
+    expect_out "^ Depends: .*stagewright \(= $VERSION\)"
+    run dpkg-deb -c "$module"
+    expect_out ' ./usr/lib/.*stagewright/libstagewright_cuda.so$'
+    dpkg-deb -x "$module" root
+    run env -i HOME="$WORK" PATH=/usr/bin:/bin root/usr/bin/stagewright devices
+    expect_out 'module: .*root/usr/.*lib/.*libstagewright_cuda.so'
+else
+    expect_same "$module" ''
+fi
 if command -v lintian >/dev/null; then
     # shellcheck disable=SC2046
     run lintian --fail-on error --suppress-tags bad-distribution-in-changes-file,initial-upload-closes-no-bugs $(find packages -maxdepth 1 -name '*.deb')

@@ -1,0 +1,118 @@
+# What can train here and why the rest can't: with the CUDA module, without it, and with what is no module of ours.
+# shellcheck shell=bash
+unset STAGEWRIGHT_CUDA_MODULE
+
+# cuda_says PATTERN…: the first device of the backend cuda is not usable, and says so in text and JSON.
+cuda_says() {
+    run stagewright devices
+    expect_code 0
+    expect_out '^cpu .* yes'
+    for pattern in "$@"; do expect_out "^cuda .* no .*$pattern"; done
+    run stagewright devices --json
+    expect_code 0
+    expect_json cpu devices 0 backend
+    expect_json ON devices 0 usable
+    expect_json cuda devices 1 backend
+    expect_json OFF devices 1 usable
+    for pattern in "$@"; do expect_that "the reason matches $pattern" grep -qE -- "$pattern" <<<"$(json devices 1 reason)"; done
+    # Who asks for it gets the same sentence, and nothing is written.
+    run stagewright record --backend cuda -s gpipe -p 2 -m 2 --model layers=2,hidden=16,heads=2,seq=8 --steps 1 -o cuda.stagewright
+    expect_code 4
+    expect_err 'no usable CUDA device'
+    run stagewright check --backend cuda -s gpipe -p 2 -m 2 --model layers=2,hidden=16,heads=2,seq=8
+    expect_code 4
+    expect_err 'no usable CUDA device'
+}
+
+# No module: a file that isn't there, and a program that stands alone.
+export STAGEWRIGHT_CUDA_MODULE=$PWD/absent.so
+cuda_says "the CUDA module is not there; looked for $PWD/absent.so"
+unset STAGEWRIGHT_CUDA_MODULE
+mkdir alone
+cp "$STAGEWRIGHT" alone/stagewright
+run env STAGEWRIGHT= alone/stagewright devices
+expect_out "^cuda .* no .*looked for $PWD/alone/libstagewright_cuda.so, $PWD/.*stagewright/libstagewright_cuda.so"
+
+# No library, no module.
+printf 'not a library\n' >text.so
+export STAGEWRIGHT_CUDA_MODULE=$PWD/text.so
+cuda_says "the CUDA module can't be loaded: .*text.so"
+: >empty.so
+export STAGEWRIGHT_CUDA_MODULE=$PWD/empty.so
+cuda_says "the CUDA module can't be loaded: .*empty.so"
+if command -v "${CC:-cc}" >/dev/null; then
+    echo 'int nothing;' >other.c
+    "${CC:-cc}" -shared -fPIC other.c -o other.so
+    export STAGEWRIGHT_CUDA_MODULE=$PWD/other.so
+    cuda_says 'other.so is a library, but no CUDA module: it has no function stagewright_cuda_module'
+    # Another version, another build, and a library that isn't there.
+    for kind in 'abi = 999' 'tableBytes = 16'; do
+        cat >version.c <<CODE
+#include "engine/cuda/module_abi.h"
+static StagewrightCudaTable table;
+const StagewrightCudaTable* stagewright_cuda_module(void)
+{
+    table.abi = STAGEWRIGHT_CUDA_ABI;
+    table.tableBytes = sizeof table;
+    table.$kind;
+    return &table;
+}
+CODE
+        "${CC:-cc}" -shared -fPIC -I "$ROOT" version.c -o "version_${kind%% *}.so"
+    done
+    export STAGEWRIGHT_CUDA_MODULE=$PWD/version_abi.so
+    cuda_says 'version_abi.so speaks version 999 of the interface, the program [0-9]+; install program and module of the same version'
+    export STAGEWRIGHT_CUDA_MODULE=$PWD/version_tableBytes.so
+    cuda_says 'version_tableBytes.so is of another build: its table has 16 bytes'
+    "${CC:-cc}" -shared -fPIC other.c -o libstagewright_gone.so
+    "${CC:-cc}" -shared -fPIC other.c -o needs.so -Wl,--no-as-needed -L. -lstagewright_gone
+    rm libstagewright_gone.so
+    export STAGEWRIGHT_CUDA_MODULE=$PWD/needs.so
+    cuda_says 'needs.so misses a library of the CUDA toolkit: libstagewright_gone.so.*install the CUDA [0-9]+ runtime libraries'
+else
+    echo 'no C compiler: modules of other versions were not tried'
+fi
+unset STAGEWRIGHT_CUDA_MODULE
+
+# A check of everything goes on without what is not usable.
+export STAGEWRIGHT_CUDA_MODULE=$PWD/absent.so
+run stagewright check -s gpipe -p 2 -m 2 --model layers=2,hidden=16,heads=2,seq=8 --steps 1
+expect_code 0
+expect_out 'backend cuda left out: the CUDA module is not there'
+unset STAGEWRIGHT_CUDA_MODULE
+
+if [ -z "$MODULE" ]; then
+    echo 'the CUDA module is not built here (no nvcc): it was not loaded'
+    return 0
+fi
+
+# The module itself.
+expect_that 'one function is exported' [ "$(nm -D --defined-only "$MODULE" | awk '{ print $3 }')" = stagewright_cuda_module ]
+expect_that 'no driver library is linked' [ "$(readelf -d "$MODULE" | grep -cE 'NEEDED.*(libcuda\.so|libcudart|libnccl)')" = 0 ]
+for bytes in 40 4096 $(($(stat -c %s "$MODULE") / 2)); do # mapped beyond its end, a file would end the program
+    head -c "$bytes" "$MODULE" >truncated.so
+    export STAGEWRIGHT_CUDA_MODULE=$PWD/truncated.so
+    cuda_says "the CUDA module can't be loaded: .*truncated.so"
+done
+unset STAGEWRIGHT_CUDA_MODULE
+libraries=$(readelf -d "$MODULE" | sed -nE 's/.*RUNPATH.*\[(.*)\]/\1/p')
+expect_that 'it finds the toolkit by RUNPATH' [ -e "$libraries/libcublasLt.so" ]
+hidden='mount -t tmpfs none "$1" && shift && exec "$@"'
+folder=$(readlink -f "$libraries")
+if unshare -m sh -c "$hidden" sh "$folder" true 2>/dev/null; then
+    run unshare -m sh -c "$hidden" sh "$folder" "$STAGEWRIGHT" devices
+    expect_code 0
+    expect_out '^cuda .* no .*misses a library of the CUDA toolkit: libcublasLt'
+else
+    echo 'mount namespaces are not allowed here: the toolkit was not hidden'
+fi
+run stagewright devices --json
+expect_code 0
+expect_json cuda devices 1 backend
+expect_that 'the module says where it is' [ "$(json devices 1 details module)" = "$MODULE" ]
+expect_that 'it is compiled for named architectures' grep -qE '^[0-9]+( [0-9]+)*$' <<<"$(json devices 1 details architectures)"
+if [ "$(json devices 1 details cuda_driver)" = none ]; then
+    cuda_says 'no NVIDIA driver is loaded'
+else
+    echo 'a driver is here: its absence was not tried'
+fi
