@@ -54,6 +54,18 @@ struct MemoryChange
     MemoryCategory category = MemoryCategory::Activations;
 };
 
+// A kernel, copy or collective that ran below an op, or overhead of a rank (cupti/correlate.h).
+struct RecordedWork
+{
+    int rank = 0;
+    std::int32_t op = -1; // index into ops[rank]: its own op; of a message, the producer or consumer on this rank; −1: nobody's
+    std::uint32_t name = 0; // index into StepRecord::workNames
+    Lane lane = Lane::Kernel; // Kernel, Copy, Other
+    bool collective = false;
+    Nanos begin = 0;
+    Nanos end = 0;
+};
+
 struct StepRecord
 {
     int step = 0;
@@ -63,6 +75,8 @@ struct StepRecord
     std::vector<std::vector<RecordedOp>> ops; // by rank, in the order they ran
     std::vector<RecordedMessage> messages;
     std::vector<std::vector<MemoryChange>> memory; // by rank
+    std::vector<RecordedWork> work;                // of devices; usually empty
+    std::vector<std::string> workNames;
 
     Nanos end() const; // of the last op; begin where there is none
     // 1 − CPU time / wall time over busy ops; 0 where no CPU time is known. Ask before placeOnVirtualClock().
@@ -80,7 +94,8 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
 Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, std::span<const Nanos> launch = {});
 
 // Compute lane: list, norm, optimizer. Send lane: from the producer's end until available; Receive: copying; Wait:
-// blocked. Data edges with arrivals, memory events, CPU time, the schedule.
+// blocked. Data edges with arrivals, memory events, CPU time, the schedule. Device work: its name as label, Launch edges from
+// the op it belongs to, collectives on a track of their own.
 Result<std::shared_ptr<const Timeline>> timelineOf(const StepRecord& record);
 
 } // namespace stagewright

@@ -34,7 +34,7 @@ public:
     explicit StepTimeline(const StepRecord& record)
         : m_record(record), m_builder(Provenance::Measured, record.clock, static_cast<int>(record.ops.size()))
     {
-        std::size_t spans = 3 * record.messages.size();
+        std::size_t spans = 3 * record.messages.size() + record.work.size();
         for (const std::vector<RecordedOp>& ops : record.ops)
             spans += ops.size();
         m_builder.reserve(spans);
@@ -49,6 +49,7 @@ public:
         addEdges(OpIndex(*m_record.schedule, *cells));
         addMessages();
         addMemory();
+        addWork();
         return m_builder.build();
     }
 
@@ -158,6 +159,25 @@ private:
         m_builder.addEdge(sent, received, EdgeKind::Transfer, message.available);
         m_builder.addEdge(received, m_ids[static_cast<std::size_t>(message.toRank)][message.toOp], EdgeKind::Transfer,
                           message.arrival);
+    }
+
+    void addWork()
+    {
+        std::vector<std::uint32_t> labels;
+        for (const std::string& name : m_record.workNames)
+            labels.push_back(m_builder.intern(name));
+        for (const RecordedWork& work : m_record.work) {
+            Span span;
+            span.start = work.begin;
+            span.end = work.end;
+            span.step = m_record.step;
+            span.label = labels[work.name] & 0xffffffu;
+            const std::string track = work.collective ? "rank " + std::to_string(work.rank) + " kernel, collective" : std::string();
+            const SpanId id = m_builder.addSpan(m_builder.addTrack(work.rank, work.lane, track), span);
+            if (work.op < 0) continue;
+            const SpanId owner = m_ids[static_cast<std::size_t>(work.rank)][static_cast<std::size_t>(work.op)];
+            m_builder.addEdge(owner, id, EdgeKind::Launch, work.begin);
+        }
     }
 
     void addMemory()
