@@ -123,13 +123,15 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     setMode(Mode::Empty);
 }
 
+// Controllers go before what they look at, the last made first; nothing that goes after them calls back.
 MainWindow::~MainWindow()
 {
-    for (QObject* controller : std::initializer_list<QObject*>{m_session, m_layouts, m_bookmarks, m_palette, m_sql, m_search, m_notes, m_preferences})
-        delete controller; // before what they look at
     m_edit->closing();
-    m_process->disconnect(this);
     m_poll.stop();
+    for (QObject* child : findChildren<QObject*>()) child->disconnect(this);
+    for (QObject* controller : std::initializer_list<QObject*>{m_layouts, m_export, m_compare, m_explorer, m_stepsController, m_session, m_bookmarks, m_palette, m_sql, m_search, m_notes,
+                                                               m_preferences, m_range, m_memoryController, m_rowsController, m_lessons, m_playback, m_edit})
+        delete controller;
 }
 
 void MainWindow::buildViews()
