@@ -161,9 +161,15 @@ private:
     bool isNear(std::int64_t start) const { return start >= m_earliest && start <= m_latest; }
     void findLaunches()
     {
-        for (const GpuRecord& record : m_records) {
+        std::unordered_map<std::uint32_t, std::int64_t> inRuntime; // by thread: until when its last launch through the runtime lasts
+        for (const GpuRecord& record : m_records) { // by start
             if (!record.isApi() || record.start == 0 || !isNear(record.start)) continue;
-            const bool launches = (record.flags & GpuLaunches) != 0 && (record.flags & GpuFailed) == 0;
+            bool launches = (record.flags & GpuLaunches) != 0 && (record.flags & GpuFailed) == 0;
+            if (record.kind == GpuRecordKind::RuntimeApi && launches) inRuntime[record.stream] = record.end;
+            if (record.kind == GpuRecordKind::DriverApi) { // the runtime calls the driver: the same launch again
+                const auto within = inRuntime.find(record.stream);
+                launches = launches && (within == inRuntime.end() || within->second < record.end);
+            }
             const auto [at, added] = m_launches.try_emplace(record.correlation, Launch{record.start, record.stream, launches});
             if (added) continue;
             at->second.start = std::min(at->second.start, record.start);

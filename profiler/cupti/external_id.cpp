@@ -10,7 +10,7 @@ Result<MessageNumbers> MessageNumbers::of(const Schedule& schedule)
     if (!cells) return tl::unexpected(std::move(cells.error()));
     const auto tooMany = [](std::string_view what, auto has, auto limit) {
         return fail(ErrorCode::Usage, fmt::format("a GPU trace can tell {} {} apart, the schedule has {}", limit, what, has),
-                    "record without --trace-gpu");
+                    "record fewer microbatches, or without a GPU trace");
     };
     if (schedule.ranks > ExternalId::ranks) return tooMany("ranks", schedule.ranks, ExternalId::ranks);
     for (const std::vector<Op>& list : schedule.order) {
