@@ -36,6 +36,7 @@ nlohmann-json3-dev      JSON documents
 libcli11-dev            command line options
 libsqlite3-dev          run files
 zlib1g-dev              compressed traces
+libsimdjson-dev         large JSON traces
 libopenblas-pthread-dev matrix products of the training engine
 qt6-base-dev            the window, and the test framework
 qt6-base-dev-tools      Qt's code generators

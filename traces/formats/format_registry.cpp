@@ -32,4 +32,11 @@ const FormatInfo* findFormat(std::string_view name)
     return nullptr;
 }
 
+const FormatInfo* formatOfHead(std::string_view head)
+{
+    for (const FormatInfo* info : all)
+        if (info->read != nullptr && info->sniff(head)) return info;
+    return nullptr;
+}
+
 } // namespace stagewright

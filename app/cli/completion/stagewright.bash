@@ -74,6 +74,8 @@ _stagewright() {
     --lower) _stagewright_words "$current" 'just-in-time pytorch eager-post rank-parity grouped'; return ;;
     --dialect) _stagewright_words "$current" 'auto new old'; return ;;
     --costs-from | --merge) _stagewright_files "$current" stagewright; return ;;
+    --into) _stagewright_files "$current" stagewright; return ;;
+    --rules) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
     --costs) _stagewright_files "$current" json; return ;;
     -o | --output | --data) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
     esac
@@ -83,6 +85,7 @@ _stagewright() {
     fi
     case $verb in
     schedules) _stagewright_words "$current" "$(_stagewright_schedules "$program")" ;;
+    import) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
     validate) _stagewright_files "$current" csv ;;
     diff)
         _stagewright_files "$current" csv

@@ -1,0 +1,75 @@
+# Traces of other tools as runs: recorded pipelines, GPU ranks, Nsight exports, CSV; rules, damage, what is refused.
+# shellcheck shell=bash
+
+# a trace of our own, of two ranks: labels of a user's, one step
+for rank in 0 1; do
+    {
+        printf '{"schemaVersion":1,"distributedInfo":{"rank":%s,"world_size":2},"baseTimeNanoseconds":1700000000000000000,"traceEvents":[\n' $rank
+        for i in 0 1; do
+            printf '{"ph":"X","cat":"user_annotation","name":"fwd s%s m%s","pid":1,"tid":1,"ts":%s.5,"dur":80},\n' $rank $((i + 1)) $((rank * 100 + i * 100))
+            printf '{"ph":"X","cat":"user_annotation","name":"bwd s%s m%s","pid":1,"tid":1,"ts":%s,"dur":90},\n' $rank $((i + 1)) $((500 - rank * 100 + i * 200))
+        done
+        printf '{"ph":"i","name":"end","ts":2000}]}\n'
+    } >"own_rank$rank.json"
+done
+run stagewright import own_rank0.json own_rank1.json
+expect_code 0
+expect_out 'no ops'
+printf '# ours\nF fwd s{stage} m{microbatch-1}\nB bwd s{stage} m{microbatch-1}\n' >names.txt
+run stagewright import 'own_rank*.json' --rules names.txt -o own.stagewright --json
+expect_code 0
+expect_json 1 runs 0 run
+expect_json own runs 0 name
+expect_json 2 runs 0 ranks
+expect_json 8 runs 0 ops
+expect_json gpipe runs 0 recognised
+expect_json 'the rule file' runs 0 labels
+expect_json 0 runs 0 damaged_events
+run stagewright report own.stagewright --residuals
+expect_code 0
+expect_out 'predicted against measured'
+printf 'F fwd {stge}\n' >bad.txt
+run stagewright import own_rank0.json --rules bad.txt
+expect_code 2
+expect_err 'bad.txt: line 1: .*stge'
+
+# gzip, a file cut off, an event in pieces: the rest is there and it is told
+gzip -k own_rank0.json
+head -c 300 own_rank1.json >cut_rank1.json
+sed 's/"fwd s0 m2"/"fwd s0 m2/' own_rank0.json >torn_rank0.json
+run stagewright import own_rank0.json.gz cut_rank1.json torn_rank0.json --rules names.txt --json
+expect_code 0
+expect_json 4 runs 1 ops
+expect_out 'ends within its events'
+expect_out 'damaged and were left out'
+
+# refused with a sentence
+printf 'hello\n' >text.txt
+printf '{"a":1}\n' >object.json
+printf '' >empty.json
+for file in text.txt object.json empty.json missing.json own.stagewright .; do
+    run stagewright import $file -o never.stagewright
+    [ $file = . ] || expect_code 3
+    [ $file = . ] || expect_err 'file|there'
+done
+run stagewright import own_rank0.json text.txt --rules names.txt
+expect_code 0
+expect_err 'text.txt: no trace that is known'
+expect_that 'other files in a folder do no harm' [ -s never.stagewright ]
+
+shared=${STAGEWRIGHT_SHARED:-$SOURCE/../../../shared}/fixtures
+if [ -d "$shared/kineto" ]; then
+    run stagewright import "$shared/kineto/torch26_gloo_pp4" -o t.stagewright --json
+    expect_code 0
+    expect_json 1f1b runs 0 recognised
+    expect_json gpipe runs 1 recognised
+    expect_json interleaved-1f1b runs 2 recognised
+    run stagewright export t.stagewright 3 -o i.csv
+    run stagewright diff i.csv "$shared/torch_csv/Interleaved1F1B_p4_m8_v2.csv"
+    expect_code 0
+    run stagewright import "$shared/nsys_sqlite/mock.sqlite" --json
+    expect_code 0
+    expect_json 3 runs 0 kernels
+else
+    echo "the recorded traces are not there ($shared): skipped"
+fi

@@ -1,0 +1,244 @@
+#include "traces/import/assemble.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "traces/analysis/quantity.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/import/clock_alignment.h"
+#include "traces/import/run_timeline.h"
+
+namespace stagewright {
+
+namespace {
+
+template <typename Change>
+void eachTime(ForeignRank& rank, Change&& change)
+{
+    for (auto* spans : {&rank.annotations, &rank.deviceAnnotations, &rank.hostOps})
+        for (ForeignSpan& span : *spans) change(span.start), change(span.end);
+    for (DeviceSpan& span : rank.device) change(span.start), change(span.end);
+    for (Launch& launch : rank.launches) change(launch.time);
+    for (ForeignMessage& message : rank.messages) change(message.start), change(message.end);
+    for (MemoryChangeSeen& seen : rank.memory) change(seen.time);
+    for (CounterSeen& counter : rank.counters)
+        for (CounterSample& sample : counter.samples) change(sample.time);
+}
+
+// To one origin, the first time of any rank; it is told apart.
+Nanos toOneOrigin(std::vector<ForeignRank>& ranks)
+{
+    constexpr Nanos none = std::numeric_limits<Nanos>::max();
+    Nanos origin = none;
+    for (ForeignRank& rank : ranks) {
+        Nanos first = none;
+        eachTime(rank, [&first](Nanos time) { first = std::min(first, time); });
+        if (first != none) origin = std::min(origin, first + rank.epoch);
+    }
+    if (origin == none) return 0;
+    for (ForeignRank& rank : ranks) {
+        const Nanos by = rank.epoch - origin;
+        eachTime(rank, [by](Nanos& time) { time += by; });
+        rank.epoch = 0;
+    }
+    return origin;
+}
+
+void numberRanks(std::vector<ForeignRank>& ranks, std::vector<std::string>& notes)
+{
+    const bool said = std::all_of(ranks.begin(), ranks.end(), [](const ForeignRank& rank) { return rank.rank >= 0; });
+    std::set<int> numbers;
+    bool twice = false;
+    for (const ForeignRank& rank : ranks) twice = !numbers.insert(rank.rank).second || twice;
+    if (!said || twice) {
+        if (ranks.size() > 1) notes.emplace_back("ranks are numbered in the order of the files: they do not say their own");
+        for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].rank = static_cast<int>(i);
+    }
+    std::sort(ranks.begin(), ranks.end(), [](const ForeignRank& a, const ForeignRank& b) { return a.rank < b.rank; });
+    const int world = std::accumulate(ranks.begin(), ranks.end(), 0, [](int most, const ForeignRank& rank) { return std::max(most, rank.worldSize); });
+    if (world > static_cast<int>(ranks.size())) notes.push_back(fmt::format("{} of the job's {} ranks are here", ranks.size(), world));
+}
+
+void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, ImportedRun& out)
+{
+    if (ranks.size() < 2) {
+        out.clocks = "one rank";
+        return;
+    }
+    ClockBounds bounds;
+    const auto at = [&](const MessageEnd& end) -> const ForeignMessage& { return ranks[end.rank].messages[end.message]; };
+    for (const auto& pair : messages.pairs)
+        bounds.add(static_cast<int>(pair.send.rank), at(pair.send).start, static_cast<int>(pair.receive.rank), at(pair.receive).end);
+    for (const auto& ends : messages.collectives) {
+        const MessageEnd& first = ends.front();
+        for (std::size_t i = 1; i < ends.size(); ++i) {
+            bounds.add(static_cast<int>(first.rank), at(first).start, static_cast<int>(ends[i].rank), at(ends[i]).end);
+            bounds.add(static_cast<int>(ends[i].rank), at(ends[i]).start, static_cast<int>(first.rank), at(first).end);
+        }
+    }
+    const ClockAlignment found = bounds.align(ranks.size());
+    out.clockError = found.error;
+    if (found.error < 0) {
+        out.clocks = "as recorded: no messages bound their difference";
+    } else {
+        Nanos most = 0;
+        for (const Nanos by : found.correction) most = std::max(most, std::abs(by));
+        out.clocks = found.corrected == 0 ? fmt::format("agree, ± {}", formatDuration(found.error))
+                                          : fmt::format("{} of {} ranks moved, at most {}, ± {}", found.corrected, ranks.size(), formatDuration(most), formatDuration(found.error));
+    }
+    if (found.contradiction > 0) out.notes.push_back(fmt::format("messages contradict each other by {}: a clock drifted", formatDuration(found.contradiction)));
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+        if (const Nanos by = found.correction[r]; by != 0) eachTime(ranks[r], [by](Nanos& time) { time += by; });
+}
+
+void addFact(ImportedRun& out, const char* key, std::string value)
+{
+    if (!value.empty() && value != "0") out.run.configuration.emplace_back(key, std::move(value));
+}
+
+void describeRanks(const std::vector<ForeignRank>& ranks, ImportedRun& out)
+{
+    out.format = ranks.front().format;
+    std::map<std::string, std::int64_t> leftOut;
+    std::set<std::pair<std::string, std::string>> environment;
+    std::int64_t repaired = 0;
+    for (const ForeignRank& rank : ranks) {
+        out.files.push_back(rank.source);
+        out.events += rank.events;
+        out.damaged += rank.damaged;
+        repaired += rank.repaired;
+        for (const auto& [what, count] : rank.leftOut) leftOut[what] += count;
+        for (const auto& fact : rank.environment)
+            if (environment.insert(fact).second) out.run.environment.push_back(fact);
+        for (const std::string& note : rank.notes) out.notes.push_back(fmt::format("{}: {}", std::filesystem::path(rank.source).filename().string(), note));
+    }
+    out.leftOut.assign(leftOut.begin(), leftOut.end());
+    if (out.damaged > 0) out.notes.push_back(fmt::format("{} of {} events are damaged and were left out", out.damaged, out.events + out.damaged));
+    if (repaired > 0) out.notes.push_back(fmt::format("{} events were read after bad characters in them were replaced", repaired));
+}
+
+void describeRun(ImportedRun& out, Nanos origin)
+{
+    RunInfo& info = out.run.info;
+    const Timeline& timeline = *out.run.timeline;
+    info.provenance = Provenance::Imported;
+    info.clock = timeline.clock();
+    info.ranks = timeline.ranks();
+    info.steps = timeline.steps();
+    info.spanCount = static_cast<std::int64_t>(timeline.spans().size());
+    if (out.run.schedule) {
+        info.stages = out.run.schedule->stages;
+        info.microbatches = out.run.schedule->microbatches;
+    }
+    info.scheduleName = out.recognised;
+    if (origin > 1'000'000'000'000'000'000) info.createdUnixMs = origin / 1'000'000;
+    addFact(out, "format", out.format);
+    addFact(out, "files", fmt::format("{}{}", std::filesystem::path(out.files.front()).filename().string(), out.files.size() > 1 ? fmt::format(" and {} more", out.files.size() - 1) : ""));
+    addFact(out, "labels", out.dialect);
+    addFact(out, "clocks", out.clocks);
+    addFact(out, "schedule", out.recognised);
+    addFact(out, "events", std::to_string(out.events));
+    addFact(out, "kernels_under_ops", out.kernels > 0 ? fmt::format("{} of {}", out.kernelsUnderOps, out.kernels) : "");
+    addFact(out, "kernels_under_ranges", out.kernels > 0 ? fmt::format("{} of {}", out.kernelsUnderRanges, out.kernels) : "");
+    addFact(out, "messages", std::to_string(out.messages));
+    addFact(out, "unpaired_messages", std::to_string(out.unpaired));
+    addFact(out, "collectives", std::to_string(out.collectives));
+    addFact(out, "damaged_events", std::to_string(out.damaged));
+    std::string left;
+    for (const auto& [what, count] : out.leftOut) left += fmt::format("{}{} {}", left.empty() ? "" : ", ", count, what);
+    addFact(out, "left_out", left);
+    for (const std::string& note : out.notes) info.note += fmt::format("{}{}", info.note.empty() ? "" : "; ", note);
+    Metric times{"step_time_ns", "ns", std::vector<double>(static_cast<std::size_t>(timeline.steps()), std::numeric_limits<double>::quiet_NaN())};
+    std::map<int, std::pair<Nanos, Nanos>> bounds;
+    for (const StepMark& mark : timeline.stepMarks()) {
+        auto& [begin, end] = bounds.try_emplace(mark.step, mark.begin, mark.end).first->second;
+        begin = std::min(begin, mark.begin);
+        end = std::max(end, mark.end);
+    }
+    for (const auto& [step, bound] : bounds) times.values[static_cast<std::size_t>(step)] = static_cast<double>(bound.second - bound.first);
+    if (out.ops > 0) out.run.metrics.push_back(std::move(times));
+    if (auto costs = fitCosts(timeline)) out.run.costs = std::move(*costs);
+}
+
+// The parts of some ranks; those of the job are left without them.
+JobParts partsOf(std::vector<ForeignRank>& ranks, OpReading& reading, const MessagePairs& messages, const std::vector<std::size_t>& of)
+{
+    JobParts parts;
+    parts.ops.dialect = reading.dialect;
+    parts.ops.steps = reading.steps;
+    parts.ops.markedSteps = reading.markedSteps;
+    std::map<std::uint32_t, std::uint32_t> place;
+    for (const std::size_t r : of) {
+        place.emplace(static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(place.size()));
+        parts.ranks.push_back(std::move(ranks[r]));
+        parts.ops.ranks.push_back(std::move(reading.ranks[r]));
+    }
+    const auto moved = [&place](MessageEnd& end) {
+        const auto found = place.find(end.rank);
+        if (found == place.end()) return false;
+        end.rank = found->second;
+        return true;
+    };
+    for (MessagePairs::Pair pair : messages.pairs)
+        if (moved(pair.send) && moved(pair.receive)) parts.messages.pairs.push_back(pair);
+    for (const auto& ends : messages.collectives) {
+        std::vector<MessageEnd> kept;
+        for (MessageEnd end : ends)
+            if (moved(end)) kept.push_back(end);
+        if (kept.size() > 1) parts.messages.collectives.push_back(std::move(kept));
+    }
+    parts.messages.unpaired = messages.unpaired;
+    return parts;
+}
+
+} // namespace
+
+Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const std::string& name, const ImportOptions& options,
+                                          const Progress& progress)
+{
+    if (ranks.empty()) return fail(ErrorCode::Unreadable, "no ranks to import");
+    ImportedRun job;
+    numberRanks(ranks, job.notes);
+    const Nanos origin = toOneOrigin(ranks);
+    MessagePairs messages = pairMessages(ranks);
+    job.notes.insert(job.notes.end(), messages.notes.begin(), messages.notes.end());
+    if (messages.unpaired > 0) job.notes.push_back(fmt::format("{} sends and receives are without their other side", messages.unpaired));
+    align(ranks, messages, job);
+    OpReading reading = readOps(ranks, options.rules);
+    job.notes.insert(job.notes.end(), reading.notes.begin(), reading.notes.end());
+    if (reading.outside > 0) job.notes.push_back(fmt::format("{} ops are outside of whole steps and were left out", reading.outside));
+    if (reading.nested > 0) job.notes.push_back(fmt::format("{} ranges named like ops stand within other ops and were left out", reading.nested));
+    if (reading.dialect) job.dialect = toText(*reading.dialect);
+
+    const auto pipelines = pipelinesOf(ranks, reading);
+    std::vector<ImportedRun> out;
+    for (std::size_t p = 0; p < pipelines.size(); ++p) {
+        ImportedRun one = job;
+        one.run.info.name = pipelines.size() == 1 ? name : fmt::format("{} pipeline {}", name, p);
+        JobParts parts = partsOf(ranks, reading, messages, pipelines[p]);
+        bool renumbered = false;
+        for (std::size_t r = 0; r < parts.ranks.size(); ++r) renumbered = renumbered || parts.ranks[r].rank != static_cast<int>(r);
+        if (renumbered) {
+            std::string numbers;
+            for (std::size_t r = 0; r < std::min<std::size_t>(parts.ranks.size(), 8); ++r) numbers += fmt::format("{}{}", r == 0 ? "" : ", ", parts.ranks[r].rank);
+            one.notes.push_back(fmt::format("ranks {}{} of the job are ranks 0 to {} here", numbers, parts.ranks.size() > 8 ? " …" : "", parts.ranks.size() - 1));
+        }
+        inferStages(parts.ops, one.notes);
+        describeRanks(parts.ranks, one);
+        auto timeline = buildTimeline(std::move(parts), one, progress);
+        if (!timeline) return tl::unexpected(std::move(timeline.error()));
+        one.run.timeline = std::move(*timeline);
+        if (one.run.timeline->empty()) return fail(ErrorCode::Unreadable, "nothing in it has a duration");
+        if (!one.notRebuilt.empty() && one.ops > 0) one.notes.push_back(fmt::format("no schedule was rebuilt: {}", one.notRebuilt));
+        describeRun(one, origin);
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,43 @@
+// Runs from the ranks of a job that another tool traced.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schedules/base/progress.h"
+#include "schedules/base/result.h"
+#include "traces/import/foreign_trace.h"
+#include "traces/import/import_options.h"
+#include "traces/run.h"
+
+namespace stagewright {
+
+struct ImportedRun {
+    Run run;
+    std::string format;             // "kineto", "nsight", "chrome", "csv"
+    std::vector<std::string> files; // by rank
+    std::string dialect;            // whose words named the ops, "" where none did
+    std::string recognised;         // the library's name of the schedule, "" where it is none of them
+    std::string notRebuilt;         // why there is no schedule, "" where there is one
+    std::string clocks;             // "one clock, ± 12.0 µs", in words
+    Nanos clockError = -1;          // −1: not known
+    std::int64_t events = 0;
+    std::int64_t ops = 0;
+    std::int64_t kernels = 0;       // device spans
+    std::int64_t kernelsUnderOps = 0;
+    std::int64_t kernelsUnderRanges = 0; // launched within a named range, an op or another
+    std::int64_t messages = 0;      // sends with their receive
+    std::int64_t unpaired = 0;
+    std::int64_t collectives = 0;   // of two ranks or more
+    std::int64_t damaged = 0;
+    std::vector<std::pair<std::string, std::int64_t>> leftOut;
+    std::vector<std::string> notes; // sentences; also the run's note
+};
+
+// One run for each pipeline of the job (data-parallel copies are runs of their own). Ranks that say none are numbered in the order
+// given. Fails (Invalid) where the spans can't be put on a timeline, and Cancelled.
+Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const std::string& name, const ImportOptions& options,
+                                          const Progress& progress = {});
+
+} // namespace stagewright

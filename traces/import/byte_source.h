@@ -1,0 +1,36 @@
+// Bytes of a file, plain or gzip (told by its first bytes, several members allowed), read once from begin to end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "schedules/base/result.h"
+
+namespace stagewright {
+
+class ByteSource {
+public:
+    virtual ~ByteSource() = default;
+    // A regular file only: Unreadable where it is missing, a folder, a device or may not be read.
+    static Result<std::unique_ptr<ByteSource>> open(const std::string& path);
+
+    // At most `size` bytes, at least one; 0: the end, also where the file is damaged from there on (damage()).
+    virtual std::size_t read(char* to, std::size_t size) = 0;
+    virtual std::int64_t consumed() const = 0; // bytes of the file
+    std::int64_t size() const { return m_size; }
+    const std::string& damage() const { return m_damage; } // "" or why the bytes ended early
+
+protected:
+    std::int64_t m_size = 0;
+    std::string m_damage;
+};
+
+// The first bytes of a file, uncompressed: what formats are told by. Empty where it can't be read.
+std::string headOf(const std::string& path, std::size_t bytes = 65536);
+
+// Of memory, for tests.
+std::unique_ptr<ByteSource> byteSourceOf(std::string bytes);
+
+} // namespace stagewright

@@ -1,0 +1,34 @@
+// Aligning the clocks of ranks by what must have happened before what: a message's send began before its receive ended, and
+// nobody left a collective before the last one came. Each such pair bounds how far one clock is ahead of the other (Cristian 1989;
+// the bounds of both directions meet at the fastest message).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "schedules/base/units.h"
+
+namespace stagewright {
+
+struct ClockAlignment {
+    std::vector<Nanos> correction; // to be added to the times of each rank; 0 where the clocks agree within the bounds
+    Nanos error = -1;              // ± between ranks that talk, the largest; −1: nothing bounds the clocks
+    Nanos contradiction = 0;       // bounds of a pair of ranks exclude each other by so much: a clock drifted
+    int corrected = 0;             // ranks moved
+};
+
+class ClockBounds {
+public:
+    // Something at `before` on the clock of rank `from` preceded something at `after` on the clock of rank `to`.
+    void add(int from, Nanos before, int to, Nanos after);
+    // Along the pairs with the tightest bounds, from rank 0. A pair whose clocks may agree is taken to agree, else the middle
+    // of the bounds. O(pairs × log).
+    ClockAlignment align(std::size_t ranks) const;
+
+private:
+    std::map<std::pair<int, int>, Nanos> m_most; // clock of second − clock of first, at most
+};
+
+} // namespace stagewright

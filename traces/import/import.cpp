@@ -1,0 +1,289 @@
+#include "traces/import/import.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <fnmatch.h>
+
+#include <fmt/format.h>
+
+#include "traces/formats/format_registry.h"
+#include "traces/import/byte_source.h"
+#include "traces/simulated_run.h"
+
+namespace stagewright {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool isGlob(const std::string& word)
+{
+    return word.find_first_of("*?[") != std::string::npos;
+}
+
+std::vector<std::string> filesIn(const fs::path& folder)
+{
+    std::vector<std::string> files;
+    std::error_code failed;
+    for (const auto& entry : fs::directory_iterator(folder, failed))
+        if (entry.is_regular_file(failed) && !entry.path().filename().string().starts_with('.')) files.push_back(entry.path().string());
+    if (!files.empty()) return files;
+    for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, failed), end; at != end && files.size() < 100'000; at.increment(failed)) {
+        if (failed) break;
+        if (at->is_regular_file(failed) && !at->path().filename().string().starts_with('.')) files.push_back(at->path().string());
+    }
+    return files;
+}
+
+// Only the last part of a path may have wildcards.
+std::vector<std::string> globbed(const std::string& word)
+{
+    const fs::path path(word);
+    const fs::path folder = path.parent_path();
+    std::vector<std::string> files;
+    std::error_code failed;
+    for (const auto& entry : fs::directory_iterator(folder.empty() ? fs::path(".") : folder, failed))
+        if (entry.is_regular_file(failed) && fnmatch(path.filename().c_str(), entry.path().filename().c_str(), FNM_PERIOD) == 0)
+            files.push_back((folder / entry.path().filename()).string());
+    return files;
+}
+
+// What files of one job have in common: folder and name without the rank, and without long numbers (times, processes).
+std::string jobOf(const std::string& file)
+{
+    const fs::path path(file);
+    std::string name = path.filename().string();
+    if (const RankInName rank = rankInName(name); rank.rank >= 0) name.replace(rank.begin, rank.end - rank.begin, "{}");
+    std::string folder = path.parent_path().string();
+    if (const std::string last = path.parent_path().filename().string(); rankInName(last).rank >= 0 && rankInName(path.filename().string()).rank < 0) {
+        const RankInName rank = rankInName(last);
+        folder.replace(folder.size() - last.size() + rank.begin, rank.end - rank.begin, "{}");
+    }
+    std::string out;
+    for (std::size_t i = 0; i < name.size();) {
+        std::size_t end = i;
+        while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end])) != 0) ++end;
+        if (end - i >= 9) out += '#';
+        else out += name.substr(i, std::max<std::size_t>(1, end - i));
+        i = std::max(end, i + 1);
+    }
+    return folder + '/' + out;
+}
+
+std::string runNameOf(const std::string& file)
+{
+    std::string name = fs::path(jobOf(file)).filename().string();
+    for (const std::string_view suffix : {".gz", ".json", ".trace", ".pt", ".sqlite", ".csv"})
+        if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
+    for (const std::string_view part : {"_rank_{}", "_rank{}", "-rank{}", "rank{}_", "rank_{}", "rank{}", "worker{}_", "_worker{}", "worker{}", "_{}", "-{}", "{}", ".#", "#"})
+        if (const std::size_t at = name.find(part); at != std::string::npos) name.erase(at, part.size());
+    while (!name.empty() && (name.back() == '_' || name.back() == '-' || name.back() == '.')) name.pop_back();
+    return name.empty() ? "imported" : name;
+}
+
+struct ReadFile {
+    ForeignFile content;
+    std::optional<Error> error;
+    std::string format;
+};
+
+Result<ForeignFile> readOne(const std::string& path, const ImportOptions& options, const Progress& progress, std::string& format)
+{
+    if (auto opened = ByteSource::open(path); !opened) return tl::unexpected(std::move(opened.error()));
+    const std::string head = headOf(path);
+    const FormatInfo* info = formatOfHead(head);
+    const auto named = [&path](Error error) { return tl::unexpected(error.message.starts_with("file ") ? std::move(error) : std::move(error).with("file " + path)); };
+    if (info == nullptr)
+        return fail(ErrorCode::Unreadable, head.empty() ? fmt::format("file {}: it is empty", path) : fmt::format("file {}: no trace that is known", path),
+                    "Kineto or Chrome JSON, plain or gzip, Nsight Systems exported to SQLite, and schedule CSV are read");
+    format = info->name;
+    auto read = info->read(path, options, progress);
+    if (!read) return named(std::move(read.error()));
+    return read;
+}
+
+class Readers {
+public:
+    Readers(const std::vector<std::string>& files, const ImportOptions& options, const Progress& progress) : m_files(files), m_options(options), m_progress(progress)
+    {
+        for (const std::string& file : files) {
+            std::error_code failed;
+            const auto size = fs::file_size(file, failed);
+            m_sizes.push_back(failed ? 0 : static_cast<std::int64_t>(size));
+            m_total += m_sizes.back();
+        }
+        m_done.assign(files.size(), 0);
+        m_results.resize(files.size());
+    }
+
+    std::vector<ReadFile> read()
+    {
+        const auto most = static_cast<std::size_t>(m_options.threads > 0 ? m_options.threads : std::max(1u, std::thread::hardware_concurrency()));
+        std::vector<std::jthread> threads;
+        for (std::size_t i = 0; i < std::min(most, m_files.size()); ++i) threads.emplace_back([this] { work(); });
+        threads.clear();
+        return std::move(m_results);
+    }
+
+private:
+    void work()
+    {
+        for (std::size_t i = m_next++; i < m_files.size(); i = m_next++) {
+            if (m_progress.cancelled()) return;
+            Progress one;
+            one.stop = m_progress.stop;
+            one.report = [this, i](std::string_view, std::int64_t done, std::int64_t) { tell(i, done); };
+            auto content = readOne(m_files[i], m_options, one, m_results[i].format);
+            if (content) m_results[i].content = std::move(*content);
+            else m_results[i].error = std::move(content.error());
+            tell(i, m_sizes[i]);
+        }
+    }
+
+    void tell(std::size_t file, std::int64_t done)
+    {
+        const std::lock_guard lock(m_mutex);
+        m_read += std::max<std::int64_t>(0, done - m_done[file]);
+        m_done[file] = std::max(m_done[file], done);
+        m_progress.tell("bytes", m_read, m_total);
+    }
+
+    const std::vector<std::string>& m_files;
+    const ImportOptions& m_options;
+    const Progress& m_progress;
+    std::vector<std::int64_t> m_sizes, m_done;
+    std::int64_t m_total = 0;
+    std::int64_t m_read = 0;
+    std::mutex m_mutex;
+    std::atomic<std::size_t> m_next = 0;
+    std::vector<ReadFile> m_results;
+};
+
+} // namespace
+
+Result<std::vector<std::string>> filesOf(const std::vector<std::string>& words)
+{
+    std::set<std::string> files;
+    for (const std::string& word : words) {
+        std::error_code failed;
+        std::vector<std::string> found;
+        if (fs::is_directory(word, failed)) found = filesIn(word);
+        else if (!fs::exists(word, failed) && isGlob(word)) found = globbed(word);
+        else found = {word};
+        if (found.empty()) return fail(ErrorCode::Unreadable, fmt::format("{}: there are no files", word));
+        for (std::string& file : found) files.insert(std::move(file));
+    }
+    return std::vector<std::string>(files.begin(), files.end());
+}
+
+std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& files, const std::vector<int>& ranks, const std::vector<int>& worldSizes)
+{
+    std::map<std::string, std::vector<std::size_t>> byName;
+    for (std::size_t i = 0; i < files.size(); ++i) byName[jobOf(files[i])].push_back(i);
+    // Names that tell a host and a process say nothing of the job.
+    std::vector<std::vector<std::size_t>> groups;
+    std::map<std::pair<std::string, int>, std::vector<std::size_t>> alone;
+    for (const auto& [job, of] : byName) {
+        const std::size_t i = of.front();
+        if (of.size() == 1 && ranks[i] >= 0 && worldSizes[i] > 1) alone[{fs::path(files[i]).parent_path().string(), worldSizes[i]}].push_back(i);
+        else groups.push_back(of);
+    }
+    for (const auto& [key, of] : alone) {
+        std::set<int> numbers;
+        for (const std::size_t i : of) numbers.insert(ranks[i]);
+        if (numbers.size() == of.size() && of.size() > 1) groups.push_back(of);
+        else
+            for (const std::size_t i : of) groups.push_back({i});
+    }
+    std::vector<std::vector<std::size_t>> out;
+    for (const auto& of : groups) {
+        std::map<int, std::size_t> times;
+        std::vector<std::vector<std::size_t>> parts;
+        for (const std::size_t i : of) {
+            const std::size_t part = ranks[i] < 0 ? 0 : times[ranks[i]]++;
+            if (part >= parts.size()) parts.resize(part + 1);
+            parts[part].push_back(i);
+        }
+        for (auto& part : parts) out.push_back(std::move(part));
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+Result<ImportResult> importTraces(const std::vector<std::string>& words, const ImportOptions& options, const Progress& progress)
+{
+    auto files = filesOf(words);
+    if (!files) return tl::unexpected(std::move(files.error()));
+    std::vector<ReadFile> read = Readers(*files, options, progress).read();
+    if (progress.cancelled()) return fail(ErrorCode::Cancelled, "importing was cancelled");
+    ImportResult out;
+    std::vector<std::size_t> single; // of files with one rank
+    std::vector<std::string> names;
+    std::vector<int> ranks, worldSizes;
+    std::vector<std::pair<std::size_t, std::vector<std::size_t>>> jobs; // by first file
+    for (std::size_t i = 0; i < read.size(); ++i) {
+        if (read[i].error) {
+            out.refused.push_back({(*files)[i], std::move(*read[i].error)});
+        } else if (read[i].content.ranks.size() == 1) {
+            ForeignRank& rank = read[i].content.ranks.front();
+            const fs::path path((*files)[i]);
+            if (rank.rank < 0) rank.rank = rankInName(path.filename().string()).rank;
+            if (rank.rank < 0) rank.rank = rankInName(path.parent_path().filename().string()).rank;
+            single.push_back(i);
+            names.push_back((*files)[i]);
+            ranks.push_back(rank.rank);
+            worldSizes.push_back(rank.worldSize);
+        } else {
+            jobs.push_back({i, {i}});
+        }
+    }
+    for (const auto& group : groupsOf(names, ranks, worldSizes)) {
+        std::vector<std::size_t> of;
+        for (const std::size_t i : group) of.push_back(single[i]);
+        jobs.emplace_back(of.front(), of);
+    }
+    std::sort(jobs.begin(), jobs.end());
+    std::optional<Error> failed;
+    for (auto& [first, of] : jobs) {
+        const std::string& file = (*files)[first];
+        if (read[first].content.schedule) {
+            const Schedule& schedule = *read[first].content.schedule;
+            auto run = simulatedRun(schedule, CostModel::uniform(schedule));
+            if (!run) {
+                out.refused.push_back({file, std::move(run.error()).with("file " + file)});
+                continue;
+            }
+            ImportedRun one;
+            one.run = std::move(*run);
+            one.run.info.name = runNameOf(file);
+            one.format = read[first].format;
+            one.files = {file};
+            one.recognised = schedule.name == one.run.info.name ? "" : schedule.name;
+            one.ops = static_cast<std::int64_t>(schedule.opCount());
+            one.notes.emplace_back("an order without times: simulated at unit costs");
+            out.runs.push_back(std::move(one));
+            continue;
+        }
+        std::vector<ForeignRank> job;
+        for (const std::size_t i : of)
+            for (ForeignRank& rank : read[i].content.ranks) job.push_back(std::move(rank));
+        auto runs = assemble(std::move(job), runNameOf(file), options, progress);
+        if (!runs) {
+            if (runs.error().code == ErrorCode::Cancelled) return tl::unexpected(std::move(runs.error()));
+            out.refused.push_back({file, std::move(runs.error()).with("file " + file)});
+            continue;
+        }
+        for (ImportedRun& run : *runs) out.runs.push_back(std::move(run));
+    }
+    if (out.runs.empty()) return tl::unexpected(out.refused.empty() ? Error{ErrorCode::Unreadable, "nothing to import", {}} : out.refused.front().error);
+    return out;
+}
+
+} // namespace stagewright

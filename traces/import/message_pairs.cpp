@@ -1,0 +1,301 @@
+#include "traces/import/message_pairs.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace stagewright {
+
+namespace {
+
+// "nccl:send 0->1", "nccl:recv 1<-0": own number first.
+bool readPeers(std::string_view name, MessageKind& kind, int& own, int& other)
+{
+    const std::size_t colon = name.find(':');
+    if (colon == std::string_view::npos) return false;
+    std::string_view rest = name.substr(colon + 1);
+    if (rest.starts_with("send ")) kind = MessageKind::Send;
+    else if (rest.starts_with("recv ")) kind = MessageKind::Receive;
+    else return false;
+    rest.remove_prefix(5);
+    const auto number = [&rest](int& to) {
+        const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), to);
+        if (error != std::errc() || to < 0) return false;
+        rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+        return true;
+    };
+    if (!number(own)) return false;
+    if (!rest.starts_with(kind == MessageKind::Send ? "->" : "<-")) return false;
+    rest.remove_prefix(2);
+    return number(other) && rest.empty();
+}
+
+bool isLibraryRange(std::string_view name)
+{
+    return name.starts_with("nccl:") || name.starts_with("gloo:") || name.starts_with("mpi:") || name.starts_with("ucc:");
+}
+
+// What ranges of a communication library on the host tell: the peers of kernels launched within, or, without kernels, the message.
+void readRanges(ForeignRank& rank)
+{
+    struct Range {
+        ForeignSpan span;
+        MessageKind kind;
+        int own, other;
+        bool used;
+    };
+    std::vector<Range> ranges;
+    std::vector<std::size_t> collectives;
+    for (std::size_t i = 0; i < rank.annotations.size(); ++i) {
+        const ForeignSpan& span = rank.annotations[i];
+        const std::string& name = rank.names[span.name];
+        if (!isLibraryRange(name)) continue;
+        Range range{span, MessageKind::Send, -1, -1, false};
+        if (readPeers(name, range.kind, range.own, range.other)) ranges.push_back(range);
+        else if (name.find(":send") == std::string::npos && name.find(":recv") == std::string::npos) collectives.push_back(i);
+    }
+    const bool device = std::any_of(rank.messages.begin(), rank.messages.end(), [](const ForeignMessage& message) { return message.device; });
+    if (!ranges.empty()) {
+        std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return std::pair(a.span.thread, a.span.start) < std::pair(b.span.thread, b.span.start); });
+        for (ForeignMessage& message : rank.messages) {
+            if (message.kind != MessageKind::Collective || message.correlation < 0) continue;
+            const auto launch = std::lower_bound(rank.launches.begin(), rank.launches.end(), message.correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
+            if (launch == rank.launches.end() || launch->correlation != message.correlation) continue;
+            auto range = std::upper_bound(ranges.begin(), ranges.end(), std::pair(launch->thread, launch->time),
+                                          [](const auto& at, const Range& r) { return at < std::pair(r.span.thread, r.span.start); });
+            if (range == ranges.begin()) continue;
+            --range;
+            if (range->span.thread != launch->thread || range->span.end < launch->time || range->used) continue;
+            range->used = true;
+            message.kind = range->kind;
+            (message.kind == MessageKind::Send ? message.from : message.to) = range->own;
+            (message.kind == MessageKind::Send ? message.to : message.from) = range->other;
+        }
+        if (!device) {
+            for (const Range& range : ranges) {
+                ForeignMessage message;
+                message.start = range.span.start;
+                message.end = range.span.end;
+                message.kind = range.kind;
+                message.name = rank.names.idOf(range.kind == MessageKind::Send ? "send" : "recv");
+                message.group = rank.names.idOf("");
+                (message.kind == MessageKind::Send ? message.from : message.to) = range.own;
+                (message.kind == MessageKind::Send ? message.to : message.from) = range.other;
+                rank.messages.push_back(message);
+            }
+        }
+    }
+    if (device) return;
+    for (const std::size_t i : collectives) {
+        const ForeignSpan& span = rank.annotations[i];
+        ForeignMessage message;
+        message.work = static_cast<std::int64_t>(i);
+        message.start = span.start;
+        message.end = span.end;
+        message.name = span.name;
+        message.group = rank.names.idOf("");
+        rank.messages.push_back(message);
+    }
+}
+
+struct GroupSense { // what numbers in a group mean
+    std::vector<int> ranks;
+    int global = 0;
+    int local = 0;
+    bool translated = false;
+};
+
+int placeIn(const std::vector<int>& ranks, int rank)
+{
+    const auto found = std::find(ranks.begin(), ranks.end(), rank);
+    return found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
+}
+
+void translate(std::vector<ForeignRank>& ranks, MessagePairs& out)
+{
+    std::map<std::pair<std::string, std::vector<int>>, GroupSense> groups; // pipelines of one job share names of groups
+    const auto senseOf = [&](const ForeignRank& rank, const ForeignMessage& message) -> GroupSense* {
+        const std::string& name = rank.names[message.group];
+        const auto known = rank.groups.find(name);
+        if (known == rank.groups.end()) return nullptr;
+        GroupSense& sense = groups[{name, known->second}];
+        sense.ranks = known->second;
+        return &sense;
+    };
+    for (ForeignRank& rank : ranks) {
+        for (const ForeignMessage& message : rank.messages) {
+            if (message.kind == MessageKind::Collective) continue;
+            GroupSense* sense = senseOf(rank, message);
+            if (sense == nullptr) continue;
+            const int own = message.kind == MessageKind::Send ? message.from : message.to;
+            const int place = placeIn(sense->ranks, rank.rank);
+            if (place >= 0 && place != rank.rank && own == rank.rank) ++sense->global;
+            if (place >= 0 && place != rank.rank && own == place) ++sense->local;
+            for (const int end : {message.from, message.to}) {
+                if (end >= 0 && placeIn(sense->ranks, end) < 0) ++sense->local;
+                if (end >= static_cast<int>(sense->ranks.size())) ++sense->global;
+            }
+        }
+    }
+    for (ForeignRank& rank : ranks) {
+        for (ForeignMessage& message : rank.messages) {
+            if (message.kind == MessageKind::Collective) continue;
+            GroupSense* sense = senseOf(rank, message);
+            if (sense != nullptr && sense->local > sense->global) {
+                for (int* end : {&message.from, &message.to})
+                    if (*end >= 0) *end = *end < static_cast<int>(sense->ranks.size()) ? sense->ranks[static_cast<std::size_t>(*end)] : -1;
+                if (!sense->translated) out.notes.push_back(fmt::format("process group '{}' counts its own ranks: translated", rank.names[message.group]));
+                sense->translated = true;
+            }
+            int& own = message.kind == MessageKind::Send ? message.from : message.to;
+            own = rank.rank;
+        }
+    }
+}
+
+using Ends = std::vector<MessageEnd>;
+
+class Pairing {
+public:
+    Pairing(std::vector<ForeignRank>& ranks, MessagePairs& out) : m_ranks(ranks), m_out(out) {}
+
+    void pointToPoint()
+    {
+        std::map<std::tuple<int, int, std::int64_t>, std::pair<Ends, Ends>> channels; // from, to, tag
+        for (std::uint32_t r = 0; r < m_ranks.size(); ++r) {
+            for (std::uint32_t i = 0; i < m_ranks[r].messages.size(); ++i) {
+                const ForeignMessage& message = m_ranks[r].messages[i];
+                if (message.kind == MessageKind::Collective) continue;
+                if (message.from < 0 || message.to < 0) {
+                    ++m_out.unpaired;
+                    continue;
+                }
+                auto& [sends, receives] = channels[{message.from, message.to, message.tag}];
+                (message.kind == MessageKind::Send ? sends : receives).push_back({r, i});
+            }
+        }
+        for (auto& [key, ends] : channels) pairChannel(ends.first, ends.second);
+    }
+
+    void collectives()
+    {
+        std::map<std::tuple<std::string, std::string, std::vector<int>>, std::map<std::uint32_t, Ends>> sets; // group, name, its ranks
+        for (std::uint32_t r = 0; r < m_ranks.size(); ++r) {
+            ForeignRank& rank = m_ranks[r];
+            for (std::uint32_t i = 0; i < rank.messages.size(); ++i) {
+                const ForeignMessage& message = rank.messages[i];
+                if (message.kind != MessageKind::Collective) continue;
+                const std::string& group = rank.names[message.group];
+                const auto members = rank.groups.find(group);
+                sets[{group, rank.names[message.name], members == rank.groups.end() ? std::vector<int>() : members->second}][r].push_back({r, i});
+            }
+        }
+        for (auto& [key, byRank] : sets) pairSet(byRank);
+    }
+
+private:
+    ForeignMessage& at(const MessageEnd& end) const { return m_ranks[end.rank].messages[end.message]; }
+    Nanos begin(const MessageEnd& end) const { return at(end).start + m_ranks[end.rank].epoch; }
+    Nanos finish(const MessageEnd& end) const { return at(end).end + m_ranks[end.rank].epoch; }
+
+    void inOrder(Ends& ends) const
+    {
+        std::stable_sort(ends.begin(), ends.end(), [this](const MessageEnd& a, const MessageEnd& b) { return at(a).start < at(b).start; });
+    }
+
+    void pairChannel(Ends& sends, Ends& receives)
+    {
+        inOrder(sends);
+        inOrder(receives);
+        const std::size_t all = sends.size() + receives.size();
+        const std::size_t before = m_out.pairs.size();
+        std::map<std::int64_t, MessageEnd> bySequence;
+        bool numbered = true;
+        for (const MessageEnd& send : sends) numbered = at(send).sequence >= 0 && bySequence.emplace(at(send).sequence, send).second && numbered;
+        std::vector<MessagePairs::Pair> found;
+        if (numbered)
+            for (const MessageEnd& receive : receives)
+                if (const auto send = bySequence.find(at(receive).sequence); send != bySequence.end()) found.push_back({send->second, receive});
+        // Numbers that do not meet count something else on either side.
+        if (found.size() * 2 >= std::min(sends.size(), receives.size()) && !found.empty()) {
+            m_out.pairs.insert(m_out.pairs.end(), found.begin(), found.end());
+        } else {
+            for (std::size_t i = 0; i < std::min(sends.size(), receives.size()); ++i) m_out.pairs.push_back({sends[i], receives[i]});
+        }
+        m_out.unpaired += static_cast<std::int64_t>(all - 2 * (m_out.pairs.size() - before));
+    }
+
+    void pairSet(std::map<std::uint32_t, Ends>& byRank)
+    {
+        std::size_t count = 0;
+        bool numbered = true;
+        bool even = true;
+        std::size_t all = 0;
+        for (auto& [rank, ends] : byRank) {
+            inOrder(ends);
+            all += ends.size();
+            even = even && (count == 0 || ends.size() == count);
+            count = ends.size();
+            std::set<std::int64_t> numbers;
+            for (const MessageEnd& end : ends) numbered = numbered && at(end).sequence >= 0 && numbers.insert(at(end).sequence).second;
+        }
+        if (byRank.size() < 2) {
+            m_out.unpairedCollectives += static_cast<std::int64_t>(all);
+            return;
+        }
+        std::map<std::int64_t, Ends> together;
+        for (const auto& [rank, ends] : byRank)
+            for (std::size_t i = 0; i < ends.size(); ++i) together[numbered ? at(ends[i]).sequence : static_cast<std::int64_t>(i)].push_back(ends[i]);
+        if (!numbered) {
+            std::size_t overlapping = 0;
+            for (const auto& [number, ends] : together) overlapping += overlap(ends) ? 1 : 0;
+            if (!even || overlapping * 10 < together.size() * 9) {
+                m_out.unpairedCollectives += static_cast<std::int64_t>(all);
+                return;
+            }
+        }
+        for (auto& [number, ends] : together) {
+            if (ends.size() < 2) m_out.unpairedCollectives += static_cast<std::int64_t>(ends.size());
+            else m_out.collectives.push_back(std::move(ends));
+        }
+    }
+
+    // In order alone does not tell that they are one: they must overlap, but for what clocks may be off.
+    bool overlap(const Ends& ends) const
+    {
+        constexpr Nanos clocks = 1'000'000;
+        Nanos last = begin(ends.front());
+        Nanos first = finish(ends.front());
+        for (const MessageEnd& end : ends) {
+            last = std::max(last, begin(end));
+            first = std::min(first, finish(end));
+        }
+        return last <= first + clocks;
+    }
+
+    std::vector<ForeignRank>& m_ranks;
+    MessagePairs& m_out;
+};
+
+} // namespace
+
+MessagePairs pairMessages(std::vector<ForeignRank>& ranks)
+{
+    MessagePairs out;
+    for (ForeignRank& rank : ranks) {
+        if (!std::is_sorted(rank.launches.begin(), rank.launches.end(), [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; }))
+            std::sort(rank.launches.begin(), rank.launches.end(), [](const Launch& a, const Launch& b) { return std::tie(a.correlation, a.time) < std::tie(b.correlation, b.time); });
+        readRanges(rank);
+    }
+    translate(ranks, out);
+    Pairing pairing(ranks, out);
+    pairing.pointToPoint();
+    pairing.collectives();
+    return out;
+}
+
+} // namespace stagewright

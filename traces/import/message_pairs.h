@@ -1,0 +1,37 @@
+// Which send of a job met which receive, and which collectives of several ranks were one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "traces/import/foreign_trace.h"
+
+namespace stagewright {
+
+struct MessageEnd {
+    std::uint32_t rank = 0;    // index into the ranks given
+    std::uint32_t message = 0; // of ForeignRank::messages
+    bool operator==(const MessageEnd&) const = default;
+};
+
+struct MessagePairs {
+    struct Pair {
+        MessageEnd send;
+        MessageEnd receive;
+    };
+    std::vector<Pair> pairs;
+    std::vector<std::vector<MessageEnd>> collectives; // two ranks or more, in order of ranks
+    std::int64_t unpaired = 0;                        // sends and receives without their other side
+    std::int64_t unpairedCollectives = 0;
+    std::vector<std::string> notes;
+};
+
+// Sends and receives by source, destination, tag and sequence number; in order where there are no numbers or they do not meet.
+// Numbers of a group are translated through its list of ranks where they can only be such. Collectives by group, name and sequence
+// number; without a number in order, and only where they overlap in time. Ranges named "nccl:send 0->1" name the messages of their
+// kernels. Changes `from` and `to` of the ranks' messages to ranks of the job.
+MessagePairs pairMessages(std::vector<ForeignRank>& ranks);
+
+} // namespace stagewright

@@ -1,0 +1,338 @@
+#include "traces/import/op_ranges.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "schedules/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+struct StepRange {
+    Nanos start;
+    Nanos end;
+    std::int64_t number; // −1: not said
+};
+
+class Reader {
+public:
+    Reader(const std::vector<ForeignRank>& ranks, const LabelRules& rules) : m_ranks(ranks), m_meanings(ranks.size())
+    {
+        for (std::size_t r = 0; r < ranks.size(); ++r) {
+            m_meanings[r].resize(ranks[r].names.size());
+            std::vector<bool> used(ranks[r].names.size(), false);
+            for (const auto* spans : {&ranks[r].annotations, &ranks[r].deviceAnnotations})
+                for (const ForeignSpan& span : *spans) used[span.name] = true;
+            for (std::size_t name = 0; name < used.size(); ++name)
+                if (used[name]) m_meanings[r][name] = rules.meaningOf(ranks[r].names[static_cast<std::uint32_t>(name)]);
+        }
+    }
+
+    OpReading read()
+    {
+        OpReading out;
+        out.ranks.resize(m_ranks.size());
+        std::array<bool, labelDialectCount> found{};
+        for (const auto& meanings : m_meanings)
+            for (const auto& meaning : meanings)
+                if (meaning && meaning->what == LabelMeaning::What::Op) found[static_cast<std::size_t>(meaning->dialect)] = true;
+        for (std::size_t d = 0; d < found.size() && !out.dialect; ++d)
+            if (found[d]) out.dialect = static_cast<LabelDialect>(d);
+        for (std::size_t r = 0; r < m_ranks.size(); ++r) collect(r, out);
+        useOldLetters(out);
+        cutSteps(out);
+        numberMicrobatches(out);
+        return out;
+    }
+
+private:
+    void collect(std::size_t r, OpReading& out)
+    {
+        std::vector<OpRange>& ops = out.ranks[r].ops;
+        for (const bool device : {false, true}) {
+            if (device && !ops.empty()) break; // the host's ranges say more
+            for (const ForeignSpan& span : device ? m_ranks[r].deviceAnnotations : m_ranks[r].annotations) {
+                const auto& meaning = m_meanings[r][span.name];
+                if (!meaning || meaning->what != LabelMeaning::What::Op || meaning->dialect != out.dialect) continue;
+                m_oldLetters = m_oldLetters || meaning->oldLetters;
+                for (const Op& op : meaning->ops) {
+                    OpRange range{span.start, span.end, op, span.thread, 0, meaning->saysStage, meaning->saysMicrobatch, meaning->ops.size() > 1, device, meaning->chunk};
+                    if (meaning->oldLetters) m_fullBackward.insert({r, ops.size()});
+                    ops.push_back(range);
+                }
+            }
+        }
+        std::vector<std::size_t> order(ops.size());
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return std::tuple(ops[a].start, -ops[a].end) < std::tuple(ops[b].start, -ops[b].end);
+        });
+        std::vector<OpRange> kept;
+        std::set<std::size_t> full;
+        std::map<std::uint32_t, Nanos> until; // by thread: end of the compute op that is open
+        for (const std::size_t i : order) {
+            const OpRange& range = ops[i];
+            if (isCompute(range.op.kind)) {
+                Nanos& end = until.try_emplace(range.thread, range.start).first->second;
+                const bool second = range.paired && !kept.empty() && kept.back().paired && kept.back().start == range.start && kept.back().end == range.end;
+                if (range.end <= end && range.start < end && !second) {
+                    ++out.nested;
+                    continue;
+                }
+                end = std::max(end, range.end);
+            }
+            if (m_fullBackward.contains({r, i})) full.insert(kept.size());
+            kept.push_back(range);
+        }
+        ops = std::move(kept);
+        m_full.push_back(std::move(full));
+        collectSteps(r);
+    }
+
+    void collectSteps(std::size_t r)
+    {
+        std::vector<StepRange> steps;
+        for (const ForeignSpan& span : m_ranks[r].annotations)
+            if (const auto& meaning = m_meanings[r][span.name]; meaning && meaning->what == LabelMeaning::What::Step)
+                steps.push_back({span.start, span.end, meaning->step});
+        if (std::any_of(steps.begin(), steps.end(), [](const StepRange& step) { return step.number >= 0; }))
+            std::erase_if(steps, [](const StepRange& step) { return step.number < 0; });
+        std::sort(steps.begin(), steps.end(), [](const StepRange& a, const StepRange& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); });
+        // One range for each number: of a name that stands on several threads the first.
+        std::set<std::int64_t> seen;
+        std::erase_if(steps, [&](const StepRange& step) { return step.number >= 0 && !seen.insert(step.number).second; });
+        if (!steps.empty() && steps.front().number < 0)
+            for (std::size_t i = 0; i < steps.size(); ++i) steps[i].number = static_cast<std::int64_t>(i);
+        m_steps.push_back(std::move(steps));
+    }
+
+    // Older files write B for the input gradient and BW for the full backward.
+    void useOldLetters(OpReading& out)
+    {
+        if (out.dialect != LabelDialect::PyTorch && out.dialect != LabelDialect::User) return;
+        bool hasInput = false;
+        bool hasWeight = false;
+        for (const RankOps& rank : out.ranks)
+            for (const OpRange& range : rank.ops) {
+                hasInput = hasInput || range.op.kind == OpKind::InputGrad;
+                hasWeight = hasWeight || range.op.kind == OpKind::WeightGrad;
+            }
+        if (!m_oldLetters && (!hasWeight || hasInput || out.dialect == LabelDialect::User)) return;
+        for (std::size_t r = 0; r < out.ranks.size(); ++r)
+            for (std::size_t i = 0; i < out.ranks[r].ops.size(); ++i)
+                if (OpKind& kind = out.ranks[r].ops[i].op.kind; kind == OpKind::Backward && !m_full[r].contains(i)) kind = OpKind::InputGrad;
+        out.notes.emplace_back("labels in PyTorch's older letters: B read as the input gradient, BW as the full backward");
+    }
+
+    using Key = std::tuple<Op, int>; // an op and its chunk
+    static Key keyOf(const OpRange& range) { return {range.op, range.chunk}; }
+
+    bool useMarks(OpReading& out)
+    {
+        std::set<std::int64_t> numbers;
+        std::size_t inside = 0;
+        std::size_t all = 0;
+        for (std::size_t r = 0; r < out.ranks.size(); ++r) {
+            for (const StepRange& step : m_steps[r]) numbers.insert(step.number);
+            std::set<std::tuple<std::int64_t, Key>> seen;
+            for (OpRange& range : out.ranks[r].ops) {
+                const StepRange* step = stepAt(r, range.start);
+                range.step = step == nullptr ? -1 : static_cast<int>(step - m_steps[r].data());
+                ++all;
+                if (step == nullptr) continue;
+                ++inside;
+                const bool one = range.saysMicrobatch && (isCompute(range.op.kind) || isMessage(range.op.kind));
+                if (one && !seen.insert({step->number, keyOf(range)}).second) return false; // an op twice in a step: no such marks
+            }
+        }
+        if (numbers.empty() || inside * 2 < all) return false;
+        std::map<std::int64_t, int> index;
+        for (const std::int64_t number : numbers) index.emplace(number, static_cast<int>(index.size()));
+        out.steps = static_cast<int>(index.size());
+        out.markedSteps = true;
+        for (std::size_t r = 0; r < out.ranks.size(); ++r) {
+            auto& rank = out.ranks[r];
+            for (const StepRange& step : m_steps[r]) rank.stepBegins.emplace_back(step.start, index[step.number]);
+            for (OpRange& range : rank.ops)
+                if (range.step >= 0) range.step = index[m_steps[r][static_cast<std::size_t>(range.step)].number];
+            out.outside += static_cast<std::int64_t>(std::erase_if(rank.ops, [](const OpRange& range) { return range.step < 0; }));
+        }
+        return true;
+    }
+
+    const StepRange* stepAt(std::size_t r, Nanos time) const
+    {
+        const auto& steps = m_steps[r];
+        auto after = std::upper_bound(steps.begin(), steps.end(), time, [](Nanos at, const StepRange& step) { return at < step.start; });
+        if (after == steps.begin()) return nullptr;
+        --after;
+        return time < after->end ? &*after : nullptr;
+    }
+
+    // The n-th time an op comes it belongs to step n. A backward whose forward did not come is of a step that began before.
+    void cutByRepetition(OpReading& out)
+    {
+        for (RankOps& rank : out.ranks) {
+            std::map<Key, int> times;
+            std::vector<OpRange> kept;
+            for (OpRange range : rank.ops) {
+                const bool one = range.saysMicrobatch && (isCompute(range.op.kind) || isMessage(range.op.kind));
+                if (!one) {
+                    range.step = kept.empty() ? 0 : kept.back().step;
+                    kept.push_back(range);
+                    continue;
+                }
+                Key key = keyOf(range);
+                if (range.op.kind == OpKind::Backward || range.op.kind == OpKind::InputGrad || range.op.kind == OpKind::WeightGrad) {
+                    Key forward = key;
+                    std::get<0>(forward).kind = OpKind::Forward;
+                    const auto done = times.find(forward);
+                    const auto before = times.find(key);
+                    const bool stacked = range.op.count > 1 || range.op.half != 0 || range.op.slice >= 0;
+                    if (!stacked && (done == times.end() ? 0 : done->second) <= (before == times.end() ? 0 : before->second)) {
+                        ++out.outside;
+                        continue;
+                    }
+                }
+                range.step = times[key]++;
+                out.steps = std::max(out.steps, range.step + 1);
+                kept.push_back(range);
+            }
+            rank.ops = std::move(kept);
+            for (const OpRange& range : rank.ops)
+                if (rank.stepBegins.empty() || range.step > rank.stepBegins.back().second) rank.stepBegins.emplace_back(range.start, range.step);
+        }
+        out.steps = std::max(out.steps, 1);
+    }
+
+    void cutSteps(OpReading& out)
+    {
+        if (useMarks(out)) return;
+        out.markedSteps = false;
+        out.steps = 0;
+        cutByRepetition(out);
+    }
+
+    static void numberMicrobatches(OpReading& out)
+    {
+        for (RankOps& rank : out.ranks) {
+            std::map<std::tuple<int, OpKind, int, int>, int> next;
+            for (OpRange& range : rank.ops)
+                if (!range.saysMicrobatch) range.op.microbatch = next[{range.step, range.op.kind, range.op.stage, range.chunk}]++;
+        }
+    }
+
+    const std::vector<ForeignRank>& m_ranks;
+    std::vector<std::vector<std::optional<LabelMeaning>>> m_meanings; // by rank and name
+    std::vector<std::vector<StepRange>> m_steps;
+    std::set<std::pair<std::size_t, std::size_t>> m_fullBackward; // rank, place while collecting
+    std::vector<std::set<std::size_t>> m_full;                    // by rank: ops written BW
+    bool m_oldLetters = false;
+};
+
+// The place of a rank in the group that is said to be the pipeline's; −1: none is.
+int placeInPipeline(const ForeignRank& rank, std::vector<int>* members = nullptr)
+{
+    for (const auto& [group, purpose] : rank.groupPurpose) {
+        const bool pipeline = purpose == "mesh_pp" || purpose == "pp" || purpose == "PIPELINE_MODEL_PARALLEL_GROUP";
+        const auto ranks = rank.groups.find(group);
+        if (!pipeline || ranks == rank.groups.end()) continue;
+        const auto found = std::find(ranks->second.begin(), ranks->second.end(), rank.rank);
+        if (found == ranks->second.end()) continue;
+        if (members != nullptr) *members = ranks->second;
+        return static_cast<int>(found - ranks->second.begin());
+    }
+    return -1;
+}
+
+} // namespace
+
+OpReading readOps(const std::vector<ForeignRank>& ranks, const LabelRules& rules)
+{
+    return Reader(ranks, rules).read();
+}
+
+std::vector<std::vector<std::size_t>> pipelinesOf(const std::vector<ForeignRank>& ranks, const OpReading& reading)
+{
+    std::vector<std::vector<std::size_t>> pipelines;
+    if (reading.dialect) {
+        std::map<std::vector<int>, std::vector<std::size_t>> named;
+        for (std::size_t r = 0; r < ranks.size(); ++r)
+            if (std::vector<int> members; placeInPipeline(ranks[r], &members) >= 0) named[members].push_back(r);
+        std::size_t in = 0;
+        for (const auto& [members, of] : named) in += of.size();
+        if (in == ranks.size()) {
+            for (auto& [members, of] : named) pipelines.push_back(of);
+            return pipelines;
+        }
+    }
+    std::map<std::tuple<int, int, int>, std::size_t> copies; // stage, microbatch, slice of forwards in step 0
+    std::vector<std::size_t> unplaced;
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        std::size_t copy = 0;
+        bool any = false;
+        for (const OpRange& range : reading.ranks[r].ops) {
+            if (range.op.kind != OpKind::Forward || range.step != 0 || !range.saysStage) continue;
+            const std::size_t before = copies[{range.op.stage, range.op.microbatch, range.op.slice}]++;
+            if (!any) copy = before;
+            any = true;
+        }
+        if (!any) {
+            unplaced.push_back(r);
+            continue;
+        }
+        if (copy >= pipelines.size()) pipelines.resize(copy + 1);
+        pipelines[copy].push_back(r);
+    }
+    if (pipelines.empty()) pipelines.emplace_back();
+    for (const std::size_t r : unplaced) pipelines.front().push_back(r);
+    std::sort(pipelines.front().begin(), pipelines.front().end());
+    std::erase_if(pipelines, [](const auto& of) { return of.empty(); });
+    return pipelines;
+}
+
+void inferStages(OpReading& reading, std::vector<std::string>& notes)
+{
+    const int ranks = static_cast<int>(reading.ranks.size());
+    bool inferred = false;
+    int chunks = 1;
+    for (const RankOps& rank : reading.ranks)
+        for (const OpRange& range : rank.ops) {
+            inferred = inferred || !range.saysStage;
+            if (!range.saysStage) chunks = std::max(chunks, range.chunk + 1);
+        }
+    if (!inferred || ranks == 0) return;
+    const auto firstOfChunk = [&](std::size_t rank, int chunk) {
+        Nanos first = std::numeric_limits<Nanos>::max();
+        for (const OpRange& range : reading.ranks[rank].ops)
+            if (range.op.kind == OpKind::Forward && range.chunk == chunk) first = std::min(first, range.start);
+        return first;
+    };
+    const bool vShape = chunks > 1 && ranks > 1 && firstOfChunk(static_cast<std::size_t>(ranks) - 1, 1) < firstOfChunk(0, 1);
+    for (int r = 0; r < ranks; ++r) {
+        for (OpRange& range : reading.ranks[static_cast<std::size_t>(r)].ops) {
+            if (range.saysStage) continue;
+            const int chunk = std::max(0, range.chunk);
+            const bool back = vShape && chunk % 2 == 1;
+            range.op.stage = static_cast<std::uint16_t>(std::min(65'535, chunk * ranks + (back ? ranks - 1 - r : r)));
+            range.saysStage = true;
+        }
+    }
+    notes.push_back(chunks > 1 ? fmt::format("stages inferred from chunks, placed in a {}", vShape ? "V" : "loop") : "stages inferred from the order of ranks");
+    // Slices are named though there is but one.
+    bool sliced = false;
+    for (const RankOps& rank : reading.ranks)
+        for (const OpRange& range : rank.ops) sliced = sliced || range.op.slice > 0;
+    if (!sliced)
+        for (RankOps& rank : reading.ranks)
+            for (OpRange& range : rank.ops) range.op.slice = -1;
+}
+
+} // namespace stagewright

@@ -1,0 +1,246 @@
+#include "traces/import/rank_work.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "schedules/kinds.h"
+
+namespace stagewright {
+
+namespace {
+
+bool onComputeLane(OpKind kind)
+{
+    return isCompute(kind) || isStageOp(kind);
+}
+
+// Compute ops by thread and by start, to be asked which one holds a time.
+class Holders {
+public:
+    explicit Holders(const std::vector<OpRange>& ops) : m_ops(ops)
+    {
+        for (std::uint32_t i = 0; i < ops.size(); ++i) {
+            if (!onComputeLane(ops[i].op.kind)) continue;
+            m_byThread[ops[i].thread].push_back(i);
+            const OpKind kind = ops[i].op.kind;
+            if (kind == OpKind::Backward || kind == OpKind::InputGrad || kind == OpKind::WeightGrad) m_backwards.push_back(i);
+        }
+    }
+
+    std::uint32_t on(std::uint32_t thread, Nanos time) const
+    {
+        const auto list = m_byThread.find(thread);
+        return list == m_byThread.end() ? noOpRange : in(list->second, time);
+    }
+    std::uint32_t backward(Nanos time) const { return in(m_backwards, time); }
+
+private:
+    std::uint32_t in(const std::vector<std::uint32_t>& list, Nanos time) const
+    {
+        auto after = std::upper_bound(list.begin(), list.end(), time, [this](Nanos at, std::uint32_t op) { return at < m_ops[op].start; });
+        if (after == list.begin()) return noOpRange;
+        --after;
+        return time <= m_ops[*after].end ? *after : noOpRange;
+    }
+
+    const std::vector<OpRange>& m_ops; // by start
+    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> m_byThread;
+    std::vector<std::uint32_t> m_backwards;
+};
+
+} // namespace
+
+RankWork placeWork(const ForeignRank& rank, RankOps& ops)
+{
+    RankWork work;
+    work.opOfDevice.assign(rank.device.size(), noOpRange);
+    const Holders holders(ops.ops);
+    const bool deviceRanges = !ops.ops.empty() && ops.ops.front().device;
+    std::vector<std::pair<Nanos, Nanos>> extent(ops.ops.size(), {0, -1});
+    for (std::size_t i = 0; i < rank.device.size(); ++i) {
+        const DeviceSpan& span = rank.device[i];
+        std::uint32_t op = noOpRange;
+        if (deviceRanges) {
+            op = holders.on(span.thread, span.start);
+        } else if (span.correlation >= 0) {
+            const auto launch = std::lower_bound(rank.launches.begin(), rank.launches.end(), span.correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
+            if (launch != rank.launches.end() && launch->correlation == span.correlation) {
+                op = holders.on(launch->thread, launch->time);
+                if (op == noOpRange) op = holders.backward(launch->time);
+            }
+        }
+        work.opOfDevice[i] = op;
+        if (op == noOpRange) continue;
+        ++work.launched;
+        if (span.copy || span.collective || deviceRanges) continue;
+        auto& [begin, end] = extent[op];
+        const bool first = end < begin;
+        begin = first ? span.start : std::min(begin, span.start);
+        end = first ? span.end : std::max(end, span.end);
+    }
+    for (std::uint32_t i = 0; i < ops.ops.size(); ++i) {
+        OpRange& range = ops.ops[i];
+        if (extent[i].second >= extent[i].first) {
+            std::tie(range.start, range.end) = extent[i];
+            ++work.projected;
+        }
+        if (onComputeLane(range.op.kind)) work.compute.push_back(i);
+    }
+    // The second of an overlapped pair has no kernels of its own: the range covered both.
+    for (std::size_t k = 1; k < work.compute.size(); ++k) {
+        OpRange& first = ops.ops[work.compute[k - 1]];
+        OpRange& second = ops.ops[work.compute[k]];
+        if (!first.paired || !second.paired || (k >= 2 && ops.ops[work.compute[k - 2]].paired && ops.ops[work.compute[k - 2]].start == first.start)) continue;
+        const auto& given = extent[work.compute[k - 1]].second >= extent[work.compute[k - 1]].first ? first : second;
+        const Nanos start = given.start;
+        const Nanos end = given.end;
+        first.start = second.start = start;
+        first.end = second.end = end;
+    }
+    std::stable_sort(work.compute.begin(), work.compute.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return std::tie(ops.ops[a].start, ops.ops[a].end) < std::tie(ops.ops[b].start, ops.ops[b].end);
+    });
+    Nanos until = 0;
+    for (std::size_t k = 0; k < work.compute.size(); ++k) {
+        OpRange& range = ops.ops[work.compute[k]];
+        const bool pair = k > 0 && range.paired && ops.ops[work.compute[k - 1]].paired && ops.ops[work.compute[k - 1]].end == range.end && ops.ops[work.compute[k - 1]].start >= range.start;
+        if (pair) {
+            range.start = ops.ops[work.compute[k - 1]].start;
+        } else if (k > 0 && range.start < until) {
+            ++work.clipped;
+            work.overlap += until - range.start;
+            range.start = until;
+            range.end = std::max(range.end, until);
+        }
+        until = k == 0 ? range.end : std::max(until, range.end);
+    }
+    return work;
+}
+
+DeviceRanges placeRanges(const ForeignRank& rank)
+{
+    DeviceRanges out;
+    out.extent.assign(rank.annotations.size(), {0, -1});
+    out.rangeOfDevice.assign(rank.device.size(), noOpRange);
+    if (rank.annotations.empty() || rank.launches.empty()) return out;
+    std::vector<std::uint32_t> order(rank.annotations.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    const auto keyOf = [&](std::uint32_t i) {
+        const ForeignSpan& span = rank.annotations[i];
+        return std::tuple(span.thread, span.start, -span.end);
+    };
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return keyOf(a) < keyOf(b); });
+    std::vector<std::uint32_t> parent(order.size(), noOpRange); // by place in order
+    std::vector<std::uint32_t> open;
+    for (std::uint32_t k = 0; k < order.size(); ++k) {
+        const ForeignSpan& span = rank.annotations[order[k]];
+        while (!open.empty()) {
+            const ForeignSpan& outer = rank.annotations[order[open.back()]];
+            if (outer.thread == span.thread && outer.end >= span.end) break;
+            open.pop_back();
+        }
+        if (!open.empty()) parent[k] = open.back();
+        open.push_back(k);
+    }
+    for (std::size_t i = 0; i < rank.device.size(); ++i) {
+        const DeviceSpan& span = rank.device[i];
+        const auto launch = std::lower_bound(rank.launches.begin(), rank.launches.end(), span.correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
+        if (span.correlation < 0 || launch == rank.launches.end() || launch->correlation != span.correlation) continue;
+        const auto after = std::upper_bound(order.begin(), order.end(), std::pair(launch->thread, launch->time),
+                                            [&](const auto& at, std::uint32_t range) { return at < std::pair(rank.annotations[range].thread, rank.annotations[range].start); });
+        if (after == order.begin()) continue;
+        bool innermost = true;
+        for (auto k = static_cast<std::uint32_t>(after - order.begin() - 1); k != noOpRange; k = parent[k]) {
+            const ForeignSpan& range = rank.annotations[order[k]];
+            if (range.thread != launch->thread) break;
+            if (range.end < launch->time) continue;
+            auto& [begin, end] = out.extent[order[k]];
+            const bool first = end < begin;
+            begin = first ? span.start : std::min(begin, span.start);
+            end = first ? span.end : std::max(end, span.end);
+            if (innermost) out.rangeOfDevice[i] = order[k];
+            if (innermost) ++out.under;
+            innermost = false;
+        }
+    }
+    return out;
+}
+
+int stepAt(const RankOps& ops, Nanos time)
+{
+    auto after = std::upper_bound(ops.stepBegins.begin(), ops.stepBegins.end(), time, [](Nanos at, const auto& step) { return at < step.first; });
+    if (after == ops.stepBegins.begin()) return ops.stepBegins.empty() ? 0 : after->second;
+    return (after - 1)->second;
+}
+
+std::vector<MemoryEvent> memoryOf(const ForeignRank& rank, const std::vector<OpRange>& hostOps, const RankOps& ops, int rankNumber)
+{
+    std::vector<MemoryChangeSeen> changes = rank.memory;
+    const bool device = std::any_of(changes.begin(), changes.end(), [](const MemoryChangeSeen& change) { return change.device; });
+    std::erase_if(changes, [&](const MemoryChangeSeen& change) { return change.device != device || change.delta == 0; });
+    std::stable_sort(changes.begin(), changes.end(), [](const MemoryChangeSeen& a, const MemoryChangeSeen& b) { return a.time < b.time; });
+    std::vector<MemoryEvent> out;
+    if (changes.empty()) return out;
+    const Holders holders(hostOps);
+    const auto holder = [&](const MemoryChangeSeen& change) {
+        const std::uint32_t op = holders.on(change.thread, change.time);
+        return op != noOpRange ? op : holders.backward(change.time);
+    };
+    const auto eventOf = [&](const MemoryChangeSeen& change, std::uint32_t op) {
+        MemoryEvent event;
+        event.time = change.time;
+        event.delta = change.delta;
+        event.rank = static_cast<std::uint16_t>(rankNumber);
+        event.step = op == noOpRange ? stepAt(ops, change.time) : hostOps[op].step;
+        event.stage = op == noOpRange ? 0 : hostOps[op].op.stage;
+        event.category = MemoryCategory::Workspace;
+        return event;
+    };
+    if (changes.front().total > changes.front().delta) {
+        MemoryEvent before = eventOf(changes.front(), noOpRange);
+        before.delta = changes.front().total - changes.front().delta;
+        before.category = MemoryCategory::Weights;
+        out.push_back(before);
+    }
+    std::unordered_map<std::uint64_t, std::pair<std::size_t, std::uint32_t>> held; // by address: its event, its op
+    for (const MemoryChangeSeen& change : changes) {
+        const std::uint32_t op = holder(change);
+        MemoryEvent event = eventOf(change, op);
+        if (change.delta > 0) {
+            held[change.address] = {out.size(), op};
+        } else if (const auto found = held.find(change.address); found != held.end()) {
+            auto& [index, maker] = found->second;
+            MemoryEvent& made = out[index];
+            const bool forward = maker != noOpRange && hostOps[maker].op.kind == OpKind::Forward;
+            if (forward && maker != op) {
+                made.category = MemoryCategory::Activations;
+                made.microbatch = hostOps[maker].op.microbatch;
+            }
+            event.category = made.category;
+            event.microbatch = made.microbatch;
+            event.stage = made.stage;
+            held.erase(found);
+        } else if (!out.empty() && out.front().category == MemoryCategory::Weights) {
+            event.category = MemoryCategory::Weights; // it was there before
+        } else {
+            continue;
+        }
+        out.push_back(event);
+    }
+    for (const auto& [address, kept] : held) {
+        MemoryEvent& made = out[kept.first];
+        if (kept.second == noOpRange) continue;
+        const Op& op = hostOps[kept.second].op;
+        if (op.kind == OpKind::Forward) {
+            made.category = MemoryCategory::Activations;
+            made.microbatch = op.microbatch;
+        } else {
+            made.category = op.kind == OpKind::Optimizer ? MemoryCategory::Optimizer : MemoryCategory::Gradients;
+        }
+    }
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,44 @@
+// What a rank did, ready for a timeline: its ops where they ran, device work under the op that launched it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "traces/import/foreign_trace.h"
+#include "traces/import/op_ranges.h"
+
+namespace stagewright {
+
+inline constexpr std::uint32_t noOpRange = 0xffffffffu;
+
+struct RankWork {
+    std::vector<std::uint32_t> opOfDevice; // by ForeignRank::device: of RankOps::ops, or noOpRange
+    std::vector<std::uint32_t> compute;    // ops on the compute lane (busy kinds, optimizer, reduction), by start; times made disjoint
+    std::int64_t projected = 0;            // ops whose times are now those of their kernels
+    std::int64_t clipped = 0;              // ops whose begin was moved behind the op before
+    Nanos overlap = 0;                     // by so much in all
+    std::int64_t launched = 0;             // device spans under an op
+};
+
+// Device work belongs to the op on whose thread it was launched; to a backward where another thread launched it meanwhile (the
+// framework's own); of ranges on the device to the one that holds its begin. An op that launched kernels, those of communication
+// apart, runs from the first one's begin to the last one's end: changes RankOps::ops. Launches are sorted by correlation.
+RankWork placeWork(const ForeignRank& rank, RankOps& ops);
+
+// Named ranges of the host where their kernels ran. Ranges that launched nothing have end < start.
+struct DeviceRanges {
+    std::vector<std::pair<Nanos, Nanos>> extent; // by ForeignRank::annotations
+    std::vector<std::uint32_t> rangeOfDevice;    // by ForeignRank::device: the innermost range it was launched in, or noOpRange
+    std::int64_t under = 0;                      // device spans with a range
+};
+DeviceRanges placeRanges(const ForeignRank& rank);
+
+// The step of something at `time` that belongs to no op.
+int stepAt(const RankOps& ops, Nanos time);
+
+// Memory by category from the allocator's events: what a forward leaves behind are activations of its microbatch, what a backward
+// leaves to the end gradients, what comes and goes within an op workspace. In use before the first event: weights.
+std::vector<MemoryEvent> memoryOf(const ForeignRank& rank, const std::vector<OpRange>& hostOps, const RankOps& ops, int rankNumber);
+
+} // namespace stagewright

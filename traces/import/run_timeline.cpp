@@ -1,0 +1,545 @@
+#include "traces/import/run_timeline.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "schedules/kinds.h"
+#include "schedules/op_index.h"
+#include "schedules/placement_of.h"
+#include "schedules/registry.h"
+#include "schedules/validate.h"
+#include "traces/analysis/quantity.h"
+#include "traces/import/rank_work.h"
+
+namespace stagewright {
+
+std::shared_ptr<const Schedule> rebuildSchedule(const std::vector<std::vector<std::vector<Op>>>& byStep, const std::vector<std::vector<std::vector<bool>>>& paired,
+                                                const std::string& name, std::string& why, std::vector<std::string>& notes)
+{
+    std::size_t best = 0;
+    std::size_t most = 0;
+    for (std::size_t step = 0; step < byStep.size(); ++step) {
+        std::size_t ops = 0;
+        for (const auto& row : byStep[step]) ops += row.size();
+        if (ops > most) best = step, most = ops;
+    }
+    if (most == 0) {
+        why = "no range is named like an op";
+        return nullptr;
+    }
+    Schedule schedule;
+    schedule.name = name;
+    schedule.order = byStep[best];
+    schedule.ranks = static_cast<int>(schedule.order.size());
+    schedule.paired.resize(schedule.order.size());
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
+            const Op& op = schedule.order[r][i];
+            schedule.stages = std::max(schedule.stages, op.stage + 1);
+            if (ruleOf(op.kind).takesMicrobatch) schedule.microbatches = std::max(schedule.microbatches, op.microbatch + op.count);
+            if (paired[best][r][i]) schedule.paired[r].push_back(static_cast<std::uint32_t>(i));
+        }
+    }
+    const auto cells = static_cast<std::uint64_t>(schedule.stages) * static_cast<std::uint64_t>(schedule.microbatches);
+    if (cells > 64 * most + 65'536) {
+        why = fmt::format("{} ops name {} stages and {} microbatches", most, schedule.stages, schedule.microbatches);
+        return nullptr;
+    }
+    schedule.placement = placementOf(schedule.order, schedule.stages);
+    const Validation validation = validate(schedule);
+    if (!validation.valid()) {
+        why = fmt::format("step {}: {}", best + 1, validation.faults.front().message);
+        return nullptr;
+    }
+    std::string others;
+    std::size_t different = 0;
+    for (std::size_t step = 0; step < byStep.size(); ++step) {
+        if (step == best || byStep[step] == byStep[best]) continue;
+        if (++different <= 5) others += fmt::format("{}{}", others.empty() ? "" : ", ", step + 1);
+    }
+    if (different > 0) notes.push_back(fmt::format("the order is that of step {}; {} of {} steps differ from it ({}{})", best + 1, different, byStep.size(), others, different > 5 ? " …" : ""));
+    return std::make_shared<const Schedule>(std::move(schedule));
+}
+
+namespace {
+
+struct OpKey { // an op in a step, on a rank
+    int step;
+    int rank;
+    Op op;
+    bool operator==(const OpKey&) const = default;
+};
+struct OpKeyHash {
+    std::size_t operator()(const OpKey& key) const noexcept
+    {
+        return std::hash<Op>()(key.op) ^ (static_cast<std::size_t>(key.step) * 0x9e3779b97f4a7c15u) ^ (static_cast<std::size_t>(key.rank) << 40);
+    }
+};
+
+struct Placed {
+    SpanId span = noSpan;
+    Nanos start = 0;
+    Nanos end = 0;
+};
+
+class Assembler {
+public:
+    Assembler(JobParts parts, ImportedRun& out, const Progress& progress)
+        : m_parts(std::move(parts)), m_out(out), m_progress(progress), m_ranks(static_cast<int>(m_parts.ranks.size())), m_builder(Provenance::Imported, "wall", m_ranks)
+    {
+    }
+
+    Result<std::shared_ptr<const Timeline>> build()
+    {
+        place();
+        rebuild();
+        findMessages();
+        std::size_t spans = 0;
+        for (std::size_t r = 0; r < m_parts.ranks.size(); ++r)
+            spans += m_work[r].compute.size() + m_parts.ranks[r].device.size() + m_parts.ranks[r].annotations.size() + m_parts.ranks[r].hostOps.size();
+        m_builder.reserve(spans + 2 * m_parts.messages.pairs.size());
+        for (int r = 0; r < m_ranks; ++r) {
+            if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "importing was cancelled");
+            m_progress.tell("ranks", r, m_ranks);
+            addRank(r);
+        }
+        m_progress.tell("ranks", m_ranks, m_ranks);
+        addMessageEdges();
+        addCollectives();
+        addDataEdges();
+        m_builder.setSchedule(m_schedule);
+        m_out.run.schedule = m_schedule;
+        return m_builder.build();
+    }
+
+private:
+    ForeignRank& rank(int r) { return m_parts.ranks[static_cast<std::size_t>(r)]; }
+    RankOps& ops(int r) { return m_parts.ops.ranks[static_cast<std::size_t>(r)]; }
+
+    void place()
+    {
+        std::int64_t clipped = 0;
+        Nanos overlap = 0;
+        std::int64_t projected = 0;
+        for (int r = 0; r < m_ranks; ++r) {
+            m_hostOps.push_back(ops(r).ops);
+            m_work.push_back(placeWork(rank(r), ops(r)));
+            clipped += m_work.back().clipped;
+            overlap += m_work.back().overlap;
+            projected += m_work.back().projected;
+            m_out.ops += static_cast<std::int64_t>(m_work.back().compute.size());
+            m_out.kernels += static_cast<std::int64_t>(rank(r).device.size());
+            m_out.kernelsUnderOps += m_work.back().launched;
+        }
+        if (clipped > 0) m_out.notes.push_back(fmt::format("{} ops begin before the op before them ends, {} in all: they begin at its end", clipped, formatDuration(overlap)));
+        if (projected > 0 && projected < m_out.ops)
+            m_out.notes.push_back(fmt::format("{} of {} ops are where their kernels ran, the others where the host named them", projected, m_out.ops));
+    }
+
+    void rebuild()
+    {
+        const auto steps = static_cast<std::size_t>(std::max(1, m_parts.ops.steps));
+        if (m_out.ops == 0) {
+            m_out.notRebuilt = "no range is named like an op";
+            return;
+        }
+        std::vector<std::vector<std::vector<Op>>> order(steps, std::vector<std::vector<Op>>(static_cast<std::size_t>(m_ranks)));
+        std::vector<std::vector<std::vector<bool>>> paired(steps, std::vector<std::vector<bool>>(static_cast<std::size_t>(m_ranks)));
+        for (int r = 0; r < m_ranks; ++r) {
+            const auto& list = m_work[static_cast<std::size_t>(r)].compute;
+            for (std::size_t k = 0; k < list.size(); ++k) {
+                const OpRange& range = ops(r).ops[list[k]];
+                if (!isCompute(range.op.kind)) continue;
+                auto& row = order[static_cast<std::size_t>(range.step)][static_cast<std::size_t>(r)];
+                auto& pairs = paired[static_cast<std::size_t>(range.step)][static_cast<std::size_t>(r)];
+                const bool second = k > 0 && range.paired && !pairs.empty() && ops(r).ops[list[k - 1]].paired && ops(r).ops[list[k - 1]].start == range.start && ops(r).ops[list[k - 1]].end == range.end;
+                if (second && (pairs.size() < 2 || !pairs[pairs.size() - 2])) pairs.back() = true;
+                row.push_back(range.op);
+                pairs.push_back(false);
+            }
+        }
+        m_schedule = rebuildSchedule(order, paired, m_out.run.info.name, m_out.notRebuilt, m_out.notes);
+        if (!m_schedule) return;
+        m_out.recognised = recognise(*m_schedule);
+        if (!m_out.recognised.empty()) {
+            Schedule named = *m_schedule;
+            named.name = m_out.recognised;
+            m_schedule = std::make_shared<const Schedule>(std::move(named));
+        }
+        for (int r = 0; r < m_ranks; ++r)
+            for (const Op& op : m_schedule->order[static_cast<std::size_t>(r)])
+                m_rankOf[{0, 0, op}] = r;
+    }
+
+    // The rank that works on the same microbatch of a stage.
+    int rankOf(Op op) const
+    {
+        for (const OpKind kind : {op.kind, op.kind == OpKind::Backward ? OpKind::InputGrad : OpKind::Backward}) {
+            op.kind = kind;
+            if (const auto found = m_rankOf.find({0, 0, op}); found != m_rankOf.end()) return found->second;
+        }
+        return -1;
+    }
+
+    // The op that needs what `op` made: the next stage's forward, the one before's input gradient.
+    static bool consumerOf(const Op& op, int stages, Op& consumer)
+    {
+        if (op.kind != OpKind::Forward && op.kind != OpKind::Backward && op.kind != OpKind::InputGrad) return false;
+        const int stage = op.stage + (op.kind == OpKind::Forward ? 1 : -1);
+        if (stage < 0 || stage >= stages) return false;
+        consumer = op;
+        consumer.stage = static_cast<std::uint16_t>(stage);
+        return true;
+    }
+
+    // Which op each message carries: messages of a pair of ranks are sent in the order in which their ops ran.
+    void findMessages()
+    {
+        const auto& pairs = m_parts.messages.pairs;
+        m_carried.assign(pairs.size(), {-1, -1, {}});
+        m_out.messages = static_cast<std::int64_t>(pairs.size());
+        m_out.unpaired = m_parts.messages.unpaired;
+        if (!m_schedule) return;
+        std::map<std::pair<int, int>, std::vector<std::uint32_t>> channels;
+        for (std::uint32_t i = 0; i < pairs.size(); ++i) channels[{static_cast<int>(pairs[i].send.rank), static_cast<int>(pairs[i].receive.rank)}].push_back(i);
+        for (auto& [key, list] : channels) {
+            const auto [from, to] = key;
+            std::sort(list.begin(), list.end(), [&](std::uint32_t a, std::uint32_t b) { return messageAt(pairs[a].send).start < messageAt(pairs[b].send).start; });
+            std::vector<std::uint32_t> makers;
+            for (const std::uint32_t i : m_work[static_cast<std::size_t>(from)].compute) {
+                Op consumer;
+                if (consumerOf(ops(from).ops[i].op, m_schedule->stages, consumer) && rankOf(consumer) == to) makers.push_back(i);
+            }
+            const bool regular = !makers.empty() && list.size() % makers.size() == 0;
+            const std::size_t each = regular ? list.size() / makers.size() : 1;
+            std::size_t maker = 0;
+            for (std::size_t i = 0; i < list.size() && !makers.empty(); ++i) {
+                if (regular) {
+                    maker = i / each;
+                } else { // the last one that had ended
+                    const Nanos posted = messageAt(pairs[list[i]].send).start;
+                    while (maker + 1 < makers.size() && ops(from).ops[makers[maker + 1]].end <= posted) ++maker;
+                    if (ops(from).ops[makers[maker]].end > posted) continue;
+                }
+                const OpRange& range = ops(from).ops[makers[maker]];
+                m_carried[list[i]] = {range.step, from, range.op};
+            }
+        }
+    }
+
+    const ForeignMessage& messageAt(const MessageEnd& end) const { return m_parts.ranks[end.rank].messages[end.message]; }
+
+    struct Row {
+        Span span;
+        std::uint32_t from; // what it was
+    };
+    template <typename Done>
+    void addTrack(int r, Lane lane, const std::string& name, std::vector<Row>& rows, Done&& done)
+    {
+        if (rows.empty()) return;
+        std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return std::tie(a.span.start, a.span.end) < std::tie(b.span.start, b.span.end); });
+        const int track = m_builder.addTrack(r, lane, name);
+        for (const Row& row : rows) done(row, m_builder.addSpan(track, row.span));
+        rows.clear();
+    }
+
+    void addRank(int r)
+    {
+        addCompute(r);
+        addMessageSpans(r);
+        addDevice(r);
+        addRanges(r);
+        addMemory(r);
+        rank(r).device = {};
+        rank(r).annotations = {};
+        rank(r).hostOps = {};
+        rank(r).launches = {};
+        rank(r).memory = {};
+    }
+
+    void addCompute(int r)
+    {
+        const auto& compute = m_work[static_cast<std::size_t>(r)].compute;
+        m_spanOfOp.assign(ops(r).ops.size(), noSpan);
+        if (compute.empty()) return;
+        const int track = m_builder.addTrack(r, Lane::Compute);
+        for (const std::uint32_t i : compute) {
+            const OpRange& range = ops(r).ops[i];
+            Span span;
+            span.start = range.start;
+            span.end = range.end;
+            span.op = range.op;
+            span.step = range.step;
+            const SpanId id = m_builder.addSpan(track, span);
+            m_spanOfOp[i] = id;
+            m_placed[{range.step, r, range.op}] = {id, range.start, range.end};
+        }
+    }
+
+    void addMessageSpans(int r)
+    {
+        std::vector<Row> sends, receives;
+        const auto& pairs = m_parts.messages.pairs;
+        if (m_sends.empty()) {
+            m_sends.resize(m_parts.ranks.size());
+            m_receives.resize(m_parts.ranks.size());
+            for (std::uint32_t i = 0; i < pairs.size(); ++i) {
+                m_sends[pairs[i].send.rank].push_back(i);
+                m_receives[pairs[i].receive.rank].push_back(i);
+            }
+            m_sendSpan.assign(pairs.size(), noSpan);
+            m_receiveSpan.assign(pairs.size(), noSpan);
+        }
+        const auto spanOf = [&](std::uint32_t i, bool send) {
+            const ForeignMessage& from = messageAt(pairs[i].send);
+            const ForeignMessage& to = messageAt(pairs[i].receive);
+            const Nanos arrival = std::max({to.end, to.start, from.start});
+            Span span;
+            span.start = send ? std::max(from.start, std::min(to.start, arrival)) : std::min(to.start, arrival);
+            span.end = arrival;
+            const Carried& carried = m_carried[i];
+            if (carried.rank < 0) {
+                span.label = m_builder.intern(fmt::format("message {} → {}", pairs[i].send.rank, pairs[i].receive.rank)) & 0xffffffu;
+                span.step = stepAt(ops(r), span.start);
+                return span;
+            }
+            span.step = carried.step;
+            const bool forward = carried.op.kind == OpKind::Forward;
+            span.op = carried.op;
+            span.op.kind = send ? (forward ? OpKind::SendF : OpKind::SendB) : (forward ? OpKind::RecvF : OpKind::RecvB);
+            if (!send) span.op.stage = static_cast<std::uint16_t>(carried.op.stage + (forward ? 1 : -1));
+            return span;
+        };
+        for (const std::uint32_t i : m_sends[static_cast<std::size_t>(r)]) sends.push_back({spanOf(i, true), i});
+        for (const std::uint32_t i : m_receives[static_cast<std::size_t>(r)]) receives.push_back({spanOf(i, false), i});
+        addTrack(r, Lane::Send, {}, sends, [&](const Row& row, SpanId id) { m_sendSpan[row.from] = id; });
+        addTrack(r, Lane::Receive, {}, receives, [&](const Row& row, SpanId id) { m_receiveSpan[row.from] = id; });
+    }
+
+    std::uint32_t labelOf(int r, std::uint32_t name)
+    {
+        auto& labels = m_labels;
+        if (m_labelsOf != r) {
+            labels.assign(rank(r).names.size(), 0);
+            m_labelsOf = r;
+        }
+        if (labels[name] == 0) {
+            const std::string& text = rank(r).names[name];
+            labels[name] = m_builder.intern(text.empty() ? "unnamed" : std::string_view(text).substr(0, 2048)) & 0xffffffu;
+        }
+        return labels[name];
+    }
+
+    void addDevice(int r)
+    {
+        ForeignRank& from = rank(r);
+        RankWork& work = m_work[static_cast<std::size_t>(r)];
+        m_ranges = placeRanges(from);
+        m_out.kernelsUnderRanges += m_ranges.under;
+        m_launchedIn.clear();
+        std::map<std::pair<Lane, std::string>, std::vector<std::uint32_t>> tracks;
+        for (std::uint32_t i = 0; i < from.device.size(); ++i)
+            tracks[{from.device[i].copy ? Lane::Copy : Lane::Kernel, from.threads[from.device[i].thread].name}].push_back(i);
+        std::vector<SpanId> spanOf(from.messages.empty() ? 0 : from.device.size(), noSpan);
+        for (auto& [key, list] : tracks) {
+            std::stable_sort(list.begin(), list.end(), [&](std::uint32_t a, std::uint32_t b) { return std::tie(from.device[a].start, from.device[a].end) < std::tie(from.device[b].start, from.device[b].end); });
+            const int track = m_builder.addTrack(r, key.first, fmt::format("rank {} {}", r, key.second));
+            for (const std::uint32_t i : list) {
+                const DeviceSpan& seen = from.device[i];
+                const std::uint32_t op = work.opOfDevice[i];
+                Span span;
+                span.start = seen.start;
+                span.end = seen.end;
+                span.label = labelOf(r, seen.name) & 0xffffffu;
+                span.step = op == noOpRange ? stepAt(ops(r), seen.start) : ops(r).ops[op].step;
+                if (op != noOpRange) span.op = ops(r).ops[op].op;
+                const SpanId id = m_builder.addSpan(track, span);
+                if (!spanOf.empty()) spanOf[i] = id;
+                if (op != noOpRange && m_spanOfOp[op] != noSpan) m_builder.addEdge(m_spanOfOp[op], id, EdgeKind::Launch, seen.start);
+                else if (m_ranges.rangeOfDevice[i] != noOpRange) m_launchedIn.push_back({m_ranges.rangeOfDevice[i], id, seen.start});
+            }
+        }
+        for (std::uint32_t i = 0; i < from.messages.size(); ++i)
+            if (from.messages[i].kind == MessageKind::Collective && from.messages[i].device && from.messages[i].work >= 0)
+                m_collectiveSpan[{static_cast<std::uint32_t>(r), i}] = {spanOf[static_cast<std::size_t>(from.messages[i].work)], from.messages[i].start, from.messages[i].end};
+        work = {};
+    }
+
+    void addRanges(int r)
+    {
+        ForeignRank& from = rank(r);
+        // What the compute lane shows already is not shown again, unless it is elsewhere there: where its kernels ran.
+        std::set<std::tuple<std::uint32_t, Nanos, Nanos>> shown;
+        for (std::size_t i = 0; i < ops(r).ops.size(); ++i)
+            if (const OpRange& range = ops(r).ops[i]; m_spanOfOp[i] != noSpan && !range.device) shown.insert({range.thread, range.start, range.end});
+        std::unordered_map<std::uint32_t, std::uint32_t> messageOf; // by annotation
+        for (std::uint32_t i = 0; i < from.messages.size(); ++i)
+            if (from.messages[i].kind == MessageKind::Collective && !from.messages[i].device && from.messages[i].work >= 0) messageOf[static_cast<std::uint32_t>(from.messages[i].work)] = i;
+        std::map<std::string, std::vector<Row>> tracks;
+        const auto add = [&](const ForeignSpan& seen, std::uint32_t index) {
+            Span span;
+            span.start = seen.start;
+            span.end = seen.end;
+            span.label = labelOf(r, seen.name) & 0xffffffu;
+            span.step = stepAt(ops(r), seen.start);
+            tracks[from.threads[seen.thread].name].push_back({span, index});
+        };
+        for (std::uint32_t i = 0; i < from.annotations.size(); ++i) {
+            const ForeignSpan& seen = from.annotations[i];
+            const std::string& name = from.names[seen.name];
+            const bool message = !m_parts.messages.pairs.empty() && (name == "gloo:send" || name == "gloo:recv" || name.starts_with("nccl:send") || name.starts_with("nccl:recv"));
+            if (message || name.starts_with("ProfilerStep") || shown.contains({seen.thread, seen.start, seen.end})) continue;
+            add(seen, i);
+        }
+        for (const ForeignSpan& seen : from.hostOps) add(seen, noSpan);
+        addDeviceRanges(r);
+        for (auto& [thread, rows] : tracks)
+            addTrack(r, Lane::Other, fmt::format("rank {} {}", r, thread), rows, [&](const Row& row, SpanId id) {
+                if (const auto found = messageOf.find(row.from); found != messageOf.end())
+                    m_collectiveSpan[{static_cast<std::uint32_t>(r), found->second}] = {id, row.span.start, row.span.end};
+            });
+        for (const CounterSeen& counter : from.counters) {
+            const int number = m_builder.addCounter(r, counter.name, "");
+            for (const CounterSample& sample : counter.samples) m_builder.addSample(number, sample.time, sample.value);
+        }
+    }
+
+    // Where the kernels of named ranges ran; ranges of the device itself where no launches tell.
+    void addDeviceRanges(int r)
+    {
+        ForeignRank& from = rank(r);
+        std::map<std::string, std::vector<Row>> device;
+        const auto add = [&](const ForeignSpan& seen, Nanos start, Nanos end, std::uint32_t index) {
+            Span span;
+            span.start = start;
+            span.end = end;
+            span.label = labelOf(r, seen.name) & 0xffffffu;
+            span.step = stepAt(ops(r), start);
+            device[fmt::format("{} on the device", from.threads[seen.thread].name)].push_back({span, index});
+        };
+        for (std::uint32_t i = 0; i < from.annotations.size(); ++i)
+            if (const auto& [begin, end] = m_ranges.extent[i]; end >= begin) add(from.annotations[i], begin, end, i);
+        if (device.empty())
+            for (const ForeignSpan& seen : from.deviceAnnotations) add(seen, seen.start, seen.end, noSpan);
+        std::unordered_map<std::uint32_t, SpanId> spanOf;
+        for (auto& [thread, rows] : device)
+            addTrack(r, Lane::Other, fmt::format("rank {} {}", r, thread), rows, [&](const Row& row, SpanId id) { spanOf[row.from] = id; });
+        for (const auto& [range, kernel, start] : m_launchedIn)
+            if (const auto found = spanOf.find(range); found != spanOf.end()) m_builder.addEdge(found->second, kernel, EdgeKind::Launch, start);
+    }
+
+    void addMemory(int r)
+    {
+        for (const MemoryEvent& event : memoryOf(rank(r), m_hostOps[static_cast<std::size_t>(r)], ops(r), r)) m_builder.addMemory(event);
+        m_hostOps[static_cast<std::size_t>(r)] = {};
+    }
+
+    void addMessageEdges()
+    {
+        const auto& pairs = m_parts.messages.pairs;
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+            const Carried& carried = m_carried[i];
+            Op consumer;
+            if (carried.rank < 0 || !consumerOf(carried.op, m_schedule->stages, consumer)) continue;
+            const int to = static_cast<int>(pairs[i].receive.rank);
+            const auto producer = m_placed.find({carried.step, carried.rank, carried.op});
+            auto needs = m_placed.find({carried.step, to, consumer});
+            if (needs == m_placed.end() && consumer.kind != OpKind::Forward) {
+                consumer.kind = consumer.kind == OpKind::Backward ? OpKind::InputGrad : OpKind::Backward;
+                needs = m_placed.find({carried.step, to, consumer});
+            }
+            if (producer == m_placed.end() || needs == m_placed.end()) continue;
+            const Nanos arrival = std::max(messageAt(pairs[i].receive).end, messageAt(pairs[i].send).start);
+            m_builder.addEdge(producer->second.span, m_sendSpan[i], EdgeKind::Order, messageAt(pairs[i].send).start);
+            m_builder.addEdge(m_sendSpan[i], m_receiveSpan[i], EdgeKind::Transfer, arrival);
+            m_builder.addEdge(m_receiveSpan[i], needs->second.span, EdgeKind::Transfer, arrival);
+            auto& last = m_arrivals.try_emplace({producer->second.span, needs->second.span}, arrival).first->second;
+            last = std::max(last, arrival);
+        }
+    }
+
+    // From the one that came last, whom the others waited for.
+    void addCollectives()
+    {
+        m_out.collectives = static_cast<std::int64_t>(m_parts.messages.collectives.size());
+        for (const auto& ends : m_parts.messages.collectives) {
+            const auto spanOf = [&](const MessageEnd& end) {
+                const auto found = m_collectiveSpan.find({end.rank, end.message});
+                return found == m_collectiveSpan.end() ? Placed{} : found->second;
+            };
+            Placed last;
+            for (const MessageEnd& end : ends)
+                if (const Placed placed = spanOf(end); placed.span != noSpan && (last.span == noSpan || placed.start > last.start)) last = placed;
+            for (const MessageEnd& end : ends)
+                if (const Placed placed = spanOf(end); placed.span != noSpan && placed.span != last.span) m_builder.addEdge(last.span, placed.span, EdgeKind::Transfer, last.start);
+        }
+    }
+
+    void addDataEdges()
+    {
+        if (!m_schedule) return;
+        const auto cells = cellsOf(*m_schedule);
+        if (!cells) return;
+        const OpIndex index(*m_schedule, *cells);
+        for (const auto& [key, placed] : m_placed) {
+            if (!isCompute(key.op.kind)) continue;
+            const bool inside = key.op.stage < m_schedule->stages && key.op.microbatch >= 0 && key.op.microbatch + key.op.count <= m_schedule->microbatches && opFault(*m_schedule, key.op).empty();
+            if (!inside) continue;
+            index.eachInput(key.op, [&](std::uint32_t producer, const Need&, std::size_t) {
+                if (producer == noOp) return;
+                const OpPlace place = index.placeOf(producer);
+                const Op& from = m_schedule->order[static_cast<std::size_t>(place.rank)][place.position];
+                const auto found = m_placed.find({key.step, place.rank, from});
+                if (found == m_placed.end()) return;
+                const auto arrival = m_arrivals.find({found->second.span, placed.span});
+                m_builder.addEdge(found->second.span, placed.span, EdgeKind::Data, arrival == m_arrivals.end() ? found->second.end : arrival->second);
+            });
+        }
+    }
+
+    struct Carried { // an op that made a message; rank −1: not known
+        int step;
+        int rank;
+        Op op;
+    };
+
+    JobParts m_parts;
+    ImportedRun& m_out;
+    const Progress& m_progress;
+    int m_ranks;
+    TimelineBuilder m_builder;
+    std::vector<RankWork> m_work;
+    std::vector<std::vector<OpRange>> m_hostOps; // where the host named them
+    std::shared_ptr<const Schedule> m_schedule;
+    std::unordered_map<OpKey, int, OpKeyHash> m_rankOf;
+    std::unordered_map<OpKey, Placed, OpKeyHash> m_placed;
+    struct LaunchedIn {
+        std::uint32_t range;
+        SpanId kernel;
+        Nanos start;
+    };
+    DeviceRanges m_ranges;                 // of the rank that is being added
+    std::vector<LaunchedIn> m_launchedIn;  // its device spans under no op
+    std::vector<SpanId> m_spanOfOp; // of the rank that is being added
+    std::vector<std::uint32_t> m_labels;
+    int m_labelsOf = -1;
+    std::vector<std::vector<std::uint32_t>> m_sends, m_receives; // pairs by rank
+    std::vector<SpanId> m_sendSpan, m_receiveSpan;               // by pair
+    std::vector<Carried> m_carried;                              // by pair
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Placed> m_collectiveSpan;
+    std::map<std::pair<SpanId, SpanId>, Nanos> m_arrivals;
+};
+
+} // namespace
+
+Result<std::shared_ptr<const Timeline>> buildTimeline(JobParts parts, ImportedRun& out, const Progress& progress)
+{
+    return Assembler(std::move(parts), out, progress).build();
+}
+
+} // namespace stagewright

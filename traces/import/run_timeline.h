@@ -1,0 +1,33 @@
+// The timeline of one pipeline from its ranks: lanes, spans, edges, and the schedule that was executed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "schedules/base/progress.h"
+#include "schedules/base/result.h"
+#include "traces/import/assemble.h"
+#include "traces/import/message_pairs.h"
+#include "traces/import/op_ranges.h"
+
+namespace stagewright {
+
+struct JobParts {
+    std::vector<ForeignRank> ranks; // of one clock, in order of their numbers
+    OpReading ops;                  // stages known
+    MessagePairs messages;
+};
+
+// The order of a whole step: the first of those with the most ops. Null with `why` where there is no op, or the order is no valid
+// schedule.
+std::shared_ptr<const Schedule> rebuildSchedule(const std::vector<std::vector<std::vector<Op>>>& byStep, const std::vector<std::vector<std::vector<bool>>>& paired,
+                                                const std::string& name, std::string& why, std::vector<std::string>& notes);
+
+// Frees the parts as it goes. Fills counts, notes and schedule of `out`.
+//   Compute  ops, optimizer, reduction       Send, Receive  messages with both sides (schedules/timeline/message_view.h)
+//   Kernel, Copy  one track a stream, labelled; Span::op is the op they were launched by, with a Launch edge from it
+//   Other    named ranges, one track a thread, and where their kernels ran, with a Launch edge to those under no op
+Result<std::shared_ptr<const Timeline>> buildTimeline(JobParts parts, ImportedRun& out, const Progress& progress);
+
+} // namespace stagewright
