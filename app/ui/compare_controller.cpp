@@ -332,6 +332,8 @@ void CompareController::refresh()
 void CompareController::setBaseline(const RunRef& ref)
 {
     const quint64 generation = ++m_baselineGeneration;
+    ++m_measureGeneration; // what is under way is of another one
+    m_comparing = false;
     m_measured = {};
     if (!ref.valid()) {
         m_baseline.reset();
@@ -360,6 +362,8 @@ void CompareController::measureBaseline()
     const std::shared_ptr<const RunView> shown = m_window.mode() == MainWindow::Mode::Compare && m_window.m_other ? m_window.m_other : m_window.m_shown;
     const Units units{m_baseline->run->timeline->timeUnit(), m_baseline->run->timeline->memoryUnit()};
     if (shown->ref == m_baseline->ref && shown->step == m_baseline->step) {
+        ++m_measureGeneration; // nothing that is under way is shown any more
+        m_comparing = false;
         m_measured = {};
         m_againstBaseline.reset();
         m_strip->setBaseline(name, nullptr, units, tr("This is the baseline."));
@@ -368,7 +372,7 @@ void CompareController::measureBaseline()
     if (m_measured == shown->ref && m_measuredStep == shown->step) return;
     m_measured = shown->ref;
     m_measuredStep = shown->step;
-    const quint64 generation = ++m_baselineGeneration;
+    const quint64 generation = ++m_measureGeneration;
     m_comparing = true;
     inBackground(
         this,
@@ -378,7 +382,7 @@ void CompareController::measureBaseline()
             return std::make_shared<const Comparison>(std::move(*comparison));
         },
         [this, generation, name, units](Result<std::shared_ptr<const Comparison>> comparison) {
-            if (generation != m_baselineGeneration) return;
+            if (generation != m_measureGeneration) return;
             m_comparing = false;
             m_againstBaseline = comparison ? *comparison : nullptr;
             m_strip->setBaseline(name, m_againstBaseline, units, comparison ? QString() : QString::fromStdString(comparison.error().message));

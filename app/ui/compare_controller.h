@@ -65,7 +65,8 @@ private:
     std::shared_ptr<const Comparison> m_againstBaseline;
     RunRef m_measured;       // the run of it
     int m_measuredStep = -1;
-    quint64 m_baselineGeneration = 0;
+    quint64 m_baselineGeneration = 0; // of reading the baseline
+    quint64 m_measureGeneration = 0;  // of comparing with it
     bool m_comparing = false;
 };
 

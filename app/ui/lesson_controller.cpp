@@ -306,13 +306,13 @@ void LessonController::fillShelf()
     };
     const std::string folder = lessons::learnerFolder();
     std::vector<const lessons::Lesson*> mine;
-    QStringList rows{tr("Basics"), tr("Schedules"), tr("Real world"), tr("Mastery")};
-    for (const QString& row : rows)
-        for (const lessons::Lesson& lesson : m_library->lessons) {
-            const QString shelf = qs(lesson.shelf).toLower();
-            if (shelf == row.toLower()) add(std::shared_ptr<const lessons::Lesson>(m_library, &lesson), row, {});
-            if (row == rows.last() && (shelf.isEmpty() || !rows.contains(qs(lesson.shelf), Qt::CaseInsensitive))) mine.push_back(&lesson);
-        }
+    const std::pair<const char*, QString> rows[] = {{"basics", tr("Basics")}, {"schedules", tr("Schedules")}, {"real world", tr("Real world")}, {"mastery", tr("Mastery")}}; // as files name them, as the shelf does
+    const auto shelfOf = [](const lessons::Lesson& lesson) { return qs(lesson.shelf).toLower(); };
+    for (const auto& [name, title] : rows)
+        for (const lessons::Lesson& lesson : m_library->lessons)
+            if (shelfOf(lesson) == QLatin1String(name)) add(std::shared_ptr<const lessons::Lesson>(m_library, &lesson), title, {});
+    for (const lessons::Lesson& lesson : m_library->lessons)
+        if (std::none_of(std::begin(rows), std::end(rows), [&](const auto& row) { return shelfOf(lesson) == QLatin1String(row.first); })) mine.push_back(&lesson);
     for (const lessons::Lesson* lesson : mine) add(std::shared_ptr<const lessons::Lesson>(m_library, lesson), tr("Your lessons"), qs(lesson->file));
     for (const auto& lesson : m_own) add(lesson, tr("Your lessons"), qs(lesson->file));
     m_shelf->setEntries(std::move(entries));

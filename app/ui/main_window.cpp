@@ -179,6 +179,11 @@ void MainWindow::buildViews()
     m_work->addWidget(m_rows, 1);
     m_work->addWidget(m_legend);
     m_pages->addWidget(work);
+    // A page that is not shown must not make the window taller.
+    m_welcome->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
+    connect(m_pages, &QStackedWidget::currentChanged, this, [this](int current) {
+        for (int i = 0; i < m_pages->count(); ++i) m_pages->widget(i)->setSizePolicy(m_pages->widget(i)->sizePolicy().horizontalPolicy(), i == current ? QSizePolicy::Preferred : QSizePolicy::Ignored);
+    });
     m_overlay = new EditOverlay(m_timeline, m_state);
 
     auto* column = new QWidget(m_columns);
@@ -466,7 +471,7 @@ void MainWindow::showPanels()
 
 void MainWindow::addPage(QWidget* page)
 {
-    page->setSizePolicy(QSizePolicy::Ignored, page->sizePolicy().verticalPolicy()); // a page that is not shown must not widen the window
+    page->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     m_pages->addWidget(page);
 }
 

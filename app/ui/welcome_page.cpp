@@ -28,7 +28,9 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
     auto* layout = new QVBoxLayout(column);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(10);
-    layout->addWidget(makeLabel(tr("Design a schedule, run it for real, see where the time went"), "bigtitle", column));
+    auto* headline = makeLabel(tr("Design a schedule, run it for real, see where the time went"), "bigtitle", column);
+    headline->setWordWrap(true);
+    layout->addWidget(headline);
     m_message = makeLabel({}, "secondary", column);
     m_message->setWordWrap(true);
     layout->addWidget(m_message);

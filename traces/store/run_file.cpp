@@ -98,6 +98,8 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
     const auto kind = std::filesystem::status(path, unknown).type();
     if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::none && kind != std::filesystem::file_type::directory)
         return fail(ErrorCode::Unreadable, "file " + path + ": neither a file nor a new name; a run file can't be kept there", "choose a file");
+    if (mode != OpenMode::Create && kind == std::filesystem::file_type::regular && std::filesystem::file_size(path, unknown) == 0)
+        return fail(ErrorCode::Unreadable, "file " + path + ": 0 bytes, there is nothing in it", "restore it from a copy, or record again");
     const int flags = SQLITE_OPEN_READWRITE | (mode == OpenMode::Create ? SQLITE_OPEN_CREATE : 0);
     auto database = mode == OpenMode::Read ? openToRead(path) : Database::open(path, flags);
     if (!database) return tl::unexpected(database.error());

@@ -186,7 +186,8 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
         accept();
     });
     choose(QStringLiteral("v-half"), 4, 8);
-    resize(1120, 860);
+    const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1120, 860); // it lies over the window
+    resize(QSize(1120, 860).boundedTo(most));
     m_view->setFocus();
 }
 

@@ -122,7 +122,8 @@ ScheduleBrowser::ScheduleBrowser(const Theme& theme, QWidget* parent) : QDialog(
     m_block->hide();
     fillList();
     choose(QStringLiteral("1f1b"));
-    resize(1180, 800);
+    const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1180, 800); // it lies over the window
+    resize(QSize(1180, 800).boundedTo(most));
     m_search->setFocus();
 }
 

@@ -57,7 +57,8 @@ QPushButton#crumb:hover { color: @accentText; }
 QPushButton#crumb:focus, QPushButton#crumbHere:focus { border: 1px solid @accent; padding: 2px 5px; }
 
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit { background: @field; color: @text; border: 1px solid @border;
-    border-radius: 6px; padding: 4px 8px; selection-background-color: @accent; selection-color: @onAccent; min-height: 16px; }
+    border-radius: 6px; padding: 4px 8px; selection-background-color: @accent; selection-color: @onAccent; }
+QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox { min-height: 16px; }
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus, QPlainTextEdit:focus { border-color: @accent; }
 QLineEdit[fault="true"], QSpinBox[fault="true"], QComboBox[fault="true"], QListView[fault="true"] { border-color: @critical; }
 QLineEdit:disabled, QSpinBox:disabled, QComboBox:disabled { color: @faint; }

@@ -1,5 +1,6 @@
 #include "widgets/playback/playback_bar.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QIcon>
 #include <QLabel>
@@ -84,6 +85,7 @@ PlaybackBar::PlaybackBar(Player* player, QWidget* parent) : QFrame(parent), m_pl
     m_words->setTextFormat(Qt::PlainText);
     m_words->setAccessibleName(tr("What happens"));
     m_words->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    m_words->installEventFilter(this);
     layout->addWidget(m_words, 1);
     layout->addSpacing(8);
     m_clock = makeLabel({}, "secondary", this);
@@ -136,10 +138,11 @@ QString PlaybackBar::words() const { return m_text; }
 // A sentence that does not fit is whole in the tooltip.
 void PlaybackBar::elide() { m_words->setText(m_words->fontMetrics().elidedText(m_text, Qt::ElideRight, m_words->width())); }
 
-void PlaybackBar::resizeEvent(QResizeEvent* event)
+// The sentence has what the clock and the pace leave.
+bool PlaybackBar::eventFilter(QObject* watched, QEvent* event)
 {
-    QFrame::resizeEvent(event);
-    elide();
+    if (watched == m_words && event->type() == QEvent::Resize) elide();
+    return QFrame::eventFilter(watched, event);
 }
 
 void PlaybackBar::refresh()
