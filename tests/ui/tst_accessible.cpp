@@ -3,24 +3,19 @@
 #include <QAbstractButton>
 #include <QAccessible>
 #include <QAccessibleWidget>
-#include <QComboBox>
 #include <QDialog>
 #include <QDockWidget>
 #include <QLabel>
-#include <QLineEdit>
 #include <QMenu>
 #include <QScopeGuard>
-#include <QScrollArea>
-#include <QScrollBar>
 #include <QSet>
-#include <QToolButton>
-#include <QTranslator>
 
 #include "app/ui/notes_controller.h"
 #include "app/ui/palette_controller.h"
 #include "app/ui/preferences_controller.h"
 #include "app/ui/search_controller.h"
 #include "app/ui/sql_controller.h"
+#include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
 #include "widgets/record/record_dialog.h"
 #include "widgets/timeline/timeline_accessible.h"
@@ -28,38 +23,6 @@
 using namespace stagewright;
 
 namespace {
-
-// A language whose texts are 40 % longer, as German ones are.
-class LongTexts : public QTranslator {
-public:
-    bool isEmpty() const override { return false; }
-    QString translate(const char*, const char* source, const char*, int) const override
-    {
-        QString text = QString::fromUtf8(source);
-        int letters = 0;
-        for (const QChar c : text) letters += c.isLetter() ? 1 : 0;
-        if (letters < 2) return text;
-        int more = (letters * 2 + 4) / 5;
-        QString extra;
-        while (more-- > 0) extra += QChar(u'e' + (more % 5));
-        return text + extra;
-    }
-};
-
-bool internal(const QWidget* widget)
-{
-    return widget->objectName().startsWith(QLatin1String("qt_")) || qobject_cast<const QScrollBar*>(widget) || qobject_cast<const QMenu*>(widget) ||
-           widget->inherits("QAbstractScrollAreaScrollBarContainer") || (widget->parentWidget() && widget->parentWidget()->inherits("QAbstractSpinBox")) ||
-           (widget->parentWidget() && widget->parentWidget()->inherits("QComboBox"));
-}
-
-QString told(const QWidget* widget)
-{
-    QString text = QString::fromLatin1(widget->metaObject()->className()) + QLatin1Char(' ') + widget->objectName();
-    if (const auto* label = qobject_cast<const QLabel*>(widget)) text += QStringLiteral(": ") + label->text();
-    if (const auto* button = qobject_cast<const QAbstractButton*>(widget)) text += QStringLiteral(": ") + button->text();
-    return text;
-}
 
 // Focusable widgets without a name.
 QStringList nameless(QWidget* root)
@@ -69,27 +32,6 @@ QStringList nameless(QWidget* root)
         if (!widget->isVisibleTo(root) || internal(widget) || widget->focusPolicy() == Qt::NoFocus) continue;
         QAccessibleInterface* interface = QAccessible::queryAccessibleInterface(widget);
         if (interface == nullptr || interface->text(QAccessible::Name).isEmpty()) found << told(widget);
-    }
-    return found;
-}
-
-// Labels and buttons whose text is cut off.
-QStringList clipped(QWidget* root)
-{
-    QStringList found;
-    for (QWidget* widget : root->findChildren<QWidget*>()) {
-        if (!widget->isVisibleTo(root) || internal(widget) || widget->size().isEmpty()) continue;
-        if (auto* label = qobject_cast<QLabel*>(widget)) {
-            if (label->text().isEmpty() || label->wordWrap()) {
-                if (label->wordWrap() && label->heightForWidth(label->width()) > label->height() + 1) found << told(label);
-                continue;
-            }
-            if (label->fontMetrics().boundingRect(QRect(0, 0, 10000, 1000), 0, label->text()).width() > label->contentsRect().width() + 1) found << told(label);
-        } else if (auto* button = qobject_cast<QAbstractButton*>(widget)) {
-            const QString text = QString(button->text()).remove(QLatin1Char('&'));
-            if (text.isEmpty()) continue;
-            if (button->fontMetrics().horizontalAdvance(text) > button->width()) found << told(button);
-        }
     }
     return found;
 }

@@ -2,7 +2,10 @@
 #include <QElapsedTimer>
 #include <QFile>
 #include <QLabel>
+#include <QPushButton>
 
+#include "app/ui/banner.h"
+#include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
 
 using namespace stagewright;
@@ -11,6 +14,26 @@ class TestOddFiles : public QObject {
     Q_OBJECT
 
     std::unique_ptr<WindowFixture> m_fixture;
+
+    template <typename Change>
+    static void rewrite(const QString& path, Change change)
+    {
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        QByteArray bytes = file.readAll();
+        file.close();
+        change(bytes);
+        QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
+        QCOMPARE(file.write(bytes), bytes.size());
+    }
+    // All of it can be read: its texts are as large as they need.
+    static void bannerIsWhole(MainWindow& window)
+    {
+        QVERIFY(window.banner()->isVisible());
+        QTest::qWait(20); // it is laid out
+        QCOMPARE(clipped(window.banner()).join(QStringLiteral("; ")), QString());
+    }
+    static int colourDistance(const QColor& a, const QColor& b) { return std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue()); }
 
 private slots:
     void init() { m_fixture = std::make_unique<WindowFixture>(); }
@@ -64,6 +87,122 @@ private slots:
         QVERIFY(WindowFixture::settle(window));
         QCOMPARE(window.mode(), MainWindow::Mode::Empty);
         QVERIFY(window.runs()->files().isEmpty());
+    }
+
+    // Opening it leaves the window as it was, and the banner names the file, what is wrong, and what to do.
+    void refusedFilesAreNamed_data()
+    {
+        QTest::addColumn<QByteArray>("change");
+        QTest::addColumn<QString>("says");
+        QTest::newRow("newer") << QByteArray("newer") << QStringLiteral("version 99");
+        QTest::newRow("another program's") << QByteArray("foreign") << QStringLiteral("another program");
+        QTest::newRow("empty") << QByteArray("empty") << QStringLiteral("0 bytes");
+        QTest::newRow("cut") << QByteArray("cut") << QStringLiteral("damaged");
+        QTest::newRow("header overwritten") << QByteArray("header") << QString();
+    }
+    void refusedFilesAreNamed()
+    {
+        QFETCH(QByteArray, change);
+        QFETCH(QString, says);
+        const QString sound = m_fixture->file("sound.stagewright", {"1f1b"});
+        const QString path = m_fixture->file("odd.stagewright", {"gpipe"});
+        rewrite(path, [&](QByteArray& bytes) {
+            if (change == "newer") bytes.replace(60, 4, QByteArray("\0\0\0\x63", 4)); // user_version
+            if (change == "foreign") bytes.replace(68, 4, "ABCD");                       // application_id
+            if (change == "empty") bytes.clear();
+            if (change == "cut") bytes.truncate(bytes.size() / 3);
+            if (change == "header") bytes.replace(0, 16, QByteArray(16, 'x'));
+        });
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({sound});
+        QVERIFY(WindowFixture::settle(window));
+        window.openFiles({path});
+        QTRY_VERIFY_WITH_TIMEOUT(!window.bannerText().isEmpty(), 20000);
+        QVERIFY(WindowFixture::settle(window));
+        QVERIFY2(window.bannerText().contains(QStringLiteral("odd.stagewright")) && window.bannerText().contains(says), qPrintable(window.bannerText()));
+        QCOMPARE(window.shownRef().file, sound);
+        for (const RunRef& ref : window.runs()->refs()) QCOMPARE(ref.file, sound); // the list has its name and what is wrong, no run
+        bannerIsWhole(window);
+    }
+
+    // What is in it is shown; what would have to be written says why it can't be.
+    void aFileThatCantBeWrittenIsRead()
+    {
+        const QString path = m_fixture->file("kept.stagewright", {"1f1b"});
+        rewrite(path, [](QByteArray& bytes) { bytes[18] = 3; }); // a write version that SQLite only reads, whoever asks
+        QFile::setPermissions(path, QFileDevice::ReadOwner);
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
+        window.viewState()->select({0, 3});
+        window.actions()[ActionId::KeepNote]->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.bannerText().isEmpty(), 20000);
+        QVERIFY2(window.bannerText().contains(QStringLiteral("kept.stagewright")) && window.bannerText().contains(QStringLiteral("writ")), qPrintable(window.bannerText()));
+        bannerIsWhole(window);
+        QVERIFY(WindowFixture::settle(window));
+        window.enterEdit(); // a copy is edited, never the file
+        QVERIFY(WindowFixture::settle(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
+    }
+
+    // Another program puts something else in its place: what was read stays, reading it again says what it found.
+    void aFileThatBecomesUnreadableIsTold()
+    {
+        const QString path = m_fixture->file("fleeting.stagewright", {"1f1b", "gpipe"});
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        rewrite(path, [](QByteArray& bytes) { bytes = QByteArray(5000, 'y'); });
+        QTRY_VERIFY_WITH_TIMEOUT(window.bannerText().contains(QStringLiteral("changed by another program")), 20000);
+        bannerIsWhole(window);
+        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        window.banner()->answerButton()->click();
+        QTRY_VERIFY_WITH_TIMEOUT(window.bannerText().contains(QStringLiteral("fleeting.stagewright")) && !window.bannerText().contains(QStringLiteral("changed by another")), 20000);
+        QVERIFY(WindowFixture::settle(window));
+        (void)window.grab();
+    }
+
+    void oneOp()
+    {
+        const QString path = m_fixture->dir.filePath(QStringLiteral("one.stagewright"));
+        {
+            auto file = RunFile::open(path.toStdString(), OpenMode::Create);
+            Run run;
+            TimelineBuilder builder(Provenance::Imported, "wall", 1);
+            Span span;
+            span.end = 1000;
+            span.op = makeOp(OpKind::Forward, 0, 0);
+            builder.addSpan(builder.addTrack(0, Lane::Compute), span);
+            run.timeline = *builder.build();
+            run.info.name = "one op";
+            run.info.ranks = run.info.stages = run.info.steps = 1;
+            QVERIFY((*file)->add(run).has_value());
+        }
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
+        const auto rect = window.timelineView()->rectOf({0, 0});
+        QVERIFY(rect.has_value());
+        QVERIFY(rect->width() > 400); // it is the whole step
+        QTest::mouseClick(window.timelineView(), Qt::LeftButton, {}, rect->center().toPoint());
+        QCOMPARE(window.viewState()->selected().span, SpanId{0});
+        const QImage image = window.timelineView()->grab().toImage();
+        const QPoint probe = QPoint(static_cast<int>(rect->left()) + 30, static_cast<int>(rect->top()) + 8) * image.devicePixelRatio();
+        QVERIFY2(colourDistance(image.pixelColor(probe), window.theme().of(OpKind::Forward).fill) < 40, qPrintable(image.pixelColor(probe).name()));
+        for (const ActionId id : {ActionId::Fit, ActionId::FitSelection, ActionId::NextGap, ActionId::WhatIf, ActionId::Residuals, ActionId::LoweredView, ActionId::AllSteps})
+            if (window.actions()[id]->isEnabled()) {
+                window.actions()[id]->trigger();
+                QVERIFY(WindowFixture::settle(window));
+            }
+        (void)window.grab();
     }
 
     void damageIsTold()

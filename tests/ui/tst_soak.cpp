@@ -1,35 +1,83 @@
-// A soak: random actions, keys, clicks, drags, wheel, edits, undo and redo, themes, sizes, opening, closing, comparing, from a seed.
-// No crash, no widget left behind, undoing everything gives the order that was begun with, and the window settles.
+// A soak: random actions, keys, clicks, drags, wheel, edits, undo and redo, themes, sizes, opening, closing, comparing, from a seed, in
+// every window and dialog that is open. No crash, no warning of Qt, no widget left behind, no object more than before, undoing
+// everything gives the order that was begun with and redoing it the one that was there, what is autosaved is what is edited, and the
+// window settles.
 // STAGEWRIGHT_SOAK_ACTIONS, STAGEWRIGHT_SOAK_SEED, STAGEWRIGHT_SOAK_LOG (a file that names every action as it begins).
 #include <cstdio>
+#include <map>
 #include <random>
 
 #include <QDialog>
+#include <QFile>
 #include <QLineEdit>
 #include <QMenu>
 #include <QMenuBar>
 #include <QUndoStack>
 #include <QWheelEvent>
 
+#include "app/ui/compare_controller.h"
+#include "app/ui/edit_autosave.h"
+#include "app/ui/edit_controller.h"
+#include "app/ui/explorer_controller.h"
+#include "app/ui/layout_controller.h"
+#include "app/ui/lesson_controller.h"
+#include "app/ui/notes_controller.h"
+#include "app/ui/search_controller.h"
 #include "window_fixture.h"
 
 using namespace stagewright;
 
 namespace {
 
-class Monkey {
+// What Qt complains of; the offscreen platform's own limits are none of ours.
+QStringList warnings;
+QtMessageHandler tellOn = nullptr;
+void hear(QtMsgType type, const QMessageLogContext& context, const QString& message)
+{
+    if (message.startsWith(QLatin1String("This plugin does not support"))) return;
+    if (type != QtDebugMsg && type != QtInfoMsg) warnings << message;
+    tellOn(type, context, message);
+}
+
+// Dialogs that wait for an answer get none: they are closed from inside their own event loop.
+class Closer : public QTimer {
 public:
-    Monkey(MainWindow& window, WindowFixture& fixture, QStringList files, unsigned seed, std::FILE* log)
-        : m_window(window), m_fixture(fixture), m_files(std::move(files)), m_random(seed), m_log(log)
+    Closer()
     {
-        QObject::connect(&window, &MainWindow::modeChanged, &m_closer, [this] { m_begun.reset(); });
-        // Dialogs that wait for an answer get none: they are closed from inside their own event loop.
-        m_closer.setInterval(15);
-        QObject::connect(&m_closer, &QTimer::timeout, &m_closer, [] {
+        setInterval(15);
+        connect(this, &QTimer::timeout, this, [] {
             if (QWidget* popup = QApplication::activePopupWidget()) popup->close();
             if (auto* dialog = qobject_cast<QDialog*>(QApplication::activeModalWidget())) dialog->reject();
         });
-        m_closer.start();
+        start();
+    }
+};
+
+using Counts = std::map<QByteArray, int>;
+Counts objects()
+{
+    Counts counts;
+    for (QWidget* top : QApplication::topLevelWidgets()) {
+        if (top->parent() != nullptr) continue; // counted with it
+        ++counts[top->metaObject()->className()];
+        for (const QObject* object : top->findChildren<QObject*>()) {
+            QByteArray name = object->metaObject()->className();
+            for (const QObject* above = object->parent(); above != nullptr && above->metaObject()->className() != QByteArray("QWidget"); above = above->parent()) {
+                name += QByteArray(" of ") + above->metaObject()->className() + ' ' + above->objectName().toUtf8();
+                if (name.size() > 160) break;
+            }
+            ++counts[name];
+        }
+    }
+    return counts;
+}
+
+class Monkey {
+public:
+    Monkey(MainWindow& window, QStringList files, unsigned seed, std::FILE* log)
+        : m_window(window), m_files(std::move(files)), m_random(seed), m_log(log)
+    {
+        QObject::connect(&window, &MainWindow::modeChanged, &m_listens, [this] { m_begun.reset(); });
     }
 
     QString step()
@@ -44,21 +92,47 @@ public:
         if (kind < 90) return show();
         if (kind < 93) return resize();
         if (kind < 95) return undoAll();
-        if (kind < 97) return type();
+        if (kind < 96) return kept();
+        if (kind < 98) return type();
         QTest::qWait(pick(40));
         return QStringLiteral("wait");
     }
 
-    // Undoing everything gives the order that editing began with. Empty: it does, or nothing is edited.
+    // Undoing everything gives the order that editing began with, redoing it the order of before. Empty: it does, or nothing is edited.
     QString undoFault()
     {
         if (m_window.mode() != MainWindow::Mode::Edit || !m_begun) return {};
         QUndoStack* stack = m_window.editor()->undoStack();
+        const Schedule now = m_window.editor()->schedule();
+        const int at = stack->index();
         while (stack->canUndo()) stack->undo();
-        if (m_window.editor()->schedule() == *m_begun) return {};
-        return QStringLiteral("undoing everything gives another order than the one that was begun with");
+        if (m_window.editor()->schedule() != *m_begun) return QStringLiteral("undoing everything gives another order than the one that was begun with");
+        if (pick(2) == 0) return {}; // and stay there
+        while (stack->index() < at) stack->redo();
+        if (m_window.editor()->schedule() != now) return QStringLiteral("undoing everything and redoing it gives another order");
+        return {};
     }
-    void stop() { m_closer.stop(); }
+    // What a crash would leave is the order as it is; nothing where it was not changed.
+    QString autosaveFault()
+    {
+        if (m_window.mode() != MainWindow::Mode::Edit) return {};
+        EditAutosave* autosave = m_window.edit()->autosave();
+        const auto& preferences = PreferenceStore::instance().value();
+        if (!preferences.autosave || m_window.lessons()->session() != nullptr) return {};
+        const auto same = [&]() -> QString {
+            if (m_window.mode() != MainWindow::Mode::Edit) return {};
+            if (autosave->file().isEmpty()) return m_window.editor()->changed() ? QStringLiteral("a changed order is not kept") : QString();
+            QFile file(autosave->file());
+            if (!m_window.editor()->changed()) return !file.exists() ? QString() : QStringLiteral("an order that was not changed is kept");
+            if (!file.open(QIODevice::ReadOnly)) return QStringLiteral("a changed order is not kept");
+            const QByteArray bytes = file.readAll();
+            const auto record = readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
+            if (!record) return QStringLiteral("what is kept can't be read: ") + QString::fromStdString(record.error().message);
+            return record->edited == m_window.editor()->schedule() && record->original == m_window.editor()->original() ? QString() : QStringLiteral("what is kept is not the order as it is");
+        };
+        (void)QTest::qWaitFor([&] { return same().isEmpty(); }, 20000 + 1000 * preferences.autosaveSeconds);
+        return same();
+    }
     QString fault() const { return m_fault; }
 
 private:
@@ -109,12 +183,16 @@ private:
         return name;
     }
 
+    // Half of the time the timeline, else anything in sight that is not behind a dialog that waits.
     QWidget* someWidget()
     {
         if (pick(2) == 0) return m_window.timelineView();
         QList<QWidget*> visible;
-        for (QWidget* widget : m_window.findChildren<QWidget*>())
-            if (widget->isVisible() && widget->window() == &m_window && widget->width() > 2 && widget->height() > 2 && qobject_cast<QMenuBar*>(widget) == nullptr) visible << widget;
+        for (QWidget* top : QApplication::topLevelWidgets()) {
+            if (!top->isVisible() || qobject_cast<QMenu*>(top) != nullptr || top->windowType() == Qt::ToolTip) continue;
+            for (QWidget* widget : top->findChildren<QWidget*>())
+                if (widget->isVisible() && widget->window() == top && widget->width() > 2 && widget->height() > 2 && qobject_cast<QMenuBar*>(widget) == nullptr) visible << widget;
+        }
         return visible.isEmpty() ? m_window.timelineView() : visible[pick(static_cast<int>(visible.size()))];
     }
     QPoint inside(const QWidget* widget) { return {pick(widget->width()), pick(widget->height())}; }
@@ -203,7 +281,15 @@ private:
     QString undoAll()
     {
         const QString name = said(QStringLiteral("undo all"));
+        remember();
         if (m_fault.isEmpty()) m_fault = undoFault();
+        return name;
+    }
+
+    QString kept()
+    {
+        const QString name = said(QStringLiteral("autosave"));
+        if (m_fault.isEmpty()) m_fault = autosaveFault();
         return name;
     }
 
@@ -217,11 +303,10 @@ private:
     }
 
     MainWindow& m_window;
-    WindowFixture& m_fixture;
     QStringList m_files;
     std::mt19937 m_random;
     std::FILE* m_log;
-    QTimer m_closer;
+    QObject m_listens;
     std::optional<Schedule> m_begun;
     QString m_fault;
 };
@@ -238,13 +323,71 @@ int setting(const char* name, int fallback)
 class TestSoak : public QObject {
     Q_OBJECT
     QTemporaryDir m_home;
+
+    // What keeps the window from being settled.
+    static QString busy(MainWindow& window)
+    {
+        QStringList parts;
+        if (!window.compare()->settled()) parts << QStringLiteral("compare");
+        if (window.search()->searching()) parts << QStringLiteral("search");
+        if (!window.edit()->settled()) parts << QStringLiteral("edit");
+        if (window.notes()->busy()) parts << QStringLiteral("notes");
+        if (window.library()->busy()) parts << QStringLiteral("library");
+        if (window.recording()->running()) parts << QStringLiteral("recording");
+        return QStringLiteral("the window does not settle: ") + (parts.isEmpty() ? QStringLiteral("a run, a tool or a file") : parts.join(QLatin1String(", ")));
+    }
+
+    // Everything closed and left, light, as large as in the beginning.
+    static QString reset(MainWindow& window) // what went wrong; empty: nothing
+    {
+        window.lessons()->leave();
+        window.explorer()->setShown(false);
+        window.setTool(MainWindow::Tool::None);
+        for (QWidget* widget : QApplication::topLevelWidgets())
+            if (widget != &window && widget->isVisible()) widget->close();
+        for (int round = 0; round < 3; ++round) { // an edited order stays in the list when its run is closed
+            while (!window.runs()->files().isEmpty()) window.closeFile(window.runs()->files().front());
+            if (!WindowFixture::settle(window, 60000)) return busy(window);
+        }
+        window.layouts()->reset();
+        window.setThemeChoice(ThemeChoice::Light);
+        window.resize(1400, 900);
+        window.show();
+        const bool settled = WindowFixture::settle(window, 60000);
+        for (int i = 0; i < 3; ++i) {
+            QTest::qWait(120);
+            QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+        }
+        if (!settled) return busy(window);
+        return window.mode() == MainWindow::Mode::Empty ? QString() : QStringLiteral("something is shown where every file is closed: mode %1, %2").arg(static_cast<int>(window.mode())).arg(window.windowTitle());
+    }
+
+    // Every action once, so that what is made when it is first needed is there.
+    static bool tour(MainWindow& window, const QString& file)
+    {
+        for (const ActionEntry& entry : actionTable()) {
+            if (entry.id == ActionId::Quit || entry.id == ActionId::NewWindow || entry.id == ActionId::MoveToWindow) continue;
+            if (window.runs()->files().isEmpty()) {
+                window.openFiles({file});
+                if (!WindowFixture::settle(window, 60000)) return false;
+            }
+            if (window.mode() == MainWindow::Mode::Run) window.viewState()->select({0, 3});
+            if (window.actions()[entry.id]->isEnabled()) window.actions()[entry.id]->trigger();
+            QCoreApplication::processEvents();
+        }
+        const auto refs = window.runs()->refs();
+        if (refs.size() > 1) window.showCompare(refs[0], refs[1]);
+        return WindowFixture::settle(window, 60000);
+    }
 private slots:
     void initTestCase()
     {
         for (const char* place : {"XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"}) qputenv(place, m_home.path().toLocal8Bit());
         qputenv("STAGEWRIGHT_PROGRAM", "/nonexistent"); // nothing is trained
         QApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
+        tellOn = qInstallMessageHandler(hear);
     }
+    void cleanupTestCase() { qInstallMessageHandler(tellOn); }
 
     void randomActions()
     {
@@ -256,24 +399,40 @@ private slots:
         const QStringList files{fixture.file("a.stagewright", {"1f1b", "zb-h1"}), fixture.file("b.stagewright", {"interleaved-1f1b", "gpipe"}, 3, 6), fixture.file("small.stagewright", {"gpipe"}, 1, 1)};
         const QWidgetList before = QApplication::topLevelWidgets();
         QString last;
+        warnings.clear();
+        const auto told = [&](int action, const QString& fault) { return QStringLiteral("seed %1, action %2 (%3): %4").arg(seed).arg(action).arg(last, fault); };
         {
+            Closer closer;
             MainWindow window;
             QVERIFY(WindowFixture::show(window));
+            QVERIFY(tour(window, files.front()));
+            QCOMPARE(reset(window), QString());
+            const Counts begun = objects();
             window.openFiles({files.front()});
             QVERIFY(WindowFixture::settle(window));
-            Monkey monkey(window, fixture, files, seed, log);
-            for (int i = 0; i < count; ++i) {
-                last = monkey.step();
-                QVERIFY2(monkey.fault().isEmpty(), qPrintable(QStringLiteral("seed %1, action %2 (%3): %4").arg(seed).arg(i).arg(last, monkey.fault())));
-                if (i % 8 == 0) QCoreApplication::processEvents();
-                if (!window.isVisible()) window.show(); // Ctrl+W and the like may have closed it
+            {
+                Monkey monkey(window, files, seed, log);
+                for (int i = 0; i < count; ++i) {
+                    last = monkey.step();
+                    QVERIFY2(monkey.fault().isEmpty(), qPrintable(told(i, monkey.fault())));
+                    QVERIFY2(warnings.isEmpty(), qPrintable(told(i, warnings.join(QLatin1String("; ")))));
+                    if (i % 8 == 0) QCoreApplication::processEvents();
+                    if (!window.isVisible()) window.show(); // Ctrl+W and the like may have closed it
+                }
+                QVERIFY2(QTest::qWaitFor([&] { return window.settled(); }, 60000), qPrintable(told(count, busy(window))));
+                QString fault = monkey.autosaveFault();
+                if (fault.isEmpty()) fault = monkey.undoFault();
+                QVERIFY2(fault.isEmpty(), qPrintable(told(count, fault)));
             }
-            const QString fault = monkey.undoFault();
-            QVERIFY2(fault.isEmpty(), qPrintable(QStringLiteral("seed %1, at the end: %2").arg(seed).arg(fault)));
-            QVERIFY2(QTest::qWaitFor([&] { return window.settled(); }, 60000), qPrintable(QStringLiteral("seed %1: the window does not settle after %2").arg(seed).arg(last)));
-            monkey.stop();
-            for (QWidget* widget : QApplication::topLevelWidgets())
-                if (widget != &window && widget->isVisible()) widget->close();
+            const QString stays = reset(window);
+            QVERIFY2(stays.isEmpty(), qPrintable(told(count, stays)));
+            QStringList more; // than a few that were needed for the first time
+            for (const auto& [name, number] : objects()) {
+                const auto at = begun.find(name);
+                const int was = at == begun.end() ? 0 : at->second;
+                if (number > was + 24 + was / 2) more << QStringLiteral("%1 %2, before %3").arg(QLatin1String(name)).arg(number).arg(was);
+            }
+            QVERIFY2(more.isEmpty(), qPrintable(told(count, more.join(QLatin1String("; ")))));
         }
         QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
         QCoreApplication::processEvents();
@@ -282,6 +441,7 @@ private slots:
             if (!before.contains(widget)) left << QLatin1String(widget->metaObject()->className()) + QLatin1Char(' ') + widget->objectName();
         if (log != nullptr) std::fclose(log);
         QVERIFY2(left.isEmpty(), qPrintable(QStringLiteral("seed %1 leaves %2").arg(seed).arg(left.join(QLatin1String(", ")))));
+        QVERIFY2(warnings.isEmpty(), qPrintable(warnings.join(QLatin1String("; "))));
     }
 };
 

@@ -1,0 +1,187 @@
+// No text of the window is cut: every page and dialog, at the smallest and at a very large size, light and dark, in English and in a
+// language of longer words. STAGEWRIGHT_PICTURES names a folder that gets a picture of each.
+#include <QDialog>
+#include <QDir>
+#include <QDockWidget>
+#include <QScopeGuard>
+
+#include "app/ui/banner.h"
+#include "app/ui/explorer_controller.h"
+#include "app/ui/lesson_controller.h"
+#include "app/ui/notes_controller.h"
+#include "app/ui/palette_controller.h"
+#include "app/ui/playback_controller.h"
+#include "app/ui/preferences_controller.h"
+#include "app/ui/search_controller.h"
+#include "app/ui/sql_controller.h"
+#include "tests/ui/text_fit.h"
+#include "tests/ui/window_fixture.h"
+#include "widgets/console/sql_console.h"
+#include "widgets/explore/explore_view.h"
+#include "widgets/export/export_dialog.h"
+#include "widgets/library/block_editor.h"
+#include "widgets/library/schedule_browser.h"
+#include "widgets/record/record_dialog.h"
+
+using namespace stagewright;
+
+class TestClipping : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+    QStringList m_found;
+    QSize m_size; // what the window was given
+
+    static bool ready(MainWindow& window)
+    {
+        const auto settled = [&] { return window.settled() && window.lessons()->settled() && window.explorer()->settled() && window.playback()->settled(); };
+        if (!QTest::qWaitFor(settled, 120000)) return false;
+        QTest::qWait(80); // what follows is laid out
+        return QTest::qWaitFor(settled, 120000);
+    }
+
+    // A dialog instead of the window where one is given.
+    void look(MainWindow& window, const char* page, QWidget* dialog = nullptr)
+    {
+        if (!ready(window)) m_found << QString::fromLatin1(page) + QStringLiteral(": does not settle");
+        QWidget* shown = dialog != nullptr ? dialog : &window;
+        for (const QString& text : clipped(shown)) m_found << QString::fromLatin1(page) + QStringLiteral(": ") + text;
+        if (window.size() != m_size) {
+            m_found << QStringLiteral("%1: the window wants %2 × %3").arg(QLatin1String(page)).arg(window.width()).arg(window.height());
+            m_size = window.size();
+        }
+        if (dialog != nullptr && (dialog->width() > window.width() || dialog->height() > window.height()))
+            m_found << QStringLiteral("%1: %2 × %3 are more than the window has").arg(QLatin1String(page)).arg(dialog->width()).arg(dialog->height());
+        if (const QString folder = qEnvironmentVariable("STAGEWRIGHT_PICTURES"); !folder.isEmpty())
+            shown->grab().save(QStringLiteral("%1/%2_%3.png").arg(folder, QString::fromLatin1(QTest::currentDataTag()).replace(QLatin1Char(' '), QLatin1Char('_')), QLatin1String(page)));
+    }
+
+private slots:
+    void init()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        qputenv("XDG_DATA_HOME", m_fixture->dir.path().toUtf8());
+        m_found.clear();
+    }
+    void cleanup() { m_fixture.reset(); }
+
+    void everyPage_data()
+    {
+        QTest::addColumn<QSize>("size");
+        QTest::addColumn<bool>("longer");
+        QTest::addColumn<ThemeChoice>("theme");
+        QTest::newRow("1280x720 light") << QSize(1280, 720) << false << ThemeChoice::Light;
+        QTest::newRow("1280x720 dark") << QSize(1280, 720) << false << ThemeChoice::Dark;
+        QTest::newRow("1280x720 long") << QSize(1280, 720) << true << ThemeChoice::Light;
+        QTest::newRow("3840x2160 light") << QSize(3840, 2160) << false << ThemeChoice::Light;
+        if (!qEnvironmentVariableIsSet("STAGEWRIGHT_PICTURES")) return; // to be looked at
+        QTest::newRow("3840x2160 dark") << QSize(3840, 2160) << false << ThemeChoice::Dark;
+        QTest::newRow("1280x720 contrast") << QSize(1280, 720) << false << ThemeChoice::HighContrast;
+    }
+    void everyPage()
+    {
+        QFETCH(QSize, size);
+        QFETCH(bool, longer);
+        QFETCH(ThemeChoice, theme);
+        LongTexts texts;
+        if (longer) QVERIFY(QCoreApplication::installTranslator(&texts));
+        const auto remove = qScopeGuard([&] { QCoreApplication::removeTranslator(&texts); });
+
+        MainWindow window;
+        m_size = size;
+        window.setThemeChoice(theme);
+        QVERIFY(WindowFixture::show(window, size));
+        look(window, "empty");
+        window.openFiles({m_fixture->file("runs.stagewright", {"1f1b", "zb-h1", "interleaved-1f1b"})});
+        QVERIFY(ready(window));
+        const auto refs = window.runs()->refs();
+        look(window, "run");
+        window.viewState()->select({0, 9});
+        look(window, "selection");
+        window.viewState()->setAreas({{{2 * rankShare, 9 * rankShare}, 1, 2}});
+        look(window, "area");
+        window.viewState()->setAreas({});
+        window.actions()[ActionId::NextGap]->trigger();
+        look(window, "gap");
+        for (const auto& [id, name] : {std::pair{ActionId::WhatIf, "what_if"}, {ActionId::LoweredView, "lowered"}, {ActionId::Residuals, "residuals"}}) {
+            if (!window.actions()[id]->isEnabled()) continue;
+            window.actions()[id]->trigger();
+            look(window, name);
+        }
+        window.setTool(MainWindow::Tool::None);
+
+        window.notes()->keep();
+        window.notes()->dock()->show();
+        window.find(QStringLiteral("mb:2"));
+        window.search()->dock()->show();
+        look(window, "lists");
+        window.notes()->dock()->hide();
+        window.search()->dock()->hide();
+        window.sql()->open();
+        window.sql()->ask(QStringLiteral("SELECT rank, kind, count(*) AS ops, sum(duration_ns) AS busy FROM spans GROUP BY rank, kind"));
+        QTRY_VERIFY_WITH_TIMEOUT(!window.sql()->busy() && !window.sql()->console()->running(), 30000);
+        look(window, "sql");
+        window.sql()->dock()->hide();
+
+        window.actions()[ActionId::NextBeat]->trigger();
+        QVERIFY(ready(window));
+        look(window, "playback");
+        window.playback()->player()->end();
+
+        window.showCompare(refs[0], refs[1]);
+        look(window, "compare");
+        window.showRun(refs[1]);
+        QVERIFY(ready(window));
+        window.enterEdit();
+        look(window, "edit");
+        window.viewState()->select({0, window.editor()->spanAt({1, 4})});
+        QVERIFY(window.editor()->move({1, 5}, 0)); // a backward before its forward
+        look(window, "edit_fault");
+        window.leaveEdit();
+
+        window.explorer()->setShown(true);
+        look(window, "explorer");
+        window.explorer()->view()->select(0);
+        window.explorer()->view()->setShowsHeat(true);
+        look(window, "explorer_heat");
+        window.explorer()->setShown(false);
+        window.lessons()->openShelf();
+        look(window, "lessons");
+        window.lessons()->start(QStringLiteral("latency"), false, 1);
+        look(window, "lesson");
+        window.lessons()->leave();
+        QVERIFY(ready(window));
+        window.showRun(refs[0]);
+        QVERIFY(ready(window));
+        window.banner()->showError(QObject::tr("the file could not be written"), {ErrorCode::Failed, "file /a/rather/long/path/to/a/folder/that/is/not/there/run.stagewright: no space is left on this device", "choose another folder"});
+        look(window, "banner");
+        window.banner()->clear();
+
+        const auto dialog = [&](const char* name, QWidget* one) {
+            QVERIFY2(one != nullptr, name);
+            QTest::qWait(50);
+            look(window, name, one);
+            one->close();
+        };
+        window.preferences()->open();
+        dialog("preferences", window.findChild<QDialog*>(QStringLiteral("preferences")));
+        dialog("record", window.openRecordDialog());
+        ExportDialog* picture = window.exporter()->openDialog();
+        QVERIFY(picture != nullptr);
+        QVERIFY(QTest::qWaitFor([&] { return picture->settled(); }, 60000));
+        dialog("export", picture);
+        ScheduleBrowser* browser = window.openScheduleBrowser();
+        QVERIFY(QTest::qWaitFor([&] { return browser->settled(); }, 60000));
+        dialog("library", browser);
+        BlockEditor* block = window.openBlockEditor(QStringLiteral("v-half"));
+        QVERIFY(QTest::qWaitFor([&] { return block->settled(); }, 60000));
+        dialog("block", block);
+        window.showKeys();
+        dialog("keys", window.findChild<QDialog*>(QStringLiteral("keyMap")));
+        dialog("palette", window.palettes()->open());
+        QVERIFY2(m_found.isEmpty(), qPrintable(QLatin1Char('\n') + m_found.join(QLatin1Char('\n'))));
+    }
+};
+
+QTEST_MAIN(TestClipping)
+#include "tst_clipping.moc"

@@ -1,0 +1,119 @@
+// A computer without a single font: the window draws with its own, and has every letter it uses.
+#include <QAbstractButton>
+#include <QDialog>
+#include <QFontDatabase>
+#include <QFontInfo>
+#include <QLabel>
+#include <QPainter>
+#include <QRawFont>
+#include <QSet>
+
+#include "app/ui/explorer_controller.h"
+#include "app/ui/lesson_controller.h"
+#include "app/ui/preferences_controller.h"
+#include "tests/ui/window_fixture.h"
+
+using namespace stagewright;
+
+class TestNoFonts : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+
+    // Letters of what is on screen that the bundled font has not, with where they stand.
+    static QStringList missing(QWidget* root)
+    {
+        const QRawFont font = QRawFont::fromFont(fontOf(FontRole::Body));
+        QStringList found;
+        const auto check = [&](const QString& text) {
+            for (const char32_t c : text.toUcs4())
+                if (c > 32 && QChar::isPrint(c) && !font.supportsCharacter(c)) found << QStringLiteral("U+%1 in “%2”").arg(static_cast<uint>(c), 4, 16).arg(text.left(40));
+        };
+        for (const QWidget* widget : root->findChildren<QWidget*>()) {
+            if (const auto* label = qobject_cast<const QLabel*>(widget)) check(label->text());
+            if (const auto* button = qobject_cast<const QAbstractButton*>(widget)) check(button->text());
+        }
+        for (const QAction* action : root->findChildren<QAction*>()) check(action->text());
+        found.removeDuplicates();
+        return found;
+    }
+
+private slots:
+    void initTestCase()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        qputenv("XDG_DATA_HOME", m_fixture->dir.path().toUtf8());
+        QStringList families = QFontDatabase::families();
+        for (const char* alias : {"Monospace", "Sans Serif", "Serif"}) families.removeAll(QLatin1String(alias)); // names that fontconfig has without any font
+        if (!families.isEmpty()) QSKIP(qPrintable(QStringLiteral("this test needs a process without fonts; it has %1").arg(families.front())));
+    }
+    void cleanupTestCase() { m_fixture.reset(); }
+
+    void theWindowDrawsWithItsOwn()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        QCOMPARE(QFontInfo(fontOf(FontRole::Body)).family(), QStringLiteral("Inter"));
+        QCOMPARE(QFontInfo(window.font()).family(), QStringLiteral("Inter"));
+        window.openFiles({m_fixture->file("a.stagewright", {"1f1b", "zb-h1"})});
+        QVERIFY(WindowFixture::settle(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        // A label is ink, and not the same box for every letter.
+        const auto inkOf = [](const QString& text) {
+            QImage image(200, 30, QImage::Format_RGB32);
+            image.fill(Qt::white);
+            QPainter painter(&image);
+            painter.setFont(fontOf(FontRole::Body));
+            painter.drawText(image.rect(), Qt::AlignCenter, text);
+            painter.end();
+            return image;
+        };
+        QVERIFY(inkOf(QStringLiteral("Run")) != inkOf(QString()));
+        QVERIFY(inkOf(QStringLiteral("Run")) != inkOf(QStringLiteral("Ram")));
+        // Slices carry their names.
+        const auto rect = window.timelineView()->rectOf({0, 0});
+        QVERIFY(rect.has_value());
+        const QImage image = window.timelineView()->grab().toImage();
+        const double ratio = image.devicePixelRatio();
+        QSet<QRgb> colours;
+        for (int x = static_cast<int>(rect->left()) + 4; x < rect->right() - 4; ++x)
+            for (int y = static_cast<int>(rect->top()) + 4; y < rect->bottom() - 4; ++y) colours << image.pixel(static_cast<int>(x * ratio), static_cast<int>(y * ratio));
+        QVERIFY(colours.size() > 3);
+    }
+
+    void everyLetterIsThere()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        QStringList found = missing(&window);
+        window.openFiles({m_fixture->file("b.stagewright", {"1f1b", "zb-h1"})});
+        QVERIFY(WindowFixture::settle(window));
+        window.viewState()->select({0, 5});
+        found << missing(&window);
+        window.showCompare(window.runs()->refs()[0], window.runs()->refs()[1]);
+        QVERIFY(WindowFixture::settle(window));
+        found << missing(&window);
+        window.showRun(window.runs()->refs()[0]);
+        QVERIFY(WindowFixture::settle(window));
+        window.enterEdit();
+        QVERIFY(WindowFixture::settle(window));
+        found << missing(&window);
+        window.explorer()->setShown(true);
+        QVERIFY(QTest::qWaitFor([&] { return window.explorer()->settled(); }, 120000));
+        found << missing(&window);
+        window.explorer()->setShown(false);
+        window.lessons()->openShelf();
+        QVERIFY(QTest::qWaitFor([&] { return window.lessons()->settled(); }, 60000));
+        window.lessons()->start(QStringLiteral("latency"), false, 0);
+        QVERIFY(QTest::qWaitFor([&] { return window.lessons()->settled(); }, 60000));
+        window.preferences()->open();
+        window.openRecordDialog();
+        window.showKeys();
+        found << missing(&window);
+        found.removeDuplicates();
+        QCOMPARE(found.join(QLatin1Char('\n')), QString());
+    }
+};
+
+QTEST_MAIN(TestNoFonts)
+#include "tst_no_fonts.moc"
