@@ -2,50 +2,24 @@
 
 #include <algorithm>
 
-#include "traces/analysis/step_ops.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/coverage.h"
+#include "traces/analysis/step_ops.h"
 
 namespace stagewright {
 
 namespace {
 
-// Union of a rank's occupied time, asked for the part inside an interval. Fillers are wanted idle, not work.
-class Occupied {
-public:
-    Occupied(const Timeline& timeline, const StepOps& ops, int rank)
-    {
-        for (const SpanId id : ops.all(rank)) {
-            const Span& span = timeline.spans()[id];
-            if (span.op.kind == OpKind::Filler || span.end <= span.start) continue;
-            if (!m_parts.empty() && span.start <= m_parts.back().end) {
-                m_parts.back().end = std::max(m_parts.back().end, span.end);
-            } else {
-                const Nanos before = m_parts.empty() ? 0 : m_parts.back().before + m_parts.back().end - m_parts.back().start;
-                m_parts.push_back({span.start, span.end, before});
-            }
-        }
+// A rank's occupied time. Fillers are wanted idle, not work.
+Coverage occupiedBy(const Timeline& timeline, const StepOps& ops, int rank)
+{
+    Coverage occupied;
+    for (const SpanId id : ops.all(rank)) {
+        const Span& span = timeline.spans()[id];
+        if (span.op.kind != OpKind::Filler) occupied.add(span.start, span.end);
     }
-
-    Nanos within(Nanos begin, Nanos end) const { return end > begin ? until(end) - until(begin) : 0; }
-
-private:
-    struct Part {
-        Nanos start;
-        Nanos end;
-        Nanos before; // occupied time before start
-    };
-
-    Nanos until(Nanos time) const
-    {
-        auto after = std::upper_bound(m_parts.begin(), m_parts.end(), time,
-                                      [](Nanos t, const Part& part) { return t < part.start; });
-        if (after == m_parts.begin()) return 0;
-        const Part& part = *std::prev(after);
-        return part.before + std::min(time, part.end) - part.start;
-    }
-
-    std::vector<Part> m_parts;
-};
+    return occupied;
+}
 
 } // namespace
 
@@ -58,7 +32,7 @@ OverlapReport analyseOverlap(const Timeline& timeline, int step)
     const StepOps ops(timeline, step);
     if (ops.empty()) return report;
     for (int rank = 0; rank < ops.ranks(); ++rank) {
-        const Occupied occupied(timeline, ops, rank);
+        Coverage occupied = occupiedBy(timeline, ops, rank);
         const auto r = static_cast<std::size_t>(rank);
         for (const SpanId id : ops.busy(rank)) {
             for (const Edge& edge : timeline.edgesInto(id)) {

@@ -1,0 +1,197 @@
+// What GPU records tell on a timeline: kernel table, launch gaps, links, roofline; on a step made by hand. Two ranks, one microbatch:
+//
+//   rank 0  F  0 … 100   gemm 0-40, gelu 50-90 (10 inside free, and 10 at the end)      B 300 … 400  gemm 300-400
+//   rank 1  F  150 … 250 gemm 150-250                                                   B 250 … 290  gemm 250-270
+//   messages: F copied 100 … 120 with the sender posted at 100; B by NCCL, posted by rank 1 at 290, by rank 0 at 280, until 300
+#include <QTest>
+
+#include "sample_runs.h"
+#include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/coverage.h"
+#include "traces/analysis/kernels.h"
+#include "traces/analysis/links.h"
+#include "traces/analysis/roofline.h"
+
+using namespace stagewright;
+
+namespace {
+
+constexpr Nanos us = 1'000;
+
+std::shared_ptr<const Timeline> step()
+{
+    TimelineBuilder builder(Provenance::Measured, "wall", 2);
+    const auto op = [&](int rank, Op what, Nanos begin, Nanos end) {
+        Span span;
+        span.start = begin * us;
+        span.end = end * us;
+        span.op = what;
+        return builder.addSpan(builder.addTrack(rank, Lane::Compute), span);
+    };
+    const auto work = [&](SpanId owner, int rank, Lane lane, const char* name, Nanos begin, Nanos end, const char* track = "") {
+        Span span;
+        span.start = begin * us;
+        span.end = end * us;
+        span.label = builder.intern(name) & 0xffffffu;
+        const SpanId id = builder.addSpan(builder.addTrack(rank, lane, track), span);
+        if (owner != noSpan) builder.addEdge(owner, id, EdgeKind::Launch, span.start);
+        return id;
+    };
+    const SpanId f0 = op(0, makeOp(OpKind::Forward, 0, 0), 0, 100);
+    const SpanId f1 = op(1, makeOp(OpKind::Forward, 1, 0), 150, 250);
+    const SpanId b1 = op(1, makeOp(OpKind::Backward, 1, 0), 250, 290);
+    const SpanId b0 = op(0, makeOp(OpKind::Backward, 0, 0), 300, 400);
+    work(f0, 0, Lane::Kernel, "gemm", 0, 40);
+    work(f0, 0, Lane::Kernel, "gelu", 50, 90);
+    work(f1, 1, Lane::Kernel, "gemm", 150, 250);
+    work(b1, 1, Lane::Kernel, "gemm", 250, 270);
+    work(b0, 0, Lane::Kernel, "gemm", 300, 400);
+    work(f0, 0, Lane::Copy, "copy within the device", 100, 120);
+    work(noSpan, 0, Lane::Kernel, "somebody's", 110, 115);
+    work(b1, 1, Lane::Kernel, "ncclDevKernel_SendRecv", 290, 300, "rank 1 kernel, collective");
+    work(b0, 0, Lane::Kernel, "ncclDevKernel_SendRecv", 280, 300, "rank 0 kernel, collective");
+    const auto message = [&](SpanId from, int fromRank, SpanId to, int toRank, OpKind kind, Nanos sendPosted, Nanos posted, Nanos begin,
+                             Nanos end) {
+        Span span;
+        span.op = makeOp(kind, fromRank, 0);
+        span.start = begin * us;
+        span.end = end * us;
+        const SpanId send = builder.addSpan(builder.addTrack(fromRank, Lane::Send), span);
+        span.op = makeOp(kind == OpKind::SendF ? OpKind::RecvF : OpKind::RecvB, toRank, 0);
+        span.start = posted * us;
+        const SpanId receive = builder.addSpan(builder.addTrack(toRank, Lane::Receive), span);
+        builder.addEdge(from, send, EdgeKind::Order, sendPosted * us);
+        builder.addEdge(send, receive, EdgeKind::Transfer, end * us);
+        builder.addEdge(receive, to, EdgeKind::Transfer, end * us);
+        builder.addEdge(from, to, EdgeKind::Data, end * us);
+    };
+    message(f0, 0, f1, 1, OpKind::SendF, 100, 100, 100, 120);
+    message(b1, 1, b0, 0, OpKind::SendB, 290, 280, 290, 300);
+    return builder.build().value();
+}
+
+} // namespace
+
+class TestKernels : public QObject {
+    Q_OBJECT
+
+private slots:
+    void coverageIsAUnion()
+    {
+        Coverage coverage;
+        QCOMPARE(coverage.total(), Nanos(0));
+        QCOMPARE(coverage.within(0, 10), Nanos(0));
+        coverage.add(20, 30);
+        coverage.add(5, 5);
+        coverage.add(0, 10);
+        coverage.add(8, 12);
+        QCOMPARE(coverage.total(), Nanos(22));
+        QCOMPARE(coverage.within(9, 21), Nanos(4));
+        coverage.add(11, 22);
+        QCOMPARE(coverage.within(-5, 100), Nanos(30));
+    }
+
+    void tableByOp()
+    {
+        const auto timeline = step();
+        QVERIFY(hasKernels(*timeline));
+        const KernelReport report = analyseKernels(*timeline, 0);
+        QCOMPARE(report.calls, std::int64_t(9));
+        QCOMPARE(report.total, 355 * us);
+        QCOMPARE(report.rows.front().name, std::string("gemm"));
+        QVERIFY(report.rows.front().total >= report.rows.back().total);
+        bool nobody = false;
+        for (const KernelRow& row : report.rows) {
+            if (row.name == "gemm" && row.kind == OpKind::Forward) {
+                QCOMPARE(row.calls, std::int64_t(2));
+                QCOMPARE(row.total, 140 * us);
+                QCOMPARE(row.mean(), 70 * us);
+                QCOMPARE(row.shortest, 40 * us);
+                QCOMPARE(row.longest, 100 * us);
+            }
+            nobody = nobody || (row.name == "somebody's" && !row.kind);
+        }
+        QVERIFY(nobody);
+        QVERIFY(analyseKernels(*timeline, 7).rows.empty());
+    }
+
+    void launchGaps()
+    {
+        const auto report = analyseLaunchGaps(*step(), 0);
+        QVERIFY(report);
+        QCOMPARE(report->window, 400 * us);
+        QCOMPARE(report->ranks[0].inside, 20 * us);
+        QCOMPARE(report->ranks[1].inside, 20 * us); // b1's last 20; its message is none of its own time
+        QCOMPARE(report->ranks[0].ops, 200 * us);
+        QCOMPARE(report->ranks[1].before + report->ranks[0].before, Nanos(0)) ;
+        QCOMPARE(report->exposedShare(), 40.0 / 800.0);
+    }
+
+    void linksSplitWaitingAndOverlap()
+    {
+        const std::vector<LinkOverlap> links = analyseLinks(*step(), 0);
+        QCOMPARE(links.size(), std::size_t(2));
+        QCOMPARE(links[0].from, 0);
+        QCOMPARE(links[0].transfer, 20 * us);
+        QCOMPARE(links[0].coveredBySender, 5 * us); // somebody's kernel; its own copy is not computing
+        QCOMPARE(links[0].exposed(), 20 * us);
+        QCOMPARE(links[0].sendWait + links[0].receiveWait, Nanos(0));
+        QCOMPARE(links[1].from, 1);
+        QCOMPARE(links[1].receiveWait, 10 * us);
+        QCOMPARE(links[1].sendWait, Nanos(0));
+        QCOMPARE(links[1].transfer, 10 * us);
+        QCOMPARE(links[1].coveredByReceiver, Nanos(0)); // the NCCL kernel of the receiver is communication
+    }
+
+    void cpuRunsHaveNone()
+    {
+        const auto timeline = samples::simulated("1f1b", 3, 4);
+        QVERIFY(!hasKernels(*timeline));
+        QVERIFY(!findAnalysis("kernels")->applies(*timeline));
+        QVERIFY(analyseKernels(*timeline, 0).rows.empty());
+        QCOMPARE(analyseLaunchGaps(*timeline, 0)->exposedShare(), 0.0);
+    }
+
+    void rooflineAgainstItsFormula()
+    {
+        Run run;
+        run.timeline = step();
+        run.configuration = {{"model", "layers=3,hidden=64,heads=4,seq=32"}, {"stage_layers", "2,1"}, {"microbatch_size", "4"}};
+        QVERIFY(!ceilingsOf(run));
+        run.environment = {{"ceiling_matrix_flops", "1e12"}, {"ceiling_copy_bytes", "2e11"}};
+        const auto ceilings = ceilingsOf(run);
+        QVERIFY(ceilings);
+        const auto rows = rooflineOf(run, 0);
+        QVERIFY2(rows, rows ? "" : rows.error().message.c_str());
+        QCOMPARE(rows->size(), std::size_t(2));
+        const RooflineRow& forward = rows->front();
+        QVERIFY(forward.kind == OpKind::Forward && forward.ops == 2 && forward.time == 200 * us);
+        const double sbh = 32.0 * 4 * 64;
+        const double head = 2 * sbh * 256;
+        QCOMPARE(forward.flops, 3 * sbh * (24 * 64 + 4 * 32) + head);
+        QCOMPARE(rows->back().flops, 3 * sbh * (48 * 64 + 8 * 32) + 2 * head);
+        QCOMPARE(forward.achieved(), forward.flops / 200e-6);
+        QCOMPARE(forward.attainable(*ceilings), std::min(1e12, forward.intensity() * 2e11));
+        QCOMPARE(forward.share(*ceilings), forward.achieved() / forward.attainable(*ceilings));
+        QCOMPARE(forward.memoryBound(*ceilings), forward.intensity() < 5);
+        run.configuration.clear();
+        const auto unknown = rooflineOf(run, 0);
+        QVERIFY(!unknown && unknown.error().code == ErrorCode::Usage);
+    }
+
+    void everyKernelAnalysisHasItsTable()
+    {
+        const auto timeline = step();
+        for (const char* name : {"kernels", "launch_gaps", "links"}) {
+            const AnalysisInfo* info = findAnalysis(name);
+            QVERIFY(info != nullptr && info->applies(*timeline));
+            const auto table = info->run(*timeline, 0);
+            QVERIFY(table && !table->rows.empty());
+            for (const auto& row : table->rows)
+                QCOMPARE(row.size(), table->columns.size());
+        }
+    }
+};
+
+QTEST_GUILESS_MAIN(TestKernels)
+#include "tst_kernels.moc"

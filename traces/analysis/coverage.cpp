@@ -1,0 +1,55 @@
+#include "traces/analysis/coverage.h"
+
+#include <algorithm>
+
+namespace stagewright {
+
+void Coverage::add(Nanos begin, Nanos end)
+{
+    if (end <= begin) return;
+    m_parts.push_back({begin, end, 0});
+    m_merged = false;
+}
+
+Nanos Coverage::within(Nanos begin, Nanos end)
+{
+    merge();
+    return end > begin ? until(end) - until(begin) : 0;
+}
+
+Nanos Coverage::total()
+{
+    merge();
+    return m_parts.empty() ? 0 : m_parts.back().before + m_parts.back().end - m_parts.back().begin;
+}
+
+void Coverage::merge()
+{
+    if (m_merged) return;
+    m_merged = true;
+    const auto earlier = [](const Part& a, const Part& b) { return a.begin < b.begin; };
+    if (!std::is_sorted(m_parts.begin(), m_parts.end(), earlier)) std::sort(m_parts.begin(), m_parts.end(), earlier);
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < m_parts.size(); ++i) {
+        if (m_parts[i].begin <= m_parts[last].end)
+            m_parts[last].end = std::max(m_parts[last].end, m_parts[i].end);
+        else
+            m_parts[++last] = m_parts[i];
+    }
+    m_parts.resize(last + 1);
+    Nanos covered = 0;
+    for (Part& part : m_parts) {
+        part.before = covered;
+        covered += part.end - part.begin;
+    }
+}
+
+Nanos Coverage::until(Nanos time) const
+{
+    const auto after = std::upper_bound(m_parts.begin(), m_parts.end(), time, [](Nanos t, const Part& part) { return t < part.begin; });
+    if (after == m_parts.begin()) return 0;
+    const Part& part = *std::prev(after);
+    return part.before + std::min(time, part.end) - part.begin;
+}
+
+} // namespace stagewright

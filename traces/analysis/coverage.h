@@ -1,0 +1,32 @@
+// Coverage: the union of time intervals, asked how much of it lies inside another one.
+#pragma once
+
+#include <vector>
+
+#include "schedules/base/units.h"
+
+namespace stagewright {
+
+class Coverage {
+public:
+    void add(Nanos begin, Nanos end); // in any order; empty ones are passed over
+
+    // Part of [begin, end) that is covered. O(log intervals); the first call after an add() sorts.
+    Nanos within(Nanos begin, Nanos end);
+    Nanos total(); // covered time in all
+    bool empty() const { return m_parts.empty(); }
+
+private:
+    struct Part {
+        Nanos begin;
+        Nanos end;
+        Nanos before; // covered time before begin
+    };
+    void merge();
+    Nanos until(Nanos time) const;
+
+    std::vector<Part> m_parts;
+    bool m_merged = true;
+};
+
+} // namespace stagewright

@@ -1,0 +1,57 @@
+// What ran on the devices below the ops: spans on the lanes Kernel and Copy, which Launch edges join to their ops
+// (profiler/cupti). Timelines without such lanes give empty reports.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+struct KernelRow {
+    std::optional<OpKind> kind; // of the op it belongs to; none: nobody's
+    std::string name;
+    Lane lane = Lane::Kernel;
+    std::int64_t calls = 0;
+    Nanos total = 0; // sum of durations; what ran at the same time counts twice
+    Nanos shortest = 0;
+    Nanos longest = 0;
+
+    Nanos mean() const { return calls > 0 ? total / calls : 0; }
+};
+
+struct KernelReport {
+    std::vector<KernelRow> rows; // by total, largest first, then kind, name
+    Nanos total = 0;             // over all rows
+    std::int64_t calls = 0;
+};
+
+// One row for each kind of op, name and lane. O(kernels of the step × log).
+KernelReport analyseKernels(const Timeline& timeline, int step);
+
+struct RankLaunchGaps {
+    Nanos inside = 0; // of ops: time in which none of their kernels or copies ran
+    Nanos before = 0; // ops: idle although the input was there (cause Launch)
+    Nanos ops = 0;    // duration of the ops that have kernels
+};
+
+// Launch gaps: what a device waits for the host. Ops without a kernel of their own have none inside.
+struct LaunchGapReport {
+    std::vector<RankLaunchGaps> ranks;
+    Nanos window = 0; // of the step
+
+    Nanos total() const;
+    double exposedShare() const; // total ÷ (ranks × window); 0 where the step is empty
+};
+
+Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step);
+
+bool hasKernels(const Timeline& timeline); // spans on the lanes Kernel or Copy
+// Kernels of collectives and messages have a track of their own: they are communication, not computing.
+bool isCollectiveTrack(const Track& track);
+// The op a span on lane Kernel or Copy belongs to; noSpan: nobody's.
+SpanId ownerOf(const Timeline& timeline, SpanId work);
+
+} // namespace stagewright

@@ -1,0 +1,26 @@
+// Communication by link: waiting, transfer, and how much of the transfer either end computes through. For timelines that tell both
+// ends of messages (message_view.h). Computing is what kernels tell where a rank has them, collectives apart, else its ops.
+#pragma once
+
+#include <vector>
+
+#include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+
+struct LinkOverlap {
+    int from = 0; // ranks
+    int to = 0;
+    std::int64_t messages = 0;
+    Nanos sendWait = 0;    // sum over messages: posted by the sender until the receiver is there, too, and the channel free
+    Nanos receiveWait = 0; // posted by the receiver until the transfer begins
+    Nanos transfer = 0;    // from then until it has arrived
+    Nanos coveredBySender = 0;   // part of transfer in which the sender computes
+    Nanos coveredByReceiver = 0; // … the receiver computes
+    Nanos exposed() const { return transfer - coveredByReceiver; }
+};
+
+// By (from, to); links without a message in the step are left out. O(messages and kernels of the step × log).
+std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step);
+
+} // namespace stagewright

@@ -1,0 +1,145 @@
+#include "traces/analysis/roofline.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "schedules/kinds.h"
+#include "traces/analysis/step_ops.h"
+#include "traces/run_facts.h"
+
+namespace stagewright {
+
+namespace {
+
+double numberAfter(std::string_view text, std::string_view key, double otherwise)
+{
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find(',', at), text.size());
+        const std::string_view item = text.substr(at, end - at);
+        if (item.size() > key.size() && item.starts_with(key) && item[key.size()] == '=') {
+            double value = 0;
+            const char* first = item.data() + key.size() + 1;
+            if (std::from_chars(first, item.data() + item.size(), value).ec == std::errc()) return value;
+        }
+        at = end + 1;
+    }
+    return otherwise;
+}
+
+double fact(const Run& run, std::string_view key)
+{
+    for (const auto& [name, value] : run.environment) {
+        if (name != key) continue;
+        double number = 0;
+        if (std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc()) return number;
+    }
+    return 0;
+}
+
+std::vector<int> numbers(std::string_view text)
+{
+    std::vector<int> out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find(',', at), text.size());
+        int value = 0;
+        std::from_chars(text.data() + at, text.data() + end, value);
+        out.push_back(value);
+        at = end + 1;
+    }
+    return out;
+}
+
+} // namespace
+
+double RooflineRow::attainable(const Ceilings& ceilings) const
+{
+    return std::min(ceilings.flops, intensity() * ceilings.bytesPerSecond);
+}
+
+double RooflineRow::share(const Ceilings& ceilings) const
+{
+    const double most = attainable(ceilings);
+    return most > 0 ? achieved() / most : 0;
+}
+
+bool RooflineRow::memoryBound(const Ceilings& ceilings) const
+{
+    return intensity() * ceilings.bytesPerSecond < ceilings.flops;
+}
+
+OpWork workOf(OpKind kind, const StageShape& stage)
+{
+    const double n = stage.layers;
+    const double h = stage.hidden;
+    const double sbh = stage.sequence * stage.samples * h;
+    const double head = stage.head ? 2 * sbh * stage.vocabulary : 0;
+    const double parameters = n * (12 * h * h + 13 * h) + (stage.head ? stage.vocabulary * h : 0);
+    const double weights = stage.elementBytes * parameters;
+    const double kept = stage.elementBytes / 2 * (n * 34 * sbh + (stage.head ? 2 * stage.sequence * stage.samples * stage.vocabulary : 0));
+    const OpWork forward{n * sbh * (24 * h + 4 * stage.sequence) + head, weights + kept};
+    const OpWork input{n * sbh * (24 * h + 8 * stage.sequence) + head, weights + 2 * kept};
+    const OpWork weight{n * sbh * 24 * h + head, 8 * parameters + kept}; // fp32 gradients are read and written
+    switch (kind) {
+    case OpKind::Forward:
+    case OpKind::Recompute: return forward;
+    case OpKind::InputGrad: return input;
+    case OpKind::WeightGrad: return weight;
+    case OpKind::Backward: return {input.flops + weight.flops, input.bytes + weight.bytes};
+    default: return {};
+    }
+}
+
+Result<Ceilings> ceilingsOf(const Run& run)
+{
+    const Ceilings ceilings{fact(run, "ceiling_matrix_flops"), fact(run, "ceiling_copy_bytes")};
+    if (ceilings.flops > 0 && ceilings.bytesPerSecond > 0) return ceilings;
+    return fail(ErrorCode::Unavailable, "the run does not say what its device could do: ceilings are measured for GPU runs only");
+}
+
+Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
+{
+    const std::string model = configured(run, "model");
+    StageShape shape;
+    shape.hidden = numberAfter(model, "hidden", 0);
+    shape.sequence = numberAfter(model, "seq", 0);
+    shape.vocabulary = numberAfter(model, "vocab", 256);
+    shape.samples = numberAfter("b=" + configured(run, "microbatch_size"), "b", 0);
+    const std::vector<int> layers = numbers(configured(run, "stage_layers"));
+    if (shape.hidden <= 0 || shape.sequence <= 0 || shape.samples <= 0 || layers.empty())
+        return fail(ErrorCode::Usage, fmt::format("the run does not say its model: '{}', microbatch size '{}', layers by stage '{}'", model,
+                                                  configured(run, "microbatch_size"), configured(run, "stage_layers")),
+                    "only runs that trained a model have a roofline");
+    if (configured(run, "precision") == "bf16") shape.elementBytes = 2;
+
+    const std::vector<std::int64_t> slices = run.schedule ? sliceStartsOf(*run.schedule) : std::vector<std::int64_t>();
+    std::map<OpKind, RooflineRow> rows;
+    const StepOps ops(*run.timeline, step);
+    for (int rank = 0; rank < ops.ranks(); ++rank) {
+        for (const SpanId id : ops.busy(rank)) {
+            const Span& span = run.timeline->spans()[id];
+            if (span.op.stage >= layers.size()) continue;
+            shape.layers = layers[span.op.stage];
+            shape.head = span.op.stage + 1u == layers.size();
+            const OpWork work = workOf(span.op.kind, shape);
+            double part = span.op.count;
+            if (span.op.half != 0) part /= 2;
+            if (span.op.slice >= 0 && !slices.empty())
+                part *= static_cast<double>(shareOfSlice(1'000'000'000, slices, span.op.slice)) / 1e9;
+            RooflineRow& row = rows[span.op.kind];
+            row.kind = span.op.kind;
+            ++row.ops;
+            row.time += span.duration();
+            row.flops += part * work.flops;
+            row.bytes += part * work.bytes;
+        }
+    }
+    std::vector<RooflineRow> all;
+    for (const auto& [kind, row] : rows)
+        all.push_back(row);
+    return all;
+}
+
+} // namespace stagewright

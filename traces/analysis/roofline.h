@@ -1,0 +1,53 @@
+// Roofline (Williams et al. 2009, CACM 52(4)): each kind of op against what the device could do at its arithmetic intensity. The
+// ceilings are measured once on the device and stored with the run ("ceiling_matrix_flops", floating-point operations a second of
+// the run's precision, and "ceiling_copy_bytes", bytes read and written a second, in its environment); operations and bytes follow
+// from the model (docs/numbers.md, "Roofline").
+#pragma once
+
+#include <vector>
+
+#include "traces/run.h"
+
+namespace stagewright {
+
+struct Ceilings {
+    double flops = 0;          // a second
+    double bytesPerSecond = 0; // of memory
+};
+
+struct OpWork { // of one whole microbatch through one stage
+    double flops = 0;
+    double bytes = 0; // compulsory traffic: weights once, kept activations once
+};
+
+struct RooflineRow {
+    OpKind kind = OpKind::Forward; // F, B, I, W, R
+    std::int64_t ops = 0;
+    Nanos time = 0; // sum of durations
+    double flops = 0;
+    double bytes = 0;
+
+    double intensity() const { return bytes > 0 ? flops / bytes : 0; } // operations a byte
+    double achieved() const { return time > 0 ? flops / (static_cast<double>(time) * 1e-9) : 0; }
+    double attainable(const Ceilings& ceilings) const; // min(ceiling of operations, intensity × ceiling of bytes)
+    double share(const Ceilings& ceilings) const;      // achieved ÷ attainable; 0: no ceiling
+    bool memoryBound(const Ceilings& ceilings) const;
+};
+
+// A stage of `layers` blocks of width h, s tokens and vocabulary V, b samples a microbatch, bytes of a weight or activation.
+struct StageShape {
+    int layers = 0;
+    bool head = false;
+    double hidden = 0;
+    double sequence = 0;
+    double vocabulary = 0;
+    double samples = 0;
+    double elementBytes = 4;
+};
+OpWork workOf(OpKind kind, const StageShape& stage); // zero for kinds other than F, B, I, W, R
+
+// Usage where the run does not say its model; Unavailable where its environment has no ceilings.
+Result<Ceilings> ceilingsOf(const Run& run);
+Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step);
+
+} // namespace stagewright
