@@ -1,5 +1,5 @@
-// JSON traces: Kineto's, of PyTorch's profiler, and Chrome's trace events in general. One pass over the events (json_events.h);
-// a Kineto file is one process of a job, of any other each process is a rank.
+#include "traces/formats/kineto_json.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -8,9 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "traces/formats/format_registry.h"
 #include "traces/formats/kineto_event.h"
-#include "traces/import/byte_source.h"
 #include "traces/import/json_events.h"
 
 namespace stagewright {
@@ -171,7 +169,7 @@ private:
 
     std::uint32_t threadOf(bool device)
     {
-        if (m_event.pid == m_lastPid && m_event.tid == m_lastTid && device == m_lastDevice) return m_lastThread;
+        if (!m_threads.empty() && m_event.pid == m_lastPid && m_event.tid == m_lastTid && device == m_lastDevice) return m_lastThread;
         m_lastPid = m_event.pid;
         m_lastTid = m_event.tid;
         m_lastDevice = device;
@@ -472,11 +470,11 @@ private:
     std::vector<std::pair<std::uint32_t, ForeignMessage>> m_hostMessages; // with their thread
 };
 
-Result<ForeignFile> readJsonTrace(const std::string& path, const ImportOptions& options, const Progress& progress)
+Result<ForeignFile> readFile(const std::string& path, const ImportOptions& options, const Progress& progress)
 {
     auto source = ByteSource::open(path);
     if (!source) return tl::unexpected(std::move(source.error()));
-    return JsonTraceReader(path, options, progress).read(**source);
+    return readJsonTrace(**source, path, options, progress);
 }
 
 bool looksLikeJson(std::string_view head)
@@ -487,6 +485,11 @@ bool looksLikeJson(std::string_view head)
 
 } // namespace
 
+Result<ForeignFile> readJsonTrace(ByteSource& source, const std::string& name, const ImportOptions& options, const Progress& progress)
+{
+    return JsonTraceReader(name, options, progress).read(source);
+}
+
 namespace formats {
 
 extern const FormatInfo kineto_json;
@@ -496,7 +499,7 @@ const FormatInfo kineto_json{
     .suffix = ".json",
     .write = nullptr,
     .sniff = looksLikeJson,
-    .read = readJsonTrace,
+    .read = readFile,
 };
 
 } // namespace formats

@@ -99,18 +99,20 @@ RankWork placeWork(const ForeignRank& rank, RankOps& ops)
         first.start = second.start = start;
         first.end = second.end = end;
     }
-    std::stable_sort(work.compute.begin(), work.compute.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return std::tie(ops.ops[a].start, ops.ops[a].end) < std::tie(ops.ops[b].start, ops.ops[b].end);
-    });
+    // In the order in which the host named them, which is the order in which a stream runs them.
     Nanos until = 0;
     for (std::size_t k = 0; k < work.compute.size(); ++k) {
         OpRange& range = ops.ops[work.compute[k]];
-        const bool pair = k > 0 && range.paired && ops.ops[work.compute[k - 1]].paired && ops.ops[work.compute[k - 1]].end == range.end && ops.ops[work.compute[k - 1]].start >= range.start;
+        const OpRange* before = k > 0 ? &ops.ops[work.compute[k - 1]] : nullptr;
+        const bool pair = before != nullptr && range.paired && before->paired && before->end == range.end && before->start >= range.start;
+        const bool onDevice = extent[work.compute[k]].second >= extent[work.compute[k]].first;
         if (pair) {
-            range.start = ops.ops[work.compute[k - 1]].start;
+            range.start = before->start;
         } else if (k > 0 && range.start < until) {
-            ++work.clipped;
-            work.overlap += until - range.start;
+            if (onDevice || work.projected == 0) { // beside kernels a time of the host says little
+                ++work.clipped;
+                work.overlap += until - range.start;
+            }
             range.start = until;
             range.end = std::max(range.end, until);
         }
@@ -161,7 +163,6 @@ DeviceRanges placeRanges(const ForeignRank& rank)
             begin = first ? span.start : std::min(begin, span.start);
             end = first ? span.end : std::max(end, span.end);
             if (innermost) out.rangeOfDevice[i] = order[k];
-            if (innermost) ++out.under;
             innermost = false;
         }
     }

@@ -30,7 +30,6 @@ RankWork placeWork(const ForeignRank& rank, RankOps& ops);
 struct DeviceRanges {
     std::vector<std::pair<Nanos, Nanos>> extent; // by ForeignRank::annotations
     std::vector<std::uint32_t> rangeOfDevice;    // by ForeignRank::device: the innermost range it was launched in, or noOpRange
-    std::int64_t under = 0;                      // device spans with a range
 };
 DeviceRanges placeRanges(const ForeignRank& rank);
 

@@ -340,7 +340,6 @@ private:
         ForeignRank& from = rank(r);
         RankWork& work = m_work[static_cast<std::size_t>(r)];
         m_ranges = placeRanges(from);
-        m_out.kernelsUnderRanges += m_ranges.under;
         m_launchedIn.clear();
         std::map<std::pair<Lane, std::string>, std::vector<std::uint32_t>> tracks;
         for (std::uint32_t i = 0; i < from.device.size(); ++i)
@@ -352,6 +351,7 @@ private:
             for (const std::uint32_t i : list) {
                 const DeviceSpan& seen = from.device[i];
                 const std::uint32_t op = work.opOfDevice[i];
+                m_out.kernelsUnderRanges += op != noOpRange || m_ranges.rangeOfDevice[i] != noOpRange ? 1 : 0;
                 Span span;
                 span.start = seen.start;
                 span.end = seen.end;

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# Writes the traces of this folder: small, made up, every time on purpose. See README.md.
+import json
+import os
+import sqlite3
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BASE = 1_700_000_000_000_000_000
+
+
+def write(name, trace, compact=False):
+    with open(os.path.join(HERE, name), "w") as out:
+        json.dump(trace, out, indent=None if compact else 1, separators=(",", ":") if compact else None)
+        out.write("\n")
+
+
+def gpu_rank(rank):
+    """1F1B of two stages and two microbatches, two steps, on a GPU; ranks 4 and 6 of a job, clock of the second 3 ms ahead."""
+    stage = rank
+    job_rank = (4, 6)[rank]
+    ahead = (0, 3000)[rank]
+    events = []
+    correlation = [100]
+
+    def span(cat, name, tid, ts, dur, args=None, pid=900):
+        events.append({"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts + ahead, "dur": dur, "args": args or {}})
+
+    def kernel(name, launched, tid, ts, dur, stream=7, args=None, cat="kernel"):
+        correlation[0] += 1
+        span("cuda_runtime", "cudaLaunchKernel", tid, launched, 2, {"correlation": correlation[0]})
+        values = {"device": rank, "stream": stream, "correlation": correlation[0]}
+        values.update(args or {})
+        span(cat, name, stream, ts, dur, values, pid=rank)
+
+    def memory(ts, size, address, total):
+        events.append({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 900, "tid": 1, "ts": ts + ahead,
+                       "args": {"Device Type": 1, "Device Id": rank, "Addr": address, "Bytes": size, "Total Allocated": total}})
+
+    order = {0: ["F0", "F1", "B0", "B1"], 1: ["F0", "B0", "F1", "B1"]}[stage]
+    times = {0: {"F0": 0, "F1": 100, "B0": 500, "B1": 800}, 1: {"F0": 200, "B0": 320, "F1": 500, "B1": 620}}[stage]
+    for step in range(2):
+        start = 10_000 + step * 2000
+        span("user_annotation", f"ProfilerStep#{step + 5}", 1, start - 60, 1500)
+        if step == 0:
+            memory(start - 50, 1000, 1, 5000)
+        for name in order:
+            at = start + times[name]
+            long = 90 if name[0] == "F" else 150
+            span("user_annotation", f"PP:{stage}{name}", 1, at - 40, 60)
+            thread = 1 if name[0] == "F" else 2  # backwards are launched by the framework's own thread
+            kernel("gemm", at - 30, thread, at, long // 2)
+            kernel("elementwise", at - 28, thread, at + long // 2, long // 2)
+            kernel("Memcpy HtoD", at - 26, thread, at + long + 5, 3, stream=9, cat="gpu_memcpy", args={"bytes": 64})
+            if step == 0 and name[0] == "F":
+                memory(at - 20, 4096, 100 + int(name[1]), 9096)
+                memory(at - 19, 512, 50, 9608)
+                memory(at - 18, -512, 50, 9096)
+            if step == 0 and name[0] == "B":
+                memory(at - 15, -4096, 100 + int(name[1]), 5000)
+                memory(at - 14, 256, 200 + int(name[1]), 5256)
+        # messages: place in the group, not rank of the job
+        group = {"Process Group Name": "pp", "Process Group Description": "mesh_pp", "Process Group Ranks": "[4, 6]"}
+        for mb, (sent, got) in enumerate([(92, 190), (192, 490)]):
+            if stage == 0:
+                kernel("ncclDevKernel_SendRecv(x)", start + sent - 20, 1, start + sent, 90, 20,
+                       {**group, "Collective name": "send", "Src Rank": 0, "Dst Rank": 1, "Seq": step * 10 + mb})
+            else:
+                kernel("ncclDevKernel_SendRecv(x)", start + got - 100, 1, start + got - 90, 88, 20,
+                       {**group, "Collective name": "recv", "Src Rank": 0, "Dst Rank": 1, "Seq": step * 10 + mb})
+        for mb, (sent, got) in enumerate([(472, 495), (772, 795)]):
+            if stage == 1:
+                kernel("ncclDevKernel_SendRecv(x)", start + sent - 20, 2, start + sent, 20, 21,
+                       {**group, "Collective name": "send", "Src Rank": 1, "Dst Rank": 0, "Seq": step * 10 + mb})
+            else:
+                kernel("ncclDevKernel_SendRecv(x)", start + got - 100, 1, start + got - 90, 88, 21,
+                       {**group, "Collective name": "recv", "Src Rank": 1, "Dst Rank": 0, "Seq": step * 10 + mb})
+        kernel("ncclDevKernel_AllReduce_Sum_f32(x)", start + 970, 1, start + 1000 + rank * 10, 50 - rank * 10, 22,
+               {"Collective name": "allreduce", "Process Group Name": "pp", "Seq": step, "Process Group Ranks": "[4, 6]"})
+    events.append({"ph": "M", "name": "process_name", "pid": 900, "tid": 0, "args": {"name": "python"}})
+    events.append({"ph": "s", "id": 1, "pid": 900, "tid": 1, "ts": 1, "cat": "ac2g", "name": "ac2g"})
+    return {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Made Up GPU"}],
+            "distributedInfo": {"backend": "nccl", "rank": job_rank, "world_size": 8},
+            "traceEvents": events, "traceName": "made up", "displayTimeUnit": "ms", "baseTimeNanoseconds": BASE}
+
+
+def old_format():
+    """Categories and flows of 2021, ranges of the user among the operators, no distributedInfo, an array of one line."""
+    events = []
+    for mb in range(2):
+        events.append({"ph": "X", "cat": "Operator", "name": f"Forward {mb}", "pid": 7, "tid": "7", "ts": 100 + mb * 50, "dur": 40, "args": {"Device": 7, "External id": mb}})
+        events.append({"ph": "X", "cat": "Operator", "name": f"Backward {mb}", "pid": 7, "tid": "7", "ts": 300 + mb * 50, "dur": 45, "args": {}})
+        events.append({"ph": "X", "cat": "Runtime", "name": "hipLaunchKernel", "pid": 7, "tid": "7", "ts": 105 + mb * 50, "dur": 1, "args": {"correlation": 10 + mb}})
+        events.append({"ph": "X", "cat": "Kernel", "name": "Cijk_gemm", "pid": 0, "tid": "stream 0", "ts": 1000 + mb * 50, "dur": 30, "args": {"correlation": 10 + mb, "memory bandwidth (GB/s)": 1.5}})
+        events.append({"ph": "s", "cat": "async", "name": "launch", "id": mb, "pid": 7, "tid": "7", "ts": 105})
+        events.append({"ph": "f", "cat": "async", "name": "launch", "id": mb, "pid": 0, "tid": "stream 0", "ts": 1000, "bp": "e"})
+        events.append({"ph": "X", "cat": "Memset", "name": "Memset", "pid": 0, "tid": "stream 0", "ts": 1040 + mb * 50, "dur": 2, "args": {"stream": 0}})
+    return events
+
+
+def chrome():
+    events = []
+    for rank in range(2):
+        pid = 40 + rank
+        events.append({"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": f"rank {rank}"}})
+        events.append({"ph": "B", "name": "outer", "pid": pid, "tid": 1, "ts": 10 + rank})
+        events.append({"ph": "X", "name": "F m0", "pid": pid, "tid": 1, "ts": 20 + rank * 30, "dur": 20.5})
+        events.append({"ph": "X", "name": "B m0", "pid": pid, "tid": 1, "ts": 140 - rank * 40, "dur": 30})
+        events.append({"ph": "E", "pid": pid, "tid": 1, "ts": 200})
+        events.append({"ph": "E", "pid": pid, "tid": 1, "ts": 201})
+        events.append({"ph": "b", "cat": "io", "id": "0x1", "name": "load", "pid": pid, "tid": 2, "ts": 5})
+        events.append({"ph": "e", "cat": "io", "id": "0x1", "name": "load", "pid": pid, "tid": 2, "ts": 15})
+        events.append({"ph": "C", "name": "queue", "pid": pid, "tid": 0, "ts": 50, "args": {"depth": 3, "waiting": 1.5}})
+    return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def zero_bubble():
+    """Two ranks of ZBV, two chunks each: letters of the zero-bubble repository."""
+    lists = {0: "F0.0.0 F1.0.0 F0.1.0 B0.1.0 F1.1.0 W0.1.0 B1.1.0 B0.0.0 W0.0.0 W1.1.0 B1.0.0 W1.0.0".split(),
+             1: "F0.0.0 F0.1.0 F1.0.0 F1.1.0 B0.1.0 W0.1.0 B0.0.0 B1.1.0 W0.0.0 B1.0.0 W1.1.0 W1.0.0".split()}
+    # stages: rank 0 holds 0 and 3, rank 1 holds 1 and 2; times only have to keep the order of what depends
+    start = {0: [0, 10, 40, 50, 60, 70, 75, 90, 100, 105, 120, 130], 1: [10, 20, 30, 45, 60, 70, 80, 85, 95, 105, 112, 120]}
+    traces = []
+    for rank in range(2):
+        events = [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": start[rank][i], "dur": 5} for i, name in enumerate(lists[rank])]
+        traces.append({"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events})
+    return traces
+
+
+def nsight():
+    path = os.path.join(HERE, "nsight.sqlite")
+    if os.path.exists(path):
+        os.remove(path)
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA page_size=1024")
+    db.executescript("""
+        CREATE TABLE StringIds(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, streamId INTEGER NOT NULL,
+            correlationId INTEGER, globalPid INTEGER, demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL);
+        CREATE TABLE NVTX_EVENTS(start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT, textId INTEGER, globalTid INTEGER);
+        CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS(start INTEGER, globalPid INTEGER, address INTEGER, bytes INTEGER, memoryOperationType INTEGER);
+        CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER);
+        INSERT INTO StringIds VALUES (1, 'gemm'), (2, 'ncclDevKernel_SendRecv'), (3, 'cudaLaunchKernel'), (4, 'PP:0B0');
+    """)
+    db.execute("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?)", (BASE,))
+    for rank, process in enumerate((500, 501)):
+        pid = process << 24
+        tid = pid | process
+        correlation = 1  # begins anew in every process
+        ops = [("PP:%dF0" % rank, 1000 + rank * 300), ("PP:%dB0" % rank, 2600 - rank * 400)]
+        for name, at in ops:
+            interned = name == "PP:0B0"
+            db.execute("INSERT INTO NVTX_EVENTS VALUES (?,?,59,?,?,?)", (at - 100, at - 10, None if interned else name + ", op_id = 3", 4 if interned else None, tid))
+            db.execute("INSERT INTO NVTX_EVENTS VALUES (?,?,59,?,NULL,?)", (at - 95, at - 20, "aten::linear, op_id = 4", tid))
+            for kernel in range(2):
+                db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?,?,?,?,3)", (at - 90 + kernel, at - 89 + kernel, tid, correlation))
+                db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,7,?,?,1,1)", (at + kernel * 100, at + 100 + kernel * 100, rank, correlation, pid))
+                correlation += 1
+        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,9,900,?,2,2)", (1200 + rank * 10, 1300, rank, pid))
+        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,9,901,?,2,2)", (5000, 4000, rank, pid))  # ends before it begins
+        db.execute("INSERT INTO NVTX_EVENTS VALUES (?,NULL,59,'open',NULL,?)", (3000, tid))
+        db.execute("INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (?,?,?,?,0)", (950, pid, 77, 4096))
+    db.commit()
+    db.execute("VACUUM")
+    db.close()
+
+
+for index in range(2):
+    write(f"gpu_rank{(4, 6)[index]}.json", gpu_rank(index))
+write("old_rank0.json", old_format(), compact=True)
+write("chrome.json", chrome())
+for index, trace in enumerate(zero_bubble()):
+    write(f"zbv_rank{index}.json", trace, compact=True)
+nsight()

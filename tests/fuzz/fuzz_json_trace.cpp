@@ -1,0 +1,50 @@
+// JSON traces of any bytes: read event by event and made runs of, they may be refused, never crash or hang; a run's schedule is
+// valid, and its timeline comes back from what is made of it. The bytes serve as a file of rules too.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "schedules/validate.h"
+#include "traces/analysis/bubbles.h"
+#include "traces/formats/kineto_json.h"
+#include "traces/import/assemble.h"
+
+using namespace stagewright;
+
+namespace {
+
+void require(bool condition)
+{
+    if (!condition) std::abort();
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
+{
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    if (const auto rules = LabelRules::parse(text.substr(0, 400)); !rules) require(!rules.error().message.empty());
+    ImportOptions options;
+    options.hostOps = size % 2 == 1;
+    const auto source = byteSourceOf(std::string(text));
+    auto file = readJsonTrace(*source, "fuzz_rank0.json", options, {});
+    if (!file) {
+        require(!file.error().message.empty());
+        return 0;
+    }
+    auto runs = assemble(std::move(file->ranks), "fuzz", options);
+    if (!runs) {
+        require(!runs.error().message.empty());
+        return 0;
+    }
+    for (const ImportedRun& imported : *runs) {
+        const Run& run = imported.run;
+        require(run.timeline && !run.timeline->empty());
+        require(run.timeline->steps() > 0);
+        if (run.schedule) require(validate(*run.schedule).valid());
+        else require(!imported.notRebuilt.empty());
+        for (int step = 0; step < std::min(run.timeline->steps(), 4); ++step) (void)analyseBubbles(*run.timeline, step);
+    }
+    return 0;
+}
