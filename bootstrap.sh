@@ -35,6 +35,7 @@ libfmt-dev              formats text
 nlohmann-json3-dev      JSON documents
 libcli11-dev            command line options
 libsqlite3-dev          run files
+libprotozero-dev        Perfetto traces
 zlib1g-dev              compressed traces
 libsimdjson-dev         large JSON traces
 libopenblas-pthread-dev matrix products of the training engine

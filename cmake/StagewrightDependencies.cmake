@@ -12,6 +12,14 @@ if(NOT TL_EXPECTED_INCLUDE_DIR)
     message(FATAL_ERROR "tl/expected.hpp is missing: install libexpected-dev (./bootstrap.sh does it)")
 endif()
 
+find_path(PROTOZERO_INCLUDE_DIR protozero/version.hpp)
+if(NOT PROTOZERO_INCLUDE_DIR)
+    message(FATAL_ERROR "protozero/version.hpp is missing: install libprotozero-dev (./bootstrap.sh does it)")
+endif()
+add_library(protozero INTERFACE) # headers only
+target_include_directories(protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
+add_library(protozero::protozero ALIAS protozero)
+
 # OpenBLAS, the pthread flavour first, told to use one thread a rank. The serial flavour hands one scratch buffer to two
 # threads that call at the same moment and then answers wrongly; the engine lets its calls take turns where it finds it.
 find_package(OpenBLAS CONFIG QUIET HINTS

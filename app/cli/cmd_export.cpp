@@ -26,6 +26,7 @@
 #include "traces/formats/atomic_file.h"
 #include "traces/formats/chrome_json.h"
 #include "traces/formats/html_report.h"
+#include "traces/formats/perfetto.h"
 
 namespace stagewright {
 
@@ -51,7 +52,7 @@ struct Format {
 };
 const std::vector<Format>& allNames()
 {
-    static const std::vector<Format> formats{{"chrome", {"json"}}, {"csv", {"csv"}}, {"spans", {"csv"}}, {"html", {"html", "htm"}}, {"png", {"png"}}, {"svg", {"svg"}}, {"pdf", {"pdf"}}};
+    static const std::vector<Format> formats{{"chrome", {"json"}}, {"perfetto", {"pftrace", "perfetto-trace"}}, {"csv", {"csv"}}, {"spans", {"csv"}}, {"html", {"html", "htm"}}, {"png", {"png"}}, {"svg", {"svg"}}, {"pdf", {"pdf"}}};
     return formats;
 }
 
@@ -64,7 +65,7 @@ Result<std::string> formatOf(const std::string& asked, const std::string& output
     const auto has = [&](const Format& format) { return std::find(format.suffixes.begin(), format.suffixes.end(), suffix) != format.suffixes.end(); };
     const auto said = std::find_if(allNames().begin(), allNames().end(), has);
     if (asked.empty()) {
-        if (said == allNames().end()) return fail(ErrorCode::Usage, fmt::format("file {}: its name says no format", output), "give --format, or a suffix of .json, .csv, .html, .svg, .pdf, .png");
+        if (said == allNames().end()) return fail(ErrorCode::Usage, fmt::format("file {}: its name says no format", output), "give --format, or a suffix of .json, .pftrace, .csv, .html, .svg, .pdf, .png");
         return std::string(said->name);
     }
     const auto wanted = std::find_if(allNames().begin(), allNames().end(), [&](const Format& format) { return format.name == asked; });
@@ -73,13 +74,12 @@ Result<std::string> formatOf(const std::string& asked, const std::string& output
     return asked;
 }
 
-Result<Json> exportChrome(const StoredRun& stored, const Options& options, Session& session)
+Result<Json> exportTrace(const StoredRun& stored, const Options& options, Session& session)
 {
-    auto counts = writeChromeJsonFile(stored.run, options.output, session.reporter("spans"));
+    const auto write = options.format == "perfetto" ? writePerfettoFile : writeChromeJsonFile;
+    auto counts = write(stored.run, options.output, session.reporter("spans"));
     if (!counts) return tl::unexpected(std::move(counts.error()));
-    if (options.verbose)
-        session.note(fmt::format("{} spans, {} bubbles, {} flows, {} counter samples", counts->spans, counts->bubbles, counts->flows,
-                                 counts->counterSamples));
+    if (options.verbose) session.note(toText(*counts));
     return Json{{"spans", counts->spans},
                 {"bubbles", counts->bubbles},
                 {"flows", counts->flows},
@@ -215,7 +215,7 @@ Result<int> run(const Options& given, Session& session)
     auto stored = readRun(reference);
     if (!stored) return tl::unexpected(std::move(stored.error()));
     warnOfDamage(*stored, session);
-    Result<Json> counts = options.format == "chrome"  ? exportChrome(*stored, options, session)
+    Result<Json> counts = options.format == "chrome" || options.format == "perfetto" ? exportTrace(*stored, options, session)
                           : options.format == "csv"   ? exportSchedule(*stored, options, session)
                           : options.format == "spans" ? exportSpans(*stored, options, session)
                           : options.format == "html"  ? exportHtml(*stored, options, session)
@@ -238,10 +238,10 @@ Command command_export()
                 app.add_option("FILE", options->file, "A run file, or FILE#RUN")->required();
                 app.add_option("RUN", options->run, "A run, by number or name [the newest]");
                 app.add_option("--format", options->format,
-                               "chrome: trace events for Perfetto and chrome://tracing; csv: the schedule, for PyTorch; spans: a table of\n"
+                               "perfetto: a trace for ui.perfetto.dev; chrome: trace events for chrome://tracing; csv: the schedule, for PyTorch; spans: a table of\n"
                                "every span; html: a report in one page; png, svg, pdf: timeline and memory as a picture\n"
                                "[as the suffix of OUT says]")
-                    ->type_name("FORMAT")->check(oneOf({"chrome", "csv", "spans", "html", "png", "svg", "pdf"}));
+                    ->type_name("FORMAT")->check(oneOf({"chrome", "perfetto", "csv", "spans", "html", "png", "svg", "pdf"}));
                 app.add_option("--against", options->against, "html, pictures: compare with another run, which is A")->type_name("RUN");
                 app.add_option("--step", options->step, "html, pictures: a step, from 1 [the one with the median time]")->type_name("N")->check(CLI::Range(1, 1'000'000'000));
                 const auto picture = [&](const char* name, const char* text, const char* type) {

@@ -17,7 +17,7 @@ const std::vector<ActionEntry>& actionTable()
         {I::MoveToWindow, M::File, false, "moveToWindow", "&Move the run to a new window", "", "", "The run shown goes to a window of its own; this one shows the next run", false},
         {I::ExportPicture, M::File, true, "exportPicture", "Export &picture…", "Export…", "Ctrl+E", "Timeline and memory with a caption, as PNG, SVG or PDF", false},
         {I::ExportReport, M::File, false, "exportReport", "Export &report…", "", "Ctrl+Alt+E", "The run, or the comparison, as one HTML page that needs nothing else", false},
-        {I::ExportChrome, M::File, false, "exportChrome", "Export &Chrome JSON…", "", "", "For Perfetto and chrome://tracing", false},
+        {I::ExportChrome, M::File, false, "exportChrome", "Export &trace…", "", "", "For Perfetto and chrome://tracing", false},
         {I::ExportCsv, M::File, false, "exportCsv", "Export schedule CS&V…", "", "", "The order as schedule CSV", false},
         {I::Quit, M::File, true, "quit", "&Quit", "", "Ctrl+Q", "", false},
 

@@ -19,6 +19,7 @@
 #include "traces/formats/atomic_file.h"
 #include "traces/formats/chrome_json.h"
 #include "traces/formats/html_report.h"
+#include "traces/formats/perfetto.h"
 #include "widgets/background.h"
 #include "widgets/export/export_dialog.h"
 
@@ -59,7 +60,7 @@ ExportController::ExportController(MainWindow& window) : QObject(&window), m_win
     Actions& a = window.actions();
     connect(a[ActionId::ExportPicture], &QAction::triggered, this, &ExportController::openDialog);
     connect(a[ActionId::ExportReport], &QAction::triggered, this, &ExportController::exportReport);
-    connect(a[ActionId::ExportChrome], &QAction::triggered, this, &ExportController::exportChrome);
+    connect(a[ActionId::ExportChrome], &QAction::triggered, this, &ExportController::exportTrace);
     connect(a[ActionId::ExportCsv], &QAction::triggered, this, &ExportController::exportCsv);
     connect(a[ActionId::CopyTable], &QAction::triggered, this, [this] { copy(TableFormat::Csv); });
     connect(a[ActionId::CopyMarkdown], &QAction::triggered, this, [this] { copy(TableFormat::Markdown); });
@@ -242,15 +243,17 @@ void ExportController::exportReport()
         });
 }
 
-void ExportController::exportChrome()
+void ExportController::exportTrace()
 {
     const auto shown = m_window.shownView();
     if (!shown) return;
-    const QString path = QFileDialog::getSaveFileName(&m_window, tr("Export Chrome JSON"), suggested(*shown, QStringLiteral("json")), tr("Chrome JSON (*.json)"));
+    const QString path = QFileDialog::getSaveFileName(&m_window, tr("Export a trace"), suggested(*shown, QStringLiteral("pftrace")),
+                                                      tr("Perfetto trace (*.pftrace *.perfetto-trace);;Chrome JSON (*.json)"));
     if (path.isEmpty()) return;
+    const bool chrome = path.endsWith(QStringLiteral(".json"), Qt::CaseInsensitive);
     inBackground(
-        this, [run = shown->run, path] { return writeChromeJsonFile(*run, path.toStdString()); },
-        [this, path](Result<ChromeCounts> counts) {
+        this, [run = shown->run, path, chrome] { return (chrome ? writeChromeJsonFile : writePerfettoFile)(*run, path.toStdString(), {}); },
+        [this, path](Result<TraceCounts> counts) {
             if (!counts)
                 m_window.banner()->showError(tr("could not export"), counts.error());
             else

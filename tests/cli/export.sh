@@ -4,7 +4,7 @@ stagewright simulate --schedule 1f1b -o t.stagewright >/dev/null 2>&1
 stagewright simulate --schedule zb-h1 -o t.stagewright >/dev/null 2>&1
 
 # a suffix of another format is an error, and nothing is written
-for pair in 'svg pic.png' 'png pic.svg' 'pdf page.html' 'html page.json' 'chrome trace.csv' 'csv trace.json' 'spans spans.svg'; do
+for pair in 'svg pic.png' 'perfetto page.json' 'png pic.svg' 'pdf page.html' 'html page.json' 'chrome trace.csv' 'csv trace.json' 'spans spans.svg'; do
     read -r format name <<<"$pair"
     run stagewright export t.stagewright --format "$format" -o "$name"
     expect_code 2
@@ -13,7 +13,7 @@ for pair in 'svg pic.png' 'png pic.svg' 'pdf page.html' 'html page.json' 'chrome
     expect_no_file "$name.$format"
 done
 # without --format the suffix decides
-for name in a.json a.csv a.html a.HTM; do
+for name in a.json a.csv a.html a.HTM a.pftrace a.perfetto-trace; do
     run stagewright export t.stagewright -o $name
     expect_code 0
     expect_file $name
@@ -49,7 +49,7 @@ expect_code 2
 # a full disk, a folder that may not be written, a missing one: told, and nothing is left
 mkdir -p shut && cp a.csv shut/keep.csv
 chmod 500 shut
-for format in chrome csv spans html; do
+for format in chrome perfetto csv spans html; do
     run stagewright export t.stagewright 1 --format $format -o /dev/full
     expect_code 5
     expect_err 'disk is full|No space'

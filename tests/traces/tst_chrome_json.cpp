@@ -97,6 +97,7 @@ private slots:
                 if (event["name"] == "process_name") processes.insert(thread.first);
             } else if (phase == "C") {
                 ++samplesSeen;
+                if (nanosOf(event["ts"]) < 0) QFAIL("a negative time");
                 QVERIFY(event["args"].begin().value().is_number());
             } else if (phase == "s" || phase == "f") {
                 (phase == "s" ? flowBegins : flowEnds)[event["id"].get<std::int64_t>()] += 1;

@@ -1,0 +1,388 @@
+#include "traces/formats/perfetto.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
+#include <protozero/pbf_builder.hpp>
+
+#include "schedules/kinds.h"
+#include "traces/formats/format_registry.h"
+#include "traces/formats/perfetto_fields.h"
+
+namespace stagewright {
+
+namespace {
+
+namespace pf = perfetto;
+template <typename Field>
+using Message = protozero::pbf_builder<Field>;
+
+constexpr std::uint32_t sequenceId = 1;
+constexpr std::size_t blockSize = 1 << 20;
+
+// Names of annotations; iid = position + 1.
+enum class Note : std::uint8_t { Step, Stage, Microbatch, CpuTime, Discarded, Cause, Why, Text };
+constexpr std::array<std::string_view, 8> noteNames{"step", "stage", "microbatch", "cpu_ns", "discarded", "cause", "why", "value"};
+
+// Categories; iid = position + 1: the kinds, the lanes (of work with a label), then "bubble".
+constexpr std::uint64_t laneCategories = opKindCount + 1;
+constexpr std::uint64_t bubbleCategory = opKindCount + laneCount + 1;
+
+class PerfettoWriter : public TraceSink {
+public:
+    PerfettoWriter(const Run& run, const Sink& out, std::size_t namesAtOnce)
+        : m_run(run), m_timeline(*run.timeline), m_out(out), m_shift(traceShift(m_timeline)),
+          m_namesAtOnce(std::max<std::size_t>(1, namesAtOnce))
+    {
+        int most = run.info.microbatches;
+        if (run.schedule) most = std::max(most, run.schedule->microbatches);
+        m_microbatches = static_cast<std::uint64_t>(std::max(1, most));
+        begin();
+    }
+
+    void process(int rank) override
+    {
+        track(processTrack(rank), [&](Message<pf::Track>& to) {
+            to.add_string(pf::Track::name, fmt::format("rank {}", rank));
+            {
+                Message<pf::Process> process(to, pf::Track::process);
+                process.add_int32(pf::Process::pid, rank + 1); // 0 is taken for the idle process by viewers
+                process.add_string(pf::Process::name, fmt::format("rank {}", rank));
+            }
+            to.add_enum(pf::Track::childOrdering, pf::orderedExplicitly);
+            to.add_int32(pf::Track::orderRank, rank);
+        });
+    }
+
+    void row(const TraceRow& row) override
+    {
+        const std::uint64_t uuid = m_nextTrack++;
+        m_trackOfRow.resize(static_cast<std::size_t>(row.number) + 1);
+        m_trackOfRow[static_cast<std::size_t>(row.number)] = uuid;
+        track(uuid, [&](Message<pf::Track>& to) {
+            to.add_uint64(pf::Track::parent, processTrack(row.rank));
+            to.add_string(pf::Track::name, row.name);
+            to.add_int32(pf::Track::orderRank, row.order);
+            to.add_enum(pf::Track::siblingMerge, pf::neverMerged);
+        });
+    }
+
+    void counter(const TraceCounter& counter) override
+    {
+        const std::uint64_t uuid = m_nextTrack++;
+        m_trackOfCounter.resize(static_cast<std::size_t>(counter.number) + 1);
+        m_trackOfCounter[static_cast<std::size_t>(counter.number)] = uuid;
+        track(uuid, [&](Message<pf::Track>& to) {
+            if (counter.rank >= 0) to.add_uint64(pf::Track::parent, processTrack(counter.rank));
+            to.add_string(pf::Track::name, counter.name);
+            {
+                Message<pf::Counter> unit(to, pf::Track::counter);
+                if (counter.unit == "bytes")
+                    unit.add_enum(pf::Counter::unit, pf::inBytes);
+                else if (!counter.unit.empty())
+                    unit.add_string(pf::Counter::unitName, counter.unit);
+                else
+                    unit.add_enum(pf::Counter::unit, pf::aCount);
+                if (counter.isMemory) unit.add_string(pf::Counter::shareKey, "memory"); // one scale for all ranks and categories
+            }
+            to.add_int32(pf::Track::orderRank, counter.order);
+            to.add_enum(pf::Track::siblingMerge, pf::neverMerged);
+        });
+    }
+
+    void span(const TraceSpan& item) override
+    {
+        const Span& span = *item.span;
+        const std::uint64_t uuid = m_trackOfRow[static_cast<std::size_t>(item.row)];
+        const std::uint64_t name = nameOf(span);
+        Message<pf::Trace> trace(m_buffer);
+        {
+            Message<pf::Packet> packet(trace, pf::Trace::packet);
+            stamp(packet, span.start, pf::needsState);
+            Message<pf::Event> event(packet, pf::Packet::trackEvent);
+            event.add_enum(pf::Event::type, pf::sliceBegin);
+            event.add_uint64(pf::Event::track, uuid);
+            event.add_uint64(pf::Event::nameIid, name);
+            const bool foreign = span.label != 0;
+            event.add_uint64(pf::Event::categoryIid,
+                             foreign ? laneCategories + static_cast<std::uint64_t>(item.track->lane) : 1 + static_cast<std::uint64_t>(span.op.kind));
+            annotate(event, Note::Step, span.step);
+            if (!foreign) {
+                annotate(event, Note::Stage, span.op.stage);
+                if (span.op.microbatch >= 0) {
+                    annotate(event, Note::Microbatch, span.op.microbatch);
+                    event.add_uint64(pf::Event::correlation, static_cast<std::uint64_t>(span.step) * m_microbatches + static_cast<std::uint64_t>(span.op.microbatch));
+                }
+            }
+            if (m_timeline.hasCpuTime() && m_timeline.cpuTime(item.id) >= 0) annotate(event, Note::CpuTime, m_timeline.cpuTime(item.id));
+            if ((span.flags & SpanDiscarded) != 0) {
+                Message<pf::Annotation> note(event, pf::Event::annotation);
+                note.add_uint64(pf::Annotation::nameIid, iidOf(Note::Discarded));
+                note.add_bool(pf::Annotation::boolean, true);
+            }
+            for (const std::uint32_t flow : item.leaves) event.add_fixed64(pf::Event::flow, std::uint64_t{flow} + 1);
+            for (const std::uint32_t flow : item.arrives) event.add_fixed64(pf::Event::terminatingFlow, std::uint64_t{flow} + 1);
+        }
+        endSlice(trace, span.end, uuid);
+    }
+
+    void bubble(const TraceBubble& item) override
+    {
+        const Gap& gap = *item.gap;
+        const std::uint64_t uuid = m_trackOfRow[static_cast<std::size_t>(item.row)];
+        const std::uint64_t name = intern(bubbleKey(gap.cause), titleOf(gap.cause));
+        Message<pf::Trace> trace(m_buffer);
+        {
+            Message<pf::Packet> packet(trace, pf::Trace::packet);
+            stamp(packet, gap.start, pf::needsState);
+            Message<pf::Event> event(packet, pf::Packet::trackEvent);
+            event.add_enum(pf::Event::type, pf::sliceBegin);
+            event.add_uint64(pf::Event::track, uuid);
+            event.add_uint64(pf::Event::nameIid, name);
+            event.add_uint64(pf::Event::categoryIid, bubbleCategory);
+            annotate(event, Note::Step, item.step);
+            annotate(event, Note::Cause, toText(gap.cause));
+            annotate(event, Note::Why, item.why);
+        }
+        endSlice(trace, gap.end, uuid);
+    }
+
+    void sample(const TraceCounter& counter, const TraceSample& sample) override
+    {
+        Message<pf::Trace> trace(m_buffer);
+        Message<pf::Packet> packet(trace, pf::Trace::packet);
+        stamp(packet, sample.time, 0);
+        Message<pf::Event> event(packet, pf::Packet::trackEvent);
+        event.add_enum(pf::Event::type, pf::counterValue);
+        event.add_uint64(pf::Event::track, m_trackOfCounter[static_cast<std::size_t>(counter.number)]);
+        if (sample.isWhole)
+            event.add_int64(pf::Event::counterValue, sample.whole);
+        else
+            event.add_double(pf::Event::doubleCounterValue, sample.value);
+    }
+
+    Result<void> flush() override { return m_buffer.size() < blockSize ? Result<void>() : finish(); }
+
+    Result<void> finish()
+    {
+        if (!m_buffer.empty() && !m_out(m_buffer)) return fail(ErrorCode::Failed, "the trace could not be written", "free some space or choose another place");
+        m_buffer.clear();
+        return {};
+    }
+
+private:
+    static std::uint64_t iidOf(Note note) { return static_cast<std::uint64_t>(note) + 1; }
+    std::uint64_t processTrack(int rank) const { return static_cast<std::uint64_t>(rank) + 1; }
+
+    void stamp(Message<pf::Packet>& packet, Nanos time, std::uint32_t flags) const
+    {
+        packet.add_uint64(pf::Packet::timestamp, static_cast<std::uint64_t>(time + m_shift));
+        packet.add_uint32(pf::Packet::sequence, sequenceId);
+        if (flags != 0) packet.add_uint32(pf::Packet::sequenceFlags, flags);
+    }
+
+    void endSlice(Message<pf::Trace>& trace, Nanos time, std::uint64_t uuid) const
+    {
+        Message<pf::Packet> packet(trace, pf::Trace::packet);
+        stamp(packet, time, 0);
+        Message<pf::Event> event(packet, pf::Packet::trackEvent);
+        event.add_enum(pf::Event::type, pf::sliceEnd);
+        event.add_uint64(pf::Event::track, uuid);
+    }
+
+    static void annotate(Message<pf::Event>& event, Note name, std::int64_t value)
+    {
+        Message<pf::Annotation> note(event, pf::Event::annotation);
+        note.add_uint64(pf::Annotation::nameIid, iidOf(name));
+        note.add_int64(pf::Annotation::signedInt, value);
+    }
+    static void annotate(Message<pf::Event>& event, Note name, std::string_view text)
+    {
+        Message<pf::Annotation> note(event, pf::Event::annotation);
+        note.add_uint64(pf::Annotation::nameIid, iidOf(name));
+        note.add_string(pf::Annotation::text, text.data(), text.size());
+    }
+
+    template <typename Fill>
+    void track(std::uint64_t uuid, const Fill& fill)
+    {
+        Message<pf::Trace> trace(m_buffer);
+        Message<pf::Packet> packet(trace, pf::Trace::packet);
+        packet.add_uint32(pf::Packet::sequence, sequenceId);
+        Message<pf::Track> descriptor(packet, pf::Packet::trackDescriptor);
+        descriptor.add_uint64(pf::Track::uuid, uuid);
+        fill(descriptor);
+    }
+
+    // The sequence's state, the clocks, the metadata, the order of processes.
+    void begin()
+    {
+        clearState(true);
+        if (m_run.info.createdUnixMs > 0) {
+            Message<pf::Trace> trace(m_buffer);
+            Message<pf::Packet> packet(trace, pf::Trace::packet);
+            packet.add_uint32(pf::Packet::sequence, sequenceId);
+            Message<pf::ClockSnapshot> clocks(packet, pf::Packet::clockSnapshot);
+            const auto clock = [&clocks](std::uint32_t id, std::uint64_t time) {
+                Message<pf::Clock> one(clocks, pf::ClockSnapshot::clock);
+                one.add_uint32(pf::Clock::id, id);
+                one.add_uint64(pf::Clock::timestamp, time);
+            };
+            clock(pf::boottime, static_cast<std::uint64_t>(m_shift));
+            clock(pf::realtime, static_cast<std::uint64_t>(m_run.info.createdUnixMs) * 1'000'000);
+            clocks.add_enum(pf::ClockSnapshot::primary, pf::boottime);
+        }
+        {
+            Message<pf::Trace> trace(m_buffer);
+            Message<pf::Packet> packet(trace, pf::Trace::packet);
+            packet.add_uint32(pf::Packet::sequence, sequenceId);
+            Message<pf::ChromeEvents> events(packet, pf::Packet::chromeEvents);
+            for (const auto& [name, value] : metadata()) {
+                Message<pf::ChromeMetadata> one(events, pf::ChromeEvents::metadata);
+                one.add_string(pf::ChromeMetadata::name, name);
+                one.add_string(pf::ChromeMetadata::text, value);
+            }
+        }
+        track(0, [](Message<pf::Track>& root) {
+            root.add_enum(pf::Track::processOrdering, pf::explicitRanks);
+            root.add_enum(pf::Track::threadOrdering, pf::explicitRanks);
+        });
+        m_nextTrack = static_cast<std::uint64_t>(std::max(0, m_timeline.ranks())) + 1;
+    }
+
+    TextPairs metadata() const
+    {
+        const RunInfo& info = m_run.info;
+        TextPairs pairs{{"generator", "stagewright"}, {"run", info.name}, {"schedule", info.scheduleName}, {"provenance", std::string(toText(m_timeline.provenance()))},
+                        {"clock", m_timeline.clock()}, {"origin_ns", std::to_string(-m_shift)}, {"time_unit_ns", std::to_string(m_timeline.timeUnit())},
+                        {"memory_unit", std::to_string(m_timeline.memoryUnit())}, {"ranks", std::to_string(m_timeline.ranks())},
+                        {"steps", std::to_string(m_timeline.steps())}};
+        for (const auto& [name, value] : m_run.configuration) pairs.emplace_back("configuration." + name, value);
+        for (const auto& [name, value] : m_run.environment) pairs.emplace_back("environment." + name, value);
+        return pairs;
+    }
+
+    // Names begin anew. The names that never change come with it.
+    void clearState(bool first)
+    {
+        m_names.clear();
+        m_labels.clear();
+        m_nextName = 1;
+        Message<pf::Trace> trace(m_buffer);
+        Message<pf::Packet> packet(trace, pf::Trace::packet);
+        packet.add_uint32(pf::Packet::sequence, sequenceId);
+        packet.add_uint32(pf::Packet::sequenceFlags, pf::stateCleared);
+        if (first) packet.add_bool(pf::Packet::firstOnSequence, true);
+        {
+            Message<pf::Defaults> defaults(packet, pf::Packet::defaults);
+            defaults.add_uint32(pf::Defaults::timestampClock, pf::boottime);
+        }
+        Message<pf::Interned> interned(packet, pf::Packet::internedData);
+        const auto add = [&interned](pf::Interned table, std::uint64_t iid, std::string_view name) {
+            Message<pf::InternedName> entry(interned, table);
+            entry.add_uint64(pf::InternedName::iid, iid);
+            entry.add_string(pf::InternedName::name, name.data(), name.size());
+        };
+        for (std::size_t i = 0; i < opKindCount; ++i) add(pf::Interned::categories, i + 1, ruleOf(static_cast<OpKind>(i)).text);
+        for (std::size_t i = 0; i < laneCount; ++i) add(pf::Interned::categories, laneCategories + i, toText(static_cast<Lane>(i)));
+        add(pf::Interned::categories, bubbleCategory, "bubble");
+        for (std::size_t i = 0; i < noteNames.size(); ++i) add(pf::Interned::annotationNames, i + 1, noteNames[i]);
+    }
+
+    std::uint64_t nameOf(const Span& span)
+    {
+        if (span.label != 0) return intern(span.label, m_timeline.labelOf(span));
+        if (const auto found = m_names.find(span.op); found != m_names.end()) return found->second;
+        const std::uint64_t iid = newName(toText(span.op));
+        m_names.emplace(span.op, iid);
+        return iid;
+    }
+
+    static std::uint64_t bubbleKey(IdleCause cause) { return (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(cause); } // beyond all labels
+
+    std::uint64_t intern(std::uint64_t key, std::string_view name)
+    {
+        if (const auto found = m_labels.find(key); found != m_labels.end()) return found->second;
+        const std::uint64_t iid = newName(name);
+        m_labels.emplace(key, iid);
+        return iid;
+    }
+
+    std::uint64_t newName(std::string_view name)
+    {
+        if (m_nextName > m_namesAtOnce) clearState(false);
+        const std::uint64_t iid = m_nextName++;
+        Message<pf::Trace> trace(m_buffer);
+        Message<pf::Packet> packet(trace, pf::Trace::packet);
+        packet.add_uint32(pf::Packet::sequence, sequenceId);
+        packet.add_uint32(pf::Packet::sequenceFlags, pf::needsState);
+        Message<pf::Interned> interned(packet, pf::Packet::internedData);
+        Message<pf::InternedName> entry(interned, pf::Interned::names);
+        entry.add_uint64(pf::InternedName::iid, iid);
+        entry.add_string(pf::InternedName::name, name.data(), name.size());
+        return iid;
+    }
+
+    const Run& m_run;
+    const Timeline& m_timeline;
+    const Sink& m_out;
+    Nanos m_shift; // times are unsigned
+    std::size_t m_namesAtOnce;
+    std::uint64_t m_microbatches = 1;
+    std::string m_buffer;
+    std::vector<std::uint64_t> m_trackOfRow;
+    std::vector<std::uint64_t> m_trackOfCounter;
+    std::uint64_t m_nextTrack = 1;
+    std::unordered_map<Op, std::uint64_t> m_names;
+    std::unordered_map<std::uint64_t, std::uint64_t> m_labels; // labels, then causes of bubbles
+    std::uint64_t m_nextName = 1;
+};
+
+} // namespace
+
+Result<TraceCounts> writePerfetto(const Run& run, const Sink& out, const Progress& progress, std::size_t namesAtOnce)
+{
+    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {}: it has no timeline", run.info.name));
+    PerfettoWriter writer(run, out, namesAtOnce);
+    auto counts = walkTrace(run, writer, progress);
+    if (!counts) return counts;
+    if (auto done = writer.finish(); !done) return tl::unexpected(std::move(done.error()));
+    return counts;
+}
+
+Result<TraceCounts> writePerfettoFile(const Run& run, const std::string& path, const Progress& progress)
+{
+    TraceCounts counts;
+    const auto written = writeFileAtomically(path, [&](const Sink& out) -> Result<void> {
+        auto done = writePerfetto(run, out, progress);
+        if (!done) return tl::unexpected(done.error());
+        counts = *done;
+        return {};
+    });
+    if (!written) return tl::unexpected(written.error());
+    return counts;
+}
+
+namespace formats {
+
+namespace {
+
+Result<std::string> write(const Run& run, const std::string& path, const Progress& progress)
+{
+    const auto counts = writePerfettoFile(run, path, progress);
+    if (!counts) return tl::unexpected(counts.error());
+    return toText(*counts);
+}
+
+} // namespace
+
+extern const FormatInfo perfetto;
+const FormatInfo perfetto{"perfetto", "Perfetto trace", ".pftrace", write};
+
+} // namespace formats
+
+} // namespace stagewright
