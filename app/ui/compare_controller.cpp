@@ -14,6 +14,7 @@
 #include "app/ui/main_window.h"
 #include "widgets/background.h"
 #include "widgets/compare/baseline_strip.h"
+#include "widgets/panel/figure_measure.h"
 #include "widgets/panel/style.h"
 
 namespace stagewright {
@@ -337,6 +338,7 @@ void CompareController::setBaseline(const RunRef& ref)
     m_measured = {};
     if (!ref.valid()) {
         m_baseline.reset();
+        m_measure.reset();
         m_againstBaseline.reset();
         refresh();
         return;
@@ -348,6 +350,7 @@ void CompareController::setBaseline(const RunRef& ref)
             return;
         }
         m_baseline = *view;
+        m_measure.reset();
         refresh();
     });
 }
@@ -356,7 +359,10 @@ void CompareController::measureBaseline()
 {
     const bool wanted = m_baseline && (m_window.mode() == MainWindow::Mode::Run || m_window.mode() == MainWindow::Mode::Compare) && m_window.m_shown;
     m_strip->setVisible(wanted);
-    if (!wanted) return;
+    if (!wanted) {
+        m_window.sidePanel()->setMeasure(nullptr);
+        return;
+    }
     const QString name = runTitle(m_baseline->run->info);
     // in a comparison the run compared, so that its figures have a second measure
     const std::shared_ptr<const RunView> shown = m_window.mode() == MainWindow::Mode::Compare && m_window.m_other ? m_window.m_other : m_window.m_shown;
@@ -367,13 +373,16 @@ void CompareController::measureBaseline()
         m_measured = {};
         m_againstBaseline.reset();
         m_strip->setBaseline(name, nullptr, units, tr("This is the baseline."));
+        m_window.sidePanel()->setMeasure(nullptr);
         return;
     }
+    if (!m_measure) m_measure = std::make_shared<const FigureMeasure>(*m_baseline->run, m_baseline->figures, name);
     if (m_measured == shown->ref && m_measuredStep == shown->step) return;
     m_measured = shown->ref;
     m_measuredStep = shown->step;
     const quint64 generation = ++m_measureGeneration;
     m_comparing = true;
+    m_window.sidePanel()->setMeasure(m_measure);
     inBackground(
         this,
         [baseline = m_baseline, shown]() -> Result<std::shared_ptr<const Comparison>> {
@@ -385,6 +394,7 @@ void CompareController::measureBaseline()
             if (generation != m_measureGeneration) return;
             m_comparing = false;
             m_againstBaseline = comparison ? *comparison : nullptr;
+            m_window.sidePanel()->setMeasure(m_measure, m_againstBaseline && m_againstBaseline->withinSpread);
             m_strip->setBaseline(name, m_againstBaseline, units, comparison ? QString() : QString::fromStdString(comparison.error().message));
         });
 }

@@ -15,6 +15,7 @@
 namespace stagewright {
 
 class BaselineStrip;
+class FigureMeasure;
 class MainWindow;
 
 class CompareController : public QObject {
@@ -62,6 +63,7 @@ private:
     std::vector<std::shared_ptr<const Comparison>> m_comparisons;
     int m_against = 1;
     std::shared_ptr<const RunView> m_baseline;
+    std::shared_ptr<const FigureMeasure> m_measure; // the same, as the side panel tells changes against it
     std::shared_ptr<const Comparison> m_againstBaseline;
     RunRef m_measured;       // the run of it
     int m_measuredStep = -1;

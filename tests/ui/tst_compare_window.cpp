@@ -1,5 +1,6 @@
 // Comparing in the window: two to four runs, the pair, alignment, steps, units, the waterfall, the ops, the baseline; both themes.
 #include <QComboBox>
+#include <QLabel>
 #include <QPushButton>
 
 #include "app/ui/compare_controller.h"
@@ -27,9 +28,7 @@ private slots:
         const QString a = fixture.file("a.stagewright", {"1f1b", "zb-h1", "gpipe"});
         const QString b = fixture.file("b.stagewright", {"zb-h2"});
         MainWindow window;
-        QVERIFY(fixture.show(window));
-        window.openFiles({a, b});
-        QVERIFY(fixture.settle(window));
+        QVERIFY(fixture.open(window, {a, b}));
         QVERIFY(compare(window, {{a, 1}, {a, 2}, {b, 1}, {a, 3}}));
         QCOMPARE(window.timelineView()->panels().size(), std::size_t{4});
         QCOMPARE(window.compare()->comparisons().size(), std::size_t{3});
@@ -66,9 +65,7 @@ private slots:
         WindowFixture fixture;
         const QString a = fixture.file("a.stagewright", {"1f1b", "zb-h2"});
         MainWindow window;
-        QVERIFY(fixture.show(window));
-        window.openFiles({a});
-        QVERIFY(fixture.settle(window));
+        QVERIFY(fixture.open(window, {a}));
         QVERIFY(compare(window, {{a, 1}, {a, 2}}));
         for (const int kind : {0, 1}) {
             window.comparePanel()->waterfallKind()->setCurrentIndex(kind);
@@ -91,9 +88,7 @@ private slots:
         WindowFixture fixture;
         const QString a = fixture.file("a.stagewright", {"gpipe", "1f1b"});
         MainWindow window;
-        QVERIFY(fixture.show(window));
-        window.openFiles({a});
-        QVERIFY(fixture.settle(window));
+        QVERIFY(fixture.open(window, {a}));
         QVERIFY(compare(window, {{a, 1}, {a, 2}}));
         QVERIFY(!window.actions()[ActionId::AlignAtOp]->isChecked());
         const Timeline& first = *window.timelineView()->panels()[0]->timeline;
@@ -121,9 +116,7 @@ private slots:
         WindowFixture fixture;
         const QString a = fixture.file("a.stagewright", {"1f1b"});
         MainWindow window;
-        QVERIFY(fixture.show(window));
-        window.openFiles({a});
-        QVERIFY(fixture.settle(window));
+        QVERIFY(fixture.open(window, {a}));
         const Schedule schedule = *makeSchedule("zb-h1", Shape(4, 8));
         CostModel costs = CostModel::uniform(schedule);
         costs.timeUnit = costs.memoryUnit = 1;
@@ -142,9 +135,7 @@ private slots:
         WindowFixture fixture;
         const QString a = fixture.file("a.stagewright", {"1f1b", "zb-h1"});
         MainWindow window;
-        QVERIFY(fixture.show(window));
-        window.openFiles({a});
-        QVERIFY(fixture.settle(window));
+        QVERIFY(fixture.open(window, {a}));
         QVERIFY(compare(window, {{a, 1}, {a, 2}}));
         CompareOpTable* table = window.comparePanel()->ops();
         QVERIFY(table->model()->rowCount() > 50);
@@ -167,9 +158,7 @@ private slots:
         WindowFixture fixture;
         const QString a = fixture.file("a.stagewright", {"1f1b", "zb-h1", "gpipe"});
         MainWindow window;
-        QVERIFY(fixture.show(window));
-        window.openFiles({a});
-        QVERIFY(fixture.settle(window));
+        QVERIFY(fixture.open(window, {a}));
         BaselineStrip* strip = window.compare()->strip();
         QVERIFY(!strip->isVisible());
         window.actions()[ActionId::SetBaseline]->trigger();
@@ -179,6 +168,27 @@ private slots:
         window.showRun({a, 2});
         QVERIFY(QTest::qWaitFor([&] { return window.shownRef() == RunRef{a, 2} && window.settled() && window.compare()->againstBaseline(); }, 20000));
         QTRY_VERIFY2_WITH_TIMEOUT(strip->plainText().contains("Time") && strip->plainText().contains(QStringLiteral("−")), qPrintable(strip->plainText()), 10000);
+        // Every figure of the panel tells its change, too: ZB-H1 is shorter and idles less; a range has none.
+        SidePanel* side = window.sidePanel();
+        const auto line = [&](const char* begin) {
+            for (const QString& one : side->plainText().split(QLatin1Char('\n')))
+                if (one.startsWith(QLatin1String(begin))) return one;
+            return QString();
+        };
+        QVERIFY2(line("Time of a step").contains(QRegularExpression(QStringLiteral("  −[0-9.]+ %$"))), qPrintable(line("Time of a step")));
+        QVERIFY2(line("Rank 0: ").contains(QRegularExpression(QStringLiteral("  −[0-9]+ pt$"))), qPrintable(line("Rank 0: ")));
+        QVERIFY2(line("Peak activation").contains(QRegularExpression(QStringLiteral(" %$"))), qPrintable(line("Peak activation")));
+        QVERIFY2(line("Warm-up").contains(QRegularExpression(QStringLiteral("  [−+]?[0-9.]+ %$"))), qPrintable(line("Warm-up")));
+        for (const QLabel* label : side->findChildren<QLabel*>()) {
+            if (!label->isVisibleTo(side) || label->text().isEmpty()) continue;
+            QVERIFY2(label->mapTo(side->widget(), QPoint(label->width(), 0)).x() <= side->viewport()->width(), qPrintable(label->text()));
+        }
+        window.viewState()->setAreas({{{0, rankShare * 10}, 0, 3}});
+        QTRY_VERIFY_WITH_TIMEOUT(side->filtered(), 20000);
+        QVERIFY(!side->plainText().contains(QStringLiteral(" pt")));
+        window.viewState()->setAreas({});
+        QTRY_VERIFY_WITH_TIMEOUT(!side->filtered(), 20000);
+        QVERIFY(line("Time of a step").endsWith(QStringLiteral(" %")));
         window.showRun({a, 3});
         QVERIFY(QTest::qWaitFor([&] { return window.shownRef() == RunRef{a, 3} && window.settled(); }, 20000));
         QVERIFY(strip->isVisible());
@@ -187,6 +197,7 @@ private slots:
             if (!button->isCheckable()) button->click(); // Clear
         QVERIFY(!strip->isVisible());
         QVERIFY(!window.compare()->baseline().valid());
+        QVERIFY(!line("Time of a step").endsWith(QStringLiteral(" %")));
     }
 
     void anEmptyRunIsNoCrash()
@@ -194,9 +205,7 @@ private slots:
         WindowFixture fixture;
         const QString a = fixture.file("a.stagewright", {"1f1b"});
         MainWindow window;
-        QVERIFY(fixture.show(window));
-        window.openFiles({a});
-        QVERIFY(fixture.settle(window));
+        QVERIFY(fixture.open(window, {a}));
         Run empty;
         empty.info.name = "empty";
         empty.timeline = TimelineBuilder(Provenance::Imported, "", 2).build().value();

@@ -64,6 +64,13 @@ struct WindowFixture {
         window.show();
         return QTest::qWaitForWindowExposed(&window);
     }
+    // Shown with these files, read.
+    static bool open(MainWindow& window, const QStringList& files, QSize size = {1400, 900})
+    {
+        if (!show(window, size)) return false;
+        window.openFiles(files);
+        return settle(window);
+    }
     // Centre of an op's slice in the timeline view.
     static QPoint centre(MainWindow& window, SpanRef ref)
     {

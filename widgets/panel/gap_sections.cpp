@@ -6,6 +6,7 @@
 #include <QHBoxLayout>
 #include <QPushButton>
 
+#include "widgets/panel/figure_measure.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/panel/style.h"
 
@@ -63,6 +64,12 @@ void GapSections::setReport(const Timeline* timeline, const BubbleReport* report
     setSelected(-1, std::nullopt);
 }
 
+void GapSections::setMeasure(std::shared_ptr<const FigureMeasure> measure)
+{
+    m_measure = std::move(measure);
+    fillCauses();
+}
+
 void GapSections::setCause(std::optional<IdleCause> cause)
 {
     m_cause = cause;
@@ -101,6 +108,7 @@ void GapSections::fillCauses()
         m_rows.push_back({cause, button, bar, share});
         m_causes->addBar(button, bar, durationText(m_report->byCause[c], m_units),
                          tr("%1\nAll causes together are the idle time, %2, to the nanosecond.").arg(words(meaningOf(cause)), durationText(m_report->idle, m_units)));
+        if (m_measure) m_measure->tellTime(*m_causes, m_report->byCause[c], m_measure->figures().bubbles.byCause[c]);
     }
     if (!none.isEmpty()) m_causes->addText(tr("None by %1").arg(none.join(QLatin1String(", "))), "faint");
 }

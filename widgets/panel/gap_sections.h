@@ -16,6 +16,7 @@
 
 namespace stagewright {
 
+class FigureMeasure;
 class PanelSection;
 class ShareBar;
 class SectionColumn;
@@ -27,6 +28,8 @@ public:
 
     // timeline: null where there is nothing to show; else it and the report are kept by the caller while shown.
     void setReport(const Timeline* timeline, const BubbleReport* report, const Units& units);
+    // The measure that idle times by cause are told against; null: none.
+    void setMeasure(std::shared_ptr<const FigureMeasure> measure);
     void setCause(std::optional<IdleCause> cause); // which one is marked
     // A gap of the report, −1: none; its explanation comes later than the choice.
     void setSelected(int gap, const std::optional<GapExplanation>& explanation);
@@ -56,6 +59,7 @@ private:
     const Timeline* m_timeline = nullptr;
     const BubbleReport* m_report = nullptr;
     Units m_units;
+    std::shared_ptr<const FigureMeasure> m_measure;
     std::optional<IdleCause> m_cause;
 };
 

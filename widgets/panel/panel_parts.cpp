@@ -197,17 +197,31 @@ void PanelSection::addBar(QWidget* name, ShareBar* bar, const QString& value, co
     ++m_next;
 }
 
+void PanelSection::addChange(const QString& change, const QString& tooltip, Tone tone)
+{
+    if (m_next == 0 || change.isEmpty()) return;
+    const int row = m_next - 1;
+    auto* label = makeLabel(change, roleOf(tone), m_body, true);
+    label->setAlignment(Qt::AlignRight | Qt::AlignTop);
+    label->setFont(fontOf(FontRole::Small));
+    label->setToolTip(tooltip);
+    if (QLayoutItem* first = m_grid->itemAtPosition(row, 0)) // its name makes room
+        if (auto* name = qobject_cast<QLabel*>(first->widget())) name->setWordWrap(true);
+    m_grid->addWidget(label, row, 3);
+    m_lines.back() += QStringLiteral("  ") + change;
+}
+
 void PanelSection::addWidget(QWidget* widget)
 {
     widget->setParent(m_body);
-    m_grid->addWidget(widget, m_next++, 0, 1, 3);
+    m_grid->addWidget(widget, m_next++, 0, 1, 4);
 }
 
 void PanelSection::addText(const QString& text, const char* role)
 {
     auto* label = makeLabel(text, role, m_body, true);
     label->setWordWrap(true);
-    m_grid->addWidget(label, m_next++, 0, 1, 3);
+    m_grid->addWidget(label, m_next++, 0, 1, 4);
     m_lines.push_back(text);
 }
 

@@ -51,6 +51,7 @@ public:
     void addBar(const QString& label, ShareBar* bar, const QString& value, const QString& tooltip = {});
     void addRow(QWidget* label, const QString& value, const QString& tooltip = {}); // a button instead of a label
     void addBar(QWidget* label, ShareBar* bar, const QString& value, const QString& tooltip = {});
+    void addChange(const QString& change, const QString& tooltip, Tone tone = Tone::Faint); // right of the last row's value
     void addWidget(QWidget* widget);
     void addText(const QString& text, const char* role = "secondary");
     void setTheme(const Theme& theme);

@@ -133,6 +133,7 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
     }
     m_headline.clear();
     m_slack.reset();
+    pairMeasure();
     m_gaps->setReport(shown ? m_run->timeline.get() : nullptr, shown ? &m_figures->bubbles : nullptr, m_units);
     fillFilter();
     if (!shown) return;
@@ -173,9 +174,27 @@ void SidePanel::setFilter(std::shared_ptr<const RunFigures> figures, const QStri
         m_figures = std::exchange(m_stepFigures, nullptr);
     }
     m_filterNote = note;
+    pairMeasure();
     m_gaps->setReport(m_run->timeline.get(), &m_figures->bubbles, m_units);
     fillFilter();
     fillFigures();
+}
+
+void SidePanel::pairMeasure()
+{
+    m_paired = m_measure && m_run && m_run->timeline ? m_measure->against(*m_run, m_withinNoise) : nullptr;
+    m_gaps->setMeasure(filtered() ? nullptr : m_paired);
+}
+
+void SidePanel::setMeasure(std::shared_ptr<const FigureMeasure> measure, bool withinNoise)
+{
+    if (measure == m_measure && (!measure || withinNoise == m_withinNoise)) return;
+    m_measure = std::move(measure);
+    m_withinNoise = withinNoise;
+    pairMeasure();
+    if (!m_run || !m_figures || !m_run->timeline) return;
+    fillFigures();
+    fillTraining();
 }
 
 void SidePanel::setSelection(SpanId span)
@@ -218,6 +237,7 @@ void SidePanel::fillSchedule()
     m_schedule->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(info.stages).arg(info.microbatches),
                        tr("%1 ranks, stages on each: %2").arg(info.ranks).arg(chunks));
     m_schedule->addRow(filtered() ? tr("Time of the range") : tr("Time of a step"), durationText(m_figures->bubbles.makespan(), m_units), definition::makespan());
+    if (const FigureMeasure* m = measure()) m->tellTime(*m_schedule, m_figures->bubbles.makespan(), m->figures().bubbles.makespan(), true);
     m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
 }
 
@@ -234,9 +254,19 @@ void SidePanel::fillBubble()
     big->setToolTip(definition::bubbleRatio());
     layout->addWidget(big);
     layout->addStretch(1);
-    if (m_figures->baseline) {
-        auto* notes = new QVBoxLayout;
-        notes->setSpacing(2);
+    auto* notes = new QVBoxLayout;
+    notes->setSpacing(2);
+    layout->addLayout(notes);
+    if (const FigureMeasure* m = measure()) {
+        const FigureMeasure::Change change = m->share(report.bubbleFraction, m->figures().bubbles.bubbleFraction);
+        auto* against = makeLabel(tr("Baseline: %1").arg(percentText(m->figures().bubbles.bubbleFraction)), "secondary", row);
+        auto* delta = makeLabel(change.text, change.role(), row, true);
+        for (QLabel* label : {against, delta}) {
+            label->setAlignment(Qt::AlignRight);
+            label->setToolTip(m->words());
+            notes->addWidget(label);
+        }
+    } else if (m_figures->baseline) {
         const Baseline& base = *m_figures->baseline;
         const double points = (report.bubbleFraction - base.bubbleFraction) * 100;
         const QString name = QString::fromStdString(base.name);
@@ -250,7 +280,6 @@ void SidePanel::fillBubble()
             label->setToolTip(why);
             notes->addWidget(label);
         }
-        layout->addLayout(notes);
     }
     m_bubble->addWidget(row);
     const double window = std::max<double>(1, static_cast<double>(report.makespan()));
@@ -268,6 +297,11 @@ void SidePanel::fillBubble()
         m_bubble->addBar(tr("Rank %1").arg(r), bar, percentText(static_cast<double>(rank.idle) / window, 0),
                          tr("%1 busy, %2 idle of %3\n%4").arg(durationText(rank.busy, m_units), durationText(rank.idle, m_units),
                                                               durationText(report.makespan(), m_units), definition::idleOfRank()));
+        if (const FigureMeasure* m = measure(); m != nullptr && r < m->figures().bubbles.ranks.size()) {
+            const BubbleReport& before = m->figures().bubbles;
+            const double then = static_cast<double>(before.ranks[r].idle) / std::max<double>(1, static_cast<double>(before.makespan()));
+            m->tell(*m_bubble, m->share(static_cast<double>(rank.idle) / window, then, 0));
+        }
     }
 }
 
@@ -284,6 +318,7 @@ void SidePanel::fillMemory()
         byRank << tr("rank %1: %2").arg(r).arg(bytesText(peaks[r], m_units));
     m_memory->addRow(tr("Peak activation (rank %1)").arg(most - peaks.begin()), bytesText(*most, m_units),
                      definition::peakActivation() + QLatin1Char('\n') + byRank.join(QLatin1Char('\n')));
+    if (const FigureMeasure* m = measure()) m->tellBytes(*m_memory, *most, m->figures().peakActivation);
     if (m_figures->baseline && !m_figures->baseline->peakActivation.empty()) {
         const auto& base = m_figures->baseline->peakActivation;
         const Bytes same = *std::max_element(base.begin(), base.end());
@@ -296,6 +331,7 @@ void SidePanel::fillMemory()
     if (heaviest != weights.end() && *heaviest > 0)
         m_memory->addRow(tr("Weights (rank %1)").arg(heaviest - weights.begin()), bytesText(*heaviest, m_units),
                          tr("Bytes of weights held by the rank that holds most."));
+    if (const FigureMeasure* m = measure(); m != nullptr && heaviest != weights.end() && *heaviest > 0) m->tellBytes(*m_memory, *heaviest, m->figures().peakWeights);
     if (m_budget) {
         const Bytes left = *m_budget - *most;
         m_memory->addRow(tr("Budget of a rank"), bytesText(*m_budget, m_units), tr("The dashed line in the charts. Idle time that only more memory would fill counts as memory."));
@@ -315,14 +351,19 @@ void SidePanel::fillCommunication()
     m_communication->setVisible(overlap.messages > 0);
     if (overlap.messages == 0) return;
     m_communication->addRow(tr("P2P transfers"), QString::number(overlap.messages), tr("Messages between ranks in this step: activations and gradients."));
+    const FigureMeasure* m = measure();
+    if (m != nullptr) m->tell(*m_communication, m->count(static_cast<double>(overlap.messages), static_cast<double>(m->figures().overlap.messages)));
     if (overlap.commTime == 0) {
         m_communication->addRow(tr("Time under way"), tr("none"), tr("Links of this run cost no time. ") + definition::overlap());
         return;
     }
     m_communication->addRow(tr("Time under way"), durationText(overlap.commTime, m_units), definition::overlap());
+    if (m != nullptr) m->tellTime(*m_communication, overlap.commTime, m->figures().overlap.commTime);
     const double hidden = overlap.commTime > 0 ? static_cast<double>(overlap.hiddenTime) / static_cast<double>(overlap.commTime) : 0;
     m_communication->addRow(tr("Hidden"), tr("%1 (%2)").arg(durationText(overlap.hiddenTime, m_units), percentText(hidden, 0)), definition::overlap());
+    if (m != nullptr) m->tellTime(*m_communication, overlap.hiddenTime, m->figures().overlap.hiddenTime, false, FigureMeasure::Good::More);
     m_communication->addRow(tr("Exposed"), durationText(overlap.exposedTime, m_units), definition::overlap());
+    if (m != nullptr) m->tellTime(*m_communication, overlap.exposedTime, m->figures().overlap.exposedTime);
     if (m_figures->linkLatency >= 0)
         m_communication->addRow(tr("Latency per hop"), durationText(m_figures->linkLatency, m_units),
                                 tr("Of the run's cost model: given, or fitted as the least time between a producer's end and the arrival."));
@@ -330,6 +371,7 @@ void SidePanel::fillCommunication()
 
 void SidePanel::fillTraining()
 {
+    m_training->clear();
     const Metric* loss = m_run->metric("loss");
     const Metric* contention = m_run->metric("contention");
     const QString weights = QString::fromStdString(weightsText(*m_run));
@@ -341,6 +383,7 @@ void SidePanel::fillTraining()
         if (step < loss->values.size())
             m_training->addRow(tr("Loss of this step"), fixed(loss->values[step], 4), definition::loss());
         m_training->addRow(tr("First to last step"), tr("%1 → %2").arg(fixed(loss->values.front(), 3), fixed(loss->values.back(), 3)), definition::loss());
+        if (const FigureMeasure* m = measure(); m != nullptr && m->lastLoss()) m->tell(*m_training, m->difference(loss->values.back(), *m->lastLoss(), 3));
     }
     if (!weights.isEmpty()) {
         const Metric* deviation = m_run->metric("deviation");

@@ -8,6 +8,7 @@
 #include <QScrollArea>
 
 #include "widgets/numbers.h"
+#include "widgets/panel/figure_measure.h"
 #include "widgets/panel/gap_sections.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/run_figures.h"
@@ -54,6 +55,9 @@ public:
     void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunFigures> figures); // null: empty
     // Figures of a range of time instead (range_figures.h), and the words that say so; null: those of the step again.
     void setFilter(std::shared_ptr<const RunFigures> figures, const QString& note = {});
+    // The session's baseline: every figure of a step then tells its change against it. Null: none. A filter has no changes.
+    // withinNoise: the change of the time can't be told from what steps differ by.
+    void setMeasure(std::shared_ptr<const FigureMeasure> measure, bool withinNoise = false);
     bool filtered() const { return m_stepFigures != nullptr; }
     void setSelection(SpanId span);           // noSpan: none
     void setAggregation(const Aggregation& aggregation); // of a range; empty: back to the span
@@ -69,6 +73,7 @@ signals:
     void unfilterAsked();
 
 private:
+    void pairMeasure();
     void fillFigures();
     void fillFilter();
     void fillSchedule();
@@ -78,11 +83,15 @@ private:
     void fillTraining();
     void fillSelection();
     void describeSpan(SpanId id);
+    const FigureMeasure* measure() const { return filtered() ? nullptr : m_paired.get(); }
 
     std::shared_ptr<const Run> m_run;
     std::shared_ptr<const RunFigures> m_figures;     // what is printed
     std::shared_ptr<const RunFigures> m_stepFigures; // of the whole step, while m_figures are of a range; else null
     QString m_filterNote;
+    std::shared_ptr<const FigureMeasure> m_measure;
+    std::shared_ptr<const FigureMeasure> m_paired; // with the run shown
+    bool m_withinNoise = false;
     PanelSection* m_filter;
     std::optional<Bytes> m_budget;
     SpanId m_selected = noSpan;

@@ -1,0 +1,77 @@
+#include "widgets/panel/figure_measure.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QCoreApplication>
+
+namespace stagewright {
+namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("stagewright::FigureMeasure", text); }
+
+PanelSection::Tone toneOf(double change, double least, FigureMeasure::Good good)
+{
+    if (std::abs(change) < least) return PanelSection::Tone::Faint;
+    return (change < 0) == (good == FigureMeasure::Good::Less) ? PanelSection::Tone::Better : PanelSection::Tone::Worse;
+}
+
+} // namespace
+
+FigureMeasure::FigureMeasure(const Run& run, std::shared_ptr<const RunFigures> figures, const QString& name)
+    : m_figures(std::move(figures)), m_name(name), m_units{run.timeline->timeUnit(), run.timeline->memoryUnit()}, m_ranks(run.info.ranks)
+{
+    if (const Metric* loss = run.metric("loss"); loss != nullptr && !loss->values.empty()) m_lastLoss = loss->values.back();
+}
+
+std::shared_ptr<const FigureMeasure> FigureMeasure::against(const Run& run, bool withinNoise) const
+{
+    auto paired = std::make_shared<FigureMeasure>(*this);
+    paired->m_withinNoise = withinNoise;
+    paired->m_sameTime = run.timeline->timeUnit() == m_units.time;
+    paired->m_sameMemory = run.timeline->memoryUnit() == m_units.memory;
+    paired->m_sameRanks = run.info.ranks == m_ranks;
+    return paired;
+}
+
+QString FigureMeasure::words() const { return tr("Against the baseline, %1").arg(m_name); }
+
+const char* FigureMeasure::Change::role() const
+{
+    return tone == PanelSection::Tone::Better ? "better" : tone == PanelSection::Tone::Worse ? "worse" : "secondary";
+}
+
+FigureMeasure::Change FigureMeasure::share(double now, double before, int decimals) const
+{
+    const double points = 100 * (now - before);
+    return {tr("%1 pt").arg(signedFixed(points, decimals)), toneOf(points, 0.5 * std::pow(10.0, -decimals), Good::Less)};
+}
+
+FigureMeasure::Change FigureMeasure::count(double now, double before) const { return difference(now, before, 0); }
+
+FigureMeasure::Change FigureMeasure::difference(double now, double before, int decimals) const { return {signedFixed(now - before, decimals), PanelSection::Tone::Faint}; }
+
+FigureMeasure::Change FigureMeasure::relative(double now, double before, Good good, bool coloured) const
+{
+    if (before == 0) return now == 0 ? Change{} : Change{tr("new"), PanelSection::Tone::Faint};
+    const double percent = 100 * (now - before) / before;
+    const PanelSection::Tone tone = coloured ? toneOf(percent, 0.05, good) : PanelSection::Tone::Faint;
+    if (percent >= 999.5) return {tr("× %1").arg(fixed(now / before, 0)), tone};
+    return {signedFixed(percent, std::abs(percent) >= 99.95 ? 0 : 1) + QStringLiteral(" %"), tone};
+}
+
+void FigureMeasure::tell(PanelSection& section, const Change& change) const { section.addChange(change.text, words(), change.tone); }
+
+void FigureMeasure::tellTime(PanelSection& section, Nanos now, Nanos before, bool ofStep, Good good) const
+{
+    if (!m_sameTime || (!ofStep && !m_sameRanks)) return;
+    tell(section, relative(static_cast<double>(now), static_cast<double>(before), good, !m_withinNoise));
+}
+
+void FigureMeasure::tellBytes(PanelSection& section, Bytes most, const std::vector<Bytes>& byRank) const
+{
+    if (!m_sameMemory || byRank.empty()) return;
+    tell(section, relative(static_cast<double>(most), static_cast<double>(*std::max_element(byRank.begin(), byRank.end())), Good::Less, true));
+}
+
+} // namespace stagewright
