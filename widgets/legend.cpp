@@ -14,7 +14,7 @@ Legend::Legend(QWidget* parent) : QWidget(parent)
 {
     loadFonts();
     setObjectName(QStringLiteral("legend"));
-    setAccessibleName(QStringLiteral("Legend"));
+    setAccessibleName(tr("Legend"));
     setPanels({});
 }
 
@@ -33,30 +33,29 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     }
     const auto has = [&occurs](OpKind kind) { return occurs[static_cast<std::size_t>(kind)]; };
     m_entries.clear();
-    const auto fill = [this](Paint paint, const char* text) {
-        m_entries.push_back({Entry::Look::Fill, paint, QString::fromLatin1(text), 0});
-    };
-    if (has(OpKind::Forward) || has(OpKind::Recompute)) fill(Paint::Forward, has(OpKind::Recompute) ? "Forward, recompute (R)" : "Forward");
+    const auto fill = [this](Paint paint, const QString& text) { m_entries.push_back({Entry::Look::Fill, paint, text, 0}); };
+    if (has(OpKind::Forward) || has(OpKind::Recompute)) fill(Paint::Forward, has(OpKind::Recompute) ? tr("Forward, recompute (R)") : tr("Forward"));
     if (has(OpKind::InputGrad) && has(OpKind::Backward)) {
-        fill(Paint::Backward, "Backward (B full, I input)");
+        fill(Paint::Backward, tr("Backward (B full, I input)"));
     } else if (has(OpKind::InputGrad)) {
-        fill(Paint::Backward, "Backward (input)");
+        fill(Paint::Backward, tr("Backward (input)"));
     } else if (has(OpKind::Backward)) {
-        fill(Paint::Backward, "Backward (full)");
+        fill(Paint::Backward, tr("Backward (full)"));
     }
-    if (has(OpKind::WeightGrad)) fill(Paint::Weight, "Backward (weight)");
-    if (transfers) fill(Paint::Communication, "Communication");
-    if (has(OpKind::Optimizer)) fill(Paint::Optimizer, "Optimizer");
-    if (has(OpKind::Filler)) fill(Paint::Other, "Delay");
+    if (has(OpKind::WeightGrad)) fill(Paint::Weight, tr("Backward (weight)"));
+    if (transfers) fill(Paint::Communication, tr("Communication"));
+    if (has(OpKind::Optimizer)) fill(Paint::Optimizer, tr("Optimizer"));
+    if (has(OpKind::Filler)) fill(Paint::Other, tr("Delay"));
     if (copies) {
-        m_entries.push_back({Entry::Look::Fill, Paint::Forward, QStringLiteral("Other tints: second chain"), 1});
+        m_entries.push_back({Entry::Look::Fill, Paint::Forward, tr("Other tints: second chain"), 1});
     } else if (chunks) {
-        m_entries.push_back({Entry::Look::Fill, Paint::Forward, QStringLiteral("Other tints: further stages of the rank"), 1});
+        m_entries.push_back({Entry::Look::Fill, Paint::Forward, tr("Other tints: further stages of the rank"), 1});
     }
-    if (pairs) m_entries.push_back({Entry::Look::Pair, Paint::Forward, QStringLiteral("Issued together"), 0});
-    m_entries.push_back({Entry::Look::Hatch, Paint::Other, QStringLiteral("Bubble"), 0});
-    if (critical) m_entries.push_back({Entry::Look::Outline, Paint::Other, QStringLiteral("Critical path"), 0});
-    if (m_slack) m_entries.push_back({Entry::Look::Faded, Paint::Forward, QStringLiteral("Faded: has slack"), 0});
+    if (pairs) m_entries.push_back({Entry::Look::Pair, Paint::Forward, tr("Issued together"), 0});
+    const bool any = std::any_of(occurs.begin(), occurs.end(), [](bool one) { return one; });
+    if (any || transfers) m_entries.push_back({Entry::Look::Hatch, Paint::Other, tr("Bubble"), 0});
+    if (critical) m_entries.push_back({Entry::Look::Outline, Paint::Other, tr("Critical path"), 0});
+    if (m_slack) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0});
     QStringList words;
     for (const Entry& entry : m_entries) words << entry.text;
     setAccessibleDescription(words.join(QStringLiteral(", ")));
@@ -69,7 +68,7 @@ void Legend::setSlack(bool shown)
     m_slack = shown;
     const auto at = std::find_if(m_entries.begin(), m_entries.end(), [](const Entry& entry) { return entry.look == Entry::Look::Faded; });
     if (!shown && at != m_entries.end()) m_entries.erase(at);
-    if (shown) m_entries.push_back({Entry::Look::Faded, Paint::Forward, QStringLiteral("Faded: has slack"), 0});
+    if (shown) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0});
     update();
 }
 

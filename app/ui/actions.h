@@ -49,12 +49,11 @@ struct ActionEntry {
     bool checkable;
 };
 
-const std::vector<ActionEntry>& actionTable();
-
 class Actions : public QObject {
     Q_OBJECT
 public:
     explicit Actions(QWidget* window); // adds every action to the window, so that its keys work
+    static const std::vector<ActionEntry>& table();
     QAction* operator[](ActionId id) const { return m_actions.at(id); }
     static QString buttonText(ActionId id);
 

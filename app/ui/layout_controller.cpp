@@ -16,7 +16,7 @@ constexpr ActionId switches[] = {ActionId::RunsList, ActionId::SidePanel, Action
 
 QString nameOf(ActionId id)
 {
-    for (const ActionEntry& entry : actionTable())
+    for (const ActionEntry& entry : Actions::table())
         if (entry.id == id) return QString::fromLatin1(entry.name);
     return {};
 }

@@ -99,7 +99,7 @@ std::vector<PaletteEntry> PaletteController::entries() const
 {
     std::vector<PaletteEntry> all;
     MainWindow& window = m_window;
-    for (const ActionEntry& line : actionTable()) {
+    for (const ActionEntry& line : Actions::table()) {
         if (line.id == ActionId::Palette || line.id == ActionId::OpenRecent) continue;
         QAction* action = window.actions()[line.id];
         PaletteEntry entry;

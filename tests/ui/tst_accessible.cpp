@@ -129,7 +129,7 @@ private slots:
     void everyActionHasWords()
     {
         QVERIFY(open());
-        for (const ActionEntry& entry : actionTable()) {
+        for (const ActionEntry& entry : Actions::table()) {
             const QAction* action = m_window->actions()[entry.id];
             QVERIFY2(!action->text().isEmpty() && !action->toolTip().isEmpty(), entry.name);
         }

@@ -290,7 +290,7 @@ private slots:
     {
         QSet<QString> names;
         QMap<QString, QString> keys;
-        for (const ActionEntry& entry : actionTable()) {
+        for (const ActionEntry& entry : Actions::table()) {
             QVERIFY2(!names.contains(QString::fromLatin1(entry.name)), entry.name);
             names << QString::fromLatin1(entry.name);
             for (const QString& key : QString::fromLatin1(entry.keys).split(QLatin1Char('|'), Qt::SkipEmptyParts)) {

@@ -159,7 +159,7 @@ private:
 
     QString action()
     {
-        const auto& table = actionTable();
+        const auto& table = Actions::table();
         const ActionEntry& entry = table[static_cast<std::size_t>(pick(static_cast<int>(table.size())))];
         if (entry.id == ActionId::Quit) return said(QStringLiteral("nothing"));
         const QString name = said(QStringLiteral("action %1").arg(QLatin1String(entry.name)));

@@ -164,7 +164,7 @@ private slots:
         QVERIFY(palette != nullptr);
         // Every action but the palette itself and the menu of recent files, whatever its state.
         palette->field()->clear();
-        QCOMPARE(palette->model()->rowCount() >= static_cast<int>(actionTable().size()) - 2, true);
+        QCOMPARE(palette->model()->rowCount() >= static_cast<int>(Actions::table().size()) - 2, true);
         QTest::keyClicks(palette->field(), QStringLiteral("zb-h1"));
         bool run = false, schedule = false;
         for (int row = 0; row < palette->model()->rowCount(); ++row) {
@@ -460,7 +460,7 @@ private slots:
     {
         const std::map<ActionId, ViewAction> same{{ActionId::Fit, ViewAction::FitAll}, {ActionId::FitSelection, ViewAction::FitSelection}, {ActionId::Back, ViewAction::HistoryBack}, {ActionId::Forward, ViewAction::HistoryForward}};
         QMap<QKeySequence, QString> window;
-        for (const ActionEntry& entry : actionTable())
+        for (const ActionEntry& entry : Actions::table())
             for (const QKeySequence& key : action(entry.id)->shortcuts()) {
                 if (entry.id == ActionId::RemoveOps && window.value(key) == QLatin1String("removeNote")) continue; // only in edit mode, the note's only outside it
                 QVERIFY2(!window.contains(key), qPrintable(key.toString() + QStringLiteral(": ") + window.value(key) + QStringLiteral(" and ") + QLatin1String(entry.name)));

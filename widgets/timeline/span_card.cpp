@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
+#include <QCoreApplication>
+
 namespace stagewright {
 
 namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("stagewright::SpanCard", text); }
 
 constexpr std::size_t mostReports = 64;
 
@@ -43,12 +47,12 @@ CardText sliceCard(const TimelinePanel& panel, const PanelRank& rank, std::size_
     const Slice& slice = rank.compute.slices()[at];
     const TimeSpan drawn = rank.compute.drawn(at);
     card.title = capitalised(ruleOf(slice.opKind()).title);
-    if (slice.microbatchOr(-1) >= 0) card.title += QStringLiteral(" · microbatch %1").arg(slice.microbatchOr(-1));
-    card.title += QStringLiteral(" · rank %1").arg(rank.rank);
+    if (slice.microbatchOr(-1) >= 0) card.title += tr(" · microbatch %1").arg(slice.microbatchOr(-1));
+    card.title += tr(" · rank %1").arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    if (panel.isPart()) card.rows.emplace_back(QStringLiteral("Step"), QString::number(panel.stepNumberAt(slice.begin())));
-    card.rows.emplace_back(QStringLiteral("Start"), momentText(drawn.begin, resolution, panel.units));
-    card.rows.emplace_back(QStringLiteral("Duration"), durationText(drawn.end - drawn.begin, panel.units));
+    if (panel.isPart()) card.rows.emplace_back(tr("Step"), QString::number(panel.stepNumberAt(slice.begin())));
+    card.rows.emplace_back(tr("Start"), momentText(drawn.begin, resolution, panel.units));
+    card.rows.emplace_back(tr("Duration"), durationText(drawn.end - drawn.begin, panel.units));
     card.note = QObject::tr("A click reads its step: causes, arrows and figures.");
     return card;
 }
@@ -79,31 +83,31 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     card.swatch = theme.of(s.op.kind).fill;
     card.title = s.label != 0 ? sentence(timeline.nameOf(s)) : capitalised(ruleOf(s.op.kind).title);
     if (s.op.microbatch >= 0) {
-        card.title += s.op.count > 1 ? QStringLiteral(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
-                                     : QStringLiteral(" · microbatch %1").arg(s.op.microbatch);
+        card.title += s.op.count > 1 ? tr(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
+                                     : tr(" · microbatch %1").arg(s.op.microbatch);
     }
-    card.title += QStringLiteral(" · rank %1").arg(track.rank);
+    card.title += tr(" · rank %1").arg(track.rank);
     const auto add = [&card](const QString& name, const QString& value) { card.rows.emplace_back(name, value); };
-    add(QStringLiteral("Op"), sentence(timeline.nameOf(s)) + QStringLiteral(", stage %1").arg(s.op.stage));
-    if (timeline.steps() > 1) add(QStringLiteral("Step"), QString::number(s.step + 1));
+    add(tr("Op"), sentence(timeline.nameOf(s)) + tr(", stage %1").arg(s.op.stage));
+    if (timeline.steps() > 1) add(tr("Step"), QString::number(s.step + 1));
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    add(QStringLiteral("Start"), momentText(panel.shownTime(panel.toAxis(s.start), from), resolution, panel.units));
-    add(QStringLiteral("Duration"), durationText(s.duration(), panel.units));
-    if (timeline.hasCpuTime() && timeline.cpuTime(span) >= 0) add(QStringLiteral("CPU time"), durationText(timeline.cpuTime(span), panel.units));
-    if ((s.flags & SpanDiscarded) != 0) add(QStringLiteral("Discarded"), QStringLiteral("yes"));
+    add(tr("Start"), momentText(panel.shownTime(panel.toAxis(s.start), from), resolution, panel.units));
+    add(tr("Duration"), durationText(s.duration(), panel.units));
+    if (timeline.hasCpuTime() && timeline.cpuTime(span) >= 0) add(tr("CPU time"), durationText(timeline.cpuTime(span), panel.units));
+    if ((s.flags & SpanDiscarded) != 0) add(tr("Discarded"), tr("yes"));
     if (track.lane != Lane::Compute) {
         for (const Edge& edge : timeline.edgesInto(span)) {
             if (edge.kind != EdgeKind::Launch) continue;
             const Span& owner = timeline.spans()[edge.from];
-            add(QStringLiteral("Launched by"), sentence(timeline.nameOf(owner)));
-            add(QStringLiteral("After its begin"), durationText(s.start - owner.start, panel.units));
+            add(tr("Launched by"), sentence(timeline.nameOf(owner)));
+            add(tr("After its begin"), durationText(s.start - owner.start, panel.units));
             break;
         }
         return card;
     }
     if (const BubbleReport* report = causes.of(panel, s.step)) {
         const Before before = idleBefore(*report, span);
-        add(QStringLiteral("Idle before"), durationText(before.idle, panel.units));
+        add(tr("Idle before"), durationText(before.idle, panel.units));
         if (before.longest != nullptr) card.note = sentence(explainGap(timeline, *before.longest));
     }
     return card;
@@ -120,10 +124,10 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
     if (next < lane.size() && lane.slices()[next].begin() <= axisTime) return lane.spanOf(next) == noSpan ? sliceCard(panel, rank, next) : card;
     const Nanos begin = next > 0 ? lane.slices()[next - 1].end() : 0;
     const Nanos end = next < lane.size() ? lane.slices()[next].begin() : panel.duration;
-    card.title = QStringLiteral("Idle · rank %1").arg(rank.rank);
+    card.title = tr("Idle · rank %1").arg(rank.rank);
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
-    card.rows.emplace_back(QStringLiteral("Start"), momentText(panel.shownTime(begin, from), resolution, panel.units));
-    card.rows.emplace_back(QStringLiteral("Duration"), durationText(end - begin, panel.units));
+    card.rows.emplace_back(tr("Start"), momentText(panel.shownTime(begin, from), resolution, panel.units));
+    card.rows.emplace_back(tr("Duration"), durationText(end - begin, panel.units));
     const SpanId neighbour = lane.spanOf(next < lane.size() ? next : next > 0 ? next - 1 : 0);
     if (neighbour == noSpan) return card;
     const BubbleReport* report = causes.of(panel, panel.timeline->spans()[neighbour].step);
@@ -132,9 +136,9 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
     for (const Gap& gap : report->gaps) {
         if (gap.rank != rank.rank || t < gap.start || t >= gap.end) continue;
         const std::string_view title = titleOf(gap.cause);
-        card.rows.emplace_back(QStringLiteral("Cause"), QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
+        card.rows.emplace_back(tr("Cause"), QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
         if (gap.end - gap.start != end - begin) {
-            card.rows.emplace_back(QStringLiteral("of it"), durationText(gap.end - gap.start, panel.units));
+            card.rows.emplace_back(tr("of it"), durationText(gap.end - gap.start, panel.units));
         }
         card.note = sentence(explainGap(*panel.timeline, gap));
         break;

@@ -74,7 +74,7 @@ WhatIfPicture whatIfPicture(const WhatIfBase& base, const WhatIfQuestion& questi
     }
     auto before = base.whatIf->answer({});
     auto changed = (other ? *other : *base.whatIf).caseOf(question.changes);
-    auto panel = changed ? panelOf(*changed, QStringLiteral("Changed")) : tl::unexpected(changed.error());
+    auto panel = changed ? panelOf(*changed, QCoreApplication::translate("WhatIfPanel", "Changed")) : tl::unexpected(changed.error());
     if (!before || !panel) {
         out.fault = before ? panel.error() : before.error();
         return out;
