@@ -59,6 +59,7 @@ private:
     void begin(std::shared_ptr<const lessons::Lesson> lesson, bool over, int page);
     void showPage();
     void showCanvas(); // as a run, and edited where the step lets one edit
+    RunRef comparedRun(); // invalid: the step compares with nothing
     void syncCanvas(); // after a change that was not made on the canvas
     void editorChanged();
     void refuse(const Error& why);

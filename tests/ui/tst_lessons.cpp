@@ -13,7 +13,9 @@
 #include <QPushButton>
 #include <QStackedWidget>
 
+#include "app/ui/edit_controller.h"
 #include "app/ui/lesson_controller.h"
+#include "widgets/legend.h"
 #include "widgets/lessons/glossary_panel.h"
 #include "widgets/lessons/lesson_shelf.h"
 #include "widgets/lessons/lesson_text.h"
@@ -385,6 +387,83 @@ private slots:
         emit window.timelineView()->idleClicked(0, 1, rankShare / 2); // rank 1 waits for its first forward
         QTRY_VERIFY_WITH_TIMEOUT(window.lessons()->gapCard() != nullptr, 20000);
         QVERIFY(window.lessons()->gapCard()->findChildren<QLabel*>().size() >= 2);
+    }
+
+    // With nothing placed the axis has ten units and the legend is empty; both follow the first op.
+    void an_empty_canvas_has_an_axis_of_units()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.lessons()->start(QStringLiteral("why-pipelines"), false, 1);
+        QVERIFY(ready(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
+        QCOMPARE(window.viewState()->extent().duration(), 10 * rankShare);
+        QVERIFY(window.legend()->entries().empty());
+        QVERIFY2(window.timelineView()->statusText().contains(QStringLiteral("u")), qPrintable(window.timelineView()->statusText()));
+        QVERIFY2(!window.timelineView()->statusText().contains(QStringLiteral("0.0000")), qPrintable(window.timelineView()->statusText()));
+        emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("place 0F0 0"));
+        QVERIFY(ready(window));
+        QTRY_VERIFY_WITH_TIMEOUT(!window.legend()->entries().empty(), 20000);
+        QCOMPARE(window.viewState()->extent().duration(), rankShare);
+    }
+
+    // The rail tells what is proved, what is taught and what somebody reached, of the same ops on the same ranks.
+    void the_rail_tells_what_was_reached()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        const auto marks = [&](const char* lesson) {
+            window.lessons()->start(QLatin1String(lesson), false, 1);
+            if (!ready(window)) return std::map<double, QString>();
+            std::map<double, QString> all;
+            for (const auto& mark : window.lessons()->rail()->marks()) all[mark.value] = mark.names;
+            return all;
+        };
+        auto latency = marks("latency"); // a split backward is shorter than 39: another task
+        QCOMPARE(latency.size(), std::size_t(2));
+        QCOMPARE(latency[39], QStringLiteral("bound = par, eager-1f1b"));
+        QCOMPARE(latency[49], QStringLiteral("you"));
+        auto own = marks("your-own");
+        QCOMPARE(own[28.5], QStringLiteral("bound, not reached by any known"));
+        QCOMPARE(own[30], QStringLiteral("best known, the lesson's solution"));
+        QCOMPARE(own[31], QStringLiteral("par, zb-auto"));
+        // "33. rank 0 waits" is a sentence, not the first item of a list
+        QVERIFY(!lessonHtml(QStringLiteral("33. rank 0 waits")).contains(QStringLiteral("<ol")));
+        QCOMPARE(lessonHtml(QStringLiteral("1. one\n2. two")).count(QStringLiteral("<li>")), qsizetype(2));
+    }
+
+    // A step's `compare:` stands above the canvas, or behind it as outlines where the order is edited; `view:` opens or offers a view.
+    void a_step_compares_and_opens_views()
+    {
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.lessons()->start(QStringLiteral("latency"), false, 1);
+        QVERIFY(ready(window));
+        QCOMPARE(window.mode(), MainWindow::Mode::Edit);
+        QTRY_VERIFY_WITH_TIMEOUT(window.edit()->settled(), 20000);
+        QVERIFY(!window.actions()[ActionId::GhostLibrary]->isChecked());
+        auto* outlines = named(window.lessons()->panel(), QStringLiteral("Outlines of gpipe"));
+        QVERIFY(outlines != nullptr);
+        outlines->click();
+        QVERIFY(window.actions()[ActionId::GhostLibrary]->isChecked());
+        QVERIFY(window.edit()->settled());
+        window.lessons()->start(QStringLiteral("read-a-trace"), false, 1);
+        QVERIFY(ready(window));
+        QTRY_COMPARE_WITH_TIMEOUT(window.mode(), MainWindow::Mode::Compare, 20000);
+        const auto& panels = window.timelineView()->panels();
+        QCOMPARE(panels.size(), std::size_t(2));
+        QCOMPARE(panels[0]->duration, 35 * rankShare); // sound
+        QCOMPARE(panels[1]->duration, 41 * rankShare + 3 * rankShare / 4);
+        QVERIFY(window.lessons()->panel()->isVisible());
+        // memory charts that were hidden come back where the step is about memory
+        window.actions()[ActionId::LeaveLesson]->trigger();
+        if (window.actions()[ActionId::Memory]->isChecked()) window.actions()[ActionId::Memory]->trigger();
+        window.lessons()->start(QStringLiteral("memory-wall"), false, 1);
+        QVERIFY(ready(window));
+        QVERIFY(window.actions()[ActionId::Memory]->isChecked());
+        window.lessons()->start(QStringLiteral("microbatches"), false, 1);
+        QVERIFY(ready(window));
+        QVERIFY(named(window.lessons()->panel(), QStringLiteral("Open the explorer")) != nullptr);
     }
 
     void leaving_gives_the_window_back()

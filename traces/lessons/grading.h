@@ -70,7 +70,7 @@ struct ScoreRail {
     double par = 0;
     std::string parName;
     double bound = 0;     // proved for orders with the solution's placement, split and costs (bound.h)
-    double bestKnown = 0; // the best of the library and of the lesson's solutions within the step's cap
+    double bestKnown = 0; // the best of the library and of the lesson's solutions with the bound's placement and split, within the step's cap
     std::string bestKnownName;
     std::string boundReason;
 };

@@ -71,6 +71,20 @@ int broadcastLength(const std::vector<Argument>& arguments)
     return length;
 }
 
+constexpr std::size_t mostToSearch = 400; // ops: beyond, no schedule that searches is tried
+
+// Whether `other` runs the stages where `own` does, with microbatches and backwards that are no finer cut.
+bool sameTask(const Schedule& other, const Schedule& own)
+{
+    const auto any = [](const Schedule& schedule, const auto& is) {
+        return std::any_of(schedule.order.begin(), schedule.order.end(), [&](const auto& row) { return std::any_of(row.begin(), row.end(), is); });
+    };
+    const auto splits = [](const Op& op) { return op.kind == OpKind::WeightGrad; };
+    const auto cuts = [](const Op& op) { return op.slice >= 0 || op.half != 0; };
+    return other.ranks == own.ranks && other.stages == own.stages && other.microbatches == own.microbatches && other.placement == own.placement &&
+           (any(own, splits) || !any(other, splits)) && (any(own, cuts) || !any(other, cuts));
+}
+
 Value reportValue(std::shared_ptr<const SimulatedReport> report)
 {
     return Value(std::shared_ptr<const Report>(std::move(report)));
@@ -124,16 +138,19 @@ Bound StepState::Inside::boundFor(const Check* check) const
 std::optional<StepState::Inside::Best> StepState::Inside::bestKnown(const Check* check) const
 {
     std::optional<Best> best;
+    // As the bound is one of these ops on these ranks, so is the best: a split backward or another placement is another task.
+    const auto answer = reportOf("bound " + (check ? check->id : std::string()), [&] { return solved(check); });
     const auto offer = [&](const std::shared_ptr<const SimulatedReport>& one, const std::string& name) {
         const auto makespan = one->makespan();
         if (!makespan || !one->validation().valid()) return;
+        if (answer && !sameTask(one->schedule(), (*answer)->schedule())) return;
         if (canvas.settings.cap)
             for (const double peak : one->peaks())
                 if (peak > *canvas.settings.cap + 1e-9) return;
         if (!best || *makespan < best->value - 1e-9) best = Best{*makespan, name};
     };
     for (const ScheduleInfo& info : allSchedules()) {
-        if (info.searches) continue;
+        if (info.searches && (canvas.schedule.opCount() > mostToSearch || info.fixedChunks > 1)) continue;
         const std::string name(info.name);
         auto made = reportOf("best " + name, [&]() -> Result<Canvas> {
             auto schedule = makeFor(name, canvas.settings);

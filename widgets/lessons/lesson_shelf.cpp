@@ -126,24 +126,24 @@ void LessonCard::paintEvent(QPaintEvent*)
     if (underMouse() || isDown()) fill = m_theme->dark ? fill.lighter(118) : fill.darker(103);
     painter.setBrush(fill);
     painter.drawRoundedRect(frame, 8, 8);
-    paintLessonPicture(painter, QRectF(12, 12, width() - 24, 56), m_entry.picture, *m_theme);
     painter.setFont(fontOf(FontRole::Strong));
     painter.setPen(m_theme->text);
     const lessons::Lesson& lesson = *m_entry.lesson;
     const QString title = (lesson.number > 0 ? QString::number(lesson.number) + QStringLiteral("  ") : QString()) + qs(lesson.title);
-    // Two lines, cut at words.
+    // Two lines, cut at words; a third takes its height from the picture.
     const QFontMetricsF metrics(painter.font());
     const double wide = width() - 24;
-    QString first, rest;
+    QStringList lines{QString()};
     for (const QString& word : title.split(QLatin1Char(' '))) {
-        const QString longer = first.isEmpty() ? word : first + QLatin1Char(' ') + word;
-        if (rest.isEmpty() && metrics.horizontalAdvance(longer) <= wide)
-            first = longer;
+        const QString longer = lines.last().isEmpty() ? word : lines.last() + QLatin1Char(' ') + word;
+        if (lines.size() == 3 || metrics.horizontalAdvance(longer) <= wide)
+            lines.last() = longer;
         else
-            rest += (rest.isEmpty() ? QString() : QStringLiteral(" ")) + word;
+            lines << word;
     }
-    painter.drawText(QPointF(12, 86), first);
-    painter.drawText(QPointF(12, 102), metrics.elidedText(rest, Qt::ElideRight, wide));
+    const double third = lines.size() > 2 ? 16 : 0;
+    for (qsizetype i = 0; i < lines.size(); ++i) painter.drawText(QPointF(12, 86 - third + 16 * static_cast<double>(i)), metrics.elidedText(lines[i], Qt::ElideRight, wide));
+    paintLessonPicture(painter, QRectF(12, 12, width() - 24, 56 - third), m_entry.picture, *m_theme);
     painter.setFont(fontOf(FontRole::Small));
     painter.setPen(m_theme->secondary);
     if (lesson.minutes > 0) painter.drawText(QPointF(12, height() - 11), tr("%1 min").arg(lesson.minutes));

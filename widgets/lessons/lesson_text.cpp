@@ -67,6 +67,8 @@ QString lessonHtml(const QString& markdown, std::set<std::string>* linked)
         list.clear();
     };
     static const QRegularExpression bullet(QStringLiteral("^\\s*([-*]|\\d+[.)])\\s+(.*)$"));
+    // A numbered list begins with 1: "33. Rank 0 waits" is a sentence about 33.
+    const auto numbered = [](const QString& mark) { return mark.at(0).isDigit() ? mark.chopped(1).toInt() : -1; };
     static const QRegularExpression heading(QStringLiteral("^#{1,6}\\s+(.*)$"));
     const QStringList lines = markdown.split(QLatin1Char('\n'));
     bool table = false, titles = false;
@@ -95,9 +97,9 @@ QString lessonHtml(const QString& markdown, std::set<std::string>* linked)
         if (line.trimmed().isEmpty()) {
             endParagraph();
             endList();
-        } else if (const auto item = bullet.match(line); item.hasMatch()) {
+        } else if (const auto item = bullet.match(line); item.hasMatch() && (numbered(item.captured(1)) <= 1 || list == QLatin1String("ol"))) {
             endParagraph();
-            const QString kind = item.captured(1).at(0).isDigit() ? QStringLiteral("ol") : QStringLiteral("ul");
+            const QString kind = numbered(item.captured(1)) >= 0 ? QStringLiteral("ol") : QStringLiteral("ul");
             if (kind != list) {
                 endList();
                 list = kind;

@@ -74,10 +74,12 @@ std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
             }
         all.push_back({value, name, yours, guess});
     };
-    add(m_rail->bound, tr("bound"));
+    // A mark that nobody has reached says so: of a bound it is only known that nothing is below it.
+    const bool reached = !(m_rail->par > m_rail->bound + 1e-9) || !(m_rail->bestKnown > m_rail->bound + 1e-9);
+    add(m_rail->bound, reached ? tr("bound") : tr("bound, not reached by any known"));
     add(m_rail->par, m_rail->parName.empty() ? tr("par") : tr("par, %1").arg(qs(m_rail->parName)));
-    // What is under the bound runs other ops than these: a split backward, another placement.
-    if (!(m_rail->bestKnown < m_rail->bound - 1e-9)) add(m_rail->bestKnown, m_rail->bestKnownName.empty() || m_rail->bestKnownName == m_rail->parName ? tr("best known") : tr("best known, %1").arg(qs(m_rail->bestKnownName)));
+    if (!(m_rail->bestKnown > m_rail->par - 1e-9)) // else par is the best
+        add(m_rail->bestKnown, m_rail->bestKnownName.empty() ? tr("best known") : tr("best known, %1").arg(qs(m_rail->bestKnownName)));
     add(m_rail->guess, tr("your guess"), false, true);
     add(m_rail->yours, tr("you"), true);
     std::sort(all.begin(), all.end(), [](const Mark& a, const Mark& b) { return a.value < b.value; });
@@ -140,7 +142,7 @@ bool ScoreRailView::event(QEvent* event)
         QString text = tr("Times of a step in rank shares: the work of a rank for one microbatch's forward is 1.\n"
                           "Bound: proved; no order of these ops on these ranks is shorter.");
         if (!m_rail->boundReason.empty()) text += QLatin1Char(' ') + qs(m_rail->boundReason);
-        text += QLatin1Char('\n') + tr("Par: the schedule this lesson teaches. Best known: of the library and the lesson's solutions within the cap; not proved.");
+        text += QLatin1Char('\n') + tr("Par: the schedule this lesson teaches. Best known: the shortest of the library and of the lesson's solutions that runs the same ops on the same ranks within the cap; not proved.");
         QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), text, this);
         return true;
     }

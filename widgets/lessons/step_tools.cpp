@@ -135,7 +135,9 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
 {
     clear();
     m_canvas = canvas;
-    setVisible(step != nullptr && !step->allow.empty());
+    const QString view = step == nullptr ? QString() : qs(step->view);
+    const bool explores = view == QLatin1String("explorer") || view == QLatin1String("plan"), gaps = view == QLatin1String("gaps");
+    setVisible(step != nullptr && (!step->allow.empty() || explores || gaps));
     setRefusal({});
     if (step == nullptr || lesson == nullptr) return;
     auto allowed = [&](const char* tool) { return std::find(step->allow.begin(), step->allow.end(), tool) != step->allow.end(); };
@@ -226,9 +228,10 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         addRow(tr("Messages"), box, tr("The rule by which sends and receives are put into the order"));
     }
     if (allowed("settings")) {
-        auto whole = [&](const QString& label, const QString& key, int low, int high, auto read, const QString& tip) {
+        auto whole = [&](const QString& label, const QString& key, int low, int high, auto read, const QString& tip, const QString& least = {}) {
             auto* box = new QSpinBox(m_form);
             box->setRange(low, high);
+            box->setSpecialValueText(least);
             box->setKeyboardTracking(false);
             connect(box, &QSpinBox::valueChanged, this, [this, key](int value) {
                 if (!m_filling) emit editAsked(QStringLiteral("set %1=%2").arg(key).arg(value));
@@ -236,9 +239,10 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             m_fill.push_back([box, read](const lessons::Canvas& now) { box->setValue(read(now.settings)); });
             addRow(label, box, tip);
         };
-        auto number = [&](const QString& label, const QString& key, double step_, auto read, const QString& tip) {
+        auto number = [&](const QString& label, const QString& key, double step_, auto read, const QString& tip, const QString& least = {}) {
             auto* box = new QDoubleSpinBox(m_form);
             box->setRange(0, 64);
+            box->setSpecialValueText(least);
             box->setDecimals(3);
             box->setSingleStep(step_);
             box->setKeyboardTracking(false);
@@ -250,10 +254,21 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         };
         using S = lessons::Settings;
         whole(tr("Microbatches"), QStringLiteral("microbatches"), 1, 64, [](const S& s) { return s.microbatches; }, tr("m: microbatches of a step"));
-        whole(tr("Chunks"), QStringLiteral("chunks"), 0, 8, [](const S& s) { return s.chunks; }, tr("v: stages of each rank; 0: the schedule's own"));
+        whole(tr("Chunks"), QStringLiteral("chunks"), 0, 8, [](const S& s) { return s.chunks; }, tr("v: stages of each rank; the least: the schedule's own"), tr("the schedule's own"));
         number(tr("Latency"), QStringLiteral("comm=%1"), 0.125, [](const S& s) { return s.comm; }, tr("c: time of a message between ranks, in forwards of a rank share"));
         number(tr("W"), QStringLiteral("costs=W=%1"), 0.25, [](const S& s) { return s.weightGrad; }, tr("Cost of a weight gradient, in rank shares"));
-        number(tr("Cap"), QStringLiteral("cap=%1"), 1, [](const S& s) { return s.cap.value_or(0); }, tr("Activations that a rank may hold; 0: any number"));
+        number(tr("Cap"), QStringLiteral("cap=%1"), 1, [](const S& s) { return s.cap.value_or(0); }, tr("Activations that a rank may hold; the least: any number"), tr("any"));
+    }
+    const char* const edits[] = {"move", "place", "split", "warmup", "text"};
+    if (!step->compare.empty() && std::any_of(std::begin(edits), std::end(edits), allowed)) {
+        auto* outlines = new QPushButton(tr("Outlines of %1").arg(qs(step->compare)), m_form);
+        connect(outlines, &QPushButton::clicked, this, [this] { emit viewAsked(QStringLiteral("compare")); });
+        addRow(tr("Compare"), outlines, tr("Where its ops would stand; again: no more. Its figures are in Details  (Shift+O)"));
+    }
+    if (explores || gaps) { // what would cover the canvas is opened on request
+        auto* open = new QPushButton(explores ? tr("Open the explorer") : tr("Explain the longest gap"), m_form);
+        connect(open, &QPushButton::clicked, this, [this, view] { emit viewAsked(view); });
+        addRow(tr("Look at"), open, explores ? tr("Every schedule for a shape, costs and a memory cap; Learn ▸ Lessons leads back") : tr("Again, with G: the next longest"));
     }
     auto* own = new QWidget(m_form);
     auto* line = new QHBoxLayout(own);

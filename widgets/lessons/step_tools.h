@@ -30,6 +30,7 @@ public:
 
 signals:
     void editAsked(const QString& command); // "warmup 7,5,3,1"
+    void viewAsked(const QString& view); // what the step names in view:, or "compare"
     void resetAsked();
     void undoAsked();
 

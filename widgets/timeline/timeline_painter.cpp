@@ -121,7 +121,7 @@ void paintRuler(const Frame& f)
     p.setFont(fontOf(FontRole::Small));
     p.setPen(f.theme.secondary);
     const QFontMetricsF metrics(p.font());
-    const QString busy = QStringLiteral("busy");
+    const QString busy = QCoreApplication::translate("TimelineView", "busy");
     if (titleEnd + 8 < 136 - metrics.horizontalAdvance(busy)) {
         p.drawText(QRectF(60, 0, 76, rulerHeight), Qt::AlignVCenter | Qt::AlignRight, busy);
     }
@@ -294,8 +294,8 @@ void paintHeader(const Frame& f, std::size_t index)
     p.setPen(isLast ? f.theme.onAccent : f.theme.canvas);
     p.drawText(badge, Qt::AlignCenter, QString(QChar(static_cast<char16_t>(u'A' + index))));
     p.setPen(f.theme.text);
-    const QString figures = durationText(panel.duration - panel.lead, panel.units) + QStringLiteral("     bubble ") +
-                            percentText(panel.bubbleFraction) + QStringLiteral("     peak ") + bytesText(panel.peak, panel.units);
+    const Nanos time = panel.bubbles ? panel.bubbles->makespan() : panel.duration - panel.lead; // as in the lists; the axis also holds the optimizer
+    const QString figures = QCoreApplication::translate("TimelineView", "%1     bubble %2     peak %3").arg(durationText(time, panel.units), percentText(panel.bubbleFraction), bytesText(panel.peak, panel.units));
     const QFontMetricsF metrics(p.font());
     const double figuresWidth = QFontMetricsF(fontOf(FontRole::Body)).horizontalAdvance(figures);
     const double nameRoom = width - 43 - 27 - figuresWidth - 16;

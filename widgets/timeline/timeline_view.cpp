@@ -35,8 +35,8 @@ TimelineView::TimelineView(ViewState* state, QWidget* parent)
     setFocusPolicy(Qt::StrongFocus);
     setAttribute(Qt::WA_OpaquePaintEvent);
     setObjectName(QStringLiteral("timelineView"));
-    setAccessibleName(QStringLiteral("Timeline"));
-    setAccessibleDescription(QStringLiteral("Ranks as rows, ops as slices on a time axis"));
+    setAccessibleName(tr("Timeline"));
+    setAccessibleDescription(tr("Ranks as rows, ops as slices on a time axis"));
     m_settle->setSingleShot(true);
     m_settle->setInterval(settleDelay);
     connect(m_settle, &QTimer::timeout, this, &TimelineView::settle);
@@ -95,6 +95,10 @@ void TimelineView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> p
     m_causes.clear();
     Nanos end = 0;
     for (const auto& panel : m_scene.panels) end = std::max(end, panel->duration);
+    if (end == 0 && !m_scene.panels.empty()) { // nothing is placed yet: an axis of ten units, or of ten milliseconds
+        const Nanos unit = m_scene.panels.front()->units.time;
+        end = 10 * (unit != 1 ? unit : 1'000'000);
+    }
     const auto exists = [this](SpanRef ref) {
         return ref.valid() && ref.panel < static_cast<int>(m_scene.panels.size()) &&
                ref.span < m_scene.panels[static_cast<std::size_t>(ref.panel)]->timeline->spans().size();
@@ -313,7 +317,7 @@ QString TimelineView::statusText() const
     const auto unitOf = [](const QString& text) { return text.section(QLatin1Char(' '), -1); };
     if (unitOf(from) == unitOf(to) || begin == 0) from = from.section(QLatin1Char(' '), 0, -2);
     const QString pixel = durationText(static_cast<Nanos>(std::llround(perPixel)), units, units.time != 1 ? 4 : -1);
-    QString text = QStringLiteral("%L1 slices, %2 ranks   ·   view %3 – %4   ·   1 px = %5").arg(slices).arg(ranks).arg(from, to, pixel);
+    QString text = tr("%L1 slices, %2 ranks   ·   view %3 – %4   ·   1 px = %5").arg(slices).arg(ranks).arg(from, to, pixel);
     if (m_scene.panels.front()->overview) return text + tr("   ·   overview as stored with the run");
     std::size_t shown = 0;
     for (const int row : m_scene.visibleRows()) {
@@ -322,7 +326,7 @@ QString TimelineView::statusText() const
     }
     if (shown > 0 && m_scene.axis.width > 0) {
         const double density = static_cast<double>(m_scene.visibleSlices()) / static_cast<double>(shown) / m_scene.axis.width;
-        if (density >= 0.5) text += QStringLiteral(", about %1 ops per px").arg(fixed(density, density < 9.95 ? 1 : 0));
+        if (density >= 0.5) text += tr(", about %1 ops per px").arg(fixed(density, density < 9.95 ? 1 : 0));
     }
     return text;
 }
