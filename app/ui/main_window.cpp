@@ -259,6 +259,7 @@ void MainWindow::buildToolBar()
     bar->addWidget(stretch);
     m_find = new QLineEdit(bar);
     m_find->setObjectName(QStringLiteral("find"));
+    m_find->setAcceptDrops(false); // files are the window's
     m_find->setPlaceholderText(tr("Find op, e.g. rank:2 mb:5 B"));
     m_find->setAccessibleName(tr("Find op"));
     m_find->setToolTip(tr("rank:2  stage:3  mb:5  a kind (F B I W OPT)  or an op as the schedule writes it (2B5).\n"
@@ -286,7 +287,7 @@ void MainWindow::buildMenus()
     menus[MenuId::Bookmarks] = new QMenu(tr("&Bookmarks"), this);
     menus[MenuId::Times] = new QMenu(tr("T&imes"), this);
     menus[MenuId::MemoryCharts] = new QMenu(tr("Memory c&harts"), this);
-    for (const ActionEntry& entry : actionTable()) {
+    for (const ActionEntry& entry : Actions::table()) {
         QMenu* menu = menus.at(entry.menu);
         if (entry.line) menu->addSeparator();
         if (entry.id == ActionId::OpenRecent)

@@ -204,6 +204,7 @@ private:
     void splitViews();
     void ready(); // what was asked for is on screen
     // window_runs.cpp
+    bool arrived(quint64 generation, const Result<std::shared_ptr<const RunView>>& view);
     void present(const std::shared_ptr<const RunView>& view, bool fit);
     void fillSteps();
     void chooseSteps();
@@ -221,6 +222,8 @@ private:
     void openAsked();
     void saveCopyAsked();
     void openSchedule(const QString& path);
+    void openBlock(const QString& path);
+    std::optional<QByteArray> readText(const QString& path);
     void openOrder(const Schedule& schedule, const QString& path); // simulated, or why it never ends
     void remember(const QString& path);
     void refreshRecent();

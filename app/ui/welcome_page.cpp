@@ -59,7 +59,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
     };
     connect(card(tr("Record…"), tr("Train a small model under one or several schedules on this machine and watch the timeline grow."), tr("Ctrl+R"), true),
             &QPushButton::clicked, this, &WelcomePage::recordAsked);
-    connect(card(tr("Open…"), tr("A run file (.stagewright) or a schedule (.csv). Or drop one onto this window."), tr("Ctrl+O"), false), &QPushButton::clicked,
+    connect(card(tr("Open…"), tr("A run file (.stagewright), a schedule (.csv), a building block or a lesson. Or drop one onto this window."), tr("Ctrl+O"), false), &QPushButton::clicked,
             this, &WelcomePage::openAsked);
     connect(card(tr("New schedule…"), tr("Take one from the library, drag its ops, see at once what it costs, then run it."), tr("Ctrl+N"), false),
             &QPushButton::clicked, this, &WelcomePage::newAsked);

@@ -15,12 +15,22 @@
 #include "app/ui/welcome_page.h"
 #include "schedules/csv.h"
 #include "schedules/deadlock.h"
+#include "schedules/plan/building_block.h"
 #include "schedules/registry.h"
+#include "widgets/library/block_editor.h"
 
 namespace stagewright {
 namespace {
 
 constexpr qint64 mostScheduleBytes = 8 << 20; // read and simulated at once
+
+// By its suffix, or by the word it begins with.
+bool isBlock(const QString& path)
+{
+    if (path.endsWith(QLatin1String(".block"), Qt::CaseInsensitive)) return true;
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) && file.read(6) == "block ";
+}
 
 } // namespace
 
@@ -28,7 +38,7 @@ void MainWindow::openAsked()
 {
     QString folder = PreferenceStore::instance().value().folder;
     if (folder.isEmpty() && !recentFiles().isEmpty()) folder = QFileInfo(recentFiles().first()).absolutePath();
-    const QStringList paths = QFileDialog::getOpenFileNames(this, tr("Open"), folder, tr("Runs, schedules and lessons (*.stagewright *.csv *.md);;All files (*)"));
+    const QStringList paths = QFileDialog::getOpenFileNames(this, tr("Open"), folder, tr("Runs, schedules and lessons (*.stagewright *.csv *.block *.md);;All files (*)"));
     if (!paths.isEmpty()) openFiles(paths);
 }
 
@@ -43,6 +53,10 @@ void MainWindow::openFiles(const QStringList& paths)
         }
         if (path.endsWith(QLatin1String(".md"), Qt::CaseInsensitive)) {
             m_lessons->openFile(path);
+            continue;
+        }
+        if (isBlock(path)) {
+            openBlock(path);
             continue;
         }
         if (!m_openFirst.contains(path)) m_openFirst << path;
@@ -71,21 +85,42 @@ void MainWindow::fileListed(const QString& path, const std::vector<RunRef>& refs
     if (m_mode == Mode::Empty || m_openFirst.isEmpty() || !m_shown) showRun(refs.front());
 }
 
-void MainWindow::openSchedule(const QString& path)
+// The text of a schedule or a building block; none: told in the banner.
+std::optional<QByteArray> MainWindow::readText(const QString& path)
 {
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) {
-        m_banner->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a schedule CSV that can be read"));
-        return;
+        m_banner->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a file that can be read"));
+        return std::nullopt;
     }
     const QByteArray bytes = file.read(mostScheduleBytes + 1);
     if (bytes.size() > mostScheduleBytes || bytes.contains('\0')) {
         m_banner->showError(bytes.contains('\0') ? tr("file %1: byte %2 is zero, which no text holds").arg(QFileInfo(path).fileName()).arg(bytes.indexOf('\0'))
-                                                 : tr("file %1: more than %L2 bytes, which is too large for a schedule CSV here").arg(QFileInfo(path).fileName()).arg(mostScheduleBytes),
-                            tr("choose a schedule CSV; stagewright validate reads larger ones"));
+                                                 : tr("file %1: more than %L2 bytes, which is too large for a schedule here").arg(QFileInfo(path).fileName()).arg(mostScheduleBytes),
+                            tr("choose a schedule CSV or a building block; stagewright validate reads larger ones"));
+        return std::nullopt;
+    }
+    return bytes;
+}
+
+void MainWindow::openBlock(const QString& path)
+{
+    const auto text = readText(path);
+    if (!text) return;
+    auto block = parseBlock(text->toStdString());
+    if (!block) {
+        m_banner->showError(tr("file %1").arg(QFileInfo(path).fileName()), block.error());
         return;
     }
-    auto schedule = readScheduleCsv(bytes.toStdString(), {}, QFileInfo(path).completeBaseName().toStdString());
+    remember(path);
+    openBlockEditor()->setBlock(*block);
+}
+
+void MainWindow::openSchedule(const QString& path)
+{
+    const auto bytes = readText(path);
+    if (!bytes) return;
+    auto schedule = readScheduleCsv(bytes->toStdString(), {}, QFileInfo(path).completeBaseName().toStdString());
     if (!schedule) {
         m_banner->showError(tr("file %1").arg(QFileInfo(path).fileName()), schedule.error());
         return;

@@ -114,16 +114,8 @@ void MainWindow::showKeys()
     grid->setAlignment(Qt::AlignTop);
     scroll->setWidget(page);
     layout->addWidget(scroll, 1);
-    int row = 0;
-    int column = 0;
-    auto add = [&](const QString& keys, const QString& what) {
-        grid->addWidget(makeLabel(keys, "strong", page), row, column);
-        grid->addWidget(makeLabel(what, "secondary", page), row, column + 1);
-        if (++row >= 27) {
-            row = 0;
-            column += 2;
-        }
-    };
+    std::vector<std::pair<QString, QString>> lines;
+    auto add = [&](const QString& keys, const QString& what) { lines.emplace_back(keys, what); };
     QList<QKeySequence> shown; // a menu's action with a key of the map does the same and is not told twice
     for (const KeyBinding& binding : keyMap(m_timeline->keyMap())) {
         QStringList keys;
@@ -139,7 +131,7 @@ void MainWindow::showKeys()
     add(tr("Shift+drag"), tr("Pan"));
     add(tr("Middle drag"), tr("Zoom to the region"));
     add(tr("Ctrl+click a run"), tr("Compare it with the one shown"));
-    for (const ActionEntry& entry : actionTable()) {
+    for (const ActionEntry& entry : Actions::table()) {
         const QAction* action = (*m_actions)[entry.id];
         if (entry.menu == MenuId::Bookmarks) { // nine of a kind
             if (entry.id == ActionId::BookmarkJump1) add(tr("Ctrl+1 … 9"), tr("Go to a bookmark"));
@@ -152,6 +144,14 @@ void MainWindow::showKeys()
         for (const QKeySequence& key : action->shortcuts())
             keys << key.toString(QKeySequence::NativeText);
         add(keys.join(QStringLiteral("  ")), action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…")));
+    }
+    // In as many columns as the window's height needs.
+    const int high = std::max(12, (height() - 170) / (QFontMetrics(fontOf(FontRole::Body)).height() + grid->verticalSpacing()));
+    const int columns = (static_cast<int>(lines.size()) + high - 1) / high, rows = (static_cast<int>(lines.size()) + columns - 1) / columns;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const int row = static_cast<int>(i) % rows, column = 2 * (static_cast<int>(i) / rows);
+        grid->addWidget(makeLabel(lines[i].first, "strong", page), row, column);
+        grid->addWidget(makeLabel(lines[i].second, "secondary", page), row, column + 1);
     }
     page->adjustSize();
     const QSize wanted = page->sizeHint() + QSize(60, 90);

@@ -41,13 +41,7 @@ void MainWindow::showRun(const RunRef& ref, int step)
     m_pending = true;
     refreshStatus();
     m_library->request(ref, step, [this, generation](Result<std::shared_ptr<const RunView>> view) {
-        if (generation != m_generation) return;
-        m_pending = false;
-        if (!view) {
-            m_banner->showError(QString(), view.error());
-            refreshStatus();
-            return;
-        }
+        if (!arrived(generation, view)) return;
         const bool same = m_mode == Mode::Run && m_shown && m_shown->ref == (*view)->ref && m_shown->step == (*view)->step && !m_shown->steps;
         present(*view, !same);
     });
@@ -65,15 +59,19 @@ void MainWindow::showSteps(const RunRef& ref, const ShownSteps& steps)
     m_pending = true;
     refreshStatus();
     m_library->requestSteps(ref, steps, [this, generation](Result<std::shared_ptr<const RunView>> view) {
-        if (generation != m_generation) return;
-        m_pending = false;
-        if (!view) {
-            m_banner->showError(QString(), view.error());
-            refreshStatus();
-            return;
-        }
-        present(*view, true);
+        if (arrived(generation, view)) present(*view, true);
     });
+}
+
+// Whether an answer is still wanted and good; a bad one is told.
+bool MainWindow::arrived(quint64 generation, const Result<std::shared_ptr<const RunView>>& view)
+{
+    if (generation != m_generation) return false;
+    m_pending = false;
+    if (view) return true;
+    m_banner->showError(QString(), view.error());
+    refreshStatus();
+    return false;
 }
 
 void MainWindow::timesChanged()

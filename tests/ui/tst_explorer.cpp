@@ -17,11 +17,20 @@ class TestExplorer : public QObject {
     {
         return QTest::qWaitFor([&] { return window.explorer()->settled(); }, 120000);
     }
-    static ExploreView* shown(MainWindow& window)
+    // The page in a window of this size, its first question answered; null: one of these failed.
+    static ExploreView* shown(MainWindow& window, QSize size = {1400, 900})
     {
+        if (!WindowFixture::show(window, size)) return nullptr;
         window.actions()[ActionId::Explorer]->trigger();
         if (!settle(window)) return nullptr;
         return window.explorer()->view();
+    }
+    static ExploreQuestion ofShape(int ranks, int microbatches)
+    {
+        ExploreQuestion question;
+        question.ranks = ranks;
+        question.microbatches = microbatches;
+        return question;
     }
     static int rowOf(ExploreView* view, const char* schedule)
     {
@@ -35,12 +44,9 @@ private slots:
     {
         WindowFixture fixture;
         MainWindow window;
-        QVERIFY(fixture.show(window, {1400, 900}));
-        ExploreView* view = shown(window);
+        ExploreView* view = shown(window, {1400, 900});
         QVERIFY(view != nullptr);
-        ExploreQuestion question;
-        question.ranks = 4;
-        question.microbatches = 8;
+        ExploreQuestion question = ofShape(4, 8);
         question.forward = 1.5;
         question.latency = 0.25;
         question.cap = 6;
@@ -75,7 +81,6 @@ private slots:
     {
         WindowFixture fixture;
         MainWindow window;
-        QVERIFY(fixture.show(window));
         ExploreView* view = shown(window);
         QVERIFY(view != nullptr);
         QSlider* slider = view->form()->slider(ExploreParameter::Ranks);
@@ -100,8 +105,7 @@ private slots:
     {
         WindowFixture fixture;
         MainWindow window;
-        QVERIFY(fixture.show(window, {1500, 950}));
-        ExploreView* view = shown(window);
+        ExploreView* view = shown(window, {1500, 950});
         QVERIFY(view != nullptr);
         ParetoPlot* plot = view->pareto();
         const int gpipe = rowOf(view, "gpipe");
@@ -139,7 +143,6 @@ private slots:
     {
         WindowFixture fixture;
         MainWindow window;
-        QVERIFY(fixture.show(window));
         ExploreView* view = shown(window);
         QVERIFY(view != nullptr);
         ExploreTable* table = view->table();
@@ -165,12 +168,9 @@ private slots:
     {
         WindowFixture fixture;
         MainWindow window;
-        QVERIFY(fixture.show(window, {1500, 950}));
-        ExploreView* view = shown(window);
+        ExploreView* view = shown(window, {1500, 950});
         QVERIFY(view != nullptr);
-        ExploreQuestion question;
-        question.ranks = 4;
-        question.microbatches = 8;
+        ExploreQuestion question = ofShape(4, 8);
         const LinesPicture lines = linesOf(question, ExploreParameter::Latency, {"1f1b", "zb-h1"});
         const auto points = pointsOf(lines);
         QCOMPARE(points.size(), lines.rows.size());
@@ -204,7 +204,6 @@ private slots:
     {
         WindowFixture fixture;
         MainWindow window;
-        QVERIFY(fixture.show(window));
         ExploreView* view = shown(window);
         QVERIFY(view != nullptr);
         const QString path = fixture.dir.filePath("explored.stagewright");
@@ -236,7 +235,6 @@ private slots:
     {
         WindowFixture fixture;
         MainWindow window;
-        QVERIFY(fixture.show(window));
         ExploreView* view = shown(window);
         QVERIFY(view != nullptr);
         const QString csv = fixture.dir.filePath("t.csv");
@@ -264,8 +262,7 @@ private slots:
     {
         WindowFixture fixture;
         MainWindow window;
-        QVERIFY(fixture.show(window, {1280, 720}));
-        ExploreView* view = shown(window);
+        ExploreView* view = shown(window, {1280, 720});
         QVERIFY(view != nullptr);
         for (const ThemeChoice theme : {ThemeChoice::Light, ThemeChoice::Dark}) {
             window.setThemeChoice(theme);

@@ -2,10 +2,14 @@
 #include <QElapsedTimer>
 #include <QFile>
 #include <QLabel>
+#include <QLineEdit>
+#include <QMimeData>
 #include <QPushButton>
 
 #include "app/ui/banner.h"
+#include "schedules/plan/building_block.h"
 #include "tests/ui/text_fit.h"
+#include "widgets/library/block_editor.h"
 #include "tests/ui/window_fixture.h"
 
 using namespace stagewright;
@@ -70,6 +74,40 @@ private slots:
         QVERIFY(WindowFixture::settle(window));
         QCOMPARE(window.mode(), MainWindow::Mode::Empty);
         QVERIFY2(window.bannerText().contains(QStringLiteral("no complete step")), qPrintable(window.bannerText()));
+    }
+
+    // A building block that is dropped opens in its editor, by its suffix or its first word; one with a mistake is told.
+    void aBuildingBlockThatIsDroppedOpens()
+    {
+        const auto write = [&](const char* name, const QByteArray& text) {
+            QFile file(m_fixture->dir.filePath(QLatin1String(name)));
+            return file.open(QIODevice::WriteOnly) && file.write(text) == text.size() ? file.fileName() : QString();
+        };
+        const QByteArray block = QByteArray::fromStdString(toText(*blockOf("v-half", 3)));
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        const auto drop = [&](const QString& path) {
+            QMimeData data;
+            data.setUrls({QUrl::fromLocalFile(path)});
+            QDragEnterEvent enter(QPoint(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+            QApplication::sendEvent(&window, &enter);
+            QDropEvent event(QPointF(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+            QApplication::sendEvent(&window, &event);
+        };
+        for (const char* name : {"mine.block", "mine.txt"}) {
+            drop(write(name, block));
+            auto* editor = window.findChild<BlockEditor*>();
+            QVERIFY2(editor != nullptr, qPrintable(window.bannerText()));
+            QCOMPARE(editor->block().devices.size(), std::size_t(3));
+            QVERIFY(editor->valid());
+            editor->reject();
+            QTRY_VERIFY_WITH_TIMEOUT(window.findChild<BlockEditor*>() == nullptr, 10000);
+        }
+        drop(write("wrong.block", "block v-half devices=4\n0: X0=1\n"));
+        QVERIFY(window.findChild<BlockEditor*>() == nullptr);
+        QVERIFY2(window.bannerText().contains(QStringLiteral("wrong.block")), qPrintable(window.bannerText()));
+        // fields leave files to the window
+        for (const auto* field : window.findChildren<QLineEdit*>(QStringLiteral("find"))) QVERIFY(!field->acceptDrops());
     }
 
     void aTextFileIsRefused()

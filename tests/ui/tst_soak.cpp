@@ -365,7 +365,7 @@ class TestSoak : public QObject {
     // Every action once, so that what is made when it is first needed is there.
     static bool tour(MainWindow& window, const QString& file)
     {
-        for (const ActionEntry& entry : actionTable()) {
+        for (const ActionEntry& entry : Actions::table()) {
             if (entry.id == ActionId::Quit || entry.id == ActionId::NewWindow || entry.id == ActionId::MoveToWindow) continue;
             if (window.runs()->files().isEmpty()) {
                 window.openFiles({file});

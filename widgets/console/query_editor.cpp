@@ -80,6 +80,7 @@ private:
 QueryEditor::QueryEditor(QWidget* parent) : QPlainTextEdit(parent), m_completer(new QCompleter(this)), m_highlighter(new QueryHighlighter(document()))
 {
     setObjectName(QStringLiteral("query"));
+    setAcceptDrops(false); // files are the window's
     setTabChangesFocus(true);
     setLineWrapMode(QPlainTextEdit::WidgetWidth);
     setAccessibleName(tr("SQL query"));

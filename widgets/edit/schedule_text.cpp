@@ -27,6 +27,7 @@ ScheduleTextEdit::ScheduleTextEdit(QWidget* parent) : QPlainTextEdit(parent)
 {
     setLineWrapMode(NoWrap);
     setTabChangesFocus(true);
+    setAcceptDrops(false); // files are the window's
     QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
     font.setFamilies({QStringLiteral("DejaVu Sans Mono"), font.family()}); // untranslated: a typeface
     font.setPixelSize(12);

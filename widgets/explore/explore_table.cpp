@@ -145,7 +145,7 @@ ExploreTable::ExploreTable(QWidget* parent) : QTableView(parent), m_model(new Ex
     verticalHeader()->setDefaultSectionSize(23);
     horizontalHeader()->setHighlightSections(false);
     horizontalHeader()->setStretchLastSection(true);
-    const int widths[] = {168, 82, 66, 66, 62, 62, 160};
+    const int widths[] = {160, 74, 60, 60, 58, 58, 160};
     for (int i = 0; i < ExploreModel::ColumnCount; ++i) setColumnWidth(i, widths[i]);
     makeCopyable(static_cast<QAbstractItemView*>(this));
     connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {

@@ -87,7 +87,12 @@ void LinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) cons
         p.drawText(frame.area, Qt::AlignCenter, tr("tick schedules in the table"));
         return;
     }
-    LabelPlaces places(rect.adjusted(2, 2, -2, -2));
+    struct End {
+        QPointF at;
+        std::size_t schedule;
+        double y; // of its name
+    };
+    std::vector<End> ends;
     for (std::size_t s = 0; s < m_picture->schedules.size(); ++s) {
         const QColor colour = seriesColour(s, theme);
         p.setPen(QPen(colour, 1.75, dashes[s / 2 % std::size(dashes)]));
@@ -113,12 +118,27 @@ void LinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) cons
                 p.setBrush(overCap(row, m_picture->question.with(m_picture->across, m_picture->values[i])).isEmpty() ? QBrush(colour) : QBrush(theme.canvas));
                 p.drawEllipse(at, 2.5, 2.5);
             }
-        if (last.isNull()) continue;
-        p.setFont(fontOf(FontRole::Small));
-        const QString name = QString::fromStdString(m_picture->schedules[s]);
-        const QRectF label = places.place({std::max(last.x(), frame.area.right() - 4), last.y()}, {QFontMetricsF(p.font()).horizontalAdvance(name) + 2, 13}, 8);
+        if (!last.isNull()) ends.push_back({last, s, last.y()});
+    }
+    // Names at the right, in the order of the lines' ends, each led to its end where it had to give way.
+    constexpr double high = 14;
+    std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.at.y() < b.at.y(); });
+    for (std::size_t i = 1; i < ends.size(); ++i) ends[i].y = std::max(ends[i].y, ends[i - 1].y + high);
+    double lowest = rect.bottom() - high;
+    for (std::size_t i = ends.size(); i-- > 0; lowest = ends[i].y - high) ends[i].y = std::min(ends[i].y, lowest);
+    p.setFont(fontOf(FontRole::Small));
+    const QFontMetricsF metrics(p.font());
+    QColor ground = theme.canvas;
+    ground.setAlphaF(0.85f);
+    for (const End& end : ends) {
+        const QString name = QString::fromStdString(m_picture->schedules[end.schedule]);
+        const double wide = metrics.horizontalAdvance(name) + 2, left = std::min(frame.area.right() + 14, rect.right() - wide - 2);
+        p.setPen(QPen(seriesColour(end.schedule, theme), 1));
+        if (left > end.at.x() + 4) p.drawLine(end.at, QPointF(left - 3, end.y));
+        const QRectF label(left, end.y - high / 2, wide, high);
+        p.fillRect(label, ground);
         p.setPen(theme.text);
-        if (!label.isEmpty()) p.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, name);
+        p.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, name);
     }
 }
 

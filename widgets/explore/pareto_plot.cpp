@@ -277,6 +277,9 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     p.setFont(fontOf(FontRole::Small));
     for (const auto& [label, code] : placeLabels(frame)) {
         const Mark& mark = m_marks[static_cast<std::size_t>(code / 2)];
+        QColor ground = theme.canvas;
+        ground.setAlphaF(0.85f); // lines don't strike it out
+        p.fillRect(label, ground);
         p.setPen(mark.over ? theme.faint : mark.onFrontier ? theme.text : theme.secondary);
         p.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, nameOf(mark, code % 2 == 0 ? 2 : 1));
     }

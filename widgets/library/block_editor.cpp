@@ -216,7 +216,7 @@ void BlockEditor::changed(bool fromText)
 {
     m_filling = true;
     m_interval->setValue(m_block.interval);
-    if (fromText) m_devices->setValue(static_cast<int>(m_block.devices.size()));
+    m_devices->setValue(static_cast<int>(m_block.devices.size()));
     if (!fromText) m_text->setPlainText(QString::fromStdString(toText(m_block)));
     m_filling = false;
     m_view->setBlock(m_block);

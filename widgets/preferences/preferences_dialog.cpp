@@ -91,6 +91,7 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     addField(work, tr("Keys as in"), m_keys, tr("The keys of the timeline; ? lists the ones in force"));
     m_folder = new QLineEdit(this);
     m_folder->setPlaceholderText(tr("beside the file opened last"));
+    m_folder->setMinimumWidth(QFontMetrics(m_folder->font()).horizontalAdvance(m_folder->placeholderText()) + 28);
     auto* browse = new QPushButton(tr("Choose…"), this);
     browse->setToolTip(tr("Choose the folder in which file dialogs begin"));
     addField(work, tr("Folder"), m_folder, tr("Where file dialogs begin; empty: beside the file opened last"), browse);
