@@ -1,6 +1,7 @@
 #include "traces/run_facts.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -15,9 +16,26 @@ std::string configured(const Run& run, std::string_view key)
     return {};
 }
 
+namespace {
+
+// "3073767 ns, no bandwidth limit" as recorded → "3.07 ms"; anything else as it stands.
+std::string readableLink(const std::string& recorded)
+{
+    Nanos latency = 0;
+    const char* const end = recorded.data() + recorded.size();
+    const auto [rest, error] = std::from_chars(recorded.data(), end, latency);
+    std::string_view tail(rest, static_cast<std::size_t>(end - rest));
+    if (error != std::errc() || !tail.starts_with(" ns")) return recorded;
+    tail.remove_prefix(3);
+    if (tail == ", no bandwidth limit") tail = {};
+    return formatDuration(latency, 1) + std::string(tail);
+}
+
+} // namespace
+
 std::string linkLatencyText(const Run& run)
 {
-    if (const std::string asked = configured(run, "link"); !asked.empty()) return asked; // as it was recorded; costs have a fitted one
+    if (const std::string asked = configured(run, "link"); !asked.empty()) return readableLink(asked); // costs have a fitted one
     if (!run.costs) return {};
     const Links& links = run.costs->links;
     Nanos least = links.all.latency;

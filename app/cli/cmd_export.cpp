@@ -243,7 +243,7 @@ Command command_export()
                                "[as the suffix of OUT says]")
                     ->type_name("FORMAT")->check(oneOf({"chrome", "perfetto", "csv", "spans", "html", "png", "svg", "pdf"}));
                 app.add_option("--against", options->against, "html, pictures: compare with another run, which is A")->type_name("RUN");
-                app.add_option("--step", options->step, "html, pictures: a step, from 1 [the one with the median time]")->type_name("N")->check(CLI::Range(1, 1'000'000'000));
+                app.add_option("--step", options->step, "html, pictures: a step, from 1 [the one with the median time]")->type_name("N")->check(wholeNumber(1, 1'000'000'000));
                 const auto picture = [&](const char* name, const char* text, const char* type) {
                     app.add_option_function<std::string>(name, [options, name](const std::string& value) { options->picture.insert(options->picture.end(), {name, value}); }, text)->type_name(type);
                 };

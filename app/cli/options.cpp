@@ -35,7 +35,7 @@ void addShapeOptions(CLI::App& app, ShapeOptions& options)
         ->each([&options](const std::string&) { options.chunksGiven = true; });
     app.add_option("--overlap", options.overlap,
                    "An overlapped pair: atomic, one interval that needs the inputs of both; serial, one op after the other [atomic]")
-        ->type_name("atomic|serial")->check(CLI::IsMember({"atomic", "serial"}));
+        ->type_name("atomic|serial")->check(oneOf({"atomic", "serial"}));
 }
 
 CLI::Option* addScheduleOptions(CLI::App& app, ScheduleOptions& options, const std::string& help)

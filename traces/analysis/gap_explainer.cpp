@@ -261,7 +261,7 @@ GapExplanation GapExplainer::explain(const Gap& gap) const
     if (!out.experiment) return out;
     const auto time = [&](Nanos nanos) { return formatDuration(nanos, m_timeline.timeUnit()); };
     const GapExperiment& tried = *out.experiment;
-    if (tried.after == tried.before)
+    if (time(tried.after) == time(tried.before)) // or a difference that the figures don't show
         out.sentence += fmt::format("; {} the step would still take {}", tried.change, time(tried.before));
     else
         out.sentence += fmt::format("; {} the step would take {} instead of {}", tried.change, time(tried.after), time(tried.before));
