@@ -1,6 +1,7 @@
 #!/bin/sh
 # Draws the pictures of the documentation anew, without a display: docs/make_screenshots.sh [BUILD_DIR]
-# The runs in them are recorded first, by really training a small model under the four schedules.
+# The runs in them are recorded first, by really training a small model under the four schedules. Each picture is drawn in both
+# themes. Where ImageMagick is there they get a palette of 256 colours, which makes a third of their size.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build/release}
@@ -15,29 +16,43 @@ trap 'rm -rf "$work"' EXIT
 runs=$work/demo.stagewright
 mkdir -p "$out"
 "$program" record --schedule gpipe,1f1b,interleaved-1f1b,zb-h1 --ranks 4 --microbatches 8 --steps 8 --clock virtual \
-    --link 500us -o "$runs" --progress none > /dev/null
+    --link 500us -o "$runs" --progress none > /dev/null 2> "$work/recording" || { cat "$work/recording" >&2; exit 5; }
 export QT_QPA_PLATFORM=offscreen
-draw() { name=$1; shift; "$window" "$@" --size 1600x1000 --screenshot "$out/$name.png" 2> /dev/null; echo "$out/$name.png"; }
-draw empty_light --theme light
-for theme in light dark; do
-    draw "record_$theme" --theme "$theme" --show record
-    if [ $theme = light ]; then set -- ; else set -- --select 1I3; fi # the light one shows the headline, the dark one a selection
-    draw "main_$theme" "$runs" --run 4 --theme "$theme" "$@"
-    draw "compare_$theme" "$runs" --compare 2 4 --theme "$theme"
-    draw "edit_$theme" "$runs" --run 4 --theme "$theme" --show edit
-    draw "library_$theme" --theme "$theme" --show new --schedule v-half
-    draw "block_$theme" --theme "$theme" --show block --schedule v-half
-    draw "lowered_$theme" "$runs" --run 2 --theme "$theme" --show lowered
-    draw "gap_$theme" "$runs" --run 2 --theme "$theme" --show gap
-    draw "what_if_$theme" "$runs" --run 2 --theme "$theme" --what-if "B*0.7,rank2*1.3"
-    draw "residuals_$theme" "$runs" --run 4 --theme "$theme" --show residuals
-    draw "lessons_$theme" --theme "$theme" --lesson shelf
-    draw "lesson_$theme" --theme "$theme" --lesson latency --lesson-page 2
-    draw "playback_$theme" "$runs" --run 2 --beat 24 --theme "$theme"
-    draw "slack_$theme" "$runs" --run 2 --theme "$theme" --show slack
-    draw "steps_$theme" "$runs" --run 4 --theme "$theme" --show steps
-    draw "range_$theme" "$runs" --run 4 --theme "$theme" --show range
-    draw "stacked_$theme" "$runs" --run 4 --theme "$theme" --show stacked
-    draw "rows_$theme" "$runs" --run 4 --theme "$theme" --show rows
-    draw "export_$theme" "$runs" --run 4 --theme "$theme" --show export
-done
+draw() { # draw NAME ARGUMENTS: both themes
+    name=$1; shift
+    for theme in light dark; do
+        picture=$out/${name}_$theme.png
+        "$window" "$@" --theme "$theme" --size 1600x1000 --screenshot "$picture" 2> "$work/drawing" || { cat "$work/drawing" >&2; exit 5; }
+        if command -v convert > /dev/null; then
+            convert "$picture" +dither -colors 256 -strip -define png:compression-level=9 "png8:$work/small.png" && cp "$work/small.png" "$picture"
+        fi
+        echo "$picture"
+    done
+}
+# In the order in which a user meets them.
+draw empty
+draw library --show new --schedule v-half
+draw block --show block --schedule v-half
+draw record --show record
+draw main "$runs" --run 4
+draw selection "$runs" --run 4 --select 1I3
+draw steps "$runs" --run 4 --show steps
+draw range "$runs" --run 4 --show range
+draw rows "$runs" --run 4 --show rows
+draw stacked "$runs" --run 4 --show stacked
+draw gap "$runs" --run 2 --show gap
+draw slack "$runs" --run 2 --show slack
+draw what_if "$runs" --run 2 --what-if "B*0.7,rank2*1.3"
+draw residuals "$runs" --run 4 --show residuals
+draw lowered "$runs" --run 2 --show lowered
+draw compare "$runs" --compare 2 4
+draw edit "$runs" --run 4 --show edit
+draw explore --show explore
+draw heat --show heat
+draw lessons --lesson shelf
+draw lesson --lesson latency --lesson-page 2
+draw playback "$runs" --run 2 --beat 24
+draw sql "$runs" --run 4 --show sql
+draw palette "$runs" --run 4 --show palette
+draw keys "$runs" --run 4 --show keys
+draw export "$runs" --run 4 --show export
