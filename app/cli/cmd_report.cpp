@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
+#include "app/cli/kernel_report.h"
 #include "app/cli/predictions.h"
 #include "app/cli/requirement.h"
 #include "app/cli/run_access.h"
@@ -25,6 +26,7 @@ struct Options {
     int gaps = 5;
     bool residuals = false;
     bool slack = false;
+    bool kernels = false;
     std::vector<std::string> whatIf;
     std::vector<std::string> require;
 };
@@ -100,6 +102,7 @@ Result<int> run(const Options& options, Session& session)
         object["file"] = stored->file;
         object["gaps"] = gapsJson(run, *figures, static_cast<std::size_t>(options.gaps));
         object["notes"] = notesJson(stored->notes);
+        object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
         object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
         object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
@@ -117,6 +120,7 @@ Result<int> run(const Options& options, Session& session)
     if (!requirements.empty()) {
         Json object = runJson(run, *figures);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
+        object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
         auto checked = checkRequirements(requirements, object);
         if (!checked) return tl::unexpected(std::move(checked.error()));
         checks = std::move(*checked);
@@ -147,6 +151,10 @@ Result<int> run(const Options& options, Session& session)
     }
     session.out("\n" + overlapText(*figures));
     session.out("\n" + criticalPathText(run, *figures));
+    if (options.kernels) {
+        heading("kernels and copies by op");
+        session.out(kernelsText(run, *figures, colour));
+    }
     if (options.slack) {
         heading("slack");
         session.out(slackText(run, *figures, colour));
@@ -176,6 +184,7 @@ Command command_report()
             ->type_name("N")->check(wholeNumber(0, 10'000));
         app.add_flag("--residuals", options->residuals, "What the fitted costs predict against what was measured, per op and for the step");
         app.add_flag("--slack", options->slack, "How much later each op could have begun without the step taking longer");
+        app.add_flag("--kernels", options->kernels, "Of GPU runs and traces: kernels by op, launch gaps, links, roofline");
         addWhatIfOption(app, options->whatIf);
         app.add_option("--require", options->require, "Exit code 1 where it does not hold: a key of --json against a number; several times")
             ->type_name("KEY<=X")->allow_extra_args(false);

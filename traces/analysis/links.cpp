@@ -23,7 +23,8 @@ std::vector<Coverage> computing(const Timeline& timeline, int step)
             const auto [first, last] = timeline.stepRange(track, step);
             for (SpanId id = first; id < last; ++id) {
                 const Span& span = timeline.spans()[id];
-                if (span.step == step && (lane != Lane::Compute || isBusyOp(span.op))) ranks[rank].add(span.start, span.end);
+                if (span.step != step || (lane == Lane::Compute && !isBusyOp(span.op))) continue;
+                if (timeline.labelOf(span).find("nccl") == std::string_view::npos) ranks[rank].add(span.start, span.end);
             }
         }
     };

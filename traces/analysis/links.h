@@ -1,5 +1,5 @@
 // Communication by link: waiting, transfer, and how much of the transfer either end computes through. For timelines that tell both
-// ends of messages (message_view.h). Computing is what kernels tell where a rank has them, collectives apart, else its ops.
+// ends of messages (message_view.h). Computing is what kernels tell where a rank has them, NCCL's apart, else its ops.
 #pragma once
 
 #include <vector>

@@ -1,0 +1,46 @@
+# Kernels below ops: table, launch gaps and JSON of report --kernels, on a GPU rank's trace made here.
+# shellcheck shell=bash
+
+# two ranks, one op each way; two kernels an op with a gap of 10 µs between them, a copy in the first
+for rank in 0 1; do
+    {
+        printf '{"schemaVersion":1,"distributedInfo":{"rank":%s,"world_size":2},"baseTimeNanoseconds":1700000000000000000,"traceEvents":[\n' $rank
+        n=0
+        for op in "PP:${rank}F0 $((100 + rank * 200))" "PP:${rank}B0 $((900 - rank * 300))"; do
+            read -r name at <<<"$op"
+            printf '{"ph":"X","cat":"user_annotation","name":"%s","pid":1,"tid":1,"ts":%s,"dur":50},\n' "$name" "$at"
+            for piece in 0 1; do
+                n=$((n + 1))
+                printf '{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":%s,"dur":5,"args":{"correlation":%s,"External id":%s}},\n' $((at + 10 + piece * 10)) $n $n
+                printf '{"ph":"X","cat":"kernel","name":"%s","pid":0,"tid":7,"ts":%s,"dur":60,"args":{"device":0,"stream":7,"correlation":%s,"External id":%s}},\n' \
+                    "$([ $piece = 0 ] && echo gemm || echo gelu)" $((at + 30 + piece * 70)) $n $n
+            done
+        done
+        printf '{"ph":"i","name":"end","ts":2000}]}\n'
+    } >"gpu_rank$rank.json"
+done
+run stagewright import 'gpu_rank*.json' -o gpu.stagewright
+expect_code 0
+
+run stagewright report gpu.stagewright --kernels
+expect_code 0
+expect_out 'kernels and copies by op'
+expect_out '^F +gemm +2 '
+expect_out 'launch gaps +[0-9.]+ %'
+run stagewright report gpu.stagewright --kernels --json
+expect_code 0
+expect_keys device kernels launch_gaps links roofline
+expect_json 2 device kernels 0 calls
+expect_json 120000 device kernels 0 total_ns
+expect_json null device roofline
+run stagewright report gpu.stagewright --json
+expect_json null device
+
+# a CPU run has none, and says so
+run stagewright simulate -s gpipe -p 2 -m 4 -o cpu.stagewright
+expect_code 0
+run stagewright report cpu.stagewright --kernels
+expect_code 0
+expect_out 'this run has no kernels'
+run stagewright report gpu.stagewright --kernels --require 'device.launch_gaps.share<=0.5'
+expect_code 0
