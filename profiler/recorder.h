@@ -15,6 +15,9 @@
 
 namespace stagewright {
 
+struct GpuTrace;
+struct TraceFacts;
+
 struct RecorderOptions
 {
     bool virtualClock = false; // false: wall
@@ -40,8 +43,10 @@ public:
     int steps() const { return m_steps; } // finished ones
 
     void beginStep();
-    // Fails where a rank's record is not whole (the step was stopped): then the step is dropped.
-    Result<RecordedStep> finishStep();
+    // Fails where a rank's record is not whole (the step was stopped): then the step is dropped. trace: what devices did in the
+    // step (GpuTracer::take); ops then have their times, kernels hang below them, and facts, if given, gathers what was
+    // missing. On the virtual clock an op's duration is then its interval on the device.
+    Result<RecordedStep> finishStep(const GpuTrace* trace = nullptr, TraceFacts* facts = nullptr);
     void dropStep(); // forgets what was recorded since beginStep()
 
 private:

@@ -34,7 +34,8 @@ public:
     // library of the toolkit, or is of another build. STAGEWRIGHT_CUPTI_MODULE names a file to take instead.
     static Result<std::shared_ptr<GpuTracer>> load();
 
-    // facts.state is set either way. Unavailable where CUPTI refuses or another profiler is attached.
+    // start, take and stop while no rank launches. facts.state is set either way. Unavailable where CUPTI refuses or another
+    // profiler is attached.
     Result<void> start(const GpuTraceOptions& options, TraceFacts& facts);
     GpuTrace take();
     void stop(TraceFacts& facts); // says whether CUPTI is detached

@@ -8,6 +8,7 @@
 #include "profiler/cupti/correlate.h"
 #include "profiler/cupti/external_id.h"
 #include "profiler/cupti/trace_facts.h"
+#include "profiler/recorder.h"
 #include "schedules/registry.h"
 #include "schedules/simulate.h"
 
@@ -432,6 +433,56 @@ private slots:
         QCOMPARE(collectives, 8);
         const auto kernels = timeline.spansOf(*timeline.trackOf(0, Lane::Kernel));
         QVERIFY(std::any_of(kernels.begin(), kernels.end(), [&](const Span& span) { return timeline.nameOf(span) == "gemm<128>"; }));
+    }
+
+    void theRecorderTakesATrace_data()
+    {
+        QTest::addColumn<bool>("virtualClock");
+        QTest::newRow("wall") << false;
+        QTest::newRow("virtual") << true;
+    }
+    void theRecorderTakesATrace()
+    {
+        QFETCH(bool, virtualClock);
+        const auto schedule = std::make_shared<const Schedule>(*makeSchedule("gpipe", Shape(1, 3)));
+        RecorderOptions options;
+        options.virtualClock = virtualClock;
+        Recorder recorder(schedule, options);
+        Recording r;
+        TraceFacts facts;
+        facts.state = TraceState::Attached;
+        for (int step = 0; step < 2; ++step) {
+            r.trace = {};
+            recorder.beginStep();
+            recorder.rank(0).stepBegin();
+            const std::vector<Op>& order = schedule->order[0];
+            Nanos device = monotonicNow() + 1'000'000;
+            for (std::size_t i = 0; i < order.size(); ++i) {
+                recorder.rank(0).opBegin(order[i], static_cast<std::int32_t>(i));
+                ++r.correlation;
+                r.id(pack({ExternalRole::Op, step, 0, static_cast<int>(i)}));
+                r.api(monotonicNow() - origin, 5);
+                const Nanos length = 10'000 * static_cast<Nanos>(i + 1);
+                r.work(GpuRecordKind::Kernel, device - origin, device - origin + length, 20, "gemm");
+                device += length + 3'000;
+                recorder.rank(0).opEnd(order[i], static_cast<std::int32_t>(i));
+            }
+            const auto finished = recorder.finishStep(&r.trace, &facts);
+            QVERIFY2(finished, finished ? "" : finished.error().message.c_str());
+            const Timeline& timeline = *finished->timeline;
+            const auto ops = timeline.spansOf(*timeline.trackOf(0, Lane::Compute));
+            const auto kernels = timeline.spansOf(*timeline.trackOf(0, Lane::Kernel));
+            QCOMPARE(ops.size(), order.size());
+            QCOMPARE(kernels.size(), order.size());
+            for (std::size_t i = 0; i < ops.size(); ++i) {
+                QCOMPARE(ops[i].duration(), 10'000 * static_cast<Nanos>(i + 1));
+                QCOMPARE(kernels[i].start, ops[i].start); // on either clock
+                QCOMPARE(kernels[i].end, ops[i].end);
+                if (i > 0) QCOMPARE(ops[i].start - ops[i - 1].end, virtualClock ? Nanos(0) : Nanos(3'000));
+            }
+        }
+        QCOMPARE(facts.steps, std::int64_t(2));
+        QVERIFY(facts.whole());
     }
 
     void opsWithoutWorkStayInOrder()
