@@ -52,4 +52,16 @@ void inBackground(QObject* context, Work work, Then then, QThreadPool* pool = QT
     pool->start(std::move(task));
 }
 
+// Frees what takes a while to free, on the pool.
+template <typename T>
+void releaseInBackground(std::shared_ptr<T> held, QThreadPool* pool)
+{
+    std::function<void()> task = [held = std::move(held)]() mutable {
+        afterHandOver();
+        held.reset();
+    };
+    beforeHandOver();
+    pool->start(std::move(task));
+}
+
 } // namespace stagewright

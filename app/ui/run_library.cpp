@@ -441,7 +441,7 @@ void RunLibrary::cancelEveryStep()
 void RunLibrary::dropLanes()
 {
     m_lanesOf.reset();
-    if (m_lanes) m_slowPool.start([lanes = std::move(m_lanes)]() mutable { lanes.reset(); });
+    if (m_lanes) releaseInBackground(std::move(m_lanes), &m_slowPool);
     m_lanes.reset();
 }
 
