@@ -114,9 +114,29 @@ public:
     // without momentum gradient and decay. Before the first step (step 0): the current weights. Sgd without momentum lays d
     // by from the first call on, which must come before the first step.
     virtual void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) = 0;
-    virtual std::vector<ParameterView> parameters() = 0; // of the current weights
+    virtual std::vector<ParameterView> parameters() = 0; // of the current weights; a device's are copies, fetched by the call
+    // After views of the last parameters() were written to: a device takes them over.
+    virtual void parametersWritten() {}
+    // All gradients in the order of parameters(), one after another, into a buffer of the stage's memory; and the gradients
+    // replaced by the sum over copies of the stage, in the order given, element by element.
+    virtual void packGradients(const Buffer& to);
+    virtual void sumGradients(std::span<const Buffer> copies);
     virtual void dropMicrobatches() = 0; // after a stopped step: frees whatever is kept
 };
+
+// Elements of activations and of the weights that layers compute with, and how products are made; sums, master weights,
+// gradients of weights and optimizer state are fp32 always.
+enum class Precision { Default, Fp32, Tf32, Bf16 };
+// How ranks share one device: queues side by side, or an equal part of its processors each.
+enum class DeviceSharing { Queues, Partitions };
+struct DeviceOptions {
+    std::vector<int> devices; // rank r runs on the r-th, modulo their number; empty: all that are usable
+    Precision precision = Precision::Default;
+    DeviceSharing sharing = DeviceSharing::Queues;
+    bool operator==(const DeviceOptions&) const = default;
+};
+std::string_view toText(Precision precision);
+std::string_view toText(DeviceSharing sharing);
 
 struct DeviceInfo {
     std::string backend;
@@ -135,6 +155,11 @@ public:
     // numbers where it can't. Asked before any of them is made.
     virtual Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
                                    const OptimizerConfig& optimizer) const = 0;
+    // A rank's memory on its device; null: the host's. Outlives the rank's stages.
+    virtual Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks);
+    // How many ranks run truly side by side; 0: as many as the host has cores for.
+    virtual int sideBySide(int) const { return 0; }
+    virtual int elementBytes() const { return 4; } // of activations in messages
     // Weights are initialised from (seed, parameter name) alone, so that they do not depend on how layers are split.
     virtual Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice,
                                                           int microbatchSize, std::uint64_t seed,
@@ -144,6 +169,6 @@ public:
 };
 
 std::vector<std::string_view> backendNames();
-Result<std::unique_ptr<Backend>> makeBackend(std::string_view name);
+Result<std::unique_ptr<Backend>> makeBackend(std::string_view name, const DeviceOptions& options = {});
 
 } // namespace stagewright

@@ -11,10 +11,31 @@ std::vector<std::string_view> backendNames()
     };
 }
 
-Result<std::unique_ptr<Backend>> makeBackend(std::string_view wanted)
+std::string_view toText(Precision precision)
+{
+    switch (precision) {
+    case Precision::Default: return "default";
+    case Precision::Fp32: return "fp32";
+    case Precision::Tf32: return "tf32";
+    case Precision::Bf16: return "bf16";
+    }
+    return "default";
+}
+
+std::string_view toText(DeviceSharing sharing)
+{
+    return sharing == DeviceSharing::Partitions ? "partitions" : "queues";
+}
+
+Result<std::unique_ptr<Memory>> Backend::openMemory(int, int)
+{
+    return std::unique_ptr<Memory>();
+}
+
+Result<std::unique_ptr<Backend>> makeBackend(std::string_view wanted, const DeviceOptions& options)
 {
 #define STAGEWRIGHT_BACKEND(name)                                                                                        \
-    if (wanted == #name) return backends::name();
+    if (wanted == #name) return backends::name(options);
 #include "engine/backends.def"
 #undef STAGEWRIGHT_BACKEND
     std::string known;

@@ -7,7 +7,7 @@
 
 namespace stagewright::backends {
 
-#define STAGEWRIGHT_BACKEND(name) Result<std::unique_ptr<Backend>> name();
+#define STAGEWRIGHT_BACKEND(name) Result<std::unique_ptr<Backend>> name(const DeviceOptions& options);
 #include "engine/backends.def"
 #undef STAGEWRIGHT_BACKEND
 

@@ -32,6 +32,9 @@ Result<CheckResult> checkStale(const Schedule& schedule, const TrainingOptions& 
 // wall and one by the virtual clock: the bits may depend on neither, and no idle cores are looked for.
 TrainingOptions clockedOptions(const TrainingOptions& options, int training);
 
+// The undivided model on one rank: F and B of one microbatch after the other.
+Schedule undividedSchedule(int microbatches);
+
 // What both kinds of result begin with.
 CheckResult checkResultOf(const Schedule& schedule, const TrainingOptions& options);
 

@@ -21,6 +21,19 @@ float lossScaleOf(const Schedule& schedule)
     return each ? 1.0f : 1.0f / static_cast<float>(schedule.microbatches);
 }
 
+void StageModel::packGradients(const Buffer& to)
+{
+    copyGradients(*this, to.span());
+}
+
+void StageModel::sumGradients(std::span<const Buffer> copies)
+{
+    std::vector<std::span<const float>> parts;
+    for (const Buffer& copy : copies)
+        parts.push_back(copy.span());
+    stagewright::sumGradients(*this, parts);
+}
+
 std::size_t gradientCount(StageModel& model)
 {
     std::size_t count = 0;
@@ -49,6 +62,7 @@ void sumGradients(StageModel& model, std::span<const std::span<const float>> cop
             parameter.gradient[i] = sum;
         }
     }
+    model.parametersWritten();
 }
 
 } // namespace stagewright

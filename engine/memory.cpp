@@ -2,6 +2,7 @@
 #include <array>
 #include <cassert>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <unordered_map>
 #include <utility>
@@ -36,18 +37,46 @@ std::size_t blockBytes(std::size_t floats)
     return roundUp(floats * sizeof(float), cacheLine);
 }
 
-void* systemTake(std::size_t bytes)
-{
-    const bool large = bytes >= hugePage;
-    void* memory = std::aligned_alloc(large ? hugePage : cacheLine, large ? roundUp(bytes, hugePage) : bytes);
-    if (!memory) throw std::bad_alloc();
+class HostMemory final : public Memory {
+public:
+    bool isHost() const override { return true; }
+    void* take(std::size_t bytes) override
+    {
+        const bool large = bytes >= hugePage;
+        void* memory = std::aligned_alloc(large ? hugePage : cacheLine, large ? roundUp(bytes, hugePage) : bytes);
+        if (!memory) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-    if (large) ::madvise(memory, roundUp(bytes, hugePage), MADV_HUGEPAGE); // a hint: a refusal costs nothing
+        if (large) ::madvise(memory, roundUp(bytes, hugePage), MADV_HUGEPAGE); // a hint: a refusal costs nothing
 #endif
-    return memory;
-}
+        return memory;
+    }
+    void give(void* block) noexcept override { std::free(block); }
+    void copyRows(void* to, std::size_t toStride, const void* from, std::size_t fromStride, std::size_t bytes,
+                  std::size_t rows) override
+    {
+        for (std::size_t row = 0; row < rows; ++row)
+            std::memcpy(static_cast<char*>(to) + row * toStride, static_cast<const char*>(from) + row * fromStride, bytes);
+    }
+    void clear(void* to, std::size_t bytes) override { std::memset(to, 0, bytes); }
+    void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+    void download(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+    Mark mark() override { return nullptr; }
+    Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark&) override
+    {
+        std::memcpy(to, from, bytes);
+        return nullptr;
+    }
+    void await(const Mark&) override {}
+    void finish() override {}
+};
 
 } // namespace
+
+Memory& hostMemory()
+{
+    static HostMemory memory;
+    return memory;
+}
 
 struct Buffer::Shared {
     float* block;
@@ -56,6 +85,7 @@ struct Buffer::Shared {
 };
 
 struct Allocator::State {
+    Memory& memory;
     std::unordered_map<std::size_t, std::vector<void*>> idle; // by block size
     std::array<Bytes, memoryCategoryCount> inUse{};
     std::array<Bytes, memoryCategoryCount> peak{};
@@ -71,14 +101,19 @@ struct Allocator::State {
     }
 };
 
-Allocator::Allocator() : m_state(std::make_unique<State>()) {}
+Allocator::Allocator(Memory& memory) : m_state(new State{memory, {}, {}, {}, 0, nullptr}) {}
 
 Allocator::~Allocator()
 {
     assert(m_state->buffers == 0 && "an allocator must outlive its buffers");
     for (auto& [bytes, blocks] : m_state->idle)
         for (void* block : blocks)
-            std::free(block);
+            m_state->memory.give(block);
+}
+
+Memory& Allocator::memory() const
+{
+    return m_state->memory;
 }
 
 Buffer Allocator::take(std::size_t floats, const MemoryTag& tag)
@@ -93,7 +128,7 @@ Buffer Allocator::take(std::size_t floats, const MemoryTag& tag)
     if (idle.capacity() < wanted) idle.reserve(2 * wanted);
     void* memory = nullptr;
     if (idle.empty()) {
-        memory = systemTake(bytes);
+        memory = m_state->memory.take(bytes);
     } else {
         memory = idle.back();
         idle.pop_back();
@@ -163,6 +198,11 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept
 Buffer::~Buffer()
 {
     reset();
+}
+
+Memory& Buffer::memory() const
+{
+    return m_allocator->memory();
 }
 
 void Buffer::reset()

@@ -1,4 +1,5 @@
-// Counted memory: every byte that an engine holds is a Buffer of an Allocator, which tells a MemorySink.
+// Counted memory: every byte that an engine holds is a Buffer of an Allocator, which tells a MemorySink. The blocks lie in a
+// Memory: the host's, or a device's.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,10 @@
 #include <span>
 
 #include "schedules/timeline/timeline.h"
+
+namespace stagewright {
+class DeviceClock; // profiler/device_clock.h
+}
 
 namespace stagewright {
 
@@ -23,6 +28,34 @@ public:
     virtual void memoryChanged(const MemoryTag& tag, Bytes delta) = 0;
 };
 
+// A moment of what a rank asked its device for. Null: done already.
+using Mark = std::shared_ptr<void>;
+
+// Where blocks lie and how bytes get there. One per rank, on its thread but for give(). What a device is asked for is done in
+// the order asked, later; download() and finish() wait. Sizes and strides in bytes. Failures of a device throw
+// std::runtime_error.
+class Memory {
+public:
+    virtual ~Memory() = default;
+    virtual bool isHost() const = 0;
+    virtual void* take(std::size_t bytes) = 0; // 64-byte aligned; throws std::bad_alloc
+    virtual void give(void* block) noexcept = 0;
+    virtual void copyRows(void* to, std::size_t toStride, const void* from, std::size_t fromStride, std::size_t bytes,
+                          std::size_t rows) = 0;
+    void copy(void* to, const void* from, std::size_t bytes) { copyRows(to, bytes, from, bytes, bytes, 1); }
+    virtual void clear(void* to, std::size_t bytes) = 0;
+    virtual void upload(void* to, const void* from, std::size_t bytes) = 0; // the host's bytes may change at return
+    virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+    // Hand-over to another rank: what was asked for so far; a copy of another rank's bytes once `written` has come, telling
+    // when they have been read; later work waits for a mark of another rank.
+    virtual Mark mark() = 0;
+    virtual Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written) = 0;
+    virtual void await(const Mark& mark) = 0;
+    virtual void finish() = 0;
+    virtual DeviceClock* clock() { return nullptr; } // null: the host's clock tells when things happen
+};
+Memory& hostMemory();
+
 // An owned, 64-byte aligned block of floats. Freeing it tells the sink of the allocator it came from. Move only.
 class Buffer {
 public:
@@ -37,6 +70,7 @@ public:
     std::size_t size() const { return m_size; } // floats
     std::span<float> span() const { return {m_data, m_size}; }
     explicit operator bool() const { return m_data != nullptr; }
+    Memory& memory() const; // of a buffer that is there
     void reset();
     // The same memory under another tag: a received message becomes an activation. Tells the sink −size, then +size.
     void retag(const MemoryTag& tag);
@@ -58,12 +92,13 @@ private:
 // rank only through a transport, which copies. The sink may be null and may be exchanged between ops.
 class Allocator {
 public:
-    Allocator();
+    explicit Allocator(Memory& memory = hostMemory()); // outlives it
     ~Allocator();
     Allocator(const Allocator&) = delete;
     Allocator& operator=(const Allocator&) = delete;
 
     Buffer take(std::size_t floats, const MemoryTag& tag); // contents undefined; throws std::bad_alloc where memory is out
+    Memory& memory() const;
     void setSink(MemorySink* sink);
     Bytes inUse(MemoryCategory category) const;
     Bytes peak(MemoryCategory category) const; // since the last resetPeaks()

@@ -19,6 +19,22 @@ Region PartShapes::regionOf(int slice, int half) const
     return region;
 }
 
+void copyCommon(Memory& memory, const Region& to, float* target, const Region& from, const float* source, std::size_t width)
+{
+    const int firstSample = std::max(to.firstSample, from.firstSample);
+    const int endSample = std::min(to.firstSample + to.samples, from.firstSample + from.samples);
+    const int firstToken = std::max(to.firstToken, from.firstToken);
+    const int endToken = std::min(to.firstToken + to.tokens, from.firstToken + from.tokens);
+    if (endToken <= firstToken || endSample <= firstSample) return;
+    const auto at = [&](const Region& region) {
+        return (static_cast<std::size_t>(firstSample - region.firstSample) * static_cast<std::size_t>(region.tokens) +
+                static_cast<std::size_t>(firstToken - region.firstToken)) * width;
+    };
+    const auto bytes = [width](int tokens) { return static_cast<std::size_t>(tokens) * width * sizeof(float); };
+    memory.copyRows(target + at(to), bytes(to.tokens), source + at(from), bytes(from.tokens), bytes(endToken - firstToken),
+                    static_cast<std::size_t>(endSample - firstSample));
+}
+
 double PartShapes::shareOf(const Part& part) const
 {
     return static_cast<double>(regionOf(part.slice, part.half).positions()) /
@@ -49,7 +65,7 @@ std::span<const std::uint8_t> StepData::of(std::size_t index, const Part& part, 
 
 Buffer OpExecution::take(std::size_t positions, const StageModel& model, int microbatch) const
 {
-    return m_allocator.take(positions * static_cast<std::size_t>(m_shapes.hidden),
+    return m_allocator.take(positions * static_cast<std::size_t>(m_shapes.width),
                             {MemoryCategory::Communication, static_cast<std::uint16_t>(model.slice().stage), microbatch});
 }
 

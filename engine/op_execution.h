@@ -12,6 +12,12 @@
 
 namespace stagewright {
 
+// Floats of a position in a message.
+inline int messageWidth(const ModelConfig& model, const Backend& backend)
+{
+    return model.hidden * backend.elementBytes() / static_cast<int>(sizeof(float));
+}
+
 // Where a part lies in the whole (batch, tokens, hidden): rows of the batch and of each sequence.
 struct Region
 {
@@ -29,7 +35,7 @@ struct PartShapes
 {
     int batch = 0;
     int sequence = 0;
-    int hidden = 0;
+    int width = 0; // floats of a position in a message: hidden, or half as many where elements are of 16 bits
     std::vector<int> sliceTokens; // by slice; empty: no slices
 
     Region regionOf(int slice, int half) const;
@@ -54,6 +60,9 @@ void copyCommon(const Region& to, T* target, const Region& from, const T* source
     for (int sample = firstSample; sample < endSample; ++sample)
         std::copy_n(source + at(from, sample) * width, count, target + at(to, sample) * width);
 }
+
+// As copyCommon(), of `width` floats a position, in whatever memory the buffers are.
+void copyCommon(Memory& memory, const Region& to, float* target, const Region& from, const float* source, std::size_t width);
 
 // A step's tokens and targets, (batch, tokens) bytes per microbatch.
 class StepData
@@ -134,7 +143,7 @@ private:
         Buffer whole = take(region.positions(), model, planned.part.microbatch);
         for (const PlannedMessage& input : inputs) {
             const Buffer piece = takeInput(input);
-            copyCommon(region, whole.data(), regionOf(input.key), piece.data(), static_cast<std::size_t>(m_shapes.hidden));
+            copyCommon(m_allocator.memory(), region, whole.data(), regionOf(input.key), piece.data(), static_cast<std::size_t>(m_shapes.width));
         }
         return whole;
     }
@@ -151,7 +160,7 @@ private:
         for (const PlannedMessage& message : outputs) {
             const Region piece = regionOf(message.key);
             Buffer copy = take(piece.positions(), model, planned.part.microbatch);
-            copyCommon(piece, copy.data(), region, output.data(), static_cast<std::size_t>(m_shapes.hidden));
+            copyCommon(m_allocator.memory(), piece, copy.data(), region, output.data(), static_cast<std::size_t>(m_shapes.width));
             putOutput(message, std::move(copy));
         }
     }

@@ -11,6 +11,7 @@
 #include "engine/run_state.h"
 #include "engine/step_end.h"
 #include "profiler/clock.h"
+#include "profiler/device_clock.h"
 #include "schedules/messages.h"
 
 namespace stagewright {
@@ -65,6 +66,7 @@ public:
             m_run.allocator->resetPeaks();
             m_recorder.resetPeak();
             m_held.clear();
+            m_losses.clear();
             m_stepEnd.begin();
             for (const int stage : m_plan.stages) {
                 StageRun& run = stageRun(stage);
@@ -77,7 +79,9 @@ public:
         guarded("", [this, &whole] {
             if (!barrier([this] { m_state.recorder.beginStep(); })) return;
             m_recorder.stepBegin();
-            whole = (m_state.lowered ? runLowered() : runList()) && m_stepEnd.finish();
+            whole = m_state.lowered ? runLowered() : runList();
+            if (whole) collectLosses();
+            whole = whole && m_stepEnd.finish();
         });
         if (!whole) cleanUp();
     }
@@ -177,7 +181,7 @@ private:
             if (transport.wait(m_rank, key) != TransportStatus::Ready) return false;
         }
         m_recorder.receiveBegin(key);
-        m_inputs.push_back({key, transport.take(m_rank, key, *m_run.allocator), false});
+        m_inputs.push_back({key, transport.take(m_rank, key, *m_run.allocator), false, {}, {}});
         m_recorder.receiveEnd(key, static_cast<Bytes>(m_inputs.back().buffer.size() * sizeof(float)));
         m_run.flight.finish(flight);
         return true;
@@ -280,7 +284,7 @@ private:
     {
         std::erase_if(m_outputs, [this](auto& output) {
             if (output.first.rank != m_rank) return false;
-            m_held.push_back({output.first.key, std::move(output.second), false});
+            m_held.push_back({output.first.key, std::move(output.second), false, {}, {}});
             return true;
         });
     }
@@ -327,9 +331,13 @@ private:
         m_recorder.opBegin(op, position);
         const std::uint64_t flight = m_flight.running(op, listed(position));
         const Nanos cpuBefore = !disturbed || perturbation.slowFactor.empty() ? 0 : threadCpuNow();
+        DeviceClock* device = m_run.memory ? m_run.memory->clock() : nullptr;
+        if (device) device->opBegin(op, position);
         work(stageRun(op.stage));
+        if (device) device->opEnd();
         if (disturbed && !perturbation.slowFactor.empty()) slowDown(cpuBefore);
         m_recorder.opEnd(op, position);
+        if (m_virtual && m_run.memory) m_run.memory->finish(); // one op at a time: its time is that of the whole device
         m_run.flight.finish(flight);
         return true;
     }
@@ -354,10 +362,16 @@ private:
             });
         run.versions.after(planned, *run.model);
         if (planned.op.kind != OpKind::Forward || !run.slice.last) return;
-        for (const PlannedPart& part : m_plan.partsOf(planned)) {
-            run.losses[static_cast<std::size_t>(part.part.microbatch)] +=
-                m_state.shapes.shareOf(part.part) * run.model->loss(part.part);
-        }
+        for (const PlannedPart& part : m_plan.partsOf(planned))
+            m_losses.emplace_back(&run, part.part);
+    }
+
+    // Once the list is done, as a device may not know them before; in the list's order.
+    void collectLosses()
+    {
+        for (const auto& [run, part] : m_losses)
+            run->losses[static_cast<std::size_t>(part.microbatch)] += m_state.shapes.shareOf(part) * run->model->loss(part);
+        m_losses.clear();
     }
 
     bool runFiller(const Op& op, int position)
@@ -389,7 +403,7 @@ private:
     {
         for (auto& [message, buffer] : m_outputs) {
             if (message.rank == m_rank) {
-                m_held.push_back({message.key, std::move(buffer), false});
+                m_held.push_back({message.key, std::move(buffer), false, {}, {}});
                 continue;
             }
             const Nanos now = monotonicNow();
@@ -446,6 +460,7 @@ private:
     std::string m_where;                // for messages: the op that runs
     std::vector<SentMessage> m_inputs;  // received for the next op or pair
     std::vector<std::pair<PlannedMessage, Buffer>> m_outputs; // of the op that runs
+    std::vector<std::pair<StageRun*, Part>> m_losses; // of this step
     std::vector<SentMessage> m_held;    // from a stage to the next one on the same rank
     StepEnd m_stepEnd;
 };
@@ -453,7 +468,7 @@ private:
 } // namespace
 
 RunState::RunState(std::shared_ptr<const Schedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
-                   ClockMode aClock, int permits, std::unique_ptr<Backend> aBackend)
+                   ClockMode aClock, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories)
     : schedule(std::move(aSchedule)), plan(std::move(aPlan)), options(someOptions), clock(aClock),
       recorder(schedule, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links,
                           .launch = someOptions.perturbation.launch, .threadCpu = true}),
@@ -462,7 +477,11 @@ RunState::RunState(std::shared_ptr<const Schedule> aSchedule, ExecutionPlan aPla
     for (int rank = 0; rank < schedule->ranks; ++rank) {
         RankRun& run = ranks[static_cast<std::size_t>(rank)];
         run.sink = std::make_unique<RecordingSink>(recorder.rank(rank));
-        run.allocator = std::make_unique<Allocator>();
+        run.memory = std::move(memories[static_cast<std::size_t>(rank)]);
+        run.allocator = std::make_unique<Allocator>(run.memory ? *run.memory : hostMemory());
+        if (!run.memory) continue;
+        run.hostAllocator = std::make_unique<Allocator>();
+        recorder.rank(rank).useClock(run.memory->clock());
     }
 }
 

@@ -24,7 +24,11 @@ Result<std::unique_ptr<Replay>> Replay::create(const Schedule& schedule, const T
     replay->m_plan = std::move(*plan);
     Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
     if (!tokens) return tl::unexpected(std::move(tokens.error()));
-    replay->m_shapes = {options.microbatchSize, options.model.sequence, options.model.hidden, std::move(*tokens)};
+    replay->m_shapes = {options.microbatchSize, options.model.sequence, messageWidth(options.model, *replay->m_backend), std::move(*tokens)};
+    Result<std::unique_ptr<Memory>> memory = replay->m_backend->openMemory(0, 1);
+    if (!memory) return tl::unexpected(std::move(memory.error()).with("one-rank replay"));
+    replay->m_memory = std::move(*memory);
+    replay->m_allocator = std::make_unique<Allocator>(replay->m_memory ? *replay->m_memory : hostMemory());
     if (Result<void> made = replay->makeStages(); !made) return tl::unexpected(std::move(made.error()));
     return replay;
 }
@@ -38,7 +42,7 @@ Result<void> Replay::makeStages()
             const std::vector<int>& stages = m_plan.ranks[static_cast<std::size_t>(rank)].stages;
             if (!std::binary_search(stages.begin(), stages.end(), slice.stage)) continue;
             Result<std::unique_ptr<StageModel>> stage = m_backend->makeStage(
-                m_options.model, slice, m_options.microbatchSize, m_options.seed, m_options.optimizer, m_allocator);
+                m_options.model, slice, m_options.microbatchSize, m_options.seed, m_options.optimizer, *m_allocator);
             if (!stage) return tl::unexpected(std::move(stage.error()).with("one-rank replay"));
             (*stage)->setLossScale(lossScaleOf(m_schedule));
             if (!m_shapes.sliceTokens.empty()) (*stage)->setSlices(m_shapes.sliceTokens);
@@ -88,7 +92,7 @@ Result<double> Replay::step(std::stop_token stop)
             copy.model->zeroGradients();
         std::vector<OpExecution> executions;
         for (const RankPlan& plan : m_plan.ranks)
-            executions.emplace_back(plan, m_shapes, m_data, m_allocator);
+            executions.emplace_back(plan, m_shapes, m_data, *m_allocator);
         std::vector<double> losses(static_cast<std::size_t>(m_schedule.microbatches), 0.0);
         std::vector<std::size_t> next(m_schedule.order.size(), 0);
         std::size_t left = m_schedule.opCount();

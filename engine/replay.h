@@ -46,7 +46,8 @@ private:
     ExecutionPlan m_plan;
     PartShapes m_shapes;
     std::unique_ptr<Backend> m_backend;
-    Allocator m_allocator;      // outlives the stages and messages below
+    std::unique_ptr<Memory> m_memory; // null: the host's
+    std::unique_ptr<Allocator> m_allocator; // outlives the stages and messages below
     std::vector<Copy> m_copies; // by stage, then by rank
     std::map<MessageKey, Buffer> m_messages;
     std::vector<std::vector<std::vector<float>>> m_gradients;

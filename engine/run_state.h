@@ -85,7 +85,11 @@ private:
 struct RankRun
 {
     std::unique_ptr<RecordingSink> sink; // outlives the allocator's buffers
+    std::unique_ptr<Memory> memory;      // null: the host's
     std::unique_ptr<Allocator> allocator;
+    std::unique_ptr<Allocator> hostAllocator; // of what ranks tell each other in numbers, where the rank's memory is a device's
+
+    Allocator& messages() { return hostAllocator ? *hostAllocator : *allocator; }
     RankStatus status;
     FlightLog flight;
     // Guarded by RunState::mutex:
@@ -96,7 +100,7 @@ struct RankRun
 struct RunState
 {
     RunState(std::shared_ptr<const Schedule> schedule, ExecutionPlan plan, const TrainingOptions& options,
-             ClockMode clock, int permits, std::unique_ptr<Backend> backend);
+             ClockMode clock, int permits, std::unique_ptr<Backend> backend, std::vector<std::unique_ptr<Memory>> memories);
 
     // slices: of the model, by stage.
     void addStages(std::span<const StageSlice> slices);

@@ -18,12 +18,12 @@ StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int
     const cpu::AttentionShape attention{microbatchSize, model.sequence, model.hidden, model.heads};
 
     Bytes weights = layers * (12 * hidden * hidden + 13 * hidden);
-    Bytes afterForward = layers * (10 * stream + 2 * rows + static_cast<Bytes>(attention.probabilities()));
+    Bytes afterForward = layers * (10 * stream + 2 * rows + static_cast<Bytes>(cpu::probabilityCount(attention)));
     Bytes afterInput = layers * (16 * stream + 13 * hidden);
     // The stream itself and the widest temporary of a layer.
     Bytes workspace = stream;
     if (layers > 0)
-        workspace = std::max(5 * stream, 2 * stream + static_cast<Bytes>(attention.workspace()));
+        workspace = std::max(5 * stream, 2 * stream + static_cast<Bytes>(cpu::attentionWorkspace(attention)));
     else if (slice.last)
         workspace = 2 * stream;
     if (slice.first) {

@@ -100,12 +100,13 @@ struct StaleModel::Stage
         const std::vector<ParameterView> parameters = model->parameters();
         for (std::size_t p = 0; p < parameters.size(); ++p)
             std::copy(weights[p].begin(), weights[p].end(), parameters[p].value.begin());
+        model->parametersWritten();
     }
 };
 
 StaleModel::StaleModel(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend)
     : m_schedule(schedule), m_options(options),
-      m_shapes{options.microbatchSize, options.model.sequence, options.model.hidden, {}}, m_backend(std::move(backend))
+      m_shapes{options.microbatchSize, options.model.sequence, messageWidth(options.model, *backend), {}}, m_backend(std::move(backend))
 {
     if (!m_options.data) m_options.data = Corpus::builtIn();
 }
@@ -130,6 +131,10 @@ Result<std::unique_ptr<StaleModel>> StaleModel::create(const Schedule& schedule,
         }
     }
     std::unique_ptr<StaleModel> model(new StaleModel(schedule, options, std::move(backend)));
+    Result<std::unique_ptr<Memory>> memory = model->m_backend->openMemory(0, 1);
+    if (!memory) return tl::unexpected(std::move(memory.error()).with("one-rank model of stale weights"));
+    model->m_memory = std::move(*memory);
+    model->m_allocator = std::make_unique<Allocator>(model->m_memory ? *model->m_memory : hostMemory());
     if (Result<void> made = model->makeStages(staleness); !made) return tl::unexpected(std::move(made.error()));
     return model;
 }
@@ -141,7 +146,7 @@ Result<void> StaleModel::makeStages(Staleness staleness)
     const std::vector<std::vector<int>> between = updatesBetween(m_schedule);
     for (const StageSlice& slice : *slices) {
         Result<std::unique_ptr<StageModel>> made = m_backend->makeStage(
-            m_options.model, slice, m_options.microbatchSize, m_options.seed, m_options.optimizer, m_allocator);
+            m_options.model, slice, m_options.microbatchSize, m_options.seed, m_options.optimizer, *m_allocator);
         if (!made) return tl::unexpected(std::move(made.error()).with("one-rank model of stale weights"));
         auto stage = std::make_unique<Stage>();
         stage->model = std::move(*made);

@@ -47,7 +47,8 @@ private:
     TrainingOptions m_options;
     PartShapes m_shapes;
     std::unique_ptr<Backend> m_backend;
-    Allocator m_allocator; // outlives the stages
+    std::unique_ptr<Memory> m_memory; // null: the host's
+    std::unique_ptr<Allocator> m_allocator; // outlives the stages
     std::vector<std::unique_ptr<Stage>> m_stages;
     std::vector<std::vector<std::vector<float>>> m_gradients;
     StepData m_data;

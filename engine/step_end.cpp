@@ -38,6 +38,13 @@ bool StepEnd::extra(OpKind kind, RankPhase phase, int stage, const std::function
 
 bool StepEnd::finish()
 {
+    if (!finishStep()) return false;
+    if (m_run.memory) m_run.memory->finish(); // the step is over when the device is done
+    return true;
+}
+
+bool StepEnd::finishStep()
+{
     if (m_state.schedule->weights == WeightRule::Synchronous) {
         const bool done = m_state.plan.steps ? validateSteps() : stepTogether();
         if (!done) return false;
@@ -89,7 +96,7 @@ void StepEnd::shareGradients(StageRun& run)
         const auto stage = static_cast<std::uint16_t>(run.slice.stage);
         Buffer buffer =
             m_run.allocator->take(gradientCount(*run.model), {MemoryCategory::Communication, stage, -1});
-        copyGradients(*run.model, buffer.span());
+        run.model->packGradients(buffer);
         const Nanos availableAt = monotonicNow() + m_hooks.delayTo(other->rank, buffer);
         m_state.transport->post(other->rank, {ControlKey::Kind::WeightGradients, stage, m_rank}, std::move(buffer),
                                 availableAt);
@@ -104,10 +111,10 @@ bool StepEnd::meetCopies(int stage)
     for (const StageRun* copy : m_state.copiesOf(stage))
         if (copy->rank != m_rank) others.push_back(copy->rank);
     for (const int other : others)
-        m_state.transport->post(other, {ControlKey::Kind::AtReduction, s, m_rank}, m_run.allocator->take(1, tag), monotonicNow());
+        m_state.transport->post(other, {ControlKey::Kind::AtReduction, s, m_rank}, m_run.messages().take(1, tag), monotonicNow());
     m_run.status.set(RankPhase::Copies, stage);
     return std::all_of(others.begin(), others.end(), [&](int other) {
-        return static_cast<bool>(m_state.transport->collect(m_rank, {ControlKey::Kind::AtReduction, s, other}, *m_run.allocator, tag));
+        return static_cast<bool>(m_state.transport->collect(m_rank, {ControlKey::Kind::AtReduction, s, other}, m_run.messages(), tag));
     });
 }
 
@@ -126,22 +133,20 @@ bool StepEnd::sumOverCopies()
         const auto s = static_cast<std::uint16_t>(stage);
         StageRun& own = stageRun(stage);
         std::vector<Buffer> buffers;
-        std::vector<std::span<const float>> parts;
         for (const StageRun* copy : copies) {
             m_run.status.set(RankPhase::Copies, stage);
             const MemoryTag tag{MemoryCategory::Communication, s, -1};
             if (copy == &own) {
                 buffers.push_back(m_run.allocator->take(gradientCount(*own.model), tag));
-                copyGradients(*own.model, buffers.back().span());
+                own.model->packGradients(buffers.back());
             } else {
                 buffers.push_back(m_state.transport->collect(
                     m_rank, {ControlKey::Kind::WeightGradients, s, copy->rank}, *m_run.allocator, tag));
                 if (!buffers.back()) return false;
             }
-            parts.push_back(buffers.back().span());
         }
         const bool ran = extra(OpKind::ReduceGrad, RankPhase::Norm, stage,
-                               [&parts](StageRun& run) { sumGradients(*run.model, parts); });
+                               [&buffers](StageRun& run) { run.model->sumGradients(buffers); });
         if (!ran) return false;
     }
     return true;
@@ -198,7 +203,7 @@ bool StepEnd::receiveNormsUp(int position)
 bool StepEnd::receiveNorms(const ControlKey& key)
 {
     const Buffer message =
-        m_state.transport->collect(m_rank, key, *m_run.allocator, {MemoryCategory::Communication, 0, -1});
+        m_state.transport->collect(m_rank, key, m_run.messages(), {MemoryCategory::Communication, 0, -1});
     if (!message) return false;
     std::vector<double> received(m_norms.size());
     std::memcpy(received.data(), message.data(), received.size() * sizeof(double));
@@ -210,7 +215,7 @@ bool StepEnd::receiveNorms(const ControlKey& key)
 
 void StepEnd::postNorms(int rank, const ControlKey& key)
 {
-    Buffer message = m_run.allocator->take(2 * m_norms.size(), {MemoryCategory::Communication, 0, -1});
+    Buffer message = m_run.messages().take(2 * m_norms.size(), {MemoryCategory::Communication, 0, -1});
     std::memcpy(message.data(), m_norms.data(), m_norms.size() * sizeof(double));
     const Nanos availableAt = monotonicNow() + m_hooks.delayTo(rank, message);
     m_state.transport->post(rank, key, std::move(message), availableAt);

@@ -49,6 +49,7 @@ public:
 private:
     StageRun& stageRun(int stage) { return m_state.stageOn(stage, m_rank); }
     bool extra(OpKind kind, RankPhase phase, int stage, const std::function<void(StageRun&)>& work);
+    bool finishStep();
     bool stepTogether();
     bool sumOverCopies();
     std::vector<double> knownNorms() const;

@@ -290,6 +290,10 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
     if (options.recomputedLayers && m_state->plan.recomputes)
         add("recomputed_layers", fmt::format("{}-{}", options.recomputedLayers->first, options.recomputedLayers->second));
     add("backend", options.backend);
+    if (m_state->ranks.front().memory) {
+        add("precision", std::string(toText(options.device.precision)));
+        add("sharing", m_state->clock == ClockMode::Virtual ? "serialised" : std::string(toText(options.device.sharing)));
+    }
     add("transport", std::string(m_state->transport->name()));
     if (options.channels.sends == SendMode::Rendezvous) {
         add("sends", "rendezvous");
@@ -355,16 +359,26 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const Trai
                     "train on the wall clock");
     }
     if (clock == ClockMode::Auto && wallOnly) clock = ClockMode::Wall;
+    if (clock == ClockMode::Auto && backend->sideBySide(schedule.ranks) > 0)
+        clock = schedule.ranks <= backend->sideBySide(schedule.ranks) ? ClockMode::Wall : ClockMode::Virtual;
     if (clock == ClockMode::Auto) { // watching the cores takes a while: only where they may suffice
         const bool enough = schedule.ranks <= usableCores() && schedule.ranks <= idleCores();
         clock = enough ? ClockMode::Wall : ClockMode::Virtual;
     }
-    const int permits = clock == ClockMode::Virtual ? std::min(usableCores(), schedule.ranks) : 0;
+    std::vector<std::unique_ptr<Memory>> memories;
+    for (int rank = 0; rank < schedule.ranks; ++rank) {
+        Result<std::unique_ptr<Memory>> memory = backend->openMemory(rank, schedule.ranks);
+        if (!memory) return tl::unexpected(std::move(memory.error()).with(fmt::format("rank {}", rank)));
+        memories.push_back(std::move(*memory));
+    }
+    const bool onDevice = memories.front() != nullptr; // there an op has the device for itself
+    const int permits = clock != ClockMode::Virtual ? 0 : onDevice ? 1 : std::min(usableCores(), schedule.ranks);
+    const int width = messageWidth(options.model, *backend);
     TrainingOptions whole = options;
     if (!whole.data) whole.data = Corpus::builtIn();
 
     auto state = std::make_shared<RunState>(std::make_shared<const Schedule>(schedule), std::move(*plan), whole, clock,
-                                            permits, std::move(backend));
+                                            permits, std::move(backend), std::move(memories));
     state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, *cells, options.channels);
     if (rendezvous) { // else the order of messages changes nothing
         Result<Schedule> lowered = asGiven ? Result<Schedule>(given) : lower(schedule, options.lowering);
@@ -372,7 +386,7 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const Trai
         state->lowered = std::make_shared<const Schedule>(std::move(*lowered));
         state->asGiven = asGiven;
     }
-    state->shapes = {options.microbatchSize, options.model.sequence, options.model.hidden, std::move(*tokens)};
+    state->shapes = {options.microbatchSize, options.model.sequence, width, std::move(*tokens)};
     state->addStages(*slices);
     auto training = std::make_unique<ThreadTraining>(std::move(state));
     if (Result<void> started = training->start(); !started) return tl::unexpected(std::move(started.error()));
@@ -383,7 +397,7 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const Trai
 
 Result<std::unique_ptr<Training>> Training::create(const Schedule& schedule, const TrainingOptions& options)
 {
-    Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend);
+    Result<std::unique_ptr<Backend>> backend = makeBackend(options.backend, options.device);
     if (!backend) return tl::unexpected(std::move(backend.error()));
     return createTraining(schedule, options, std::move(*backend));
 }

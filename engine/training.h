@@ -44,6 +44,7 @@ struct TrainingOptions {
     Links links; // emulated links: a message is held back latency + bytes / bandwidth
     std::shared_ptr<const Corpus> data;
     std::string backend = "cpu";
+    DeviceOptions device; // of backends with devices of their own
     // Which layers an R makes anew (first, last; global numbers), where the schedule has R ops. None: all.
     std::optional<std::pair<int, int>> recomputedLayers;
     // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on the wall

@@ -75,7 +75,37 @@ std::vector<RecordedEvent> RankRecorder::take()
     m_chunk = 0;
     m_next = m_chunks.front().get();
     m_chunkEnd = m_next + chunkEvents;
+    if (m_device) readStamps(events);
     return events;
+}
+
+// What the host stamped (a message handed over, a receive posted) happens on the device when the op before it is done.
+void RankRecorder::readStamps(std::vector<RecordedEvent>& events)
+{
+    Nanos last = 0;
+    for (RecordedEvent& event : events) {
+        switch (event.kind) {
+        case EventKind::OpBegin:
+        case EventKind::OpEnd:
+            event.time = m_device->timeOf(event.time);
+            event.value = event.time;
+            last = event.time;
+            break;
+        case EventKind::WaitBegin:
+        case EventKind::ReceiveBegin:
+        case EventKind::ReceiveEnd:
+            event.time = m_device->timeOf(event.time);
+            last = event.time;
+            break;
+        case EventKind::Sent:
+            event.value = last != 0 ? last + std::max<Nanos>(0, event.value - event.time) : event.value; // and the link's delay
+            event.time = last != 0 ? last : event.time;
+            break;
+        default:
+            break;
+        }
+    }
+    m_device->forget();
 }
 
 } // namespace stagewright

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "profiler/clock.h"
+#include "profiler/device_clock.h"
 #include "profiler/message_key.h"
 #include "schedules/op.h"
 #include "schedules/timeline/timeline.h"
@@ -60,6 +61,10 @@ public:
     // eventsPerStep: how many are expected; more are taken too, in further chunks. threadCpu: read the CPU clock.
     explicit RankRecorder(std::size_t eventsPerStep, bool threadCpu = true);
 
+    // From now on ops and receives are stamped by a device: their times, and the time of their ops in place of CPU time, are
+    // known once it is done, at take(). A rank then waits on its device, not on its thread. Null: by the host's clock.
+    void useClock(DeviceClock* clock) { m_device = clock; }
+
     void stepBegin()
     {
         flushMemory(EventKind::MemoryAtStart);
@@ -69,27 +74,47 @@ public:
     {
         flushMemory(EventKind::MemoryAtBegin);
         m_stage = op.stage;
+        if (m_device) {
+            const std::int64_t stamp = m_device->stamp();
+            write(EventKind::OpBegin, op.kind, op.stage, op.microbatch, position, stamp, stamp);
+            return;
+        }
         if (m_threadCpu && m_cpuStale) m_cpu = threadCpuNow();
         write(EventKind::OpBegin, op.kind, op.stage, op.microbatch, position, monotonicNow(), m_cpu);
     }
     void opEnd(const Op& op, std::int32_t position)
     {
-        const Nanos now = monotonicNow();
-        if (m_threadCpu) m_cpu = threadCpuNow();
-        m_cpuStale = false;
-        write(EventKind::OpEnd, op.kind, op.stage, op.microbatch, position, now, m_cpu);
+        if (m_device) {
+            const std::int64_t stamp = m_device->stamp();
+            write(EventKind::OpEnd, op.kind, op.stage, op.microbatch, position, stamp, stamp);
+        } else {
+            const Nanos now = monotonicNow();
+            if (m_threadCpu) m_cpu = threadCpuNow();
+            m_cpuStale = false;
+            write(EventKind::OpEnd, op.kind, op.stage, op.microbatch, position, now, m_cpu);
+        }
         flushMemory(EventKind::MemoryAtEnd);
         if (m_activations > m_activationPeak) m_activationPeak = m_activations;
     }
     void waitBegin(const MessageKey& key)
     {
+        if (m_device) return; // that the thread waits says nothing of the device
         message(EventKind::WaitBegin, key, 0);
         m_cpuStale = true;
     }
-    void receiveBegin(const MessageKey& key) { message(EventKind::ReceiveBegin, key, 0); }
+    void receiveBegin(const MessageKey& key)
+    {
+        if (m_device) {
+            const std::int64_t stamp = m_device->stamp();
+            message(EventKind::WaitBegin, key, 0, stamp);
+            message(EventKind::ReceiveBegin, key, 0, stamp);
+        } else {
+            message(EventKind::ReceiveBegin, key, 0);
+        }
+    }
     void receiveEnd(const MessageKey& key, Bytes bytes)
     {
-        message(EventKind::ReceiveEnd, key, bytes);
+        message(EventKind::ReceiveEnd, key, bytes, m_device ? m_device->stamp() : monotonicNow());
         m_cpuStale = true;
     }
     void receivePosted(const MessageKey& key) { message(EventKind::ReceivePosted, key, 0); }
@@ -169,11 +194,13 @@ private:
             writeMemory(kind);
     }
     void writeMemory(EventKind kind);
+    void readStamps(std::vector<RecordedEvent>& events);
     void addNet(const Net& net);
     void nextChunk();
 
     RecordedEvent* m_next = nullptr;
     RecordedEvent* m_chunkEnd = nullptr;
+    DeviceClock* m_device = nullptr;
     Nanos m_cpu = -1;
     bool m_threadCpu;
     bool m_cpuStale = true;

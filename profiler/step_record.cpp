@@ -1,5 +1,7 @@
 #include "profiler/step_record.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "schedules/kinds.h"
@@ -209,6 +211,8 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
     for (RecordedMessage& message : messages.all) {
         if (message.sendPosted >= 0) // the receiver may have gone on before the sender woke up
             message.available = std::min(message.available, message.takeBegin);
+        if (message.waitBegin >= 0 && message.waitBegin == message.takeBegin) // a device's: it waits and copies in one
+            message.takeBegin = std::clamp(message.available, message.takeBegin, std::max(message.takeBegin, message.takeEnd));
         message.arrival = message.waitBegin >= 0 ? message.takeEnd : message.available;
         if (message.sent < 0 || message.takeEnd < 0) {
             return fail(ErrorCode::Failed, fmt::format("step {}: {} was never {}", step, nameOf(message.key),

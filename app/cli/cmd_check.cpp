@@ -12,6 +12,7 @@
 #include "app/cli/table.h"
 #include "app/cli/training_options.h"
 #include "app/cli/usage.h"
+#include "engine/backend_check.h"
 #include "engine/execution_plan.h"
 #include "engine/training.h"
 #include "schedules/op_index.h"
@@ -83,6 +84,44 @@ ModelConfig modelFor(const Schedule& schedule, ModelConfig model)
     return model;
 }
 
+bool onDevice(const std::string& backend)
+{
+    return backend != "cpu";
+}
+
+// A device's layers against the CPU's, in the precision asked for or in all of them.
+Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& model, Session& session, Table& table, Json& results,
+                           std::stop_token stop)
+{
+    constexpr int steps = 10;
+    std::vector<Precision> precisions = {Precision::Fp32, Precision::Tf32, Precision::Bf16};
+    if (training.device.precision != Precision::Default) precisions = {training.device.precision};
+    bool passed = true;
+    for (const Precision precision : precisions) {
+        session.progress().tell(fmt::format("{} in {} against cpu", training.backend, toText(precision)), 0, 1);
+        TrainingOptions options = training;
+        options.model = model;
+        options.device.precision = precision;
+        auto result = compareWithCpu(options, 2, steps, stop);
+        if (!result) return tl::unexpected(std::move(result.error()));
+        passed = passed && result->passed;
+        table.add({fmt::format("{} against cpu, {} steps", result->backend, result->steps), std::string(toText(precision)),
+                   fmt::format("{:.2g}", result->gradientError), fmt::format("{:.0e}", result->gradientTolerance), result->farthestTensor,
+                   fmt::format("{:.2g}", result->lossError), fmt::format("{:.0e}", result->lossTolerance), result->passed ? "pass" : "FAIL"},
+                  result->passed ? Tint::None : Tint::Bad);
+        results.push_back({{"backend", result->backend},
+                           {"precision", std::string(toText(precision))},
+                           {"steps", result->steps},
+                           {"gradient_error", result->gradientError},
+                           {"gradient_tolerance", result->gradientTolerance},
+                           {"farthest_tensor", result->farthestTensor},
+                           {"loss_error", result->lossError},
+                           {"loss_tolerance", result->lossTolerance},
+                           {"passed", result->passed}});
+    }
+    return passed;
+}
+
 Result<int> run(const Options& options, Session& session)
 {
     TrainingOptions training;
@@ -123,6 +162,10 @@ Result<int> run(const Options& options, Session& session)
     Table table({{"schedule"}, {"shape"}, {"backend"}, {"gradient error", Table::Align::Right}, {"bits equal"}, {"losses equal"},
                  {"again equal"}, {"order kept"}, {"verdict"}});
     Json results = Json::array();
+    Table deviceTable({{"undivided model"}, {"precision"}, {"gradient error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"at"},
+                       {"loss error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
+    Json comparisons = Json::array();
+    const DeviceOptions devices = training.device;
     std::vector<std::string> notes;
     bool passed = true;
     std::int64_t done = 0;
@@ -130,6 +173,13 @@ Result<int> run(const Options& options, Session& session)
     const std::stop_token stop = session.stop();
     for (const std::string& backend : backends) {
         training.backend = backend;
+        training.device = onDevice(backend) || !options.backend.empty() ? devices : DeviceOptions{};
+        if (onDevice(backend)) {
+            auto same = compareDevice(training, *model, session, deviceTable, comparisons, stop);
+            if (!same) return tl::unexpected(std::move(same.error()).with(backend));
+            passed = passed && *same;
+            if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32; // bits are held against sums in other orders
+        }
         for (const Schedule& schedule : schedules) {
             session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
             training.model = modelFor(schedule, *model);
@@ -161,7 +211,9 @@ Result<int> run(const Options& options, Session& session)
     }
     session.progress().tell("checked", total, total);
     session.progress().clear();
-    if (session.json) session.answer({{"passed", passed}, {"checks", std::move(results)}, {"left_out", leftOut}});
+    if (session.json)
+        session.answer({{"passed", passed}, {"checks", std::move(results)}, {"against_cpu", comparisons}, {"left_out", leftOut}});
+    if (!comparisons.empty()) session.out(deviceTable.text(session.colourOut()) + "\n");
     session.out(table.text(session.colourOut()));
     for (const std::string& note : notes) session.out("  " + note + "\n");
     for (const std::string& note : leftOut) session.out("  " + note + "\n");

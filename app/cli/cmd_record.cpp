@@ -106,9 +106,9 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     training.model = *model;
     training.microbatchSize = options.microbatchSize;
     training.stageLayers = options.stageLayers;
+    training.clock = options.clock == "wall" ? ClockMode::Wall : options.clock == "virtual" ? ClockMode::Virtual : ClockMode::Auto;
     if (auto applied = applyTo(options.choice, training); !applied) return tl::unexpected(std::move(applied.error()));
     training.seed = static_cast<std::uint64_t>(options.seed);
-    training.clock = options.clock == "wall" ? ClockMode::Wall : options.clock == "virtual" ? ClockMode::Virtual : ClockMode::Auto;
     training.backend = options.backend;
     training.timeoutSeconds = options.timeout;
     if (!options.link.empty()) {

@@ -91,7 +91,7 @@ Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
             for (const Op& op : list) one.stepsInLists = one.stepsInLists || op.kind == OpKind::Optimizer;
         return {};
     }
-    auto backend = makeBackend(settings.training.backend);
+    auto backend = makeBackend(settings.training.backend, settings.training.device);
     if (!backend) return tl::unexpected(std::move(backend.error()));
     auto model = StaleModel::create(schedule, settings.training, std::move(*backend), Staleness::None);
     if (!model) return tl::unexpected(std::move(model.error()).with(schedule.name));

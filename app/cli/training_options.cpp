@@ -29,6 +29,18 @@ Result<std::pair<int, int>> parseLayers(const std::string& text)
     return std::pair(first, last);
 }
 
+void addDeviceOptions(CLI::App& app, TrainingChoice& choice)
+{
+    app.add_option("--device", choice.devices, "GPUs to train on, by number, as devices lists them; ranks take them in turn [all]")
+        ->type_name("N,…")->delimiter(',')->check(wholeNumber(0, 4096));
+    app.add_option("--precision", choice.precision, "fp32, tf32 or bf16 with fp32 master weights [bf16 on GPUs, else fp32]")
+        ->type_name("NAME")->check(oneOf({"fp32", "tf32", "bf16"}));
+    app.add_option("--sharing", choice.sharing,
+                   "How ranks share a GPU: queues side by side, partitions of its multiprocessors, or serialised, one op at a time, placed by "
+                   "the virtual clock [queues where each has one of its own, else serialised]")
+        ->type_name("HOW")->check(oneOf({"queues", "partitions", "serialised"}));
+}
+
 } // namespace
 
 void addTrainingOptions(CLI::App& app, TrainingChoice& choice)
@@ -39,10 +51,23 @@ void addTrainingOptions(CLI::App& app, TrainingChoice& choice)
     app.add_option("--momentum", choice.momentum, "Of sgd [0]")->type_name("X")->check(realNumber(0, 0.9999));
     app.add_option("--weight-decay", choice.weightDecay, "Of matrices [0.1]")->type_name("X")->check(realNumber(0, 1000));
     app.add_option("--clip", choice.clipNorm, "Largest global gradient norm; 0: none [1]")->type_name("X")->check(realNumber(0, 1e9));
+    addDeviceOptions(app, choice);
 }
 
 Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training)
 {
+    training.device.devices = choice.devices;
+    training.device.precision = choice.precision == "fp32"   ? Precision::Fp32
+                                : choice.precision == "tf32" ? Precision::Tf32
+                                : choice.precision == "bf16" ? Precision::Bf16
+                                                             : Precision::Default;
+    training.device.sharing = choice.sharing == "partitions" ? DeviceSharing::Partitions : DeviceSharing::Queues;
+    const ClockMode wanted = choice.sharing == "serialised" ? ClockMode::Virtual : ClockMode::Wall;
+    if (!choice.sharing.empty()) {
+        if (training.clock != ClockMode::Auto && training.clock != wanted)
+            return fail(ErrorCode::Usage, fmt::format("--sharing {} is not for the {} clock", choice.sharing, toText(training.clock)), "leave --clock out");
+        training.clock = wanted;
+    }
     OptimizerConfig& optimizer = training.optimizer;
     optimizer.kind = choice.optimizer == "sgd" ? OptimizerKind::Sgd : OptimizerKind::AdamW;
     if (choice.learningRate >= 0) optimizer.learningRate = choice.learningRate;

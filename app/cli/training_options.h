@@ -1,7 +1,8 @@
-// Options of whatever trains for real (record, check): the optimizer, and the layers that recomputation makes anew.
+// Options of whatever trains for real (record, check): the optimizer, the layers that recomputation makes anew, the devices.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "engine/training.h"
 #include "schedules/base/result.h"
@@ -19,6 +20,9 @@ struct TrainingChoice {
     double weightDecay = -1;
     double clipNorm = -1;
     std::string recomputeLayers; // "2", "1-3"; "": all
+    std::vector<int> devices;    // empty: all
+    std::string precision;       // "": the backend's default
+    std::string sharing; // queues, partitions, serialised; "": as there are devices
 };
 void addTrainingOptions(CLI::App& app, TrainingChoice& choice);
 Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training);

@@ -59,20 +59,20 @@ void forSegments(std::span<const KeySegment> segments, int keys, Visit&& visit)
 
 } // namespace
 
-std::size_t AttentionShape::probabilitiesPerHead() const
+std::size_t probabilitiesPerHead(const AttentionShape& shape)
 {
-    const QueryBlock last = queryBlock(*this, blockCount(*this) - 1);
+    const QueryBlock last = queryBlock(shape, blockCount(shape) - 1);
     return last.offset + static_cast<std::size_t>(last.rows) * static_cast<std::size_t>(last.keys);
 }
 
-std::size_t AttentionShape::probabilities() const
+std::size_t probabilityCount(const AttentionShape& shape)
 {
-    return probabilitiesPerHead() * static_cast<std::size_t>(batch) * static_cast<std::size_t>(heads);
+    return probabilitiesPerHead(shape) * static_cast<std::size_t>(shape.batch) * static_cast<std::size_t>(shape.heads);
 }
 
-std::size_t AttentionShape::workspace() const
+std::size_t attentionWorkspace(const AttentionShape& shape)
 {
-    return static_cast<std::size_t>(std::min(blockRows, tokens)) * static_cast<std::size_t>(past + tokens);
+    return static_cast<std::size_t>(std::min(blockRows, shape.tokens)) * static_cast<std::size_t>(shape.past + shape.tokens);
 }
 
 void attentionForward(const AttentionShape& shape, const Kernels& kernels, const float* query, int queryStride,
@@ -106,7 +106,7 @@ void attentionForward(const AttentionShape& shape, const Kernels& kernels, const
                              shape.hidden);
                 });
             }
-            probabilities += shape.probabilitiesPerHead();
+            probabilities += probabilitiesPerHead(shape);
         }
     }
 }
@@ -153,7 +153,7 @@ void attentionBackward(const AttentionShape& shape, const Kernels& kernels, cons
                                        to.key + place(segment.tokens, to.stride), to.stride);
                 });
             }
-            probabilities += shape.probabilitiesPerHead();
+            probabilities += probabilitiesPerHead(shape);
         }
     }
 }

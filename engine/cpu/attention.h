@@ -8,36 +8,17 @@
 #include <span>
 
 #include "engine/cpu/kernels.h"
+#include "engine/layers/math.h"
 
 namespace stagewright::cpu {
 
-struct AttentionShape {
-    int batch;
-    int tokens; // queries of a sample
-    int hidden;
-    int heads;
-    int past = 0; // keys of a sample before its first query
+using layers::AttentionShape;
+using layers::KeyGradSegment;
+using layers::KeySegment;
 
-    int rows() const { return batch * tokens; }
-    int headWidth() const { return hidden / heads; }
-    std::size_t probabilitiesPerHead() const;
-    std::size_t probabilities() const; // floats kept from forward to backward
-    std::size_t workspace() const;     // floats backward needs for itself
-};
-
-// Keys and values (batch × tokens rows, the heads side by side) of one slice.
-struct KeySegment {
-    const float* key;
-    const float* value;
-    int stride; // floats from one row to the next, of both
-    int tokens;
-};
-struct KeyGradSegment {
-    float* key;
-    float* value;
-    int stride;
-    bool empty; // overwritten, not added to
-};
+std::size_t probabilitiesPerHead(const AttentionShape& shape);
+std::size_t probabilityCount(const AttentionShape& shape);   // floats kept from forward to backward
+std::size_t attentionWorkspace(const AttentionShape& shape); // floats backward needs for itself
 
 // query: (rows, …) with queryStride; segments: the slices in order, the query's own last. out (rows, hidden) and
 // probabilities are overwritten.

@@ -9,7 +9,8 @@
 #include "engine/backends.h"
 #include "engine/cpu/blas.h"
 #include "engine/cpu/kernels.h"
-#include "engine/cpu/stage_model.h"
+#include "engine/cpu/cpu_math.h"
+#include "engine/layers/stage_model.h"
 #include "engine/stage_memory.h"
 
 namespace stagewright {
@@ -102,7 +103,7 @@ public:
         const StageSlice alone[] = {slice};
         if (auto room = checkRoom(model, alone, optimizer); !room) return tl::unexpected(room.error());
         try {
-            return std::make_unique<cpu::CpuStage>(model, slice, microbatchSize, seed, optimizer, allocator);
+            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator, cpu::makeCpuMath());
         } catch (const std::bad_alloc&) {
             return fail(ErrorCode::Unavailable, needOf(model, alone, optimizer) + "; less is free", "use a smaller model");
         }
@@ -122,8 +123,14 @@ public:
 
 } // namespace
 
-Result<std::unique_ptr<Backend>> backends::cpu()
+Result<std::unique_ptr<Backend>> backends::cpu(const DeviceOptions& options)
 {
+    if (options.precision != Precision::Default && options.precision != Precision::Fp32) {
+        return fail(ErrorCode::Usage, "the cpu backend computes in fp32, not in " + std::string(toText(options.precision)),
+                    "use --precision fp32, or --backend cuda");
+    }
+    if (options.sharing == DeviceSharing::Partitions || !options.devices.empty())
+        return fail(ErrorCode::Usage, "the cpu backend has no devices to choose or share", "use --backend cuda with it");
     return std::make_unique<CpuBackend>();
 }
 

@@ -5,24 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/layers/kernel_arguments.h"
+
 namespace stagewright::cpu {
 
-// Sums over rows that the backward of a LayerNorm gives as by-products; each (width), overwritten; may be null.
-struct ColumnSums {
-    float* gamma;    // Σ outGrad · normal
-    float* beta;     // Σ outGrad
-    float* residual; // Σ residual
-    float* input;    // Σ inputGrad
-};
-
-struct AdamWStep {
-    float learningRate;
-    float beta1, beta2;
-    float correction1, correction2; // 1 / (1 − betaᵏ)
-    float epsilon;
-    float weightDecay;
-    float gradientScale;
-};
+using layers::AdamWStep;
+using layers::ColumnSums;
 
 struct Kernels {
     const char* name;

@@ -1,7 +1,17 @@
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <mutex>
+#include <new>
+
 #include <fmt/format.h>
 
 #include "engine/backends.h"
+#include "engine/cuda/device_math.h"
+#include "engine/cuda/device_memory.h"
 #include "engine/cuda/module.h"
+#include "engine/layers/stage_model.h"
+#include "engine/stage_memory.h"
 
 namespace stagewright {
 
@@ -26,6 +36,14 @@ std::vector<std::pair<std::string, std::string>> moduleFacts(const cuda::Module&
     return pairs;
 }
 
+// Tokens of a sample from which attention keeps no probabilities: slower, but of a memory that grows with the tokens only.
+int flashFrom()
+{
+    const char* text = std::getenv("STAGEWRIGHT_CUDA_FLASH_FROM");
+    const int given = text ? std::atoi(text) : 0;
+    return given > 0 ? given : 4096;
+}
+
 DeviceInfo unusable(std::string reason, std::vector<std::pair<std::string, std::string>> details = {})
 {
     DeviceInfo device;
@@ -35,76 +53,201 @@ DeviceInfo unusable(std::string reason, std::vector<std::pair<std::string, std::
     return device;
 }
 
+std::vector<DeviceInfo> allDevices()
+{
+    const Result<cuda::Module>& module = cuda::theModule();
+    if (!module) {
+        const Error& error = module.error();
+        return {unusable(error.remedy.empty() ? error.message : error.message + "; " + error.remedy)};
+    }
+    const StagewrightCudaTable& table = *module->table;
+    StagewrightCudaFacts facts{};
+    if (table.facts(&facts) != 0) return {unusable(table.lastError(), {{"module", module->path}})};
+    const auto about = moduleFacts(*module, facts);
+    if (facts.driverMissing[0]) return {unusable(facts.driverMissing, about)};
+    std::int32_t count = 0;
+    if (table.deviceCount(&count) != 0) return {unusable(table.lastError(), about)};
+    if (count == 0) return {unusable("the NVIDIA driver finds no GPU (or CUDA_VISIBLE_DEVICES hides all)", about)};
+    std::vector<DeviceInfo> all;
+    for (std::int32_t i = 0; i < count; ++i) {
+        StagewrightCudaDevice found{};
+        if (table.describe(i, &found) != 0) {
+            all.push_back(unusable(table.lastError()));
+            continue;
+        }
+        DeviceInfo device = unusable(found.reason);
+        device.name = fmt::format("{}: {}", i, found.name);
+        device.usable = device.reason.empty();
+        device.details.emplace_back("compute_capability", fmt::format("{}.{}", found.major, found.minor));
+        device.details.emplace_back("multiprocessors", fmt::format("{}", found.multiprocessors));
+        device.details.emplace_back("memory", gibibytes(found.totalBytes));
+        if (found.freeBytes > 0) device.details.emplace_back("memory_free", gibibytes(found.freeBytes));
+        device.details.emplace_back("green_contexts", found.greenContexts != 0 ? "yes" : "no");
+        if (i == 0) device.details.insert(device.details.end(), about.begin(), about.end());
+        all.push_back(std::move(device));
+    }
+    return all;
+}
+
+// A usable device, and the origin of its times.
+struct Device {
+    int number;
+    std::shared_ptr<cuda::DeviceOrigins> origins;
+    std::uint64_t freeBytes;
+    std::string name;
+    bool partitions;
+};
+
 class CudaBackend final : public Backend {
 public:
+    explicit CudaBackend(const DeviceOptions& options) : m_options(options)
+    {
+        if (m_options.precision == Precision::Default) m_options.precision = Precision::Bf16;
+    }
+
     std::string_view name() const override { return "cuda"; }
+    std::vector<DeviceInfo> devices() const override { return allDevices(); }
 
-    std::vector<DeviceInfo> devices() const override
+    // The stages of a rank must find room on its device; how they are spread is known to the caller alone: all of them on
+    // all devices together.
+    Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer) const override
     {
-        const Result<cuda::Module>& module = cuda::theModule();
-        if (!module) {
-            const Error& error = module.error();
-            return {unusable(error.remedy.empty() ? error.message : error.message + "; " + error.remedy)};
+        Result<std::vector<Device>> there = chosen();
+        if (!there) return tl::unexpected(std::move(there.error()));
+        if (Result<void> fits = checkModel(model); !fits) return fits;
+        const bool narrow = m_options.precision == Precision::Bf16;
+        double needed = 0;
+        for (const StageSlice& slice : slices) {
+            const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer);
+            needed += static_cast<double>(memory.weight + memory.gradient + memory.optimizer) + (narrow ? static_cast<double>(memory.weight) / 2 : 0);
         }
-        const StagewrightCudaTable& table = *module->table;
-        StagewrightCudaFacts facts{};
-        if (table.facts(&facts) != 0) return {unusable(table.lastError(), {{"module", module->path}})};
-        const auto about = moduleFacts(*module, facts);
-        if (facts.driverMissing[0]) return {unusable(facts.driverMissing, about)};
-        std::int32_t count = 0;
-        if (table.deviceCount(&count) != 0) return {unusable(table.lastError(), about)};
-        if (count == 0) return {unusable("the NVIDIA driver finds no GPU (or CUDA_VISIBLE_DEVICES hides all)", about)};
-        std::vector<DeviceInfo> all;
-        for (std::int32_t i = 0; i < count; ++i) {
-            StagewrightCudaDevice found{};
-            if (table.describe(i, &found) != 0) {
-                all.push_back(unusable(table.lastError()));
-                continue;
-            }
-            DeviceInfo device = unusable(found.reason);
-            device.name = fmt::format("{}: {}", i, found.name);
-            device.usable = device.reason.empty();
-            device.details.emplace_back("compute_capability", fmt::format("{}.{}", found.major, found.minor));
-            device.details.emplace_back("multiprocessors", fmt::format("{}", found.multiprocessors));
-            device.details.emplace_back("memory", gibibytes(found.totalBytes));
-            if (found.freeBytes > 0) device.details.emplace_back("memory_free", gibibytes(found.freeBytes));
-            device.details.emplace_back("green_contexts", found.greenContexts != 0 ? "yes" : "no");
-            if (i == 0) device.details.insert(device.details.end(), about.begin(), about.end());
-            all.push_back(std::move(device));
+        double free = 0;
+        for (const Device& device : *there)
+            free += static_cast<double>(device.freeBytes);
+        if (needed <= free) return {};
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("all {} stages together need {} for weights, gradients and optimizer; {} {} free", slices.size(),
+                                gibibytes(static_cast<std::uint64_t>(needed)), there->size() == 1 ? there->front().name + " has" : "the devices have",
+                                gibibytes(static_cast<std::uint64_t>(free))),
+                    "use a smaller model");
+    }
+
+    Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks) override
+    {
+        Result<std::vector<Device>> there = chosen();
+        if (!there) return tl::unexpected(std::move(there.error()));
+        const auto devices = static_cast<int>(there->size());
+        const Device& device = (*there)[static_cast<std::size_t>(rank % devices)];
+        StagewrightQueueWish wish{};
+        wish.device = device.number;
+        wish.narrow = m_options.precision == Precision::Bf16 ? 1 : 0;
+        wish.tf32 = m_options.precision == Precision::Tf32 ? 1 : 0;
+        if (m_options.sharing == DeviceSharing::Partitions && ranks > 1) {
+            if (!device.partitions)
+                return fail(ErrorCode::Unavailable, fmt::format("{}: its driver has no green contexts", device.name), "use --sharing queues");
+            wish.parts = (ranks + devices - 1) / devices;
+            wish.part = rank / devices;
         }
-        return all;
+        try {
+            return std::make_unique<cuda::DeviceMemory>(*cuda::theModule()->table, wish, rank, device.origins);
+        } catch (const std::exception& e) {
+            return fail(ErrorCode::Unavailable, fmt::format("{}: {}", device.name, e.what()));
+        }
     }
 
-    Result<void> checkRoom(const ModelConfig&, std::span<const StageSlice>, const OptimizerConfig&) const override
+    int sideBySide(int ranks) const override
     {
-        return refusal();
+        const Result<std::vector<Device>> there = chosen();
+        if (!there) return 0;
+        return m_options.sharing == DeviceSharing::Partitions ? ranks : static_cast<int>(there->size());
     }
 
-    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig&, const StageSlice&, int, std::uint64_t,
-                                                  const OptimizerConfig&, Allocator&) override
+    int elementBytes() const override { return m_options.precision == Precision::Bf16 ? 2 : 4; }
+
+    Result<std::unique_ptr<StageModel>> makeStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
+                                                  std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator) override
     {
-        return tl::unexpected(refusal().error());
+        if (Result<void> fits = checkModel(model); !fits) return tl::unexpected(std::move(fits.error()));
+        if (microbatchSize < 1)
+            return fail(ErrorCode::Usage, fmt::format("microbatch size {}, at least 1 needed", microbatchSize));
+        auto* memory = dynamic_cast<cuda::DeviceMemory*>(&allocator.memory());
+        if (!memory) return fail(ErrorCode::Unavailable, fmt::format("stage {}: its memory is not a CUDA device's", slice.stage));
+        const std::int64_t widest = std::int64_t{4} * model.hidden * model.sequence * microbatchSize;
+        if (widest > std::numeric_limits<std::int32_t>::max()) {
+            return fail(ErrorCode::Usage, fmt::format("an activation of {} elements; at most {} are possible", widest,
+                                                      std::numeric_limits<std::int32_t>::max()),
+                        "use a smaller microbatch or a shorter sequence");
+        }
+        try {
+            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator,
+                                                        cuda::makeDeviceMath(*memory, allocator, slice.stage, flashFrom()));
+        } catch (const std::bad_alloc&) {
+            return fail(ErrorCode::Unavailable, fmt::format("stage {}: the device's memory is out", slice.stage), "use a smaller model");
+        } catch (const std::exception& e) {
+            return fail(ErrorCode::Unavailable, fmt::format("stage {}: {}", slice.stage, e.what()));
+        }
     }
 
-    std::vector<std::pair<std::string, std::string>> environment() const override { return devices().front().details; }
+    std::vector<std::pair<std::string, std::string>> environment() const override
+    {
+        std::vector<std::pair<std::string, std::string>> facts;
+        if (const Result<std::vector<Device>> there = chosen())
+            for (const Device& device : *there)
+                facts.emplace_back(fmt::format("gpu_{}", device.number), device.name);
+        const std::vector<DeviceInfo> all = devices();
+        facts.insert(facts.end(), all.front().details.begin(), all.front().details.end());
+        return facts;
+    }
 
 private:
-    Result<void> refusal() const
+    Result<void> checkModel(const ModelConfig& model) const
     {
-        std::string reasons;
-        for (const DeviceInfo& device : devices()) {
-            if (device.usable) return fail(ErrorCode::Unavailable, device.name + ": this version finds GPUs, but does not train on them");
-            reasons += (reasons.empty() ? "" : "; ") + (device.name.empty() ? "" : device.name + ": ") + device.reason;
-        }
-        return fail(ErrorCode::Unavailable, "no usable CUDA device: " + reasons, "use --backend cpu");
+        if (Result<void> usable = checkModelConfig(model); !usable) return usable;
+        if (m_options.precision != Precision::Bf16 || (model.hidden % 2 == 0 && model.vocabulary % 2 == 0)) return {};
+        return fail(ErrorCode::Usage, fmt::format("hidden {} and vocabulary {} must be even in bf16", model.hidden, model.vocabulary),
+                    "use even ones, or --precision fp32");
     }
+
+    // The devices that were asked for, or all that are usable.
+    Result<std::vector<Device>> chosen() const
+    {
+        const std::lock_guard lock(m_mutex);
+        if (!m_chosen.empty()) return m_chosen;
+        const std::vector<DeviceInfo> infos = allDevices();
+        std::string reasons;
+        for (const DeviceInfo& info : infos)
+            if (!info.usable) reasons += (reasons.empty() ? "" : "; ") + (info.name.empty() ? "" : info.name + ": ") + info.reason;
+        const bool none = std::none_of(infos.begin(), infos.end(), [](const DeviceInfo& info) { return info.usable; });
+        if (none) return fail(ErrorCode::Unavailable, "no usable CUDA device: " + reasons, "use --backend cpu");
+        std::vector<int> wanted = m_options.devices;
+        if (wanted.empty())
+            for (std::size_t i = 0; i < infos.size(); ++i)
+                if (infos[i].usable) wanted.push_back(static_cast<int>(i));
+        std::vector<Device> found;
+        for (const int number : wanted) {
+            if (number < 0 || number >= static_cast<int>(infos.size()))
+                return fail(ErrorCode::Unavailable, fmt::format("CUDA device {} of {}", number, infos.size()), "stagewright devices lists them");
+            const DeviceInfo& info = infos[static_cast<std::size_t>(number)];
+            if (!info.usable) return fail(ErrorCode::Unavailable, fmt::format("CUDA device {}: {}", info.name, info.reason));
+            StagewrightCudaDevice facts{};
+            if (cuda::theModule()->table->describe(number, &facts) != 0)
+                return fail(ErrorCode::Unavailable, cuda::theModule()->table->lastError());
+            found.push_back({number, std::make_shared<cuda::DeviceOrigins>(), facts.freeBytes, facts.name, facts.greenContexts != 0});
+        }
+        m_chosen = std::move(found);
+        return m_chosen;
+    }
+
+    DeviceOptions m_options;
+    mutable std::mutex m_mutex;
+    mutable std::vector<Device> m_chosen;
 };
 
 } // namespace
 
-Result<std::unique_ptr<Backend>> backends::cuda()
+Result<std::unique_ptr<Backend>> backends::cuda(const DeviceOptions& options)
 {
-    return std::make_unique<CudaBackend>();
+    return std::make_unique<CudaBackend>(options);
 }
 
 } // namespace stagewright

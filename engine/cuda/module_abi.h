@@ -3,7 +3,9 @@
    with dlopen on demand, so that it starts where there is no driver, toolkit or GPU. Whoever changes anything here raises
    STAGEWRIGHT_CUDA_ABI; tableBytes tells apart builds between two versions.
 
-   Functions that return int: 0 is done; anything else failed, and lastError() of the same thread says why. */
+   Functions that return int: 0 is done; anything else failed, and lastError() of the same thread says why. Work goes to a
+   queue: it is done later, in order, on the queue's lane; two lanes know nothing of each other but by marks. Pointers are the
+   device's but where `host` is said. All matrices are row-major. */
 #ifndef STAGEWRIGHT_CUDA_MODULE_ABI_H
 #define STAGEWRIGHT_CUDA_MODULE_ABI_H
 
@@ -14,7 +16,7 @@
 extern "C" {
 #endif
 
-#define STAGEWRIGHT_CUDA_ABI 1u
+#define STAGEWRIGHT_CUDA_ABI 2u
 #define STAGEWRIGHT_CUDA_MODULE_FUNCTION "stagewright_cuda_module"
 
 enum {
@@ -44,6 +46,98 @@ typedef struct StagewrightCudaDevice {
     uint64_t freeBytes;
 } StagewrightCudaDevice;
 
+typedef struct StagewrightQueue StagewrightQueue;
+typedef struct StagewrightMark StagewrightMark;
+
+enum { STAGEWRIGHT_COMPUTE = 0, STAGEWRIGHT_TRANSFER = 1 }; /* lanes */
+
+typedef struct StagewrightQueueWish {
+    int32_t device;
+    int32_t narrow; /* elements: 0 fp32, 1 bf16 */
+    int32_t tf32;   /* products of fp32 elements on TF32 units */
+    int32_t part;   /* of `parts` equal partitions of the multiprocessors; parts 0: all of them */
+    int32_t parts;
+} StagewrightQueueWish;
+
+/* C = alpha · op(A) · op(B) + beta · C over `depth`, `batches` times. */
+enum { STAGEWRIGHT_A_BT = 0, STAGEWRIGHT_A_B = 1, STAGEWRIGHT_AT_B = 2 };
+enum {
+    STAGEWRIGHT_PLAIN = 0,
+    STAGEWRIGHT_BIAS = 1,       /* C += bias (columns) */
+    STAGEWRIGHT_GELU = 2,       /* aux = A·Bᵀ + bias; C = gelu(aux) */
+    STAGEWRIGHT_GELU_GRAD = 3   /* C = (A·B) · gelu'(aux) */
+};
+typedef struct StagewrightProduct {
+    int32_t kind;
+    int32_t rows, columns, depth;
+    int32_t finish; /* what is fused */
+    int32_t floats; /* 1: C is fp32 whatever the elements are */
+    float alpha, beta;
+    const void* a;
+    const void* b;
+    void* c;
+    const void* bias;
+    void* aux; /* elements, (rows, columns) dense */
+    int64_t aStride, bStride, cStride; /* elements from one row to the next */
+    int64_t aBatch, bBatch, cBatch;    /* elements from one batch to the next */
+    int32_t batches;
+    int32_t reserved;
+} StagewrightProduct;
+
+typedef struct StagewrightNorm { /* forward, backward and the sums of a LayerNorm (engine/layers/math.h) */
+    int32_t rows, width;
+    void* x;             /* forward */
+    const void* bias;    /* may be null */
+    const void* gamma;
+    const void* beta;
+    void* normal;
+    float* deviation;
+    void* out;
+    const void* outGrad; /* backward */
+    const void* residual; /* may be null */
+    void* inputGrad;
+    float *gammaSum, *betaSum, *residualSum, *inputSum; /* may be null */
+} StagewrightNorm;
+
+typedef struct StagewrightSoftmax { /* of rows · blocks rows: row r of a block keeps columns ≤ past + r */
+    int32_t blocks, rows, columns, past;
+    int64_t blockStride;       /* elements; rows lie `columns` apart */
+    void* scores;              /* forward: become probabilities; backward: the probabilities */
+    void* gradient;            /* backward: of the probabilities, becomes that of the scores */
+} StagewrightSoftmax;
+
+typedef struct StagewrightFlash { /* attention of whole sequences, tile by tile; log-sum-exp (batch, heads, tokens) kept */
+    int32_t batch, heads, tokens, width; /* width of a head, at most 128 */
+    int32_t addKeys; /* backward: 1: gradients of keys and values are added to */
+    int32_t reserved;
+    int64_t stride;                      /* of query, key, value and their gradients */
+    const void *query, *key, *value;
+    void* out; /* (batch · tokens, heads · width) */
+    float* sums;
+    const void* outGrad; /* backward */
+    void *queryGrad, *keyGrad, *valueGrad;
+    float* inner; /* workspace (batch, heads, tokens) */
+} StagewrightFlash;
+
+typedef struct StagewrightEmbedding {
+    int32_t batch, tokens, past, width, vocabulary;
+    const uint8_t* bytes;
+    const void *tokenTable, *positionTable;
+    void* out;
+    const void* outGrad;
+    float *tokenGrad, *positionGrad;
+} StagewrightEmbedding;
+
+typedef struct StagewrightStep { /* of an optimizer, on one tensor */
+    uint64_t count;
+    float* value;
+    const float* gradient;
+    float *moment1, *moment2; /* may be null */
+    void* used;               /* elements, may be null */
+    float learningRate, beta1, beta2, correction1, correction2, epsilon, weightDecay, gradientScale, momentum, reach;
+} StagewrightStep;
+enum { STAGEWRIGHT_ADAMW = 0, STAGEWRIGHT_SGD = 1, STAGEWRIGHT_UNDO_ADAMW = 2, STAGEWRIGHT_UNDO_SGD = 3, STAGEWRIGHT_PREDICT = 4 };
+
 typedef struct StagewrightCudaTable {
     uint32_t abi;        /* STAGEWRIGHT_CUDA_ABI of the module */
     uint32_t tableBytes; /* sizeof(StagewrightCudaTable), StagewrightCudaFacts, StagewrightCudaDevice there */
@@ -54,7 +148,52 @@ typedef struct StagewrightCudaTable {
     int (*facts)(StagewrightCudaFacts* out);
     int (*deviceCount)(int32_t* out); /* fails where there is no driver; 0 devices is no failure */
     int (*describe)(int32_t device, StagewrightCudaDevice* out);
+
+    int (*take)(int32_t device, size_t bytes, void** out); /* *out null and 0 returned: memory is out */
+    int (*give)(int32_t device, void* block);
+
+    int (*openQueue)(const StagewrightQueueWish* wish, StagewrightQueue** out);
+    void (*closeQueue)(StagewrightQueue* queue); /* waits */
+    int (*finish)(StagewrightQueue* queue);      /* waits for both lanes */
+    /* A mark is passed when all that its lane was asked for before has been done. */
+    int (*mark)(StagewrightQueue* queue, int32_t lane, StagewrightMark** out);
+    void (*dropMark)(StagewrightMark* mark);
+    int (*await)(StagewrightQueue* queue, int32_t lane, StagewrightMark* mark);
+    int (*nanosBetween)(StagewrightMark* from, StagewrightMark* to, int64_t* out); /* of one device, both passed */
+
+    int (*copyRows)(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, const void* from, size_t fromStride,
+                    size_t bytes, size_t rows);
+    int (*clear)(StagewrightQueue* queue, void* to, size_t bytes);
+    int (*upload)(StagewrightQueue* queue, void* to, const void* host, size_t bytes);  /* host may change at return */
+    int (*download)(StagewrightQueue* queue, void* host, const void* from, size_t bytes); /* waits */
+
+    int (*multiply)(StagewrightQueue* queue, const StagewrightProduct* product);
+    int (*norm)(StagewrightQueue* queue, const StagewrightNorm* norm);
+    int (*scaleShift)(StagewrightQueue* queue, const StagewrightNorm* norm);
+    int (*normBackward)(StagewrightQueue* queue, const StagewrightNorm* norm);
+    int (*gelu)(StagewrightQueue* queue, uint64_t count, const void* x, void* out); /* x with its bias */
+    int (*softmax)(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
+    int (*softmaxBackward)(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
+    int (*flash)(StagewrightQueue* queue, const StagewrightFlash* flash);
+    int (*flashBackward)(StagewrightQueue* queue, const StagewrightFlash* flash);
+    int (*embed)(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
+    int (*embedGrad)(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
+    /* logits become softmax − onehot; *loss the mean of −ln p(target). rowLoss: workspace (rows) */
+    int (*crossEntropy)(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets,
+                        float* rowLoss, double* loss);
+    int (*columnSums)(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums);
+    int (*add)(StagewrightQueue* queue, uint64_t count, const float* x, float* sum);
+    /* *sum += Σ x²; partial: workspace of STAGEWRIGHT_PARTIALS doubles */
+    int (*squareSum)(StagewrightQueue* queue, uint64_t count, const float* x, double* partial, double* sum);
+    int (*step)(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step);
+    int (*narrow)(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
+
+    /* Around an op, on the thread that asks for its work: for profilers that join the device's records to ops. */
+    int (*opBegin)(uint64_t id, const char* name);
+    int (*opEnd)(void);
 } StagewrightCudaTable;
+
+enum { STAGEWRIGHT_PARTIALS = 256 };
 
 /* The module's table, for ever valid. The module may be of any version: the caller looks at the first two members. */
 typedef const StagewrightCudaTable* (*StagewrightCudaModuleFunction)(void);

@@ -22,6 +22,7 @@ struct Slot
     bool full = false;
     int fromRank = -1;
     Buffer buffer; // the sender's: the receiver copies it and sends it back
+    Mark written;
     Nanos availableAt = 0;
     bool offered = false; // the receive is posted
     Nanos delay = 0;      // of a message that waits for its receive
@@ -60,11 +61,13 @@ public:
     void send(int fromRank, int toRank, const MessageKey& key, Buffer message, Nanos availableAt) override
     {
         Mailbox& box = m_boxes[static_cast<std::size_t>(toRank)];
+        Mark written = message.memory().mark();
         {
             const std::lock_guard lock(box.mutex);
             Slot& slot = box.slots[at(box, key)];
             assert(!slot.full);
             slot.buffer = std::move(message);
+            slot.written = std::move(written);
             slot.fromRank = fromRank;
             slot.full = true;
             const Nanos now = monotonicNow();
@@ -133,7 +136,7 @@ public:
 
     Buffer take(int rank, const MessageKey& key, Allocator& allocator) override
     {
-        SentMessage original{key, Buffer()};
+        SentMessage original{key, Buffer(), false, {}, {}};
         int fromRank = -1;
         {
             Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
@@ -143,6 +146,7 @@ public:
             slot.full = slot.offered = false;
             fromRank = slot.fromRank;
             original.buffer = std::move(slot.buffer);
+            original.written = std::move(slot.written);
         }
         if (m_rendezvous) m_boxes[static_cast<std::size_t>(rank)].changed.notify_all();
         return copyOf(std::move(original), fromRank, allocator, {MemoryCategory::Communication, key.stage, key.microbatch});
@@ -151,11 +155,13 @@ public:
     void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) override
     {
         Mailbox& box = m_boxes[static_cast<std::size_t>(toRank)];
+        Mark written = message.memory().mark();
         {
             const std::lock_guard lock(box.mutex);
             Slot& slot = box.control[key];
             assert(!slot.full);
             slot.buffer = std::move(message);
+            slot.written = std::move(written);
             slot.fromRank = key.fromRank;
             slot.availableAt = availableAt;
             slot.full = true;
@@ -166,13 +172,14 @@ public:
     Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) override
     {
         Mailbox& box = m_boxes[static_cast<std::size_t>(rank)];
-        SentMessage original{{}, Buffer(), true};
+        SentMessage original{{}, Buffer(), true, {}, {}};
         {
             std::unique_lock lock(box.mutex);
             Slot& slot = box.control[key];
             if (await(box, slot, lock) != TransportStatus::Ready) return {};
             slot.full = false;
             original.buffer = std::move(slot.buffer);
+            original.written = std::move(slot.written);
         }
         return copyOf(std::move(original), key.fromRank, allocator, tag);
     }
@@ -180,10 +187,14 @@ public:
     std::optional<SentMessage> giveBack(int rank) override
     {
         Outbox& outbox = m_outboxes[static_cast<std::size_t>(rank)];
-        const std::lock_guard lock(outbox.mutex);
-        if (outbox.returned.empty()) return std::nullopt;
-        std::optional<SentMessage> message = std::move(outbox.returned.back());
-        outbox.returned.pop_back();
+        std::optional<SentMessage> message;
+        {
+            const std::lock_guard lock(outbox.mutex);
+            if (outbox.returned.empty()) return std::nullopt;
+            message = std::move(outbox.returned.back());
+            outbox.returned.pop_back();
+        }
+        if (message->read) message->buffer.memory().await(message->read);
         return message;
     }
 
@@ -261,7 +272,7 @@ private:
         try {
             const std::span<const float> source = original.buffer.span();
             copy = allocator.take(source.size(), tag);
-            std::copy(source.begin(), source.end(), copy.data());
+            original.read = allocator.memory().copyFrom(copy.data(), source.data(), source.size_bytes(), original.written);
         } catch (...) { // the buffer is the sender's to free, whatever happens here
             const std::lock_guard lock(outbox.mutex);
             outbox.returned.push_back(std::move(original));

@@ -2,7 +2,8 @@
 // rendezvous the sender then waits in waitSent() until its receive has been offered and the message gone over. A receiver
 // sleeps until its message is available. Messages are copied: the receiver takes a buffer of its own allocator, the
 // sender gets its buffer back. Each call names the rank on whose thread it is made. Destroyed while all ranks are at
-// rest, before their allocators.
+// rest, before their allocators. Buffers of devices are copied by the receiver's Memory once the sender's has written them; a
+// buffer given back is the sender's device's to use once the copy is done.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,8 @@ struct SentMessage
     MessageKey key;
     Buffer buffer;
     bool control = false; // sent by post(): the key says nothing
+    Mark written;         // of the sender's device: the buffer holds the message
+    Mark read;            // of the receiver's: it has been copied
 };
 
 // What ranks tell each other beside the schedule's messages: gradients of the copies of a stage, and square sums for the

@@ -99,7 +99,7 @@ private slots:
         QVERIFY(again.data() == where || other.data() == where);
     }
 
-    // What a stage keeps, in floats, worked out by hand from the table in engine/cpu/layers.h.
+    // What a stage keeps, in floats, worked out by hand from the table in engine/layers/layers.h.
     void keptToTheByte()
     {
         Tally tally;

@@ -1,9 +1,8 @@
-#include "engine/cpu/kept_part.h"
+#include "engine/layers/kept_part.h"
 
-#include <cstring>
 #include <utility>
 
-namespace stagewright::cpu {
+namespace stagewright::layers {
 
 namespace {
 
@@ -21,8 +20,8 @@ Buffer cutBytes(Buffer& bytes, const PartShape& half, const StageContext& contex
     if (!bytes) return {};
     const auto size = static_cast<std::size_t>(half.rows());
     const auto copy = [&](std::size_t from) {
-        Buffer part = context.keep((size + sizeof(float) - 1) / sizeof(float), half.microbatch);
-        std::memcpy(part.data(), reinterpret_cast<const std::uint8_t*>(bytes.data()) + from, size);
+        Buffer part = context.keepFloats((size + sizeof(float) - 1) / sizeof(float), half.microbatch);
+        context.allocator.memory().copy(part.data(), reinterpret_cast<const std::uint8_t*>(bytes.data()) + from, size);
         return part;
     };
     Buffer second = copy(size);
@@ -58,4 +57,4 @@ KeptPart KeptPart::cutInHalf(const StageContext& context)
     return second;
 }
 
-} // namespace stagewright::cpu
+} // namespace stagewright::layers

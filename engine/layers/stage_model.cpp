@@ -1,20 +1,20 @@
-#include "engine/cpu/stage_model.h"
+#include "engine/layers/stage_model.h"
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "engine/cpu/denormals.h"
+#include "engine/layers/denormals.h"
 
-namespace stagewright::cpu {
+namespace stagewright::layers {
 
 using Awaits = KeptPart::Awaits;
 
-CpuStage::CpuStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
-                   const OptimizerConfig& optimizer, Allocator& allocator)
-    : m_context{model, microbatchSize, slice.stage, allocator, kernels()}, m_slice(slice),
-      m_parameters(slice.stage, seed, optimizer, allocator),
+LayerStage::LayerStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
+                       const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math)
+    : m_math(std::move(math)), m_context{model, microbatchSize, slice.stage, allocator, *m_math}, m_slice(slice),
+      m_parameters(slice.stage, seed, optimizer, allocator, *m_math),
       m_recomputed{0, static_cast<std::size_t>(slice.layerCount), slice.last}
 {
     if (slice.first) m_embedding.emplace(m_context, m_parameters);
@@ -24,7 +24,7 @@ CpuStage::CpuStage(const ModelConfig& model, const StageSlice& slice, int microb
     if (slice.last) m_head.emplace(m_context, m_parameters);
 }
 
-std::string CpuStage::nameOf(const Part& part) const
+std::string LayerStage::nameOf(const Part& part) const
 {
     std::string name = "stage " + std::to_string(m_slice.stage) + ", microbatch " + std::to_string(part.microbatch);
     if (part.slice >= 0) name += ", slice " + std::to_string(part.slice);
@@ -32,7 +32,7 @@ std::string CpuStage::nameOf(const Part& part) const
     return name;
 }
 
-PartShape CpuStage::shapeOf(const Part& part) const
+PartShape LayerStage::shapeOf(const Part& part) const
 {
     PartShape shape{part.microbatch, m_context.batch, m_context.model.sequence};
     if (part.slice >= 0) {
@@ -54,7 +54,7 @@ PartShape CpuStage::shapeOf(const Part& part) const
     return shape;
 }
 
-void CpuStage::setSlices(std::span<const int> lengths)
+void LayerStage::setSlices(std::span<const int> lengths)
 {
     if (!m_kept.empty())
         throw std::logic_error("stage " + std::to_string(m_slice.stage) + ": slices change while microbatches are kept");
@@ -70,7 +70,7 @@ void CpuStage::setSlices(std::span<const int> lengths)
     m_sliceLengths.assign(lengths.begin(), lengths.end());
 }
 
-void CpuStage::setRecomputedLayers(int first, int last)
+void LayerStage::setRecomputedLayers(int first, int last)
 {
     const auto inside = [this](int layer) {
         return static_cast<std::size_t>(std::clamp(layer - m_slice.firstLayer, 0, m_slice.layerCount));
@@ -83,7 +83,7 @@ void CpuStage::setRecomputedLayers(int first, int last)
     m_recomputed.head = m_slice.last && first < m_context.model.layers && last >= m_context.model.layers - 1;
 }
 
-void CpuStage::checkForwardOrder(const Part& part) const
+void LayerStage::checkForwardOrder(const Part& part) const
 {
     bool again = m_kept.contains(part);
     if (part.half == 0) {
@@ -102,7 +102,7 @@ void CpuStage::checkForwardOrder(const Part& part) const
                                                     : std::string("all slices have had theirs")));
 }
 
-std::vector<Pending<Block::Saved>> CpuStage::earlierSlices(const Part& part, std::size_t block)
+std::vector<Pending<Block::Saved>> LayerStage::earlierSlices(const Part& part, std::size_t block)
 {
     std::vector<Pending<Block::Saved>> earlier;
     for (std::int16_t slice = 0; slice < part.slice; ++slice) {
@@ -112,19 +112,19 @@ std::vector<Pending<Block::Saved>> CpuStage::earlierSlices(const Part& part, std
     return earlier;
 }
 
-Buffer CpuStage::forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+Buffer LayerStage::forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
                          std::span<const std::uint8_t> targets)
 {
     return run(part, std::move(input), tokens, targets, {});
 }
 
-Buffer CpuStage::forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+Buffer LayerStage::forwardForRecompute(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
                                      std::span<const std::uint8_t> targets)
 {
     return run(part, std::move(input), tokens, targets, m_recomputed);
 }
 
-Buffer CpuStage::run(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
+Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
                      std::span<const std::uint8_t> targets, const DroppedLayers& dropped)
 {
     const FlushDenormals flush;
@@ -133,9 +133,9 @@ Buffer CpuStage::run(const Part& part, Buffer input, std::span<const std::uint8_
     now.shape = shapeOf(part);
     checkForwardOrder(part);
     const std::size_t size = m_context.stream(now.shape);
-    if (!m_embedding && input.size() != size)
-        throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": input of " +
-                                    std::to_string(input.size()) + " floats, " + std::to_string(size) + " needed");
+    if (!m_embedding && input.size() != m_math->words(size))
+        throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": input of " + std::to_string(input.size()) +
+                                    " floats, " + std::to_string(m_math->words(size)) + " needed");
     now.dropped = dropped;
     now.awaits = dropped.any() ? Awaits::Recompute : Awaits::InputGrad;
     now.blocks.resize(m_blocks.size());
@@ -151,7 +151,7 @@ Buffer CpuStage::run(const Part& part, Buffer input, std::span<const std::uint8_
     }
     const auto keepInput = [&] {
         now.input = m_context.keep(size, microbatch);
-        std::copy_n(stream.data(), size, now.input.data());
+        m_context.allocator.memory().copy(now.input.data(), stream.data(), now.input.size() * sizeof(float));
     };
     for (std::size_t i = 0; i < m_blocks.size(); ++i) {
         const bool drop = i >= dropped.first && i < dropped.end;
@@ -161,8 +161,16 @@ Buffer CpuStage::run(const Part& part, Buffer input, std::span<const std::uint8_
     }
     if (m_head) {
         if (dropped.head && m_blocks.empty() && !m_embedding) keepInput();
-        m_losses[part] = m_head->forward(now.head, now.shape, stream.data(), targets,
-                                         dropped.head ? Forward::Drop : Forward::Keep);
+        Embedding::check(targets, now.shape, m_context.model.vocabulary, "targets");
+        Buffer staged;
+        const std::uint8_t* bytes = targets.data();
+        if (dropped.head) now.head.targets = m_context.bytes(targets, MemoryCategory::Activations, microbatch);
+        if (!m_context.allocator.memory().isHost()) {
+            if (!dropped.head) staged = m_context.bytes(targets, MemoryCategory::Workspace, microbatch);
+            bytes = reinterpret_cast<const std::uint8_t*>((dropped.head ? now.head.targets : staged).data());
+        }
+        m_head->forward(now.head, now.shape, stream.data(), bytes, dropped.head ? Forward::Drop : Forward::Keep,
+                        m_losses[part]);
         stream.reset();
     } else {
         stream.retag(m_context.tag(MemoryCategory::Communication, microbatch));
@@ -176,7 +184,7 @@ Buffer CpuStage::run(const Part& part, Buffer input, std::span<const std::uint8_
     return stream;
 }
 
-void CpuStage::recompute(const Part& part)
+void LayerStage::recompute(const Part& part)
 {
     const FlushDenormals flush;
     const auto found = m_kept.find(part);
@@ -198,15 +206,13 @@ void CpuStage::recompute(const Part& part)
     }
     if (dropped.head) {
         const Buffer targets = std::move(now.head.targets);
-        m_head->forward(now.head, now.shape, stream.data(),
-                        {reinterpret_cast<const std::uint8_t*>(targets.data()),
-                         static_cast<std::size_t>(now.shape.rows())},
-                        Forward::Keep);
+        m_head->forward(now.head, now.shape, stream.data(), reinterpret_cast<const std::uint8_t*>(targets.data()),
+                        Forward::Keep, m_losses[part]);
     }
     now.awaits = Awaits::InputGrad;
 }
 
-KeptPart& CpuStage::kept(const Part& part, Awaits awaits)
+KeptPart& LayerStage::kept(const Part& part, Awaits awaits)
 {
     auto found = m_kept.find(part);
     if (found == m_kept.end() && part.half != 0 && part.slice < 0) {
@@ -234,14 +240,14 @@ KeptPart& CpuStage::kept(const Part& part, Awaits awaits)
     throw std::logic_error(nameOf(part) + ": weight gradient without an input gradient");
 }
 
-Buffer CpuStage::inputGrad(const Part& part, Buffer outputGrad)
+Buffer LayerStage::inputGrad(const Part& part, Buffer outputGrad)
 {
     const FlushDenormals flush;
     const int microbatch = part.microbatch;
     const std::size_t size = m_context.stream(shapeOf(part));
-    if (!m_head && outputGrad.size() != size)
-        throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": output gradient of " +
-                                    std::to_string(outputGrad.size()) + " floats, " + std::to_string(size) + " needed");
+    if (!m_head && outputGrad.size() != m_math->words(size))
+        throw std::invalid_argument("stage " + std::to_string(m_slice.stage) + ": output gradient of " + std::to_string(outputGrad.size()) +
+                                    " floats, " + std::to_string(m_math->words(size)) + " needed");
     const auto chain = part.slice < 0 ? m_chains.end() : m_chains.find({microbatch, part.half});
     if (chain != m_chains.end()) {
         if (chain->second.forwarded < sliceCount())
@@ -271,12 +277,12 @@ Buffer CpuStage::inputGrad(const Part& part, Buffer outputGrad)
     return grad;
 }
 
-void CpuStage::weightGrad(const Part& part)
+void LayerStage::weightGrad(const Part& part)
 {
     weightGradOver({&part, 1});
 }
 
-std::vector<Part> CpuStage::keptParts(std::span<const Part> parts)
+std::vector<Part> LayerStage::keptParts(std::span<const Part> parts)
 {
     if (parts.empty()) throw std::logic_error("stage " + std::to_string(m_slice.stage) + ": weight gradient over no part");
     std::vector<Part> there;
@@ -299,7 +305,7 @@ std::vector<Part> CpuStage::keptParts(std::span<const Part> parts)
     return there;
 }
 
-void CpuStage::weightGradOver(std::span<const Part> parts)
+void LayerStage::weightGradOver(std::span<const Part> parts)
 {
     const FlushDenormals flush;
     const std::vector<Part> there = keptParts(parts);
@@ -325,42 +331,50 @@ void CpuStage::weightGradOver(std::span<const Part> parts)
         m_kept.erase(part);
 }
 
-void CpuStage::dropMicrobatches()
+void LayerStage::dropMicrobatches()
 {
     m_kept.clear();
     m_chains.clear();
 }
 
-double CpuStage::gradientSquareSum() const
+double LayerStage::gradientSquareSum() const
 {
     const FlushDenormals flush;
     return m_parameters.gradientSquareSum();
 }
 
-void CpuStage::optimizerStep(const OptimizerConfig& config, int step, float gradientScale)
+void LayerStage::optimizerStep(const OptimizerConfig& config, int step, float gradientScale)
 {
     const FlushDenormals flush;
     m_parameters.step(config, step, gradientScale);
 }
 
-void CpuStage::undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale)
+void LayerStage::undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale)
 {
     const FlushDenormals flush;
     m_parameters.undoStep(config, step, gradientScale);
 }
 
-void CpuStage::keepPredicted(int version, const OptimizerConfig& config, int step, double updates)
+void LayerStage::keepPredicted(int version, const OptimizerConfig& config, int step, double updates)
 {
     const FlushDenormals flush;
     m_parameters.keepPredicted(version, config, step, updates);
 }
 
-double CpuStage::loss(const Part& part) const
+double LayerStage::loss(const Part& part) const
 {
     const auto found = m_losses.find(part);
     if (found == m_losses.end())
         throw std::logic_error(nameOf(part) + ": no loss without a forward on the last stage");
-    return found->second;
+    return m_math->loss(found->second);
 }
 
-} // namespace stagewright::cpu
+void LayerStage::sumGradients(std::span<const Buffer> copies)
+{
+    std::vector<const float*> from;
+    for (const Buffer& copy : copies)
+        from.push_back(copy.data());
+    m_parameters.sumGradients(from);
+}
+
+} // namespace stagewright::layers

@@ -6,7 +6,7 @@
 #include <xmmintrin.h>
 #endif
 
-namespace stagewright::cpu {
+namespace stagewright::layers {
 
 class FlushDenormals {
 public:
@@ -25,4 +25,4 @@ private:
 #endif
 };
 
-} // namespace stagewright::cpu
+} // namespace stagewright::layers

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "engine/cpu/layers.h"
+#include "engine/layers/layers.h"
 
-namespace stagewright::cpu {
+namespace stagewright::layers {
 
 // Which layers forwardForRecompute dropped: blocks first … end − 1 of the stage, and the head.
 struct DroppedLayers {
@@ -30,4 +30,4 @@ struct KeptPart {
     KeptPart cutInHalf(const StageContext& context);
 };
 
-} // namespace stagewright::cpu
+} // namespace stagewright::layers

@@ -1,26 +1,27 @@
-// The layers of one stage on the CPU.
+// The layers of one stage, over whatever arithmetic its device has.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/backend.h"
-#include "engine/cpu/kept_part.h"
-#include "engine/cpu/layers.h"
+#include "engine/layers/kept_part.h"
+#include "engine/layers/layers.h"
 
-namespace stagewright::cpu {
+namespace stagewright::layers {
 
 // Calls out of order throw std::logic_error, wrong sizes and unknown parts std::invalid_argument; both before anything is
 // changed. A backward computes with the version of the weights in use when it is called: what a forward keeps (normalised
 // rows, projections, pre-activations without their bias) was made with the version in use then, so a caller that wants the
 // exact gradient of a stored version uses it for F, I and W alike.
-class CpuStage final : public StageModel {
+class LayerStage final : public StageModel {
 public:
-    // Throws std::bad_alloc where the weights do not fit.
-    CpuStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
-             const OptimizerConfig& optimizer, Allocator& allocator);
+    // Throws std::bad_alloc where the weights do not fit. The arithmetic works in the allocator's memory.
+    LayerStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
+               const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math);
 
     const StageSlice& slice() const override { return m_slice; }
     Buffer forward(const Part& part, Buffer input, std::span<const std::uint8_t> tokens,
@@ -44,6 +45,9 @@ public:
     void dropVersion(int version) override { m_parameters.dropVersion(version); }
     void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) override;
     std::vector<ParameterView> parameters() override { return m_parameters.views(); }
+    void parametersWritten() override { m_parameters.written(); }
+    void packGradients(const Buffer& to) override { m_parameters.packGradients(to.data()); }
+    void sumGradients(std::span<const Buffer> copies) override;
     void dropMicrobatches() override;
 
 private:
@@ -65,6 +69,7 @@ private:
     std::vector<Part> keptParts(std::span<const Part> parts);  // that await W; a whole may lie there as two halves
     void checkForwardOrder(const Part& part) const;
 
+    std::unique_ptr<LayerMath> m_math;
     StageContext m_context;
     StageSlice m_slice;
     ParameterSet m_parameters;
@@ -76,7 +81,7 @@ private:
     DroppedLayers m_recomputed; // what forwardForRecompute drops
     std::map<Part, KeptPart> m_kept;
     std::map<ChainKey, SliceChain> m_chains; // of microbatches whose first slice's input gradient is to come
-    std::map<Part, double> m_losses;
+    std::map<Part, LossCell> m_losses; // a device's are fetched when they are asked for
 };
 
-} // namespace stagewright::cpu
+} // namespace stagewright::layers

@@ -2,13 +2,12 @@
 // is the part's own buffer; otherwise it is workspace that the rows are copied to, each part's freed as soon as it is there.
 #pragma once
 
-#include <algorithm>
 #include <span>
 #include <utility>
 
-#include "engine/cpu/layers.h"
+#include "engine/layers/layers.h"
 
-namespace stagewright::cpu {
+namespace stagewright::layers {
 
 template <typename Saved> class RowStacker {
 public:
@@ -27,7 +26,8 @@ public:
         float* to = all.data();
         for (const Pending<Saved>& part : m_parts) {
             const Buffer own = std::move(part.saved->*which);
-            to = std::copy_n(own.data(), own.size(), to);
+            m_context.allocator.memory().copy(to, own.data(), own.size() * sizeof(float));
+            to += own.size();
         }
         return all;
     }
@@ -40,9 +40,9 @@ public:
         float* to = all.data();
         for (const Pending<Saved>& part : m_parts) {
             const Buffer own = std::move(part.saved->*which);
-            m_context.kernels.scaleShift(part.shape.rows(), m_context.model.hidden, own.data(), norm.gamma.used,
-                                         norm.beta.used, to);
-            to += static_cast<std::size_t>(part.shape.rows()) * hidden;
+            m_context.math.scaleShift(part.shape.rows(), m_context.model.hidden, own.data(), norm.gamma.used,
+                                      norm.beta.used, to);
+            to = m_context.math.at(to, static_cast<std::size_t>(part.shape.rows()) * hidden);
         }
         return all;
     }
@@ -59,4 +59,4 @@ private:
     int m_rows = 0;
 };
 
-} // namespace stagewright::cpu
+} // namespace stagewright::layers

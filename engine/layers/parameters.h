@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "engine/backend.h"
-#include "engine/cpu/kernels.h"
+#include "engine/layers/math.h"
 
-namespace stagewright::cpu {
+namespace stagewright::layers {
 
 struct Parameter {
     std::string name; // "layer3.mlp.fc1.weight"
@@ -21,7 +21,8 @@ struct Parameter {
     Buffer gradient;
     Buffer moment1; // AdamW: mean of gradients; Sgd with momentum: velocity
     Buffer moment2; // AdamW: mean of squares
-    const float* used = nullptr; // what the layers compute with: value or a stored version
+    Buffer elements; // the values as the layers compute with them, where that is not fp32
+    const float* used = nullptr; // what the layers compute with: value, elements or a stored version
 };
 
 // Normal deviates of a seed and a name: element i is a pure function of (seed, name, i), exact integer arithmetic until
@@ -30,7 +31,7 @@ void fillNormal(std::uint64_t seed, std::string_view name, float deviation, std:
 
 class ParameterSet {
 public:
-    ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator);
+    ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator, LayerMath& math);
 
     // References stay valid. Gradients and optimizer state start at zero.
     Parameter& addNormal(std::string name, std::vector<int> shape, float deviation);
@@ -41,7 +42,13 @@ public:
     void step(const OptimizerConfig& config, int step, float gradientScale);
     // With the gradients of that step, which must have been finite; weights and moments come back but for rounding.
     void undoStep(const OptimizerConfig& config, int step, float gradientScale);
+    // Of a device: copies on the host, fetched now (waits), which written() takes over where they were changed.
     std::vector<ParameterView> views();
+    void written();
+    // All gradients in the order of adding, and their sum over copies, in the order given.
+    std::size_t gradientCount() const;
+    void packGradients(float* to) const;
+    void sumGradients(std::span<const float* const> copies);
 
     // Versions, numbered from 0; kept ones are tagged Weights. Keeping a number again overwrites it.
     void keepVersion(int version);
@@ -57,6 +64,9 @@ private:
     using Version = std::vector<Buffer>; // by parameter
     Parameter& add(std::string name, std::vector<int> shape);
     void checkOptimizer(const OptimizerConfig& config) const;
+    void start(Parameter& parameter, std::span<const float> values);
+    const Buffer& current(const Parameter& parameter) const { return parameter.elements ? parameter.elements : parameter.value; }
+    template <typename Adam, typename Sgd> void eachTensor(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd);
     Version& version(int number);
     Version& storedVersion(int number, const char* what);
 
@@ -65,8 +75,14 @@ private:
     std::uint64_t m_seed;
     OptimizerConfig m_optimizer;
     Allocator& m_allocator;
+    LayerMath& m_math;
+    struct Mirror { // of a parameter, on the host
+        std::vector<float> value;
+        std::vector<float> gradient;
+    };
+    std::vector<Mirror> m_mirrors;
     std::map<int, Version> m_versions;
     int m_used = -1;
 };
 
-} // namespace stagewright::cpu
+} // namespace stagewright::layers

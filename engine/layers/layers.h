@@ -2,7 +2,7 @@
 // part of a microbatch, only what the calls to come need. M = batch × tokens rows of the part, H = hidden.
 //
 // The residual stream is one buffer (M, H) that the blocks change in place: nothing of it is kept. What a block keeps, in
-// units of M·H floats (P: attention probabilities, about heads · keys / 2 per row; tags in brackets):
+// units of M·H elements (P: what attention keeps, on the CPU its probabilities, about heads · keys / 2 per row; tags in brackets):
 //   after forward      normal1 1, qkv 3, P, attention 1, normal2 1, pre-activation 4 [Activations]         = 10 + P
 //   after inputGrad    normal1 1, attention 1, normal2 1, activation 4,
 //                      and gradients: output 1, hidden 4, middle 1, qkv 3 [Activations]                     = 16
@@ -21,11 +21,10 @@
 #include <string>
 
 #include "engine/backend.h"
-#include "engine/cpu/attention.h"
-#include "engine/cpu/kernels.h"
-#include "engine/cpu/parameters.h"
+#include "engine/layers/math.h"
+#include "engine/layers/parameters.h"
 
-namespace stagewright::cpu {
+namespace stagewright::layers {
 
 // A part of a microbatch: batch × tokens rows, the tokens of its earlier slices before them.
 struct PartShape {
@@ -50,7 +49,7 @@ struct StageContext {
     int batch = 1; // of a whole microbatch
     int stage = 0;
     Allocator& allocator;
-    const Kernels& kernels;
+    LayerMath& math;
 
     int microbatchRows() const { return batch * model.sequence; }
     std::size_t stream(const PartShape& part) const
@@ -61,14 +60,19 @@ struct StageContext {
     {
         return {category, static_cast<std::uint16_t>(stage), microbatch};
     }
-    Buffer keep(std::size_t floats, int microbatch) const
+    // Room for so many elements, or floats.
+    Buffer keep(std::size_t elements, int microbatch) const { return keepFloats(math.words(elements), microbatch); }
+    Buffer borrow(std::size_t elements, int microbatch) const { return borrowFloats(math.words(elements), microbatch); }
+    Buffer keepFloats(std::size_t floats, int microbatch) const
     {
         return allocator.take(floats, tag(MemoryCategory::Activations, microbatch));
     }
-    Buffer borrow(std::size_t floats, int microbatch) const
+    Buffer borrowFloats(std::size_t floats, int microbatch) const
     {
         return allocator.take(floats, tag(MemoryCategory::Workspace, microbatch));
     }
+    // The host's bytes in a buffer.
+    Buffer bytes(std::span<const std::uint8_t> host, MemoryCategory category, int microbatch) const;
 };
 
 struct LinearParameters { // weight (out, in), bias (out)
@@ -94,6 +98,8 @@ public:
         Buffer outputGrad;
     };
     Embedding(const StageContext& context, ParameterSet& parameters);
+    // Throws, before anything is changed, where there are too few or one is not in the vocabulary.
+    static void check(std::span<const std::uint8_t> tokens, const PartShape& part, int vocabulary, const char* what);
     void keepTokens(Saved& saved, const PartShape& part, std::span<const std::uint8_t> tokens) const;
     void forward(const Saved& saved, const PartShape& part, float* stream) const;
     void weightGrad(Saved& saved, const PartShape& part) const;
@@ -139,9 +145,9 @@ public:
         Buffer sums;
     };
     Head(const StageContext& context, ParameterSet& parameters);
-    // Returns the mean loss over the part's rows. Keep or Drop.
-    double forward(Saved& saved, const PartShape& part, float* stream, std::span<const std::uint8_t> targets,
-                   Forward how) const;
+    // The cell is to hold the mean loss over the part's rows. targets: bytes in the device's memory. Keep or Drop.
+    void forward(Saved& saved, const PartShape& part, float* stream, const std::uint8_t* targets, Forward how,
+                 LossCell& loss) const;
     // scale / rows of a whole microbatch multiplies every gradient.
     Buffer inputGrad(Saved& saved, const PartShape& part, float scale) const;
     void weightGrad(std::span<const Pending<Saved>> parts, float scale) const;
@@ -152,4 +158,4 @@ private:
     Parameter& m_weight;
 };
 
-} // namespace stagewright::cpu
+} // namespace stagewright::layers

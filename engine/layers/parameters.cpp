@@ -1,4 +1,4 @@
-#include "engine/cpu/parameters.h"
+#include "engine/layers/parameters.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "engine/hashing.h"
 
-namespace stagewright::cpu {
+namespace stagewright::layers {
 
 void fillNormal(std::uint64_t seed, std::string_view name, float deviation, std::span<float> out)
 {
@@ -53,8 +53,9 @@ float decayOf(const Parameter& parameter, const OptimizerConfig& config)
 
 } // namespace
 
-ParameterSet::ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator)
-    : m_stage(stage), m_seed(seed), m_optimizer(optimizer), m_allocator(allocator)
+ParameterSet::ParameterSet(int stage, std::uint64_t seed, const OptimizerConfig& optimizer, Allocator& allocator,
+                           LayerMath& math)
+    : m_stage(stage), m_seed(seed), m_optimizer(optimizer), m_allocator(allocator), m_math(math)
 {
 }
 
@@ -65,7 +66,7 @@ Parameter& ParameterSet::add(std::string name, std::vector<int> shape)
         count *= static_cast<std::size_t>(extent);
     const auto take = [&](MemoryCategory category) {
         Buffer buffer = m_allocator.take(count, {category, static_cast<std::uint16_t>(m_stage), -1});
-        std::ranges::fill(buffer.span(), 0.0F);
+        m_allocator.memory().clear(buffer.data(), buffer.size() * sizeof(float));
         return buffer;
     };
     Parameter parameter;
@@ -76,36 +77,51 @@ Parameter& ParameterSet::add(std::string name, std::vector<int> shape)
     const bool adam = m_optimizer.kind == OptimizerKind::AdamW;
     if (adam || m_optimizer.momentum != 0) parameter.moment1 = take(MemoryCategory::Optimizer);
     if (adam) parameter.moment2 = take(MemoryCategory::Optimizer);
-    parameter.used = parameter.value.data();
+    if (m_math.elementBytes() != sizeof(float)) {
+        parameter.elements = m_allocator.take(m_math.words(count), {MemoryCategory::Weights, static_cast<std::uint16_t>(m_stage), -1});
+    }
+    parameter.used = current(parameter).data();
     return m_parameters.emplace_back(std::move(parameter));
 }
 
 Parameter& ParameterSet::addNormal(std::string name, std::vector<int> shape, float deviation)
 {
     Parameter& parameter = add(std::move(name), std::move(shape));
-    fillNormal(m_seed, parameter.name, deviation, parameter.value.span());
+    if (m_allocator.memory().isHost()) {
+        fillNormal(m_seed, parameter.name, deviation, parameter.value.span());
+    } else {
+        std::vector<float> values(parameter.value.size());
+        fillNormal(m_seed, parameter.name, deviation, values);
+        start(parameter, values);
+    }
     return parameter;
 }
 
 Parameter& ParameterSet::addConstant(std::string name, std::vector<int> shape, float value)
 {
     Parameter& parameter = add(std::move(name), std::move(shape));
-    std::ranges::fill(parameter.value.span(), value);
+    start(parameter, std::vector<float>(parameter.value.size(), value));
     return parameter;
+}
+
+void ParameterSet::start(Parameter& parameter, std::span<const float> values)
+{
+    m_allocator.memory().upload(parameter.value.data(), values.data(), values.size_bytes());
+    if (parameter.elements) m_math.toElements(values.size(), parameter.value.data(), parameter.elements.data());
 }
 
 void ParameterSet::zeroGradients()
 {
     for (Parameter& parameter : m_parameters)
-        std::ranges::fill(parameter.gradient.span(), 0.0F);
+        m_allocator.memory().clear(parameter.gradient.data(), parameter.gradient.size() * sizeof(float));
 }
 
 double ParameterSet::gradientSquareSum() const
 {
-    double sum = 0;
+    std::vector<std::span<const float>> gradients;
     for (const Parameter& parameter : m_parameters)
-        sum += kernels().squareSum(parameter.gradient.size(), parameter.gradient.data());
-    return sum;
+        gradients.push_back(parameter.gradient.span());
+    return m_math.squareSum(gradients);
 }
 
 void ParameterSet::checkOptimizer(const OptimizerConfig& config) const
@@ -114,39 +130,36 @@ void ParameterSet::checkOptimizer(const OptimizerConfig& config) const
         throw std::invalid_argument("optimizer step: the stage was made for another optimizer");
 }
 
-void ParameterSet::step(const OptimizerConfig& config, int step, float gradientScale)
+template <typename Adam, typename Sgd>
+void ParameterSet::eachTensor(const OptimizerConfig& config, int step, float gradientScale, Adam&& adam, Sgd&& sgd)
 {
     checkOptimizer(config);
-    AdamWStep adam = adamWStep(config, step, gradientScale);
+    AdamWStep one = adamWStep(config, step, gradientScale);
     for (Parameter& p : m_parameters) {
-        if (config.kind == OptimizerKind::AdamW) {
-            adam.weightDecay = decayOf(p, config);
-            kernels().adamW(p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(), adam);
-        } else {
-            kernels().sgd(p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), adam.learningRate,
-                          static_cast<float>(config.momentum), decayOf(p, config), gradientScale);
-        }
+        const TensorStep tensor{p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(), p.elements.data()};
+        one.weightDecay = decayOf(p, config);
+        if (config.kind == OptimizerKind::AdamW)
+            adam(tensor, one);
+        else
+            sgd(tensor, SgdStep{one.learningRate, static_cast<float>(config.momentum), one.weightDecay, gradientScale});
     }
+}
+
+void ParameterSet::step(const OptimizerConfig& config, int step, float gradientScale)
+{
+    eachTensor(config, step, gradientScale, [this](const TensorStep& tensor, const AdamWStep& adam) { m_math.adamW(tensor, adam); },
+               [this](const TensorStep& tensor, const SgdStep& sgd) { m_math.sgd(tensor, sgd); });
 }
 
 void ParameterSet::undoStep(const OptimizerConfig& config, int step, float gradientScale)
 {
-    checkOptimizer(config);
-    AdamWStep adam = adamWStep(config, step, gradientScale);
-    for (Parameter& p : m_parameters) {
-        if (config.kind == OptimizerKind::AdamW) {
-            adam.weightDecay = decayOf(p, config);
-            kernels().undoAdamW(p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), p.moment2.data(),
-                                adam);
-        } else {
-            kernels().undoSgd(p.value.size(), p.value.data(), p.gradient.data(), p.moment1.data(), adam.learningRate,
-                              static_cast<float>(config.momentum), decayOf(p, config), gradientScale);
-        }
-        if (step > 1) continue;
-        // Before the first step there was nothing: no trace of rounding is left.
-        std::ranges::fill(p.moment1.span(), 0.0F);
-        std::ranges::fill(p.moment2.span(), 0.0F);
-    }
+    eachTensor(config, step, gradientScale, [this](const TensorStep& tensor, const AdamWStep& adam) { m_math.undoAdamW(tensor, adam); },
+               [this](const TensorStep& tensor, const SgdStep& sgd) { m_math.undoSgd(tensor, sgd); });
+    if (step > 1) return;
+    // Before the first step there was nothing: no trace of rounding is left.
+    for (Parameter& p : m_parameters)
+        for (const Buffer* moment : {&p.moment1, &p.moment2})
+            if (*moment) m_allocator.memory().clear(moment->data(), moment->size() * sizeof(float));
 }
 
 ParameterSet::Version& ParameterSet::version(int number)
@@ -156,7 +169,7 @@ ParameterSet::Version& ParameterSet::version(int number)
     Version& stored = m_versions[number];
     stored.reserve(m_parameters.size());
     for (std::size_t i = stored.size(); i < m_parameters.size(); ++i)
-        stored.push_back(m_allocator.take(m_parameters[i].value.size(),
+        stored.push_back(m_allocator.take(current(m_parameters[i]).size(),
                                           {MemoryCategory::Weights, static_cast<std::uint16_t>(m_stage), -1}));
     return stored;
 }
@@ -174,14 +187,14 @@ void ParameterSet::keepVersion(int number)
 {
     Version& stored = version(number);
     for (std::size_t i = 0; i < stored.size(); ++i)
-        std::ranges::copy(m_parameters[i].value.span(), stored[i].data());
+        m_allocator.memory().copy(stored[i].data(), current(m_parameters[i]).data(), stored[i].size() * sizeof(float));
 }
 
 void ParameterSet::useVersion(int number)
 {
     const Version* stored = number < 0 ? nullptr : &storedVersion(number, "used");
     for (std::size_t i = 0; i < m_parameters.size(); ++i)
-        m_parameters[i].used = stored ? (*stored)[i].data() : m_parameters[i].value.data();
+        m_parameters[i].used = stored ? (*stored)[i].data() : current(m_parameters[i]).data();
     m_used = number;
 }
 
@@ -205,7 +218,7 @@ void ParameterSet::keepPredicted(int number, const OptimizerConfig& config, int 
         for (Parameter& p : m_parameters) {
             p.moment1 = m_allocator.take(p.value.size(),
                                          {MemoryCategory::Optimizer, static_cast<std::uint16_t>(m_stage), -1});
-            std::ranges::fill(p.moment1.span(), 0.0F);
+            m_allocator.memory().clear(p.moment1.data(), p.moment1.size() * sizeof(float));
         }
     }
     Version& stored = version(number);
@@ -214,20 +227,69 @@ void ParameterSet::keepPredicted(int number, const OptimizerConfig& config, int 
     for (std::size_t i = 0; i < stored.size(); ++i) {
         const Parameter& p = m_parameters[i];
         if (reach == 0)
-            std::ranges::copy(p.value.span(), stored[i].data());
+            m_allocator.memory().copy(stored[i].data(), current(p).data(), stored[i].size() * sizeof(float));
         else
-            kernels().predict(p.value.size(), p.value.data(), p.moment1.data(), p.moment2.data(),
-                              static_cast<float>(reach), adam, stored[i].data());
+            m_math.predict(p.value.size(), p.value.data(), p.moment1.data(), p.moment2.data(), static_cast<float>(reach),
+                           adam, stored[i].data());
     }
 }
 
 std::vector<ParameterView> ParameterSet::views()
 {
+    Memory& memory = m_allocator.memory();
     std::vector<ParameterView> views;
     views.reserve(m_parameters.size());
-    for (Parameter& parameter : m_parameters)
-        views.push_back({parameter.name, parameter.shape, parameter.value.span(), parameter.gradient.span()});
+    if (!memory.isHost()) m_mirrors.resize(m_parameters.size());
+    for (std::size_t i = 0; i < m_parameters.size(); ++i) {
+        Parameter& p = m_parameters[i];
+        if (memory.isHost()) {
+            views.push_back({p.name, p.shape, p.value.span(), p.gradient.span()});
+            continue;
+        }
+        Mirror& mirror = m_mirrors[i];
+        mirror.value.resize(p.value.size());
+        mirror.gradient.resize(p.gradient.size());
+        memory.download(mirror.value.data(), p.value.data(), p.value.size() * sizeof(float));
+        memory.download(mirror.gradient.data(), p.gradient.data(), p.gradient.size() * sizeof(float));
+        views.push_back({p.name, p.shape, mirror.value, mirror.gradient});
+    }
     return views;
 }
 
-} // namespace stagewright::cpu
+void ParameterSet::written()
+{
+    for (std::size_t i = 0; i < m_mirrors.size(); ++i) {
+        Parameter& p = m_parameters[i];
+        m_allocator.memory().upload(p.gradient.data(), m_mirrors[i].gradient.data(), p.gradient.size() * sizeof(float));
+        start(p, m_mirrors[i].value);
+    }
+}
+
+std::size_t ParameterSet::gradientCount() const
+{
+    std::size_t count = 0;
+    for (const Parameter& parameter : m_parameters)
+        count += parameter.gradient.size();
+    return count;
+}
+
+void ParameterSet::packGradients(float* to) const
+{
+    for (const Parameter& p : m_parameters) {
+        m_allocator.memory().copy(to, p.gradient.data(), p.gradient.size() * sizeof(float));
+        to += p.gradient.size();
+    }
+}
+
+void ParameterSet::sumGradients(std::span<const float* const> copies)
+{
+    std::size_t at = 0;
+    for (Parameter& p : m_parameters) {
+        m_allocator.memory().copy(p.gradient.data(), copies.front() + at, p.gradient.size() * sizeof(float));
+        for (const float* copy : copies.subspan(1))
+            m_math.add(p.gradient.size(), copy + at, p.gradient.data());
+        at += p.gradient.size();
+    }
+}
+
+} // namespace stagewright::layers

@@ -3,11 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/cpu/blas.h"
-#include "engine/cpu/layers.h"
-#include "engine/cpu/stacked_rows.h"
+#include "engine/layers/layers.h"
+#include "engine/layers/stacked_rows.h"
 
-namespace stagewright::cpu {
+namespace stagewright::layers {
 
 namespace {
 
@@ -39,20 +38,23 @@ std::string layerName(int layer, const char* part)
 }
 
 // Keys and values of a slice, packed in qkv or, where that was dropped, alone.
-KeySegment segmentOf(const Block::Saved& saved, const PartShape& part, int hidden)
+KeySegment segmentOf(const LayerMath& math, const Block::Saved& saved, const PartShape& part, int hidden)
 {
+    const auto width = static_cast<std::size_t>(hidden);
     const float* qkv = saved.qkv.data();
-    if (qkv) return {qkv + hidden, qkv + 2 * hidden, 3 * hidden, part.tokens};
-    return {saved.keyValue.data(), saved.keyValue.data() + hidden, 2 * hidden, part.tokens};
+    if (qkv) return {math.at(qkv, width), math.at(qkv, 2 * width), 3 * hidden, part.tokens};
+    const float* both = saved.keyValue.data();
+    return {both, math.at(both, width), 2 * hidden, part.tokens};
 }
 
-std::vector<KeySegment> segmentsOf(Block::Earlier earlier, const Block::Saved& own, const PartShape& part, int hidden)
+std::vector<KeySegment> segmentsOf(const LayerMath& math, Block::Earlier earlier, const Block::Saved& own,
+                                   const PartShape& part, int hidden)
 {
     std::vector<KeySegment> segments;
     segments.reserve(earlier.size() + 1);
     for (const Pending<Block::Saved>& slice : earlier)
-        segments.push_back(segmentOf(*slice.saved, slice.shape, hidden));
-    segments.push_back(segmentOf(own, part, hidden));
+        segments.push_back(segmentOf(math, *slice.saved, slice.shape, hidden));
+    segments.push_back(segmentOf(math, own, part, hidden));
     return segments;
 }
 
@@ -92,59 +94,63 @@ Block::Block(const StageContext& context, int layer, ParameterSet& parameters)
 
 void Block::forward(Saved& saved, const PartShape& part, Earlier earlier, float* stream, Forward how) const
 {
-    const Kernels& k = m_context.kernels;
+    LayerMath& math = m_context.math;
     const int rows = part.rows();
     const int hidden = m_context.model.hidden;
     const std::size_t size = m_context.stream(part);
     const bool drop = how == Forward::Drop;
-    const auto keep = [&](std::size_t floats) {
-        return drop ? m_context.borrow(floats, part.microbatch) : m_context.keep(floats, part.microbatch);
+    const auto keep = [&](std::size_t elements) {
+        return drop ? m_context.borrow(elements, part.microbatch) : m_context.keep(elements, part.microbatch);
+    };
+    const auto keepFloats = [&](std::size_t floats) {
+        return drop ? m_context.borrowFloats(floats, part.microbatch) : m_context.keepFloats(floats, part.microbatch);
     };
 
     Buffer norm = m_context.borrow(size, part.microbatch);
     saved.normal1 = keep(size);
-    saved.deviation1 = keep(static_cast<std::size_t>(rows));
+    saved.deviation1 = keepFloats(static_cast<std::size_t>(rows));
     // The projection's bias joins the stream while the row is at hand.
-    k.layerNorm(rows, hidden, stream, m_project.bias.used, m_norm1.gamma.used, m_norm1.beta.used, saved.normal1.data(),
-                saved.deviation1.data(), norm.data());
+    math.layerNorm(rows, hidden, stream, m_project.bias.used, m_norm1.gamma.used, m_norm1.beta.used, saved.normal1.data(),
+                   saved.deviation1.data(), norm.data());
     if (drop) saved.normal1.reset();
 
     saved.qkv = keep(3 * size);
-    k.fillRows(rows, 3 * hidden, m_qkv.bias.used, saved.qkv.data());
-    multiplyByTransposed(rows, 3 * hidden, hidden, 1.0F, {norm.data(), hidden}, {m_qkv.weight.used, hidden}, 1.0F,
-                         saved.qkv.data(), 3 * hidden);
+    math.linear(rows, 3 * hidden, hidden, norm.data(), m_qkv.weight.used, m_qkv.bias.used, saved.qkv.data());
     saved.keyValue.reset(); // qkv holds the same
     const AttentionShape attention{part.batch, part.tokens, hidden, m_context.model.heads, part.past};
-    saved.probabilities = keep(attention.probabilities());
+    saved.probabilities = keepFloats(math.keptByAttention(attention));
     saved.attention = keep(size);
-    attentionForward(attention, k, saved.qkv.data(), 3 * hidden, segmentsOf(earlier, saved, part, hidden),
-                     saved.probabilities.data(), saved.attention.data());
+    math.attentionForward(attention, saved.qkv.data(), 3 * hidden, segmentsOf(math, earlier, saved, part, hidden),
+                          saved.probabilities.data(), saved.attention.data());
     if (drop) {
         saved.probabilities.reset();
         if (part.followed) {
             saved.keyValue = m_context.keep(2 * size, part.microbatch);
-            const auto width = static_cast<std::size_t>(hidden);
-            for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row)
-                std::copy_n(saved.qkv.data() + (3 * row + 1) * width, 2 * width, saved.keyValue.data() + 2 * row * width);
+            const std::size_t row = static_cast<std::size_t>(hidden) * static_cast<std::size_t>(math.elementBytes());
+            m_context.allocator.memory().copyRows(saved.keyValue.data(), 2 * row, math.at(saved.qkv.data(), static_cast<std::size_t>(hidden)),
+                                                  3 * row, 2 * row, static_cast<std::size_t>(rows));
         }
         saved.qkv.reset();
     }
-    multiplyByTransposed(rows, hidden, hidden, 1.0F, {saved.attention.data(), hidden}, {m_project.weight.used, hidden},
-                         1.0F, stream, hidden);
+    math.linearAdd(rows, hidden, hidden, saved.attention.data(), m_project.weight.used, stream);
 
     saved.normal2 = keep(size);
-    saved.deviation2 = keep(static_cast<std::size_t>(rows));
-    k.layerNorm(rows, hidden, stream, m_contract.bias.used, m_norm2.gamma.used, m_norm2.beta.used, saved.normal2.data(),
-                saved.deviation2.data(), norm.data());
+    saved.deviation2 = keepFloats(static_cast<std::size_t>(rows));
+    math.layerNorm(rows, hidden, stream, m_contract.bias.used, m_norm2.gamma.used, m_norm2.beta.used, saved.normal2.data(),
+                   saved.deviation2.data(), norm.data());
     saved.hidden = keep(4 * size);
-    multiplyByTransposed(rows, 4 * hidden, hidden, 1.0F, {norm.data(), hidden}, {m_expand.weight.used, hidden}, 0.0F,
-                         saved.hidden.data(), 4 * hidden);
+    const bool whole = how != Forward::KeepWithoutOutput;
+    Buffer activation;
+    if (whole && math.expandsInOne()) activation = m_context.borrow(4 * size, part.microbatch);
+    math.expand(rows, 4 * hidden, hidden, norm.data(), m_expand.weight.used, m_expand.bias.used, saved.hidden.data(),
+                activation.data());
     norm.reset();
-    if (how == Forward::KeepWithoutOutput) return;
-    Buffer activation = m_context.borrow(4 * size, part.microbatch);
-    k.gelu(rows, 4 * hidden, saved.hidden.data(), m_expand.bias.used, activation.data());
-    multiplyByTransposed(rows, hidden, 4 * hidden, 1.0F, {activation.data(), 4 * hidden},
-                         {m_contract.weight.used, 4 * hidden}, 1.0F, stream, hidden);
+    if (!whole) return;
+    if (!activation) {
+        activation = m_context.borrow(4 * size, part.microbatch);
+        math.activate(rows, 4 * hidden, saved.hidden.data(), m_expand.bias.used, activation.data());
+    }
+    math.linearAdd(rows, hidden, 4 * hidden, activation.data(), m_contract.weight.used, stream);
     if (!drop) return;
     Buffer keyValue = std::move(saved.keyValue);
     saved = Saved();
@@ -153,69 +159,64 @@ void Block::forward(Saved& saved, const PartShape& part, Earlier earlier, float*
 
 Buffer Block::inputGrad(Saved& saved, const PartShape& part, Earlier earlier, Buffer outputGrad) const
 {
-    const Kernels& k = m_context.kernels;
+    LayerMath& math = m_context.math;
     const int rows = part.rows();
     const int hidden = m_context.model.hidden;
     const std::size_t size = m_context.stream(part);
-    const auto keep = [&](std::size_t floats) { return m_context.keep(floats, part.microbatch); };
+    const auto keep = [&](std::size_t elements) { return m_context.keep(elements, part.microbatch); };
 
     saved.outputGrad = std::move(outputGrad);
-    saved.sums = keep(Sums::size(static_cast<std::size_t>(hidden)));
+    saved.sums = m_context.keepFloats(Sums::size(static_cast<std::size_t>(hidden)), part.microbatch);
     const Sums sums(saved.sums.data(), static_cast<std::size_t>(hidden));
 
     // MLP. `hidden` turns from pre-activation into activation, which W needs.
     saved.hiddenGrad = keep(4 * size);
-    multiply(rows, 4 * hidden, hidden, 1.0F, {saved.outputGrad.data(), hidden}, {m_contract.weight.used, 4 * hidden},
-             0.0F, saved.hiddenGrad.data(), 4 * hidden);
-    k.geluBackward(rows, 4 * hidden, saved.hidden.data(), m_expand.bias.used, saved.hiddenGrad.data(), sums.expand);
+    math.geluInputGrad(rows, 4 * hidden, hidden, saved.outputGrad.data(), m_contract.weight.used, m_expand.bias.used,
+                       saved.hidden.data(), saved.hiddenGrad.data(), sums.expand);
     Buffer normGrad = m_context.borrow(size, part.microbatch);
-    multiply(rows, hidden, 4 * hidden, 1.0F, {saved.hiddenGrad.data(), 4 * hidden}, {m_expand.weight.used, hidden}, 0.0F,
-             normGrad.data(), hidden);
+    math.linearInputGrad(rows, 4 * hidden, hidden, 1.0F, saved.hiddenGrad.data(), m_expand.weight.used, normGrad.data());
     saved.middleGrad = keep(size);
-    k.layerNormBackward(rows, hidden, normGrad.data(), saved.normal2.data(), saved.deviation2.data(), m_norm2.gamma.used,
-                        saved.outputGrad.data(), saved.middleGrad.data(),
-                        {sums.gamma2, sums.beta2, sums.contract, sums.project});
+    math.layerNormBackward(rows, hidden, normGrad.data(), saved.normal2.data(), saved.deviation2.data(), m_norm2.gamma.used,
+                           saved.outputGrad.data(), saved.middleGrad.data(),
+                           {sums.gamma2, sums.beta2, sums.contract, sums.project});
     saved.deviation2.reset();
 
     // Attention.
     Buffer attentionGrad = m_context.borrow(size, part.microbatch);
-    multiply(rows, hidden, hidden, 1.0F, {saved.middleGrad.data(), hidden}, {m_project.weight.used, hidden}, 0.0F,
-             attentionGrad.data(), hidden);
+    math.linearInputGrad(rows, hidden, hidden, 1.0F, saved.middleGrad.data(), m_project.weight.used, attentionGrad.data());
     std::vector<KeyGradSegment> gradients;
     gradients.reserve(earlier.size() + 1);
     const auto addGradients = [&](Saved& slice, const PartShape& shape) {
         const bool empty = !slice.qkvGrad;
         if (empty) slice.qkvGrad = keep(3 * m_context.stream(shape));
-        gradients.push_back({slice.qkvGrad.data() + hidden, slice.qkvGrad.data() + 2 * hidden, 3 * hidden, empty});
+        const auto width = static_cast<std::size_t>(hidden);
+        gradients.push_back({math.at(slice.qkvGrad.data(), width), math.at(slice.qkvGrad.data(), 2 * width), 3 * hidden, empty});
     };
     for (const Pending<Saved>& slice : earlier)
         addGradients(*slice.saved, slice.shape);
     addGradients(saved, part);
     const AttentionShape attention{part.batch, part.tokens, hidden, m_context.model.heads, part.past};
     {
-        Buffer workspace = m_context.borrow(attention.workspace(), part.microbatch);
-        attentionBackward(attention, k, saved.qkv.data(), 3 * hidden, segmentsOf(earlier, saved, part, hidden),
-                          saved.probabilities.data(), attentionGrad.data(), saved.qkvGrad.data(), gradients,
-                          workspace.data());
+        Buffer workspace = m_context.borrowFloats(math.attentionWorkspace(attention), part.microbatch);
+        math.attentionBackward(attention, saved.qkv.data(), 3 * hidden, segmentsOf(math, earlier, saved, part, hidden),
+                               saved.probabilities.data(), saved.attention.data(), attentionGrad.data(),
+                               saved.qkvGrad.data(), gradients, workspace.data());
     }
     saved.qkv.reset();
     saved.probabilities.reset();
     attentionGrad.reset();
-    multiply(rows, hidden, 3 * hidden, 1.0F, {saved.qkvGrad.data(), 3 * hidden}, {m_qkv.weight.used, hidden}, 0.0F,
-             normGrad.data(), hidden);
+    math.linearInputGrad(rows, 3 * hidden, hidden, 1.0F, saved.qkvGrad.data(), m_qkv.weight.used, normGrad.data());
     Buffer inputGrad = keep(size);
-    k.layerNormBackward(rows, hidden, normGrad.data(), saved.normal1.data(), saved.deviation1.data(), m_norm1.gamma.used,
-                        saved.middleGrad.data(), inputGrad.data(), {sums.gamma1, sums.beta1, nullptr, nullptr});
+    math.layerNormBackward(rows, hidden, normGrad.data(), saved.normal1.data(), saved.deviation1.data(), m_norm1.gamma.used,
+                           saved.middleGrad.data(), inputGrad.data(), {sums.gamma1, sums.beta1, nullptr, nullptr});
     saved.deviation1.reset();
-    for (int i = 0; i < 3 * hidden; ++i)
-        sums.qkv[i] = 0;
-    k.addColumnSums(rows, 3 * hidden, saved.qkvGrad.data(), sums.qkv);
+    math.columnSums(rows, 3 * hidden, saved.qkvGrad.data(), sums.qkv);
     return inputGrad;
 }
 
 void Block::weightGrad(std::span<const Pending<Saved>> parts) const
 {
-    const Kernels& k = m_context.kernels;
+    LayerMath& math = m_context.math;
     const int hidden = m_context.model.hidden;
     const auto width = static_cast<std::size_t>(hidden);
     const RowStacker<Saved> stacker(m_context, parts);
@@ -224,41 +225,38 @@ void Block::weightGrad(std::span<const Pending<Saved>> parts) const
     {
         const Buffer outputGrad = stacker.take(&Saved::outputGrad, hidden);
         const Buffer activation = stacker.take(&Saved::hidden, 4 * hidden);
-        multiplyTransposed(hidden, 4 * hidden, rows, 1.0F, {outputGrad.data(), hidden}, {activation.data(), 4 * hidden},
-                           1.0F, m_contract.weight.gradient.data(), 4 * hidden);
+        math.linearWeightGrad(rows, hidden, 4 * hidden, 1.0F, outputGrad.data(), activation.data(),
+                              m_contract.weight.gradient.data());
     }
     {
         const Buffer norm = stacker.norm(&Saved::normal2, m_norm2);
         const Buffer hiddenGrad = stacker.take(&Saved::hiddenGrad, 4 * hidden);
-        multiplyTransposed(4 * hidden, hidden, rows, 1.0F, {hiddenGrad.data(), 4 * hidden}, {norm.data(), hidden}, 1.0F,
-                           m_expand.weight.gradient.data(), hidden);
+        math.linearWeightGrad(rows, 4 * hidden, hidden, 1.0F, hiddenGrad.data(), norm.data(), m_expand.weight.gradient.data());
     }
     {
         const Buffer middleGrad = stacker.take(&Saved::middleGrad, hidden);
         const Buffer attention = stacker.take(&Saved::attention, hidden);
-        multiplyTransposed(hidden, hidden, rows, 1.0F, {middleGrad.data(), hidden}, {attention.data(), hidden}, 1.0F,
-                           m_project.weight.gradient.data(), hidden);
+        math.linearWeightGrad(rows, hidden, hidden, 1.0F, middleGrad.data(), attention.data(), m_project.weight.gradient.data());
     }
     {
         const Buffer norm = stacker.norm(&Saved::normal1, m_norm1);
         const Buffer qkvGrad = stacker.take(&Saved::qkvGrad, 3 * hidden);
-        multiplyTransposed(3 * hidden, hidden, rows, 1.0F, {qkvGrad.data(), 3 * hidden}, {norm.data(), hidden}, 1.0F,
-                           m_qkv.weight.gradient.data(), hidden);
+        math.linearWeightGrad(rows, 3 * hidden, hidden, 1.0F, qkvGrad.data(), norm.data(), m_qkv.weight.gradient.data());
     }
     for (const Pending<Saved>& part : parts) {
         if (part.saved->sums) { // with the first half where a whole was cut afterwards
             const Sums sums(part.saved->sums.data(), width);
-            k.add(width, sums.gamma1, m_norm1.gamma.gradient.data());
-            k.add(width, sums.beta1, m_norm1.beta.gradient.data());
-            k.add(width, sums.gamma2, m_norm2.gamma.gradient.data());
-            k.add(width, sums.beta2, m_norm2.beta.gradient.data());
-            k.add(width, sums.contract, m_contract.bias.gradient.data());
-            k.add(width, sums.project, m_project.bias.gradient.data());
-            k.add(4 * width, sums.expand, m_expand.bias.gradient.data());
-            k.add(3 * width, sums.qkv, m_qkv.bias.gradient.data());
+            math.add(width, sums.gamma1, m_norm1.gamma.gradient.data());
+            math.add(width, sums.beta1, m_norm1.beta.gradient.data());
+            math.add(width, sums.gamma2, m_norm2.gamma.gradient.data());
+            math.add(width, sums.beta2, m_norm2.beta.gradient.data());
+            math.add(width, sums.contract, m_contract.bias.gradient.data());
+            math.add(width, sums.project, m_project.bias.gradient.data());
+            math.add(4 * width, sums.expand, m_expand.bias.gradient.data());
+            math.add(3 * width, sums.qkv, m_qkv.bias.gradient.data());
         }
         *part.saved = Saved();
     }
 }
 
-} // namespace stagewright::cpu
+} // namespace stagewright::layers

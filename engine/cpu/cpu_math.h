@@ -1,0 +1,12 @@
+// LayerMath on the CPU: fp32, everything done at once on the calling thread.
+#pragma once
+
+#include <memory>
+
+#include "engine/layers/math.h"
+
+namespace stagewright::cpu {
+
+std::unique_ptr<layers::LayerMath> makeCpuMath();
+
+} // namespace stagewright::cpu

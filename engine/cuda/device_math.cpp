@@ -1,0 +1,481 @@
+#include "engine/cuda/device_math.h"
+
+#include <cmath>
+#include <vector>
+
+namespace stagewright::cuda {
+
+namespace {
+
+using namespace layers;
+
+constexpr int flashWidth = 128;   // of a head, at most
+constexpr std::size_t slotsPerBlock = 256;
+
+void product(int kind, int rows, int columns, int depth, StagewrightProduct& p)
+{
+    p = {};
+    p.kind = kind;
+    p.rows = rows;
+    p.columns = columns;
+    p.depth = depth;
+    p.alpha = 1.0F;
+    p.batches = 1;
+}
+
+class DeviceMath final : public LayerMath {
+public:
+    DeviceMath(DeviceMemory& memory, Allocator& allocator, int stage, int flashFrom)
+        : m_memory(memory), m_table(memory.table()), m_queue(memory.queue()), m_allocator(allocator),
+          m_tag{MemoryCategory::Workspace, static_cast<std::uint16_t>(stage), -1}, m_flashFrom(flashFrom)
+    {
+    }
+
+    int elementBytes() const override { return m_memory.wish().narrow != 0 ? 2 : 4; }
+
+    void layerNorm(int rows, int width, float* x, const float* bias, const float* gamma, const float* beta, float* normal,
+                   float* deviation, float* out) override
+    {
+        StagewrightNorm n{};
+        n.rows = rows;
+        n.width = width;
+        n.x = x;
+        n.bias = bias;
+        n.gamma = gamma;
+        n.beta = beta;
+        n.normal = normal;
+        n.deviation = deviation;
+        n.out = out;
+        done(m_table.norm(m_queue, &n));
+    }
+    void scaleShift(int rows, int width, const float* normal, const float* gamma, const float* beta, float* out) override
+    {
+        StagewrightNorm n{};
+        n.rows = rows;
+        n.width = width;
+        n.normal = const_cast<float*>(normal); // read only here
+        n.gamma = gamma;
+        n.beta = beta;
+        n.out = out;
+        done(m_table.scaleShift(m_queue, &n));
+    }
+    void layerNormBackward(int rows, int width, const float* outGrad, const float* normal, const float* deviation,
+                           const float* gamma, const float* residual, float* inputGrad, const ColumnSums& sums) override
+    {
+        StagewrightNorm n{};
+        n.rows = rows;
+        n.width = width;
+        n.outGrad = outGrad;
+        n.normal = const_cast<float*>(normal); // read only here, as the deviation
+        n.deviation = const_cast<float*>(deviation);
+        n.gamma = gamma;
+        n.residual = residual;
+        n.inputGrad = inputGrad;
+        n.gammaSum = sums.gamma;
+        n.betaSum = sums.beta;
+        n.residualSum = sums.residual;
+        n.inputSum = sums.input;
+        done(m_table.normBackward(m_queue, &n));
+    }
+
+    void linear(int rows, int out, int in, const float* x, const float* weight, const float* bias, float* y) override
+    {
+        StagewrightProduct p{};
+        forwardProduct(p, rows, out, in, x, weight, y);
+        p.finish = STAGEWRIGHT_BIAS;
+        p.bias = bias;
+        done(m_table.multiply(m_queue, &p));
+    }
+    void linearAdd(int rows, int out, int in, const float* x, const float* weight, float* y) override
+    {
+        StagewrightProduct p{};
+        forwardProduct(p, rows, out, in, x, weight, y);
+        p.beta = 1.0F;
+        done(m_table.multiply(m_queue, &p));
+    }
+    void linearBare(int rows, int out, int in, const float* x, const float* weight, float* y) override
+    {
+        StagewrightProduct p{};
+        forwardProduct(p, rows, out, in, x, weight, y);
+        done(m_table.multiply(m_queue, &p));
+    }
+    void linearInputGrad(int rows, int out, int in, float alpha, const float* dy, const float* weight, float* dx) override
+    {
+        StagewrightProduct p{};
+        product(STAGEWRIGHT_A_B, rows, in, out, p);
+        place(p, dy, out, weight, in, dx, in);
+        p.alpha = alpha;
+        done(m_table.multiply(m_queue, &p));
+    }
+    void linearWeightGrad(int rows, int out, int in, float alpha, const float* dy, const float* x, float* gradient) override
+    {
+        StagewrightProduct p{};
+        product(STAGEWRIGHT_AT_B, out, in, rows, p);
+        place(p, dy, out, x, in, gradient, in);
+        p.alpha = alpha;
+        p.beta = 1.0F;
+        p.floats = 1;
+        done(m_table.multiply(m_queue, &p));
+    }
+
+    bool expandsInOne() const override { return true; }
+    void expand(int rows, int out, int in, const float* x, const float* weight, const float* bias, float* hidden,
+                float* activation) override
+    {
+        StagewrightProduct p{};
+        forwardProduct(p, rows, out, in, x, weight, activation ? activation : hidden);
+        p.finish = activation ? STAGEWRIGHT_GELU : STAGEWRIGHT_BIAS;
+        p.bias = bias;
+        p.aux = activation ? hidden : nullptr;
+        done(m_table.multiply(m_queue, &p));
+    }
+    void activate(int, int, const float*, const float*, float*) override {}
+    void geluInputGrad(int rows, int wide, int width, const float* outputGrad, const float* contract, const float*,
+                       float* hidden, float* hiddenGrad, float* biasSums) override
+    {
+        StagewrightProduct p{};
+        product(STAGEWRIGHT_A_B, rows, wide, width, p);
+        place(p, outputGrad, width, contract, wide, hiddenGrad, wide);
+        p.finish = STAGEWRIGHT_GELU_GRAD;
+        p.aux = hidden;
+        done(m_table.multiply(m_queue, &p));
+        const auto count = static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(wide);
+        done(m_table.gelu(m_queue, count, hidden, hidden));
+        done(m_table.columnSums(m_queue, rows, wide, hiddenGrad, biasSums));
+    }
+
+    std::size_t keptByAttention(const AttentionShape& shape) const override
+    {
+        if (isFlash(shape)) return rowsOf(shape);
+        return static_cast<std::size_t>(shape.batch) * sampleFloats(shape);
+    }
+    std::size_t attentionWorkspace(const AttentionShape& shape) const override
+    {
+        return isFlash(shape) ? rowsOf(shape) : sampleFloats(shape);
+    }
+
+    void attentionForward(const AttentionShape& shape, const float* query, int queryStride,
+                          std::span<const KeySegment> segments, float* kept, float* out) override
+    {
+        if (isFlash(shape)) {
+            StagewrightFlash f = flashOf(shape, query, queryStride, segments.front(), kept, out);
+            done(m_table.flash(m_queue, &f));
+            return;
+        }
+        const float scale = 1.0F / std::sqrt(static_cast<float>(shape.headWidth()));
+        for (int sample = 0; sample < shape.batch; ++sample) {
+            float* p = kept + static_cast<std::size_t>(sample) * sampleFloats(shape);
+            const float* q = ofSample(query, sample, shape.tokens, queryStride);
+            float* o = ofSample(out, sample, shape.tokens, shape.hidden);
+            eachSegment(segments, [&](const KeySegment& s, int first, bool) {
+                scores(shape, q, queryStride, s, sample, scale, at(p, static_cast<std::size_t>(first)));
+            });
+            softmax(shape, p, nullptr);
+            eachSegment(segments, [&](const KeySegment& s, int first, bool begins) {
+                StagewrightProduct m{};
+                product(STAGEWRIGHT_A_B, shape.tokens, shape.headWidth(), s.tokens, m);
+                place(m, at(p, static_cast<std::size_t>(first)), keysOf(shape), ofSample(s.value, sample, s.tokens, s.stride), s.stride, o,
+                      shape.hidden);
+                heads(shape, m, blockOf(shape), shape.headWidth(), shape.headWidth());
+                m.beta = begins ? 0.0F : 1.0F;
+                done(m_table.multiply(m_queue, &m));
+            });
+        }
+    }
+
+    void attentionBackward(const AttentionShape& shape, const float* query, int queryStride,
+                           std::span<const KeySegment> segments, const float* kept, const float* out, const float* outGrad,
+                           float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace) override
+    {
+        if (isFlash(shape)) {
+            StagewrightFlash f = flashOf(shape, query, queryStride, segments.front(), const_cast<float*>(kept), const_cast<float*>(out));
+            f.outGrad = outGrad;
+            f.queryGrad = queryGrad;
+            f.keyGrad = gradients.front().key;
+            f.valueGrad = gradients.front().value;
+            f.addKeys = gradients.front().empty ? 0 : 1;
+            f.inner = workspace;
+            done(m_table.flashBackward(m_queue, &f));
+            return;
+        }
+        const int width = shape.headWidth();
+        const float scale = 1.0F / std::sqrt(static_cast<float>(width));
+        for (int sample = 0; sample < shape.batch; ++sample) {
+            const float* p = kept + static_cast<std::size_t>(sample) * sampleFloats(shape);
+            const float* q = ofSample(query, sample, shape.tokens, queryStride);
+            float* dq = ofSample(queryGrad, sample, shape.tokens, queryStride);
+            const float* grad = ofSample(outGrad, sample, shape.tokens, shape.hidden);
+            std::size_t segment = 0;
+            eachSegment(segments, [&](const KeySegment& s, int first, bool) {
+                const KeyGradSegment& to = gradients[segment++];
+                StagewrightProduct m{};
+                product(STAGEWRIGHT_AT_B, s.tokens, width, shape.tokens, m);
+                place(m, at(p, static_cast<std::size_t>(first)), keysOf(shape), grad, shape.hidden, ofSample(to.value, sample, s.tokens, to.stride),
+                      to.stride);
+                heads(shape, m, blockOf(shape), width, width);
+                m.beta = to.empty ? 0.0F : 1.0F;
+                done(m_table.multiply(m_queue, &m));
+                KeySegment values = s;
+                values.key = s.value;
+                scores(shape, grad, shape.hidden, values, sample, 1.0F, at(workspace, static_cast<std::size_t>(first)));
+            });
+            softmax(shape, const_cast<float*>(p), workspace);
+            segment = 0;
+            eachSegment(segments, [&](const KeySegment& s, int first, bool begins) {
+                const KeyGradSegment& to = gradients[segment++];
+                const float* inner = at(workspace, static_cast<std::size_t>(first));
+                StagewrightProduct m{};
+                product(STAGEWRIGHT_A_B, shape.tokens, width, s.tokens, m);
+                place(m, inner, keysOf(shape), ofSample(s.key, sample, s.tokens, s.stride), s.stride, dq, queryStride);
+                heads(shape, m, blockOf(shape), width, width);
+                m.alpha = scale;
+                m.beta = begins ? 0.0F : 1.0F;
+                done(m_table.multiply(m_queue, &m));
+                product(STAGEWRIGHT_AT_B, s.tokens, width, shape.tokens, m);
+                place(m, inner, keysOf(shape), q, queryStride, ofSample(to.key, sample, s.tokens, to.stride), to.stride);
+                heads(shape, m, blockOf(shape), width, width);
+                m.alpha = scale;
+                m.beta = to.empty ? 0.0F : 1.0F;
+                done(m_table.multiply(m_queue, &m));
+            });
+        }
+    }
+
+    void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, const float* tokenTable,
+               const float* positionTable, float* out) override
+    {
+        StagewrightEmbedding e{};
+        e.batch = batch;
+        e.tokens = tokens;
+        e.past = past;
+        e.width = width;
+        e.bytes = bytes;
+        e.tokenTable = tokenTable;
+        e.positionTable = positionTable;
+        e.out = out;
+        done(m_table.embed(m_queue, &e));
+    }
+    void embedWeightGrad(int batch, int tokens, int past, int width, int vocabulary, const std::uint8_t* bytes,
+                         const float* outGrad, float* tokenGrad, float* positionGrad) override
+    {
+        StagewrightEmbedding e{};
+        e.batch = batch;
+        e.tokens = tokens;
+        e.past = past;
+        e.width = width;
+        e.vocabulary = vocabulary;
+        e.bytes = bytes;
+        e.outGrad = outGrad;
+        e.tokenGrad = tokenGrad;
+        e.positionGrad = positionGrad;
+        done(m_table.embedGrad(m_queue, &e));
+    }
+    void crossEntropy(int rows, int vocabulary, float* logits, const std::uint8_t* targets, LossCell& cell) override
+    {
+        if (!cell.slot) cell.slot = newSlot();
+        const Buffer rowLoss = m_allocator.take(static_cast<std::size_t>(rows), m_tag);
+        done(m_table.crossEntropy(m_queue, rows, vocabulary, logits, targets, rowLoss.data(), static_cast<double*>(cell.slot)));
+    }
+    double loss(const LossCell& cell) override { return fetch(static_cast<const double*>(cell.slot)); }
+
+    void columnSums(int rows, int width, const float* x, float* sums) override
+    {
+        done(m_table.columnSums(m_queue, rows, width, x, sums));
+    }
+    void add(std::size_t count, const float* x, float* sum) override { done(m_table.add(m_queue, count, x, sum)); }
+    double squareSum(std::span<const std::span<const float>> tensors) override
+    {
+        const Buffer partial = m_allocator.take((STAGEWRIGHT_PARTIALS + 1) * sizeof(double) / sizeof(float), m_tag);
+        auto* doubles = reinterpret_cast<double*>(partial.data());
+        double* sum = doubles + STAGEWRIGHT_PARTIALS;
+        m_memory.clear(sum, sizeof *sum);
+        for (const std::span<const float> tensor : tensors)
+            done(m_table.squareSum(m_queue, tensor.size(), tensor.data(), doubles, sum));
+        return fetch(sum);
+    }
+
+    void adamW(const TensorStep& tensor, const AdamWStep& step) override { done(stepOf(STAGEWRIGHT_ADAMW, tensor, step)); }
+    void undoAdamW(const TensorStep& tensor, const AdamWStep& step) override { done(stepOf(STAGEWRIGHT_UNDO_ADAMW, tensor, step)); }
+    void sgd(const TensorStep& tensor, const SgdStep& step) override { done(stepOf(STAGEWRIGHT_SGD, tensor, step)); }
+    void undoSgd(const TensorStep& tensor, const SgdStep& step) override { done(stepOf(STAGEWRIGHT_UNDO_SGD, tensor, step)); }
+    void predict(std::size_t count, const float* value, const float* moment1, const float* moment2, float reach,
+                 const AdamWStep& step, float* out) override
+    {
+        StagewrightStep s{};
+        s.count = count;
+        s.value = const_cast<float*>(value); // read only here, as the moments
+        s.moment1 = const_cast<float*>(moment1);
+        s.moment2 = const_cast<float*>(moment2);
+        s.used = out;
+        s.correction1 = step.correction1;
+        s.correction2 = step.correction2;
+        s.epsilon = step.epsilon;
+        s.reach = reach;
+        done(m_table.step(m_queue, STAGEWRIGHT_PREDICT, &s));
+    }
+    void toElements(std::size_t count, const float* value, float* elements) override
+    {
+        done(m_table.narrow(m_queue, count, value, elements));
+    }
+
+private:
+    void done(int status) const { m_memory.done(status); }
+
+    static void place(StagewrightProduct& p, const void* a, int aStride, const void* b, int bStride, void* c, int cStride)
+    {
+        p.a = a;
+        p.aStride = aStride;
+        p.b = b;
+        p.bStride = bStride;
+        p.c = c;
+        p.cStride = cStride;
+    }
+    static void forwardProduct(StagewrightProduct& p, int rows, int out, int in, const float* x, const float* weight, float* y)
+    {
+        product(STAGEWRIGHT_A_BT, rows, out, in, p);
+        place(p, x, in, weight, in, y, out);
+    }
+
+    bool isFlash(const AttentionShape& shape) const
+    {
+        return shape.past == 0 && shape.tokens >= m_flashFrom && shape.headWidth() <= flashWidth;
+    }
+    static std::size_t rowsOf(const AttentionShape& shape)
+    {
+        return static_cast<std::size_t>(shape.rows()) * static_cast<std::size_t>(shape.heads);
+    }
+    static StagewrightFlash flashOf(const AttentionShape& shape, const float* query, int stride, const KeySegment& keys,
+                                    float* sums, float* out)
+    {
+        StagewrightFlash f{};
+        f.batch = shape.batch;
+        f.heads = shape.heads;
+        f.tokens = shape.tokens;
+        f.width = shape.headWidth();
+        f.stride = stride;
+        f.query = query;
+        f.key = keys.key;
+        f.value = keys.value;
+        f.sums = sums;
+        f.out = out;
+        return f;
+    }
+
+    // A sample's probabilities, (heads, tokens, keys), begin at a cache line.
+    static int keysOf(const AttentionShape& shape) { return shape.past + shape.tokens; }
+    static std::int64_t blockOf(const AttentionShape& shape) { return std::int64_t{shape.tokens} * keysOf(shape); }
+    std::size_t sampleFloats(const AttentionShape& shape) const
+    {
+        constexpr std::size_t line = 16;
+        return (words(static_cast<std::size_t>(blockOf(shape)) * static_cast<std::size_t>(shape.heads)) + line - 1) / line * line;
+    }
+    template <typename Float> Float* ofSample(Float* base, int sample, int tokens, int stride) const
+    {
+        return at(base, static_cast<std::size_t>(sample) * static_cast<std::size_t>(tokens) * static_cast<std::size_t>(stride));
+    }
+    // f(segment, its first key, whether it is the first)
+    template <typename Visit> static void eachSegment(std::span<const KeySegment> segments, Visit&& visit)
+    {
+        int first = 0;
+        for (const KeySegment& segment : segments) {
+            visit(segment, first, first == 0);
+            first += segment.tokens;
+        }
+    }
+    static void heads(const AttentionShape& shape, StagewrightProduct& p, std::int64_t a, std::int64_t b, std::int64_t c)
+    {
+        p.batches = shape.heads;
+        p.aBatch = a;
+        p.bBatch = b;
+        p.cBatch = c;
+    }
+    // (tokens, segment's keys) of every head = scale · x · keyᵀ
+    void scores(const AttentionShape& shape, const float* x, int stride, const KeySegment& s, int sample, float scale, float* to) const
+    {
+        StagewrightProduct m{};
+        product(STAGEWRIGHT_A_BT, shape.tokens, s.tokens, shape.headWidth(), m);
+        place(m, x, stride, ofSample(s.key, sample, s.tokens, s.stride), s.stride, to, keysOf(shape));
+        heads(shape, m, shape.headWidth(), shape.headWidth(), blockOf(shape));
+        m.alpha = scale;
+        done(m_table.multiply(m_queue, &m));
+    }
+    void softmax(const AttentionShape& shape, float* scores, float* gradient) const
+    {
+        StagewrightSoftmax s{};
+        s.blocks = shape.heads;
+        s.rows = shape.tokens;
+        s.columns = keysOf(shape);
+        s.past = shape.past;
+        s.blockStride = blockOf(shape);
+        s.scores = scores;
+        s.gradient = gradient;
+        done(gradient ? m_table.softmaxBackward(m_queue, &s) : m_table.softmax(m_queue, &s));
+    }
+
+    static StagewrightStep stepBase(const TensorStep& t)
+    {
+        StagewrightStep s{};
+        s.count = t.count;
+        s.value = t.value;
+        s.gradient = t.gradient;
+        s.moment1 = t.moment1;
+        s.moment2 = t.moment2;
+        s.used = t.used;
+        return s;
+    }
+    int stepOf(int kind, const TensorStep& tensor, const AdamWStep& step) const
+    {
+        StagewrightStep s = stepBase(tensor);
+        s.learningRate = step.learningRate;
+        s.beta1 = step.beta1;
+        s.beta2 = step.beta2;
+        s.correction1 = step.correction1;
+        s.correction2 = step.correction2;
+        s.epsilon = step.epsilon;
+        s.weightDecay = step.weightDecay;
+        s.gradientScale = step.gradientScale;
+        return m_table.step(m_queue, kind, &s);
+    }
+    int stepOf(int kind, const TensorStep& tensor, const SgdStep& step) const
+    {
+        StagewrightStep s = stepBase(tensor);
+        s.learningRate = step.learningRate;
+        s.momentum = step.momentum;
+        s.weightDecay = step.weightDecay;
+        s.gradientScale = step.gradientScale;
+        return m_table.step(m_queue, kind, &s);
+    }
+
+    double fetch(const double* number) const
+    {
+        double value = 0;
+        m_memory.download(&value, number, sizeof value);
+        return value;
+    }
+    void* newSlot()
+    {
+        if (m_slots.empty() || m_slotsUsed == slotsPerBlock) {
+            m_slots.push_back(m_allocator.take(slotsPerBlock * sizeof(double) / sizeof(float), m_tag));
+            m_slotsUsed = 0;
+        }
+        return reinterpret_cast<double*>(m_slots.back().data()) + m_slotsUsed++;
+    }
+
+    DeviceMemory& m_memory;
+    const StagewrightCudaTable& m_table;
+    StagewrightQueue* m_queue;
+    Allocator& m_allocator;
+    MemoryTag m_tag;
+    int m_flashFrom;
+    std::vector<Buffer> m_slots;
+    std::size_t m_slotsUsed = 0;
+};
+
+} // namespace
+
+std::unique_ptr<LayerMath> makeDeviceMath(DeviceMemory& memory, Allocator& allocator, int stage, int flashFrom)
+{
+    return std::make_unique<DeviceMath>(memory, allocator, stage, flashFrom);
+}
+
+} // namespace stagewright::cuda

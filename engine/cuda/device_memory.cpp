@@ -1,0 +1,168 @@
+#include "engine/cuda/device_memory.h"
+
+#include <new>
+#include <stdexcept>
+
+namespace stagewright::cuda {
+
+namespace {
+
+// Elapsed times come from floats: the farther the origin, the coarser they are.
+constexpr Nanos originLives = 1'000'000'000;
+
+StagewrightMark* raw(const Mark& mark)
+{
+    return static_cast<StagewrightMark*>(mark.get());
+}
+
+Mark owned(const StagewrightCudaTable& table, StagewrightMark* mark)
+{
+    return Mark(mark, [drop = table.dropMark](void* gone) { drop(static_cast<StagewrightMark*>(gone)); });
+}
+
+} // namespace
+
+class DeviceOrigin {
+public:
+    Mark mark;
+    Nanos time = 0;
+};
+
+std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCudaTable& table, StagewrightQueue* queue)
+{
+    const std::lock_guard lock(m_mutex);
+    if (m_newest && monotonicNow() - m_newest->time < originLives) return m_newest;
+    auto origin = std::make_shared<DeviceOrigin>();
+    StagewrightMark* mark = nullptr;
+    if (table.finish(queue) != 0 || table.mark(queue, STAGEWRIGHT_COMPUTE, &mark) != 0) throw std::runtime_error(table.lastError());
+    origin->mark = owned(table, mark);
+    if (table.finish(queue) != 0) throw std::runtime_error(table.lastError());
+    origin->time = monotonicNow();
+    m_newest = std::move(origin);
+    return m_newest;
+}
+
+DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, int rank,
+                           std::shared_ptr<DeviceOrigins> origins)
+    : m_table(table), m_wish(wish), m_rank(rank), m_origins(std::move(origins))
+{
+    done(m_table.openQueue(&m_wish, &m_queue));
+    try {
+        m_origin = m_origins->current(m_table, m_queue);
+    } catch (...) {
+        m_table.closeQueue(m_queue);
+        throw;
+    }
+}
+
+DeviceMemory::~DeviceMemory()
+{
+    m_stamps.clear();
+    m_table.closeQueue(m_queue);
+}
+
+void DeviceMemory::done(int status) const
+{
+    if (status != 0) throw std::runtime_error(m_table.lastError());
+}
+
+void* DeviceMemory::take(std::size_t bytes)
+{
+    void* block = nullptr;
+    done(m_table.take(m_wish.device, bytes, &block));
+    if (!block) throw std::bad_alloc();
+    return block;
+}
+
+void DeviceMemory::give(void* block) noexcept
+{
+    (void)m_table.give(m_wish.device, block); // a device that is gone has taken its memory along
+}
+
+void DeviceMemory::copyRows(void* to, std::size_t toStride, const void* from, std::size_t fromStride, std::size_t bytes,
+                            std::size_t rows)
+{
+    done(m_table.copyRows(m_queue, STAGEWRIGHT_COMPUTE, to, toStride, from, fromStride, bytes, rows));
+}
+
+void DeviceMemory::clear(void* to, std::size_t bytes)
+{
+    done(m_table.clear(m_queue, to, bytes));
+}
+
+void DeviceMemory::upload(void* to, const void* from, std::size_t bytes)
+{
+    done(m_table.upload(m_queue, to, from, bytes));
+}
+
+void DeviceMemory::download(void* to, const void* from, std::size_t bytes)
+{
+    done(m_table.download(m_queue, to, from, bytes));
+}
+
+Mark DeviceMemory::markOn(int lane)
+{
+    StagewrightMark* mark = nullptr;
+    done(m_table.mark(m_queue, lane, &mark));
+    return owned(m_table, mark);
+}
+
+void DeviceMemory::awaitOn(int lane, const Mark& mark)
+{
+    if (mark) done(m_table.await(m_queue, lane, raw(mark)));
+}
+
+Mark DeviceMemory::copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written)
+{
+    awaitOn(STAGEWRIGHT_TRANSFER, written);
+    awaitOn(STAGEWRIGHT_TRANSFER, markOn(STAGEWRIGHT_COMPUTE));
+    done(m_table.copyRows(m_queue, STAGEWRIGHT_TRANSFER, to, bytes, from, bytes, bytes, 1));
+    Mark copied = markOn(STAGEWRIGHT_TRANSFER);
+    awaitOn(STAGEWRIGHT_COMPUTE, copied);
+    return copied;
+}
+
+void DeviceMemory::await(const Mark& mark)
+{
+    awaitOn(STAGEWRIGHT_COMPUTE, mark);
+}
+
+void DeviceMemory::finish()
+{
+    done(m_table.finish(m_queue));
+}
+
+std::int64_t DeviceMemory::stamp()
+{
+    m_stamps.push_back(mark());
+    return static_cast<std::int64_t>(m_stamps.size()) - 1;
+}
+
+// After a failure of the device there are no times: the step is dropped anyway.
+Nanos DeviceMemory::timeOf(std::int64_t stamp)
+{
+    std::int64_t nanos = 0;
+    const Mark& mark = m_stamps[static_cast<std::size_t>(stamp)];
+    return m_table.nanosBetween(raw(m_origin->mark), raw(mark), &nanos) == 0 ? m_origin->time + nanos : m_origin->time;
+}
+
+void DeviceMemory::forget()
+{
+    m_stamps.clear();
+    try {
+        m_origin = m_origins->current(m_table, m_queue);
+    } catch (const std::runtime_error&) { // the next call that computes says it
+    }
+}
+
+void DeviceMemory::opBegin(const Op& op, std::int32_t)
+{
+    done(m_table.opBegin((static_cast<std::uint64_t>(m_rank) << 40) + ++m_ops, ("PP:" + toText(op)).c_str()));
+}
+
+void DeviceMemory::opEnd()
+{
+    (void)m_table.opEnd();
+}
+
+} // namespace stagewright::cuda

@@ -1,0 +1,74 @@
+// A rank's share of a CUDA device: its queue, its memory, its clock. Failures throw std::runtime_error with the module's words.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/cuda/module_abi.h"
+#include "engine/memory.h"
+#include "profiler/device_clock.h"
+
+namespace stagewright::cuda {
+
+// When a device's time and the host's were the same; shared by the ranks of a device, so that their times agree.
+class DeviceOrigin;
+class DeviceOrigins {
+public:
+    std::shared_ptr<const DeviceOrigin> current(const StagewrightCudaTable& table, StagewrightQueue* queue);
+
+private:
+    std::mutex m_mutex;
+    std::shared_ptr<const DeviceOrigin> m_newest;
+};
+
+class DeviceMemory final : public Memory, private DeviceClock {
+public:
+    // origins: of this device.
+    DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, int rank,
+                 std::shared_ptr<DeviceOrigins> origins);
+    ~DeviceMemory() override;
+
+    const StagewrightCudaTable& table() const { return m_table; }
+    StagewrightQueue* queue() const { return m_queue; }
+    const StagewrightQueueWish& wish() const { return m_wish; }
+    void done(int status) const; // throws where it is not 0
+
+    bool isHost() const override { return false; }
+    void* take(std::size_t bytes) override;
+    void give(void* block) noexcept override;
+    void copyRows(void* to, std::size_t toStride, const void* from, std::size_t fromStride, std::size_t bytes,
+                  std::size_t rows) override;
+    void clear(void* to, std::size_t bytes) override;
+    void upload(void* to, const void* from, std::size_t bytes) override;
+    void download(void* to, const void* from, std::size_t bytes) override;
+    Mark mark() override { return markOn(STAGEWRIGHT_COMPUTE); }
+    // On the transfer lane: it waits for `written` and for what this rank asked for before, whose block it may be; what this
+    // rank asks for later waits for the copy.
+    Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written) override;
+    void await(const Mark& mark) override;
+    void finish() override;
+    DeviceClock* clock() override { return this; }
+
+private:
+    Mark markOn(int lane);
+    void awaitOn(int lane, const Mark& mark);
+    std::int64_t stamp() override;
+    Nanos timeOf(std::int64_t stamp) override;
+    void forget() override;
+    void opBegin(const Op& op, std::int32_t position) override;
+    void opEnd() override;
+
+    const StagewrightCudaTable& m_table;
+    StagewrightQueueWish m_wish;
+    int m_rank;
+    StagewrightQueue* m_queue = nullptr;
+    std::shared_ptr<DeviceOrigins> m_origins;
+    std::shared_ptr<const DeviceOrigin> m_origin;
+    std::vector<Mark> m_stamps;
+    std::uint64_t m_ops = 0;
+};
+
+} // namespace stagewright::cuda

@@ -1,0 +1,441 @@
+// What the kernels compute, written once: the module compiles it for GPUs, the tests' device for the host. A body works on one
+// row, column or range with `Lanes`: threads of a block that each take every count()-th element from index() on, and that
+// add up or take the largest of their numbers together. On the host there is one lane. Sums have a fixed shape, so that the
+// same input gives the same bits on every call. Elements are fp32 or bf16 (Fp32, Bf16); all arithmetic is fp32.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "engine/cuda/module_abi.h"
+
+#ifdef __CUDACC__
+#define STAGEWRIGHT_BOTH __host__ __device__
+#else
+#define STAGEWRIGHT_BOTH
+#endif
+
+namespace stagewright::cuda {
+
+struct Fp32 {
+    using Stored = float;
+    STAGEWRIGHT_BOTH static float load(const float* x, std::size_t i) { return x[i]; }
+    STAGEWRIGHT_BOTH static void store(float* x, std::size_t i, float value) { x[i] = value; }
+};
+
+// Round to nearest even; NaN stays.
+struct Bf16 {
+    using Stored = std::uint16_t;
+    STAGEWRIGHT_BOTH static float load(const std::uint16_t* x, std::size_t i)
+    {
+        const std::uint32_t bits = static_cast<std::uint32_t>(x[i]) << 16;
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    STAGEWRIGHT_BOTH static void store(std::uint16_t* x, std::size_t i, float value)
+    {
+        std::uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        const bool nan = (bits & 0x7fffffffU) > 0x7f800000U;
+        x[i] = nan ? 0x7fc0 : static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
+    }
+};
+
+struct OneLane {
+    static constexpr int headPerLane = 128; // numbers of a head's row that a lane holds
+    STAGEWRIGHT_BOTH int index() const { return 0; }
+    STAGEWRIGHT_BOTH int count() const { return 1; }
+    STAGEWRIGHT_BOTH float sum(float x) const { return x; }
+    STAGEWRIGHT_BOTH float largest(float x) const { return x; }
+    STAGEWRIGHT_BOTH double sum(double x) const { return x; }
+};
+
+template <typename E> STAGEWRIGHT_BOTH const typename E::Stored* row(const void* base, std::size_t at)
+{
+    return static_cast<const typename E::Stored*>(base) + at;
+}
+template <typename E> STAGEWRIGHT_BOTH typename E::Stored* row(void* base, std::size_t at)
+{
+    return static_cast<typename E::Stored*>(base) + at;
+}
+
+template <typename E, typename Lanes> STAGEWRIGHT_BOTH void normRow(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
+{
+    const std::size_t first = r * static_cast<std::size_t>(n.width);
+    auto* x = row<E>(n.x, first);
+    auto* normal = row<E>(n.normal, first);
+    auto* out = row<E>(n.out, first);
+    const auto *gamma = row<E>(n.gamma, 0), *beta = row<E>(n.beta, 0), *bias = row<E>(n.bias, 0);
+    const float perWidth = 1.0F / static_cast<float>(n.width);
+    float sum = 0;
+    for (int i = lanes.index(); i < n.width; i += lanes.count())
+        sum += E::load(x, i);
+    const float mean = lanes.sum(sum) * perWidth;
+    float squares = 0;
+    for (int i = lanes.index(); i < n.width; i += lanes.count())
+        squares += (E::load(x, i) - mean) * (E::load(x, i) - mean);
+    const float scale = 1.0F / sqrtf(lanes.sum(squares) * perWidth + 1e-5F);
+    if (lanes.index() == 0) n.deviation[r] = scale;
+    for (int i = lanes.index(); i < n.width; i += lanes.count()) {
+        const float in = E::load(x, i);
+        E::store(normal, i, (in - mean) * scale);
+        E::store(out, i, E::load(normal, i) * E::load(gamma, i) + E::load(beta, i)); // of what is kept: W makes it anew
+        if (n.bias) E::store(x, i, in + E::load(bias, i));
+    }
+}
+
+template <typename E> STAGEWRIGHT_BOTH void scaleShiftAt(const StagewrightNorm& n, std::size_t i)
+{
+    const std::size_t column = i % static_cast<std::size_t>(n.width);
+    E::store(row<E>(n.out, 0), i, E::load(row<E>(static_cast<const void*>(n.normal), 0), i) * E::load(row<E>(n.gamma, 0), column) +
+                                      E::load(row<E>(n.beta, 0), column));
+}
+
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void normBackwardRow(const Lanes& lanes, const StagewrightNorm& n, std::size_t r)
+{
+    const std::size_t first = r * static_cast<std::size_t>(n.width);
+    const auto *from = row<E>(n.outGrad, first), *past = row<E>(n.residual, first), *gamma = row<E>(n.gamma, 0);
+    const auto* hat = row<E>(static_cast<const void*>(n.normal), first);
+    auto* to = row<E>(n.inputGrad, first);
+    const float perWidth = 1.0F / static_cast<float>(n.width);
+    float gradients = 0;
+    float products = 0;
+    for (int i = lanes.index(); i < n.width; i += lanes.count()) {
+        const float grad = E::load(from, i) * E::load(gamma, i);
+        gradients += grad;
+        products += grad * E::load(hat, i);
+    }
+    const float meanGrad = lanes.sum(gradients) * perWidth;
+    const float meanProduct = lanes.sum(products) * perWidth;
+    const float scale = n.deviation[r];
+    for (int i = lanes.index(); i < n.width; i += lanes.count()) {
+        const float through = scale * (E::load(from, i) * E::load(gamma, i) - meanGrad - E::load(hat, i) * meanProduct);
+        E::store(to, i, n.residual ? E::load(past, i) + through : through);
+    }
+}
+
+// Of rows first, first + step, … of a column: what a LayerNorm's backward sums up.
+struct NormSums {
+    float gamma = 0, beta = 0, residual = 0, input = 0;
+    STAGEWRIGHT_BOTH void add(const NormSums& other)
+    {
+        gamma += other.gamma;
+        beta += other.beta;
+        residual += other.residual;
+        input += other.input;
+    }
+};
+template <typename E> STAGEWRIGHT_BOTH NormSums normColumn(const StagewrightNorm& n, int column, int first, int step)
+{
+    NormSums sums;
+    for (int r = first; r < n.rows; r += step) {
+        const std::size_t at = static_cast<std::size_t>(r) * n.width + column;
+        const float grad = E::load(row<E>(n.outGrad, 0), at);
+        sums.gamma += grad * E::load(row<E>(static_cast<const void*>(n.normal), 0), at);
+        sums.beta += grad;
+        if (n.residualSum) sums.residual += E::load(row<E>(n.residual, 0), at);
+        if (n.inputSum) sums.input += E::load(row<E>(static_cast<const void*>(n.inputGrad), 0), at);
+    }
+    return sums;
+}
+STAGEWRIGHT_BOTH inline void putSums(const StagewrightNorm& n, int column, const NormSums& sums)
+{
+    if (n.gammaSum) n.gammaSum[column] = sums.gamma;
+    if (n.betaSum) n.betaSum[column] = sums.beta;
+    if (n.residualSum) n.residualSum[column] = sums.residual;
+    if (n.inputSum) n.inputSum[column] = sums.input;
+}
+template <typename E> STAGEWRIGHT_BOTH float columnSum(const void* x, int rows, int width, int column, int first, int step)
+{
+    float sum = 0;
+    for (int r = first; r < rows; r += step)
+        sum += E::load(row<E>(x, 0), static_cast<std::size_t>(r) * width + column);
+    return sum;
+}
+
+// GELU, tanh form: 0.5 x (1 + tanh u) = x · sigmoid(2u), u = sqrt(2/π) (x + 0.044715 x³).
+STAGEWRIGHT_BOTH inline float geluGate(float x)
+{
+    return 1.0F / (1.0F + expf(-2.0F * 0.797884561F * x * (1.0F + 0.044715F * x * x)));
+}
+STAGEWRIGHT_BOTH inline float geluOf(float x)
+{
+    return x * geluGate(x);
+}
+STAGEWRIGHT_BOTH inline float geluSlope(float x)
+{
+    const float gate = geluGate(x);
+    return gate + x * gate * (1.0F - gate) * 2.0F * 0.797884561F * (1.0F + 3.0F * 0.044715F * x * x);
+}
+
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void softmaxRow(const Lanes& lanes, const StagewrightSoftmax& s, int block, int r)
+{
+    auto* line = row<E>(s.scores, static_cast<std::size_t>(block) * s.blockStride + static_cast<std::size_t>(r) * s.columns);
+    const int kept = s.past + r + 1;
+    float most = -INFINITY;
+    for (int i = lanes.index(); i < kept; i += lanes.count())
+        most = fmaxf(most, E::load(line, i));
+    most = lanes.largest(most);
+    float sum = 0;
+    for (int i = lanes.index(); i < kept; i += lanes.count())
+        sum += expf(E::load(line, i) - most);
+    const float scale = 1.0F / lanes.sum(sum);
+    for (int i = lanes.index(); i < s.columns; i += lanes.count())
+        E::store(line, i, i < kept ? expf(E::load(line, i) - most) * scale : 0.0F);
+}
+
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void softmaxBackwardRow(const Lanes& lanes, const StagewrightSoftmax& s, int block, int r)
+{
+    const std::size_t at = static_cast<std::size_t>(block) * s.blockStride + static_cast<std::size_t>(r) * s.columns;
+    const auto* p = row<E>(static_cast<const void*>(s.scores), at);
+    auto* grad = row<E>(s.gradient, at);
+    const int kept = s.past + r + 1;
+    float inner = 0;
+    for (int i = lanes.index(); i < kept; i += lanes.count())
+        inner += E::load(p, i) * E::load(grad, i);
+    inner = lanes.sum(inner);
+    for (int i = lanes.index(); i < s.columns; i += lanes.count())
+        E::store(grad, i, i < kept ? E::load(p, i) * (E::load(grad, i) - inner) : 0.0F);
+}
+
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH void crossEntropyRow(const Lanes& lanes, int vocabulary, void* logits, int target, float* rowLoss, std::size_t r)
+{
+    auto* line = row<E>(logits, r * static_cast<std::size_t>(vocabulary));
+    float most = -INFINITY;
+    for (int i = lanes.index(); i < vocabulary; i += lanes.count())
+        most = fmaxf(most, E::load(line, i));
+    most = lanes.largest(most);
+    float sum = 0;
+    float own = 0;
+    for (int i = lanes.index(); i < vocabulary; i += lanes.count()) {
+        sum += expf(E::load(line, i) - most);
+        if (i == target) own = E::load(line, i) - most;
+    }
+    sum = lanes.sum(sum);
+    own = lanes.sum(own); // of one lane
+    if (lanes.index() == 0) rowLoss[r] = logf(sum) - own;
+    const float scale = 1.0F / sum;
+    for (int i = lanes.index(); i < vocabulary; i += lanes.count())
+        E::store(line, i, expf(E::load(line, i) - most) * scale - (i == target ? 1.0F : 0.0F));
+}
+
+template <typename Lanes> STAGEWRIGHT_BOTH void meanLoss(const Lanes& lanes, int rows, const float* rowLoss, double* loss)
+{
+    double sum = 0;
+    for (int r = lanes.index(); r < rows; r += lanes.count())
+        sum += static_cast<double>(rowLoss[r]);
+    sum = lanes.sum(sum);
+    if (lanes.index() == 0) *loss = sum / rows;
+}
+
+template <typename E> STAGEWRIGHT_BOTH void embedAt(const StagewrightEmbedding& e, std::size_t i)
+{
+    const auto width = static_cast<std::size_t>(e.width);
+    const std::size_t r = i / width;
+    const std::size_t position = static_cast<std::size_t>(e.past) + r % static_cast<std::size_t>(e.tokens);
+    E::store(row<E>(e.out, 0), i, E::load(row<E>(e.tokenTable, 0), e.bytes[r] * width + i % width) +
+                                      E::load(row<E>(e.positionTable, 0), position * width + i % width));
+}
+// A token's row of the table: every lane owns columns and adds the rows that have the token, in order.
+template <typename E, typename Lanes> STAGEWRIGHT_BOTH void tokenGrad(const Lanes& lanes, const StagewrightEmbedding& e, int token)
+{
+    float* to = e.tokenGrad + static_cast<std::size_t>(token) * e.width;
+    for (int r = 0; r < e.batch * e.tokens; ++r) {
+        if (e.bytes[r] != token) continue;
+        const auto* from = row<E>(e.outGrad, static_cast<std::size_t>(r) * e.width);
+        for (int i = lanes.index(); i < e.width; i += lanes.count())
+            to[i] += E::load(from, i);
+    }
+}
+template <typename E, typename Lanes> STAGEWRIGHT_BOTH void positionGrad(const Lanes& lanes, const StagewrightEmbedding& e, int token)
+{
+    float* to = e.positionGrad + static_cast<std::size_t>(e.past + token) * e.width;
+    for (int sample = 0; sample < e.batch; ++sample) {
+        const auto* from = row<E>(e.outGrad, (static_cast<std::size_t>(sample) * e.tokens + token) * e.width);
+        for (int i = lanes.index(); i < e.width; i += lanes.count())
+            to[i] += E::load(from, i);
+    }
+}
+
+template <typename Lanes> STAGEWRIGHT_BOTH double squares(const Lanes& lanes, std::size_t count, const float* x)
+{
+    double sum = 0;
+    for (std::size_t i = lanes.index(); i < count; i += lanes.count())
+        sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    return lanes.sum(sum);
+}
+
+// The optimizers as engine/cpu/kernels_body.h has them.
+template <typename E> STAGEWRIGHT_BOTH void stepAt(int kind, const StagewrightStep& s, std::size_t i)
+{
+    const float grad = s.gradient ? s.gradient[i] * s.gradientScale : 0.0F;
+    const float value = s.value[i];
+    float next = value;
+    switch (kind) {
+    case STAGEWRIGHT_ADAMW: {
+        const float first = s.beta1 * s.moment1[i] + (1.0F - s.beta1) * grad;
+        const float second = s.beta2 * s.moment2[i] + (1.0F - s.beta2) * grad * grad;
+        s.moment1[i] = first;
+        s.moment2[i] = second;
+        next = value * (1.0F - s.learningRate * s.weightDecay) -
+               s.learningRate * s.correction1 * first / (sqrtf(second * s.correction2) + s.epsilon);
+        break;
+    }
+    case STAGEWRIGHT_UNDO_ADAMW: {
+        const float first = s.moment1[i];
+        const float second = s.moment2[i];
+        next = (value + s.learningRate * s.correction1 * first / (sqrtf(second * s.correction2) + s.epsilon)) *
+               (1.0F / (1.0F - s.learningRate * s.weightDecay));
+        s.moment1[i] = (first - (1.0F - s.beta1) * grad) * (1.0F / s.beta1);
+        const float square = (second - (1.0F - s.beta2) * grad * grad) * (1.0F / s.beta2);
+        s.moment2[i] = square < 0.0F ? 0.0F : square; // rounding below zero would make the next root a NaN
+        break;
+    }
+    case STAGEWRIGHT_SGD: {
+        const float whole = grad + s.weightDecay * value;
+        const float velocity = s.moment1 ? s.momentum * s.moment1[i] + whole : whole;
+        if (s.moment1) s.moment1[i] = velocity;
+        next = value - s.learningRate * velocity;
+        break;
+    }
+    case STAGEWRIGHT_UNDO_SGD:
+        if (!s.moment1) {
+            next = (value + s.learningRate * grad) * (1.0F / (1.0F - s.learningRate * s.weightDecay));
+        } else {
+            next = value + s.learningRate * s.moment1[i];
+            const float back = s.momentum == 0.0F ? 0.0F : 1.0F / s.momentum;
+            s.moment1[i] = (s.moment1[i] - grad - s.weightDecay * next) * back;
+        }
+        break;
+    default: // predict: value stays
+        next = s.moment2 ? value - s.reach * s.correction1 * s.moment1[i] / (sqrtf(s.moment2[i] * s.correction2) + s.epsilon)
+                         : value - s.reach * s.moment1[i];
+        E::store(row<E>(s.used, 0), i, next);
+        return;
+    }
+    s.value[i] = next;
+    if (s.used) E::store(row<E>(s.used, 0), i, next);
+}
+
+// Attention of whole sequences that keeps no probabilities (FlashAttention, arXiv 2205.14135): a row's softmax is made while
+// its keys stream by, and made anew from the kept log-sum-exp in the backward. Every row of an output is one set of lanes' own.
+struct HeadPlace {
+    std::size_t head;   // column of the head in a row
+    std::size_t sample; // first row of the sample
+    std::size_t sums;   // of the head's log-sum-exps
+};
+STAGEWRIGHT_BOTH inline HeadPlace headPlace(const StagewrightFlash& f, int sample, int head)
+{
+    return {static_cast<std::size_t>(head) * f.width, static_cast<std::size_t>(sample) * f.tokens,
+            (static_cast<std::size_t>(sample) * f.heads + head) * f.tokens};
+}
+template <typename E> STAGEWRIGHT_BOTH const typename E::Stored* headRow(const StagewrightFlash& f, const void* base, const HeadPlace& at, int r)
+{
+    return row<E>(base, (at.sample + r) * static_cast<std::size_t>(f.stride) + at.head);
+}
+template <typename E> STAGEWRIGHT_BOTH const typename E::Stored* denseRow(const StagewrightFlash& f, const void* base, const HeadPlace& at, int r)
+{
+    return row<E>(base, (at.sample + r) * static_cast<std::size_t>(f.heads) * f.width + at.head);
+}
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH float dot(const Lanes& lanes, int width, const typename E::Stored* a, const typename E::Stored* b)
+{
+    float sum = 0;
+    for (int i = lanes.index(); i < width; i += lanes.count())
+        sum += E::load(a, i) * E::load(b, i);
+    return lanes.sum(sum);
+}
+STAGEWRIGHT_BOTH inline float headScale(const StagewrightFlash& f)
+{
+    return 1.0F / sqrtf(static_cast<float>(f.width));
+}
+
+template <typename E, typename Lanes> STAGEWRIGHT_BOTH void flashRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int r)
+{
+    const HeadPlace at = headPlace(f, sample, head);
+    const auto* query = headRow<E>(f, f.query, at, r);
+    float sums[Lanes::headPerLane] = {};
+    float most = -INFINITY;
+    float total = 0;
+    for (int j = 0; j <= r; ++j) {
+        const float score = dot<E>(lanes, f.width, query, headRow<E>(f, f.key, at, j)) * headScale(f);
+        const float next = fmaxf(most, score);
+        const float keep = expf(most - next);
+        const float weight = expf(score - next);
+        const auto* value = headRow<E>(f, f.value, at, j);
+        total = total * keep + weight;
+        for (int i = lanes.index(), k = 0; i < f.width; i += lanes.count(), ++k)
+            sums[k] = sums[k] * keep + weight * E::load(value, i);
+        most = next;
+    }
+    auto* out = const_cast<typename E::Stored*>(denseRow<E>(f, f.out, at, r));
+    for (int i = lanes.index(), k = 0; i < f.width; i += lanes.count(), ++k)
+        E::store(out, i, sums[k] / total);
+    if (lanes.index() == 0) f.sums[at.sums + r] = most + logf(total);
+}
+
+template <typename E, typename Lanes> STAGEWRIGHT_BOTH void flashInnerRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int r)
+{
+    const HeadPlace at = headPlace(f, sample, head);
+    const float inner = dot<E>(lanes, f.width, denseRow<E>(f, f.outGrad, at, r), denseRow<E>(f, f.out, at, r));
+    if (lanes.index() == 0) f.inner[at.sums + r] = inner;
+}
+
+// Probability, and gradient of the score, of query r and key j.
+struct FlashPair {
+    float probability;
+    float scoreGrad;
+};
+template <typename E, typename Lanes>
+STAGEWRIGHT_BOTH FlashPair flashPair(const Lanes& lanes, const StagewrightFlash& f, const HeadPlace& at, int r, int j)
+{
+    const float score = dot<E>(lanes, f.width, headRow<E>(f, f.query, at, r), headRow<E>(f, f.key, at, j)) * headScale(f);
+    const float probability = expf(score - f.sums[at.sums + r]);
+    const float grad = dot<E>(lanes, f.width, denseRow<E>(f, f.outGrad, at, r), headRow<E>(f, f.value, at, j));
+    return {probability, probability * (grad - f.inner[at.sums + r])};
+}
+
+template <typename E, typename Lanes> STAGEWRIGHT_BOTH void flashQueryRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int r)
+{
+    const HeadPlace at = headPlace(f, sample, head);
+    float sums[Lanes::headPerLane] = {};
+    for (int j = 0; j <= r; ++j) {
+        const FlashPair pair = flashPair<E>(lanes, f, at, r, j);
+        const auto* key = headRow<E>(f, f.key, at, j);
+        for (int i = lanes.index(), k = 0; i < f.width; i += lanes.count(), ++k)
+            sums[k] += pair.scoreGrad * E::load(key, i);
+    }
+    auto* to = const_cast<typename E::Stored*>(headRow<E>(f, f.queryGrad, at, r));
+    for (int i = lanes.index(), k = 0; i < f.width; i += lanes.count(), ++k)
+        E::store(to, i, sums[k] * headScale(f));
+}
+
+template <typename E, typename Lanes> STAGEWRIGHT_BOTH void flashKeyRow(const Lanes& lanes, const StagewrightFlash& f, int sample, int head, int j)
+{
+    const HeadPlace at = headPlace(f, sample, head);
+    float keys[Lanes::headPerLane] = {};
+    float values[Lanes::headPerLane] = {};
+    for (int r = j; r < f.tokens; ++r) {
+        const FlashPair pair = flashPair<E>(lanes, f, at, r, j);
+        const auto* query = headRow<E>(f, f.query, at, r);
+        const auto* grad = denseRow<E>(f, f.outGrad, at, r);
+        for (int i = lanes.index(), k = 0; i < f.width; i += lanes.count(), ++k) {
+            keys[k] += pair.scoreGrad * E::load(query, i);
+            values[k] += pair.probability * E::load(grad, i);
+        }
+    }
+    auto* keyTo = const_cast<typename E::Stored*>(headRow<E>(f, f.keyGrad, at, j));
+    auto* valueTo = const_cast<typename E::Stored*>(headRow<E>(f, f.valueGrad, at, j));
+    for (int i = lanes.index(), k = 0; i < f.width; i += lanes.count(), ++k) {
+        E::store(keyTo, i, keys[k] * headScale(f) + (f.addKeys != 0 ? E::load(keyTo, i) : 0.0F));
+        E::store(valueTo, i, values[k] + (f.addKeys != 0 ? E::load(valueTo, i) : 0.0F));
+    }
+}
+
+} // namespace stagewright::cuda

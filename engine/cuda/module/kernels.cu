@@ -1,0 +1,339 @@
+// The kernels: who computes what. What is computed is in kernel_bodies.h.
+#include "engine/cuda/kernel_bodies.h"
+#include "engine/cuda/module/queue.cuh"
+
+namespace stagewright::cuda::module {
+
+namespace {
+
+constexpr int rowThreads = 256;
+constexpr int flatThreads = 256;
+constexpr int columnsPerBlock = 32;
+constexpr int rowsPerBlock = 16; // that sum columns side by side
+
+// A warp, or a block of rowThreads, as lanes. Every lane of it must call sum() and largest() together.
+struct WarpLanes {
+    static constexpr int headPerLane = 4;
+    __device__ int index() const { return static_cast<int>(threadIdx.x) % 32; }
+    __device__ int count() const { return 32; }
+    template <typename T> __device__ T sum(T x) const
+    {
+        for (int offset = 16; offset > 0; offset /= 2)
+            x += __shfl_xor_sync(0xffffffffU, x, offset);
+        return x;
+    }
+    __device__ float largest(float x) const
+    {
+        for (int offset = 16; offset > 0; offset /= 2)
+            x = fmaxf(x, __shfl_xor_sync(0xffffffffU, x, offset));
+        return x;
+    }
+};
+struct BlockLanes {
+    static constexpr int headPerLane = 1;
+    __device__ int index() const { return static_cast<int>(threadIdx.x); }
+    __device__ int count() const { return rowThreads; }
+    template <typename T> __device__ T sum(T x) const
+    {
+        __shared__ T parts[rowThreads / 32];
+        const T warp = WarpLanes{}.sum(x);
+        __syncthreads(); // the last sum has been read
+        if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = warp;
+        __syncthreads();
+        T total = parts[0];
+        for (int i = 1; i < rowThreads / 32; ++i)
+            total += parts[i];
+        return total;
+    }
+    __device__ float largest(float x) const
+    {
+        __shared__ float parts[rowThreads / 32];
+        const float warp = WarpLanes{}.largest(x);
+        __syncthreads();
+        if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = warp;
+        __syncthreads();
+        float most = parts[0];
+        for (int i = 1; i < rowThreads / 32; ++i)
+            most = fmaxf(most, parts[i]);
+        return most;
+    }
+};
+
+__device__ std::size_t flatIndex()
+{
+    return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+unsigned blocksFor(std::size_t count)
+{
+    return static_cast<unsigned>((count + flatThreads - 1) / flatThreads);
+}
+
+template <typename E> __global__ void normKernel(StagewrightNorm n) { normRow<E>(BlockLanes{}, n, blockIdx.x); }
+template <typename E> __global__ void normBackwardKernel(StagewrightNorm n) { normBackwardRow<E>(BlockLanes{}, n, blockIdx.x); }
+template <typename E> __global__ void scaleShiftKernel(StagewrightNorm n, std::size_t count)
+{
+    if (flatIndex() < count) scaleShiftAt<E>(n, flatIndex());
+}
+
+// Every thread sums each rowsPerBlock-th row of a column; the first row of threads adds them up in order.
+template <typename E> __global__ void normSumsKernel(StagewrightNorm n)
+{
+    __shared__ NormSums parts[rowsPerBlock][columnsPerBlock];
+    const int column = static_cast<int>(blockIdx.x) * columnsPerBlock + static_cast<int>(threadIdx.x);
+    const int first = static_cast<int>(threadIdx.y);
+    NormSums own;
+    if (column < n.width) own = normColumn<E>(n, column, first, rowsPerBlock);
+    parts[first][threadIdx.x] = own;
+    __syncthreads();
+    if (first != 0 || column >= n.width) return;
+    for (int i = 1; i < rowsPerBlock; ++i)
+        own.add(parts[i][threadIdx.x]);
+    putSums(n, column, own);
+}
+template <typename E> __global__ void columnSumsKernel(const void* x, int rows, int width, float* sums)
+{
+    __shared__ float parts[rowsPerBlock][columnsPerBlock];
+    const int column = static_cast<int>(blockIdx.x) * columnsPerBlock + static_cast<int>(threadIdx.x);
+    const int first = static_cast<int>(threadIdx.y);
+    float own = column < width ? columnSum<E>(x, rows, width, column, first, rowsPerBlock) : 0.0F;
+    parts[first][threadIdx.x] = own;
+    __syncthreads();
+    if (first != 0 || column >= width) return;
+    for (int i = 1; i < rowsPerBlock; ++i)
+        own += parts[i][threadIdx.x];
+    sums[column] = own;
+}
+
+template <typename E> __global__ void geluKernel(std::size_t count, const void* x, void* out)
+{
+    if (flatIndex() < count) E::store(row<E>(out, 0), flatIndex(), geluOf(E::load(row<E>(x, 0), flatIndex())));
+}
+// C (rows, columns) of a plain product becomes what the fused one makes.
+template <typename E> __global__ void finishKernel(StagewrightProduct p, std::size_t count)
+{
+    const std::size_t i = flatIndex();
+    if (i >= count) return;
+    const std::size_t column = i % static_cast<std::size_t>(p.columns);
+    const std::size_t at = i / static_cast<std::size_t>(p.columns) * static_cast<std::size_t>(p.cStride) + column;
+    auto* c = row<E>(p.c, 0);
+    float value = E::load(c, at);
+    if (p.finish == STAGEWRIGHT_GELU_GRAD) {
+        value *= geluSlope(E::load(row<E>(static_cast<const void*>(p.aux), 0), i));
+    } else {
+        value += E::load(row<E>(p.bias, 0), column);
+        if (p.finish == STAGEWRIGHT_GELU) {
+            E::store(row<E>(p.aux, 0), i, value);
+            value = geluOf(value);
+        }
+    }
+    E::store(c, at, value);
+}
+
+template <typename E> __global__ void softmaxKernel(StagewrightSoftmax s)
+{
+    softmaxRow<E>(BlockLanes{}, s, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x));
+}
+template <typename E> __global__ void softmaxBackwardKernel(StagewrightSoftmax s)
+{
+    softmaxBackwardRow<E>(BlockLanes{}, s, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x));
+}
+
+enum class FlashPass { Forward, Inner, Query, Key };
+template <typename E, FlashPass pass> __global__ void flashKernel(StagewrightFlash f)
+{
+    const int r = static_cast<int>(blockIdx.x) * (rowThreads / 32) + static_cast<int>(threadIdx.x) / 32;
+    if (r >= f.tokens) return; // whole warps
+    const int sample = static_cast<int>(blockIdx.z);
+    const int head = static_cast<int>(blockIdx.y);
+    const WarpLanes lanes;
+    if constexpr (pass == FlashPass::Forward) flashRow<E>(lanes, f, sample, head, r);
+    if constexpr (pass == FlashPass::Inner) flashInnerRow<E>(lanes, f, sample, head, r);
+    if constexpr (pass == FlashPass::Query) flashQueryRow<E>(lanes, f, sample, head, r);
+    if constexpr (pass == FlashPass::Key) flashKeyRow<E>(lanes, f, sample, head, r);
+}
+
+template <typename E> __global__ void embedKernel(StagewrightEmbedding e, std::size_t count)
+{
+    if (flatIndex() < count) embedAt<E>(e, flatIndex());
+}
+template <typename E> __global__ void embedGradKernel(StagewrightEmbedding e)
+{
+    const int block = static_cast<int>(blockIdx.x);
+    if (block < e.vocabulary) tokenGrad<E>(BlockLanes{}, e, block);
+    else positionGrad<E>(BlockLanes{}, e, block - e.vocabulary);
+}
+
+template <typename E> __global__ void crossEntropyKernel(int vocabulary, void* logits, const std::uint8_t* targets, float* rowLoss)
+{
+    crossEntropyRow<E>(BlockLanes{}, vocabulary, logits, targets[blockIdx.x], rowLoss, blockIdx.x);
+}
+__global__ void meanLossKernel(int rows, const float* rowLoss, double* loss) { meanLoss(BlockLanes{}, rows, rowLoss, loss); }
+
+__global__ void addKernel(std::size_t count, const float* x, float* sum)
+{
+    if (flatIndex() < count) sum[flatIndex()] += x[flatIndex()];
+}
+// Each block a part of the numbers; then one block adds up the parts.
+__global__ void squaresKernel(std::size_t count, const float* x, double* partial)
+{
+    const std::size_t each = (count + STAGEWRIGHT_PARTIALS - 1) / STAGEWRIGHT_PARTIALS;
+    const std::size_t first = blockIdx.x * each;
+    const std::size_t mine = first >= count ? 0 : (count - first < each ? count - first : each);
+    const double sum = squares(BlockLanes{}, mine, x + first);
+    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+__global__ void addPartialsKernel(const double* partial, double* sum)
+{
+    const double all = BlockLanes{}.sum(partial[threadIdx.x]);
+    if (threadIdx.x == 0) *sum += all;
+}
+static_assert(STAGEWRIGHT_PARTIALS == rowThreads);
+
+template <typename E> __global__ void stepKernel(int kind, StagewrightStep s)
+{
+    if (flatIndex() < s.count) stepAt<E>(kind, s, flatIndex());
+}
+template <typename E> __global__ void narrowKernel(std::size_t count, const float* x, void* elements)
+{
+    if (flatIndex() < count) E::store(row<E>(elements, 0), flatIndex(), x[flatIndex()]);
+}
+
+int launched(const char* what)
+{
+    return check(cudaGetLastError(), what);
+}
+
+// f(E{}) for the queue's elements, on its device; then what the launch said.
+template <typename Launch> int onElements(StagewrightQueue* queue, const char* what, Launch&& launch)
+{
+    if (int bad = queue->enter()) return bad;
+    if (queue->wish.narrow != 0) launch(Bf16{});
+    else launch(Fp32{});
+    return launched(what);
+}
+
+template <typename Element> using Of = std::decay_t<Element>;
+
+} // namespace
+
+int norm(StagewrightQueue* queue, const StagewrightNorm* n)
+{
+    return onElements(queue, "layer norm", [&](auto e) { normKernel<Of<decltype(e)>><<<n->rows, rowThreads, 0, queue->compute()>>>(*n); });
+}
+
+int scaleShift(StagewrightQueue* queue, const StagewrightNorm* n)
+{
+    const std::size_t count = static_cast<std::size_t>(n->rows) * n->width;
+    return onElements(queue, "scale and shift", [&](auto e) {
+        scaleShiftKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(*n, count);
+    });
+}
+
+int normBackward(StagewrightQueue* queue, const StagewrightNorm* n)
+{
+    return onElements(queue, "layer norm backward", [&](auto e) {
+        normBackwardKernel<Of<decltype(e)>><<<n->rows, rowThreads, 0, queue->compute()>>>(*n);
+        const unsigned blocks = static_cast<unsigned>((n->width + columnsPerBlock - 1) / columnsPerBlock);
+        normSumsKernel<Of<decltype(e)>><<<blocks, dim3(columnsPerBlock, rowsPerBlock), 0, queue->compute()>>>(*n);
+    });
+}
+
+int gelu(StagewrightQueue* queue, uint64_t count, const void* x, void* out)
+{
+    return onElements(queue, "gelu", [&](auto e) { geluKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(count, x, out); });
+}
+
+int finishProduct(StagewrightQueue* queue, const StagewrightProduct& p)
+{
+    const std::size_t count = static_cast<std::size_t>(p.rows) * p.columns;
+    return onElements(queue, "end of a product", [&](auto e) {
+        finishKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(p, count);
+    });
+}
+
+int softmax(StagewrightQueue* queue, const StagewrightSoftmax* s)
+{
+    const dim3 grid(static_cast<unsigned>(s->rows), static_cast<unsigned>(s->blocks));
+    return onElements(queue, "softmax", [&](auto e) { softmaxKernel<Of<decltype(e)>><<<grid, rowThreads, 0, queue->compute()>>>(*s); });
+}
+
+int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* s)
+{
+    const dim3 grid(static_cast<unsigned>(s->rows), static_cast<unsigned>(s->blocks));
+    return onElements(queue, "softmax backward", [&](auto e) { softmaxBackwardKernel<Of<decltype(e)>><<<grid, rowThreads, 0, queue->compute()>>>(*s); });
+}
+
+int flash(StagewrightQueue* queue, const StagewrightFlash* f)
+{
+    const dim3 grid(static_cast<unsigned>((f->tokens + 7) / 8), static_cast<unsigned>(f->heads), static_cast<unsigned>(f->batch));
+    return onElements(queue, "attention", [&](auto e) { flashKernel<Of<decltype(e)>, FlashPass::Forward><<<grid, rowThreads, 0, queue->compute()>>>(*f); });
+}
+
+int flashBackward(StagewrightQueue* queue, const StagewrightFlash* f)
+{
+    const dim3 grid(static_cast<unsigned>((f->tokens + 7) / 8), static_cast<unsigned>(f->heads), static_cast<unsigned>(f->batch));
+    return onElements(queue, "attention backward", [&](auto e) {
+        using E = Of<decltype(e)>;
+        flashKernel<E, FlashPass::Inner><<<grid, rowThreads, 0, queue->compute()>>>(*f);
+        flashKernel<E, FlashPass::Query><<<grid, rowThreads, 0, queue->compute()>>>(*f);
+        flashKernel<E, FlashPass::Key><<<grid, rowThreads, 0, queue->compute()>>>(*f);
+    });
+}
+
+int embed(StagewrightQueue* queue, const StagewrightEmbedding* g)
+{
+    const std::size_t count = static_cast<std::size_t>(g->batch) * g->tokens * g->width;
+    return onElements(queue, "embedding", [&](auto e) { embedKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(*g, count); });
+}
+
+int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* g)
+{
+    const auto blocks = static_cast<unsigned>(g->vocabulary + g->tokens);
+    return onElements(queue, "embedding's gradient", [&](auto e) { embedGradKernel<Of<decltype(e)>><<<blocks, rowThreads, 0, queue->compute()>>>(*g); });
+}
+
+int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets, float* rowLoss,
+                 double* loss)
+{
+    return onElements(queue, "cross entropy", [&](auto e) {
+        crossEntropyKernel<Of<decltype(e)>><<<rows, rowThreads, 0, queue->compute()>>>(vocabulary, logits, targets, rowLoss);
+        meanLossKernel<<<1, rowThreads, 0, queue->compute()>>>(rows, rowLoss, loss);
+    });
+}
+
+int columnSums(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums)
+{
+    const unsigned blocks = static_cast<unsigned>((width + columnsPerBlock - 1) / columnsPerBlock);
+    return onElements(queue, "column sums", [&](auto e) {
+        columnSumsKernel<Of<decltype(e)>><<<blocks, dim3(columnsPerBlock, rowsPerBlock), 0, queue->compute()>>>(x, rows, width, sums);
+    });
+}
+
+int add(StagewrightQueue* queue, uint64_t count, const float* x, float* sum)
+{
+    if (int bad = queue->enter()) return bad;
+    addKernel<<<blocksFor(count), flatThreads, 0, queue->compute()>>>(count, x, sum);
+    return launched("sum");
+}
+
+int squareSum(StagewrightQueue* queue, uint64_t count, const float* x, double* partial, double* sum)
+{
+    if (int bad = queue->enter()) return bad;
+    squaresKernel<<<STAGEWRIGHT_PARTIALS, rowThreads, 0, queue->compute()>>>(count, x, partial);
+    addPartialsKernel<<<1, rowThreads, 0, queue->compute()>>>(partial, sum);
+    return launched("square sum");
+}
+
+int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* s)
+{
+    return onElements(queue, "optimizer", [&](auto e) { stepKernel<Of<decltype(e)>><<<blocksFor(s->count), flatThreads, 0, queue->compute()>>>(kind, *s); });
+}
+
+int narrow(StagewrightQueue* queue, uint64_t count, const float* x, void* elements)
+{
+    return onElements(queue, "narrowing", [&](auto e) {
+        narrowKernel<Of<decltype(e)>><<<blocksFor(count), flatThreads, 0, queue->compute()>>>(count, x, elements);
+    });
+}
+
+} // namespace stagewright::cuda::module

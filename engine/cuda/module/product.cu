@@ -1,0 +1,196 @@
+// Matrix products by cuBLASLt. Its matrices are column-major: a row-major C = op(A) op(B) is its Cᵀ = op(B)ᵀ op(A)ᵀ, so that
+// A and B change places and nothing is transposed. Where it has no algorithm for a fused end, the end is a kernel of its own.
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+
+#include "engine/cuda/module/queue.cuh"
+
+namespace stagewright::cuda::module {
+
+struct ProductPlan {
+    cublasLtMatmulDesc_t description = nullptr;
+    cublasLtMatrixLayout_t first = nullptr;  // of B
+    cublasLtMatrixLayout_t second = nullptr; // of A
+    cublasLtMatrixLayout_t result = nullptr;
+    cublasLtMatmulAlgo_t algorithm{};
+    bool fused = false; // the end is an epilogue
+
+    ProductPlan() = default;
+    ProductPlan(const ProductPlan&) = delete;
+    ProductPlan& operator=(const ProductPlan&) = delete;
+    ~ProductPlan()
+    {
+        if (result) cublasLtMatrixLayoutDestroy(result);
+        if (second) cublasLtMatrixLayoutDestroy(second);
+        if (first) cublasLtMatrixLayoutDestroy(first);
+        if (description) cublasLtMatmulDescDestroy(description);
+    }
+};
+
+bool ProductKey::operator<(const ProductKey& other) const
+{
+    const auto all = [](const ProductKey& k) {
+        const StagewrightProduct& p = k.shape;
+        return std::make_tuple(p.kind, p.rows, p.columns, p.depth, p.finish, p.floats, p.beta, p.aStride, p.bStride, p.cStride, p.aBatch, p.bBatch,
+                               p.cBatch, p.batches, k.alignment[0], k.alignment[1], k.alignment[2], k.alignment[3]);
+    };
+    return all(*this) < all(other);
+}
+
+namespace {
+
+int alignmentOf(const void* pointer)
+{
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    int alignment = 16;
+    while (alignment > 1 && address % static_cast<std::uintptr_t>(alignment) != 0)
+        alignment /= 2;
+    return alignment;
+}
+
+ProductKey keyOf(const StagewrightProduct& p)
+{
+    ProductKey key{};
+    key.shape = p;
+    key.shape.beta = p.beta == 0.0F ? 0.0F : 1.0F; // whether C is read
+    const void* pointers[] = {p.a, p.b, p.c, p.aux};
+    for (int i = 0; i < 4; ++i)
+        key.alignment[i] = pointers[i] ? alignmentOf(pointers[i]) : 16;
+    return key;
+}
+
+// A stored matrix of (rows, columns) as cuBLASLt sees it.
+int layout(cublasLtMatrixLayout_t& out, cudaDataType_t type, int rows, int columns, std::int64_t stride, int batches, std::int64_t batch)
+{
+    if (int bad = check(cublasLtMatrixLayoutCreate(&out, type, static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), stride),
+                        "layout of a matrix"))
+        return bad;
+    if (batches <= 1) return 0;
+    const std::int32_t count = batches;
+    if (int bad = check(cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "batches of a matrix"))
+        return bad;
+    return check(cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch, sizeof batch), "batches of a matrix");
+}
+
+template <typename Value> int set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, const Value& value)
+{
+    return check(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value), "description of a product");
+}
+
+int setEnd(const ProductPlan& plan, const StagewrightProduct& p)
+{
+    if (p.finish == STAGEWRIGHT_PLAIN || !plan.fused) return 0;
+    if (p.bias)
+        if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias)) return bad;
+    if (!p.aux) return 0;
+    return set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.aux);
+}
+
+cublasLtEpilogue_t epilogueOf(int finish)
+{
+    switch (finish) {
+    case STAGEWRIGHT_BIAS: return CUBLASLT_EPILOGUE_BIAS;
+    case STAGEWRIGHT_GELU: return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case STAGEWRIGHT_GELU_GRAD: return CUBLASLT_EPILOGUE_DGELU;
+    default: return CUBLASLT_EPILOGUE_DEFAULT;
+    }
+}
+
+// 1 with no error text: there is no algorithm.
+int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKey& key, bool fused, ProductPlan& plan)
+{
+    const cudaDataType_t element = queue.wish.narrow != 0 ? CUDA_R_16BF : CUDA_R_32F;
+    const cublasComputeType_t compute = queue.wish.narrow == 0 && queue.wish.tf32 != 0 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    plan.fused = fused;
+    if (int bad = check(cublasLtMatmulDescCreate(&plan.description, compute, CUDA_R_32F), "description of a product")) return bad;
+    // Column-major: B is (columns of B, rows of B), so that A·Bᵀ takes it transposed.
+    const cublasOperation_t opFirst = p.kind == STAGEWRIGHT_A_BT ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t opSecond = p.kind == STAGEWRIGHT_AT_B ? CUBLAS_OP_T : CUBLAS_OP_N;
+    if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_TRANSA, opFirst)) return bad;
+    if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_TRANSB, opSecond)) return bad;
+    if (queue.multiprocessors > 0) {
+        const std::int32_t count = queue.multiprocessors;
+        if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, count)) return bad;
+    }
+    if (fused && p.finish != STAGEWRIGHT_PLAIN) {
+        if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogueOf(p.finish))) return bad;
+        if (p.bias)
+            if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, element)) return bad;
+        if (p.aux) {
+            const std::int64_t stride = p.columns;
+            if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, stride)) return bad;
+            if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, element)) return bad;
+        }
+        if (int bad = setEnd(plan, p)) return bad;
+    }
+    const bool aUp = p.kind == STAGEWRIGHT_AT_B;
+    const bool bUp = p.kind == STAGEWRIGHT_A_BT;
+    if (int bad = layout(plan.first, element, bUp ? p.columns : p.depth, bUp ? p.depth : p.columns, p.bStride, p.batches, p.bBatch)) return bad;
+    if (int bad = layout(plan.second, element, aUp ? p.depth : p.rows, aUp ? p.rows : p.depth, p.aStride, p.batches, p.aBatch)) return bad;
+    if (int bad = layout(plan.result, p.floats != 0 ? CUDA_R_32F : element, p.rows, p.columns, p.cStride, p.batches, p.cBatch)) return bad;
+
+    cublasLtMatmulPreference_t preference = nullptr;
+    if (int bad = check(cublasLtMatmulPreferenceCreate(&preference), "choice of a product")) return bad;
+    const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, cublasStatus_t (*)(cublasLtMatmulPreference_t)> owner(
+        preference, cublasLtMatmulPreferenceDestroy);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+        return check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), "choice of a product");
+    };
+    const std::uint64_t workspace = workspaceBytes;
+    if (int bad = prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace)) return bad;
+    const std::uint32_t alignments[] = {static_cast<std::uint32_t>(key.alignment[1]), static_cast<std::uint32_t>(key.alignment[0]),
+                                        static_cast<std::uint32_t>(key.alignment[2])};
+    if (int bad = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments[0])) return bad;
+    if (int bad = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[1])) return bad;
+    if (int bad = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2])) return bad;
+    if (int bad = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[2])) return bad;
+    cublasLtMatmulHeuristicResult_t found{};
+    int count = 0;
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(queue.products, plan.description, plan.first, plan.second, plan.result,
+                                                                 plan.result, preference, 1, &found, &count);
+    if (status != CUBLAS_STATUS_SUCCESS || count == 0) {
+        lastErrorText() = std::string("cuBLASLt has no product of ") + std::to_string(p.rows) + " x " + std::to_string(p.columns) + " x " +
+                          std::to_string(p.depth) + ": " + cublasLtGetStatusString(status);
+        return 1;
+    }
+    plan.algorithm = found.algo;
+    return 0;
+}
+
+int planFor(StagewrightQueue& queue, const StagewrightProduct& p, ProductPlan*& out)
+{
+    const ProductKey key = keyOf(p);
+    const auto known = queue.plans.find(key);
+    if (known != queue.plans.end()) {
+        out = known->second.get();
+        return 0;
+    }
+    auto plan = std::make_shared<ProductPlan>();
+    if (choose(queue, p, key, true, *plan) != 0) {
+        if (p.finish == STAGEWRIGHT_PLAIN) return 1;
+        plan = std::make_shared<ProductPlan>();
+        if (int bad = choose(queue, p, key, false, *plan)) return bad;
+    }
+    out = plan.get();
+    queue.plans.emplace(key, std::move(plan));
+    return 0;
+}
+
+} // namespace
+
+int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
+{
+    if (int bad = queue->enter()) return bad;
+    ProductPlan* plan = nullptr;
+    if (int bad = planFor(*queue, *product, plan)) return bad;
+    if (int bad = setEnd(*plan, *product)) return bad;
+    if (int bad = check(cublasLtMatmul(queue->products, plan->description, &product->alpha, product->b, plan->first, product->a, plan->second,
+                                       &product->beta, product->c, plan->result, product->c, plan->result, &plan->algorithm, queue->workspace,
+                                       workspaceBytes, queue->compute()),
+                        "a product"))
+        return bad;
+    return plan->fused || product->finish == STAGEWRIGHT_PLAIN ? 0 : finishProduct(queue, *product);
+}
+
+} // namespace stagewright::cuda::module

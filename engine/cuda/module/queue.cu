@@ -1,0 +1,261 @@
+// Memory, queues, marks and copies. Partitions of a device are green contexts, by driver functions that are looked up: the
+// module is linked to no driver.
+#include <cmath>
+#include <new>
+
+#include "engine/cuda/module/queue.cuh"
+
+StagewrightQueue::StagewrightQueue() = default;
+
+namespace stagewright::cuda::module {
+
+namespace {
+
+// What of the driver a partition needs (CUDA 12.4 and later).
+struct Driver {
+    decltype(&cuGetErrorString) errorString = nullptr;
+    decltype(&cuDeviceGetDevResource) deviceResource = nullptr;
+    decltype(&cuDevSmResourceSplitByCount) split = nullptr;
+    decltype(&cuDevResourceGenerateDesc) describe = nullptr;
+    decltype(&cuGreenCtxCreate) create = nullptr;
+    decltype(&cuGreenCtxDestroy) destroy = nullptr;
+    decltype(&cuGreenCtxStreamCreate) stream = nullptr;
+    const char* missing = nullptr; // the first that the driver does not have
+};
+
+template <typename Function> void find(Driver& driver, Function& function, const char* name)
+{
+    void* entry = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &entry, 12050, cudaEnableDefault, &found);
+    (void)cudaGetLastError();
+    if (status == cudaSuccess && found == cudaDriverEntryPointSuccess) function = reinterpret_cast<Function>(entry);
+    else if (!driver.missing) driver.missing = name;
+}
+
+const Driver& driver()
+{
+    static const Driver all = [] {
+        Driver d;
+        find(d, d.errorString, "cuGetErrorString");
+        find(d, d.deviceResource, "cuDeviceGetDevResource");
+        find(d, d.split, "cuDevSmResourceSplitByCount");
+        find(d, d.describe, "cuDevResourceGenerateDesc");
+        find(d, d.create, "cuGreenCtxCreate");
+        find(d, d.destroy, "cuGreenCtxDestroy");
+        find(d, d.stream, "cuGreenCtxStreamCreate");
+        return d;
+    }();
+    return all;
+}
+
+int checkDriver(CUresult status, const char* what)
+{
+    if (status == CUDA_SUCCESS) return 0;
+    const char* text = nullptr;
+    if (!driver().errorString || driver().errorString(status, &text) != CUDA_SUCCESS || !text) text = "unknown error";
+    return failed(std::string(what) + ": " + text);
+}
+
+// Both streams in an equal part of the multiprocessors.
+int openPartition(StagewrightQueue& queue)
+{
+    const Driver& d = driver();
+    if (d.missing) return failed(std::string("the driver has no ") + d.missing + ", which partitions need; CUDA 12.5 brings it");
+    CUdevResource whole{};
+    if (int bad = checkDriver(d.deviceResource(queue.wish.device, &whole, CU_DEV_RESOURCE_TYPE_SM), "multiprocessors of the device")) return bad;
+    auto groups = static_cast<unsigned>(queue.wish.parts);
+    const unsigned wanted = whole.sm.smCount / groups / 8 * 8; // in eights
+    if (wanted == 0)
+        return failed("a partition of " + std::to_string(whole.sm.smCount) + " multiprocessors by " + std::to_string(groups) + " has less than 8");
+    std::vector<CUdevResource> parts(groups);
+    if (int bad = checkDriver(d.split(parts.data(), &groups, &whole, nullptr, 0, wanted), "splitting the multiprocessors")) return bad;
+    if (groups < static_cast<unsigned>(queue.wish.parts))
+        return failed("the multiprocessors split into " + std::to_string(groups) + " partitions, not " + std::to_string(queue.wish.parts));
+    CUdevResource& mine = parts[static_cast<std::size_t>(queue.wish.part)];
+    CUdevResourceDesc description{};
+    if (int bad = checkDriver(d.describe(&description, &mine, 1), "describing a partition")) return bad;
+    if (int bad = checkDriver(d.create(&queue.partition, description, queue.wish.device, CU_GREEN_CTX_DEFAULT_STREAM), "making a partition")) return bad;
+    queue.multiprocessors = static_cast<int>(mine.sm.smCount);
+    for (cudaStream_t& lane : queue.lanes) {
+        CUstream stream{};
+        if (int bad = checkDriver(d.stream(&stream, queue.partition, CU_STREAM_NON_BLOCKING, 0), "a stream of a partition")) return bad;
+        lane = stream;
+    }
+    return 0;
+}
+
+// Copies between devices go directly where they can; otherwise the driver stages them.
+void openPeers(int device)
+{
+    int count = 0;
+    if (cudaGetDeviceCount(&count) == cudaSuccess) {
+        for (int peer = 0; peer < count; ++peer) {
+            int can = 0;
+            if (peer != device && cudaDeviceCanAccessPeer(&can, device, peer) == cudaSuccess && can != 0) (void)cudaDeviceEnablePeerAccess(peer, 0);
+        }
+    }
+    (void)cudaGetLastError(); // an access that is open already
+}
+
+int open(StagewrightQueue& queue)
+{
+    if (int bad = queue.enter()) return bad;
+    if (int bad = check(cudaFree(nullptr), "opening the CUDA device")) return bad; // makes its context
+    openPeers(queue.wish.device);
+    if (queue.wish.parts > 1) {
+        if (int bad = openPartition(queue)) return bad;
+    } else {
+        int lowest = 0;
+        int highest = 0;
+        if (int bad = check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "priorities of streams")) return bad;
+        for (int lane = 0; lane < 2; ++lane) {
+            const int priority = lane == STAGEWRIGHT_TRANSFER ? highest : lowest;
+            if (int bad = check(cudaStreamCreateWithPriority(&queue.lanes[lane], cudaStreamNonBlocking, priority), "a CUDA stream")) return bad;
+        }
+    }
+    if (int bad = check(cublasLtCreate(&queue.products), "cuBLASLt")) return bad;
+    return check(cudaMalloc(&queue.workspace, workspaceBytes), "workspace of products");
+}
+
+} // namespace
+} // namespace stagewright::cuda::module
+
+StagewrightQueue::~StagewrightQueue()
+{
+    using namespace stagewright::cuda::module;
+    (void)enter();
+    for (const cudaStream_t lane : lanes)
+        if (lane) (void)cudaStreamSynchronize(lane);
+    plans.clear();
+    if (workspace) (void)cudaFree(workspace);
+    if (products) (void)cublasLtDestroy(products);
+    for (const cudaStream_t lane : lanes)
+        if (lane) (void)cudaStreamDestroy(lane);
+    if (partition) (void)driver().destroy(partition);
+    (void)cudaGetLastError();
+}
+
+namespace stagewright::cuda::module {
+
+int take(int32_t device, size_t bytes, void** out)
+{
+    *out = nullptr;
+    if (int bad = check(cudaSetDevice(device), "choosing the CUDA device")) return bad;
+    const cudaError_t status = cudaMalloc(out, bytes);
+    if (status == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        *out = nullptr;
+        return 0;
+    }
+    return check(status, "memory of the CUDA device");
+}
+
+int give(int32_t device, void* block)
+{
+    if (int bad = check(cudaSetDevice(device), "choosing the CUDA device")) return bad;
+    return check(cudaFree(block), "giving memory back");
+}
+
+int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out)
+{
+    *out = nullptr;
+    std::unique_ptr<StagewrightQueue> queue(new (std::nothrow) StagewrightQueue);
+    if (!queue) return failed("out of memory");
+    queue->wish = *wish;
+    if (int bad = open(*queue)) {
+        const std::string cause = lastErrorText(); // closing may fail as well
+        queue.reset();
+        lastErrorText() = cause;
+        return bad;
+    }
+    *out = queue.release();
+    return 0;
+}
+
+void closeQueue(StagewrightQueue* queue)
+{
+    delete queue;
+}
+
+int finish(StagewrightQueue* queue)
+{
+    if (int bad = queue->enter()) return bad;
+    for (const cudaStream_t lane : queue->lanes)
+        if (int bad = check(cudaStreamSynchronize(lane), "work of the CUDA device")) return bad;
+    return 0;
+}
+
+int mark(StagewrightQueue* queue, int32_t lane, StagewrightMark** out)
+{
+    *out = nullptr;
+    if (int bad = queue->enter()) return bad;
+    std::unique_ptr<StagewrightMark> made(new (std::nothrow) StagewrightMark);
+    if (!made) return failed("out of memory");
+    made->device = queue->wish.device;
+    if (int bad = check(cudaEventCreateWithFlags(&made->event, cudaEventDefault), "a CUDA event")) return bad; // it tells the time
+    const int bad = check(cudaEventRecord(made->event, queue->lanes[lane]), "recording a CUDA event");
+    if (bad != 0) {
+        const std::string cause = lastErrorText();
+        dropMark(made.release());
+        lastErrorText() = cause;
+        return bad;
+    }
+    *out = made.release();
+    return 0;
+}
+
+void dropMark(StagewrightMark* mark)
+{
+    if (!mark) return;
+    (void)cudaEventDestroy(mark->event);
+    (void)cudaGetLastError();
+    delete mark;
+}
+
+int await(StagewrightQueue* queue, int32_t lane, StagewrightMark* mark)
+{
+    if (int bad = queue->enter()) return bad;
+    return check(cudaStreamWaitEvent(queue->lanes[lane], mark->event, 0), "waiting for a CUDA event");
+}
+
+int nanosBetween(StagewrightMark* from, StagewrightMark* to, int64_t* out)
+{
+    float milliseconds = 0;
+    if (int bad = check(cudaEventElapsedTime(&milliseconds, from->event, to->event), "time between CUDA events")) return bad;
+    *out = std::llround(static_cast<double>(milliseconds) * 1e6);
+    return 0;
+}
+
+int copyRows(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, const void* from, size_t fromStride, size_t bytes,
+             size_t rows)
+{
+    if (int bad = queue->enter()) return bad;
+    const cudaStream_t stream = queue->lanes[lane];
+    // Unified addresses tell the devices of both: between two of them it is a peer copy.
+    const cudaError_t status = rows == 1 ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream)
+                                         : cudaMemcpy2DAsync(to, toStride, from, fromStride, bytes, rows, cudaMemcpyDefault, stream);
+    return check(status, "a copy on the CUDA device");
+}
+
+int clear(StagewrightQueue* queue, void* to, size_t bytes)
+{
+    if (int bad = queue->enter()) return bad;
+    return check(cudaMemsetAsync(to, 0, bytes, queue->compute()), "clearing memory");
+}
+
+int upload(StagewrightQueue* queue, void* to, const void* host, size_t bytes)
+{
+    if (int bad = queue->enter()) return bad;
+    // Of pageable memory: it has been staged at return.
+    return check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, queue->compute()), "a copy to the CUDA device");
+}
+
+int download(StagewrightQueue* queue, void* host, const void* from, size_t bytes)
+{
+    if (int bad = queue->enter()) return bad;
+    if (int bad = check(cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, queue->compute()), "a copy from the CUDA device")) return bad;
+    return check(cudaStreamSynchronize(queue->compute()), "work of the CUDA device");
+}
+
+} // namespace stagewright::cuda::module

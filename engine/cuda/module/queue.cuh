@@ -1,0 +1,89 @@
+// A queue of the module: two streams of a device, and what its products need. One per rank, used on the rank's thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <cuda.h>
+
+#include "engine/cuda/module/errors.cuh"
+#include "engine/cuda/module_abi.h"
+
+namespace stagewright::cuda::module {
+
+// The choice of cuBLASLt for one shape, kept for the next time.
+struct ProductPlan;
+struct ProductKey {
+    StagewrightProduct shape; // without pointers, alpha and beta's values
+    int alignment[4];         // of a, b, c, aux: bytes, at most 16
+    bool operator<(const ProductKey& other) const;
+};
+using ProductPlans = std::map<ProductKey, std::shared_ptr<ProductPlan>>;
+
+inline constexpr std::size_t workspaceBytes = std::size_t{32} << 20; // what cuBLASLt asks for on Hopper
+
+} // namespace stagewright::cuda::module
+
+struct StagewrightQueue {
+    StagewrightQueueWish wish{};
+    cudaStream_t lanes[2] = {};
+    cublasLtHandle_t products = nullptr;
+    void* workspace = nullptr;
+    CUgreenCtx partition = nullptr;
+    int multiprocessors = 0; // of the partition; 0: the whole device
+    stagewright::cuda::module::ProductPlans plans;
+
+    StagewrightQueue();
+    ~StagewrightQueue();
+    // Makes the queue's device the thread's.
+    int enter() const { return stagewright::cuda::module::check(cudaSetDevice(wish.device), "choosing the CUDA device"); }
+    cudaStream_t compute() const { return lanes[STAGEWRIGHT_COMPUTE]; }
+};
+
+struct StagewrightMark {
+    cudaEvent_t event = nullptr;
+    int device = 0;
+};
+
+namespace stagewright::cuda::module {
+
+// The functions of the table, by source.
+int take(int32_t device, size_t bytes, void** out);
+int give(int32_t device, void* block);
+int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out);
+void closeQueue(StagewrightQueue* queue);
+int finish(StagewrightQueue* queue);
+int mark(StagewrightQueue* queue, int32_t lane, StagewrightMark** out);
+void dropMark(StagewrightMark* mark);
+int await(StagewrightQueue* queue, int32_t lane, StagewrightMark* mark);
+int nanosBetween(StagewrightMark* from, StagewrightMark* to, int64_t* out);
+int copyRows(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, const void* from, size_t fromStride, size_t bytes,
+             size_t rows);
+int clear(StagewrightQueue* queue, void* to, size_t bytes);
+int upload(StagewrightQueue* queue, void* to, const void* host, size_t bytes);
+int download(StagewrightQueue* queue, void* host, const void* from, size_t bytes);
+
+int multiply(StagewrightQueue* queue, const StagewrightProduct* product);
+
+int norm(StagewrightQueue* queue, const StagewrightNorm* norm);
+int scaleShift(StagewrightQueue* queue, const StagewrightNorm* norm);
+int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm);
+int gelu(StagewrightQueue* queue, uint64_t count, const void* x, void* out);
+int finishProduct(StagewrightQueue* queue, const StagewrightProduct& product); // what the epilogue does, where cuBLASLt has none
+int softmax(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
+int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
+int flash(StagewrightQueue* queue, const StagewrightFlash* flash);
+int flashBackward(StagewrightQueue* queue, const StagewrightFlash* flash);
+int embed(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
+int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
+int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets, float* rowLoss,
+                 double* loss);
+int columnSums(StagewrightQueue* queue, int32_t rows, int32_t width, const void* x, float* sums);
+int add(StagewrightQueue* queue, uint64_t count, const float* x, float* sum);
+int squareSum(StagewrightQueue* queue, uint64_t count, const float* x, double* partial, double* sum);
+int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step);
+int narrow(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
+
+} // namespace stagewright::cuda::module

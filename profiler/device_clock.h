@@ -1,0 +1,25 @@
+// DeviceClock: when a device did what it was asked for. Ops are issued long before they run; the recorder asks for a stamp
+// where it would read the clock, and for its time once the device is done. One per rank, on its thread.
+#pragma once
+
+#include <cstdint>
+
+#include "schedules/op.h"
+#include "profiler/clock.h"
+
+namespace stagewright {
+
+class DeviceClock
+{
+public:
+    virtual ~DeviceClock() = default;
+    virtual std::int64_t stamp() = 0;
+    // While nothing is under way: CLOCK_MONOTONIC. Rises with the stamps.
+    virtual Nanos timeOf(std::int64_t stamp) = 0;
+    virtual void forget() = 0; // all stamps so far
+    // Around the work of an op, on the thread that issues it: what profilers of devices join their records by.
+    virtual void opBegin(const Op& op, std::int32_t position) = 0;
+    virtual void opEnd() = 0;
+};
+
+} // namespace stagewright

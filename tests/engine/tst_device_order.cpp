@@ -1,0 +1,109 @@
+// The device that the tests of the CUDA path run on: it does what it is asked for in the order that lanes and marks give, as late
+// as they allow, and finds what they do not put in order.
+#include <QTest>
+
+#include <cstdlib>
+
+#include "engine/cuda/device_memory.h"
+#include "engine/cuda/module.h"
+
+using namespace stagewright;
+using namespace stagewright::cuda;
+
+class TestDeviceOrder : public QObject
+{
+    Q_OBJECT
+
+    const StagewrightCudaTable* m_table = nullptr;
+    std::unique_ptr<DeviceMemory> queue(int rank) const
+    {
+        return std::make_unique<DeviceMemory>(*m_table, StagewrightQueueWish{}, rank, std::make_shared<DeviceOrigins>());
+    }
+
+private slots:
+    void initTestCase()
+    {
+        const auto module = loadModule(STAGEWRIGHT_FAKE_CUDA);
+        QVERIFY2(module, module ? "" : module.error().message.c_str());
+        m_table = module->table;
+    }
+
+    void copiesAreOrderedByMarks()
+    {
+        const auto one = queue(0);
+        const auto two = queue(1);
+        Allocator first(*one);
+        Allocator second(*two);
+        const std::vector<float> values = {1, 2, 3, 4};
+        const Buffer sent = first.take(4, {});
+        one->upload(sent.data(), values.data(), 16);
+        const Buffer received = second.take(4, {});
+        const Mark read = two->copyFrom(received.data(), sent.data(), 16, one->mark());
+        one->await(read);
+        one->clear(sent.data(), 16); // after the copy, though nobody has waited for either
+        std::vector<float> got(4);
+        two->download(got.data(), received.data(), 16);
+        QCOMPARE(got, values);
+        one->download(got.data(), sent.data(), 16);
+        QCOMPARE(got, std::vector<float>(4, 0.0F));
+    }
+
+    void missingMarksAreFound()
+    {
+        const auto one = queue(0);
+        const auto two = queue(1);
+        Allocator first(*one);
+        Allocator second(*two);
+        const Buffer sent = first.take(4, {});
+        const Buffer received = second.take(4, {});
+        one->clear(sent.data(), 16);
+        try {
+            two->copyFrom(received.data(), sent.data(), 16, nullptr); // does not wait for the clearing
+            QFAIL("a race was not found");
+        } catch (const std::runtime_error& e) {
+            QCOMPARE(QString(e.what()), QString("race: copy reads what clear writes on another queue, and no mark puts them in order"));
+        }
+        one->finish(); // who waited on the host has seen it
+        const Mark read = two->copyFrom(received.data(), sent.data(), 16, nullptr);
+        QVERIFY_THROWS_EXCEPTION(std::runtime_error, one->clear(sent.data(), 8)); // the copy may not be done
+        one->await(read);
+        one->clear(sent.data(), 16);
+        QVERIFY_THROWS_EXCEPTION(std::runtime_error, one->clear(sent.data() + 100, 16)); // not taken
+    }
+
+    // A block that goes back to the allocator and is taken again keeps its history: only the same queue may use it at once.
+    void blocksKeepTheirHistory()
+    {
+        const auto one = queue(0);
+        const auto two = queue(1);
+        Allocator first(*one);
+        Allocator second(*two);
+        Buffer sent = first.take(64, {});
+        one->clear(sent.data(), 256);
+        const Buffer received = second.take(64, {});
+        const Mark read = two->copyFrom(received.data(), sent.data(), 256, one->mark());
+        sent.reset();
+        const Buffer again = first.take(64, {});
+        QVERIFY_THROWS_EXCEPTION(std::runtime_error, one->clear(again.data(), 256));
+        one->await(read);
+        one->clear(again.data(), 256);
+    }
+
+    void timesRiseInOrder()
+    {
+        const auto one = queue(0);
+        Allocator memory(*one);
+        const Buffer block = memory.take(1024, {});
+        DeviceClock* clock = one->clock();
+        QVERIFY(clock);
+        const std::int64_t begin = clock->stamp();
+        one->clear(block.data(), 4096);
+        const std::int64_t end = clock->stamp();
+        one->finish();
+        QVERIFY(clock->timeOf(end) - clock->timeOf(begin) >= Nanos{1000 + 4096 / 16});
+        clock->forget();
+    }
+};
+
+QTEST_GUILESS_MAIN(TestDeviceOrder)
+#include "tst_device_order.moc"
