@@ -34,7 +34,7 @@ for option in '--recompute all' '--optimizer sgd --momentum 0.9 --lr 0.05' '--op
     expect_out 'all pass'
 done
 # shellcheck disable=SC2086
-run env STAGEWRIGHT_CUDA_FLASH_FROM=1 stagewright check --backend cuda $small -s gpipe,terapipe -p 2 -m 4 --precision fp32
+run env STAGEWRIGHT_CUDA_FLASH_FROM=1 "$STAGEWRIGHT" check --backend cuda $small -s gpipe,terapipe -p 2 -m 4 --precision fp32
 expect_code 0
 expect_out 'all pass'
 
@@ -64,7 +64,7 @@ run stagewright record --backend cuda --device 3 -s gpipe -p 2 -m 2 $small --ste
 expect_code 4
 expect_err 'CUDA device 3 of 1'
 # shellcheck disable=SC2086
-run env STAGEWRIGHT_FAKE_MEMORY=100000 stagewright record --backend cuda -s gpipe -p 2 -m 2 $small --steps 1 -o no.stagewright
+run env STAGEWRIGHT_FAKE_MEMORY=100000 "$STAGEWRIGHT" record --backend cuda -s gpipe -p 2 -m 2 $small --steps 1 -o no.stagewright
 expect_code 4
 expect_err 'stages together need .* for weights, gradients and optimizer; device made up for tests has .* free'
 # shellcheck disable=SC2086

@@ -30,7 +30,6 @@ struct WarpLanes {
     }
 };
 struct BlockLanes {
-    static constexpr int headPerLane = 1;
     __device__ int index() const { return static_cast<int>(threadIdx.x); }
     __device__ int count() const { return rowThreads; }
     template <typename T> __device__ T sum(T x) const
