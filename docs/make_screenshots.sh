@@ -46,6 +46,7 @@ draw what_if "$runs" --run 2 --what-if "B*0.7,rank2*1.3"
 draw residuals "$runs" --run 4 --show residuals
 draw lowered "$runs" --run 2 --show lowered
 draw compare "$runs" --compare 2 4
+draw baseline "$runs" --run 4 --baseline 2
 draw edit "$runs" --run 4 --show edit
 draw explore --show explore
 draw heat --show heat

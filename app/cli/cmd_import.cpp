@@ -9,6 +9,7 @@
 #include "app/cli/run_json.h"
 #include "app/cli/session.h"
 #include "app/cli/table.h"
+#include "app/cli/usage.h"
 #include "traces/import/import.h"
 
 namespace stagewright {
@@ -139,7 +140,7 @@ Command command_import()
                 app.add_option("--rules", options->rules, "Which names of ranges stand for which ops, before the names that are known (docs/formats.md)")->type_name("FILE");
                 app.add_option("--name", options->name, "Name of the runs [the files' name without the rank]")->type_name("NAME");
                 app.add_flag("--host", options->hostOps, "Keep the framework's operators on the host as lanes; else they are left out and counted");
-                app.add_option("--threads", options->threads, "Files read at once [as many as there are cores]")->type_name("N")->check(CLI::Range(1, 1024));
+                app.add_option("--threads", options->threads, "Files read at once [as many as there are cores]")->type_name("N")->check(wholeNumber(1, 1024));
                 app.footer("Read are Kineto traces of PyTorch's profiler and Chrome JSON, plain or gzip, Nsight Systems exported to SQLite, and\n"
                            "schedule CSV. A file that can't be read is told and left out.\n"
                            "Examples: stagewright import traces/ -o job.stagewright\n"

@@ -16,6 +16,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
   --lesson-page N         at this page of it, from 1
   --beat N                play to the beat N of that step, from 1
   --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
+  --baseline RUN          tell every figure's change against this run of the first file
   --compare A B [C [D]]   show two to four runs of the first file, above one another
   --show edit|record|new|block|lowered|gap|slack|residuals|preferences|palette|sql|notes|search|keys|steps|range|stacked|rows|export|explore|heat
                           open that part of the window as well
@@ -95,6 +96,8 @@ CommandLine parseCommandLine(const QStringList& arguments)
                 line.theme = static_cast<ThemeName>(place);
         } else if (word == QLatin1String("--run")) {
             line.run = value();
+        } else if (word == QLatin1String("--baseline")) {
+            line.baseline = value();
         } else if (word == QLatin1String("--select")) {
             line.select = value();
         } else if (word == QLatin1String("--step")) {
@@ -166,7 +169,7 @@ CommandLine parseCommandLine(const QStringList& arguments)
     if (sizes && !line.picture.paper) wrong(QStringLiteral("--width, --text and --hatched are of --style paper"));
     if (!line.exportKind.isEmpty() && line.output.isEmpty()) wrong(QStringLiteral("--export: say where to with -o FILE"));
     if (!line.exportKind.isEmpty() && line.files.isEmpty()) wrong(QStringLiteral("--export: give a file to draw"));
-    if ((!line.run.isEmpty() || !line.compare.isEmpty()) && line.files.isEmpty()) wrong(QStringLiteral("--run and --compare need a file"));
+    if ((!line.run.isEmpty() || !line.compare.isEmpty() || !line.baseline.isEmpty()) && line.files.isEmpty()) wrong(QStringLiteral("--run, --baseline and --compare need a file"));
     return line;
 }
 

@@ -19,7 +19,8 @@ struct CommandLine {
     QSize size{1600, 1000};
     std::optional<ThemeName> theme;
     QString run;               // id or name within the first file
-    QStringList compare;       // two of them
+    QString baseline;          // id or name within the first file
+    QStringList compare;       // two to four of them
     QString show;              // "edit", "record", "new": which part of the window a picture shows
     QString schedule;          // of the library, for --show new
     QString whatIf; // changes as simulate --what-if takes them

@@ -75,6 +75,12 @@ int showAsked(MainWindow& window, const CommandLine& line)
 {
     if (line.files.isEmpty()) return 0;
     window.openFiles(line.files);
+    if (!line.baseline.isEmpty()) {
+        auto ref = refOf(line.files.first(), line.baseline);
+        if (!ref) return complain(3, QString::fromStdString(ref.error().message), QString::fromStdString(ref.error().remedy));
+        window.compare()->setBaseline(*ref);
+        waitUntil([&] { return window.compare()->baseline().valid() || !window.bannerText().isEmpty(); }, 60000);
+    }
     if (line.run.isEmpty() && line.compare.isEmpty() && line.step < 0) return 0;
     std::vector<RunRef> refs;
     const QStringList names = line.compare.isEmpty() ? QStringList{line.run.isEmpty() ? QStringLiteral("1") : line.run} : line.compare;

@@ -314,6 +314,8 @@ private slots:
         QVERIFY(!parseCommandLine({"--export", "png", "f"}).fault.isEmpty());
         QVERIFY(!parseCommandLine({"--nonsense"}).fault.isEmpty());
         QVERIFY(!parseCommandLine({"--run"}).fault.isEmpty());
+        QCOMPARE(parseCommandLine({"a.stagewright", "--baseline", "1f1b"}).baseline, QString("1f1b"));
+        QVERIFY(!parseCommandLine({"--baseline", "2"}).fault.isEmpty());
     }
 };
 

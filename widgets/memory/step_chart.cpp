@@ -307,6 +307,7 @@ void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int i
     const ByteUnit unit = byteUnit(place.top, scene.units);
     for (const Bytes tick : memoryTicks(place.top, plot.height(), 14, scene.units)) {
         const double value = static_cast<double>(tick) / unit.size;
+        if (tick != 0 && value < 0.005) continue; // nothing is held: no second nought
         label(std::round(scene.y(index, tick)), fixed(value, value == std::floor(value) ? 0 : value * 10 == std::floor(value * 10) ? 1 : 2), tick == 0);
     }
 }

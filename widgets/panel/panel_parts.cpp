@@ -202,7 +202,9 @@ void PanelSection::addChange(const QString& change, const QString& tooltip, Tone
     if (m_next == 0 || change.isEmpty()) return;
     const int row = m_next - 1;
     auto* label = makeLabel(change, roleOf(tone), m_body, true);
-    label->setAlignment(Qt::AlignRight | Qt::AlignTop);
+    const QLayoutItem* value = m_grid->itemAtPosition(row, 2); // on its line
+    const auto* figure = value != nullptr ? qobject_cast<const QLabel*>(value->widget()) : nullptr;
+    label->setAlignment(Qt::AlignRight | (figure != nullptr ? figure->alignment() & Qt::AlignVertical_Mask : Qt::AlignTop));
     label->setFont(fontOf(FontRole::Small));
     label->setToolTip(tooltip);
     if (QLayoutItem* first = m_grid->itemAtPosition(row, 0)) // its name makes room
