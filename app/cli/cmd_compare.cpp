@@ -9,6 +9,7 @@
 #include "app/cli/session.h"
 #include "app/cli/usage.h"
 #include "traces/compare/compare.h"
+#include "traces/compare/plan_of.h"
 
 namespace stagewright {
 
@@ -19,6 +20,7 @@ constexpr std::size_t mostRuns = 4;
 struct Options {
     std::vector<std::string> runs;
     int ops = 8;
+    bool plan = false; // the one run against its own plan
 };
 
 bool namesRunFile(const std::string& word) { return word.ends_with(".stagewright") || word.find('#') != std::string::npos; }
@@ -54,8 +56,41 @@ Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& wor
     return chosen;
 }
 
+// The run against its schedule timed with its own costs.
+Result<int> runWithPlan(const Options& options, Session& session)
+{
+    RunReference reference = parseRunReference(options.runs[0]);
+    if (options.runs.size() > 2 || (options.runs.size() == 2 && !reference.run.empty()))
+        return fail(ErrorCode::Usage, "--plan compares one run with its own plan", "write FILE RUN --plan");
+    if (options.runs.size() == 2) reference.run = options.runs[1];
+    auto stored = readRun(reference);
+    if (!stored) return tl::unexpected(std::move(stored.error()));
+    warnOfDamage(*stored, session);
+    auto plan = planOf(stored->run);
+    if (!plan) return tl::unexpected(std::move(plan.error()));
+    auto comparison = compareRuns(*plan, stored->run);
+    if (!comparison) return tl::unexpected(std::move(comparison.error()));
+    const auto deviation = firstDeviation(*plan, stored->run, *comparison);
+    std::vector<Run> runs;
+    runs.push_back(std::move(*plan));
+    runs.push_back(std::move(stored->run));
+    std::vector<Comparison> comparisons;
+    comparisons.push_back(std::move(*comparison));
+    if (session.json) {
+        auto object = comparisonJson(runs, comparisons);
+        object["first_deviation"] = deviation ? nlohmann::ordered_json{{"op", toText(deviation->op.op)}, {"rank", deviation->op.rank}, {"start_delta_ns", deviation->op.startDelta},
+                                                                       {"duration_delta_ns", deviation->op.durationDelta}, {"sentence", deviation->sentence}}
+                                              : nlohmann::ordered_json(nullptr);
+        session.answer(object);
+    }
+    session.out(comparisonText(runs, comparisons, static_cast<std::size_t>(options.ops), session.colourOut()));
+    session.out(fmt::format("\nthe first op that deviates\n  {}\n", deviation ? deviation->sentence : "none by more than a fiftieth of the step"));
+    return ExitDone;
+}
+
 Result<int> run(const Options& options, Session& session)
 {
+    if (options.plan) return runWithPlan(options, session);
     auto references = chooseRuns(options.runs);
     if (!references) return tl::unexpected(std::move(references.error()));
     std::vector<Run> runs;
@@ -82,9 +117,11 @@ Command command_compare()
 {
     return {"compare", "Align two to four runs by op; say what changed and why", [](CLI::App& app) -> Runner {
         auto options = std::make_shared<Options>();
-        app.add_option("RUNS", options->runs, "FILE A B [C [D]], or FILE#A OTHER#B …; each is set against the first")->required()->expected(1, 5);
+        app.add_option("RUNS", options->runs, "FILE A B [C [D]], or FILE#A OTHER#B …; each is set against the first; with --plan FILE [A]")->required()->expected(1, 5);
         app.add_option("--ops", options->ops, "How many of the moved ops are listed [8]")->type_name("N")->check(wholeNumber(0, 100'000));
-        app.footer("Example: stagewright compare demo.stagewright 1f1b zb-h1");
+        app.add_flag("--plan", options->plan, "Compare one run with its plan: its own schedule timed with the costs fitted from it");
+        app.footer("Examples: stagewright compare demo.stagewright 1f1b zb-h1\n"
+                   "          stagewright compare job.stagewright 3 --plan");
         return [options](Session& session) { return run(*options, session); };
     }};
 }

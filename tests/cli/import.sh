@@ -28,6 +28,14 @@ expect_json 0 runs 0 damaged_events
 run stagewright report own.stagewright --residuals
 expect_code 0
 expect_out 'predicted against measured'
+run stagewright compare own.stagewright 1 --plan
+expect_code 0
+expect_out 'own as planned'
+expect_out 'the first op that deviates'
+run stagewright compare own.stagewright 1 --plan --json
+expect_keys . headline first_deviation
+run stagewright compare own.stagewright 1 1 --plan
+expect_code 2
 printf 'F fwd {stge}\n' >bad.txt
 run stagewright import own_rank0.json --rules bad.txt
 expect_code 2

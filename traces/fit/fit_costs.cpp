@@ -27,7 +27,7 @@ public:
         if (m_timeline.schedule()) m_stages = std::max(m_stages, m_timeline.schedule()->stages);
         m_costs = CostModel(m_stages, CostSource::Fitted);
         m_costs.memory.resize(static_cast<std::size_t>(m_stages));
-        m_costs.origin = fmt::format("fitted from steps {} to {} of a {} timeline", m_firstStep, m_timeline.steps() - 1,
+        m_costs.origin = fmt::format("fitted from steps {} to {} of {} {} timeline", m_firstStep, m_timeline.steps() - 1, m_timeline.provenance() == Provenance::Imported ? "an" : "a",
                                      toText(m_timeline.provenance()));
         m_costs.timeUnit = m_timeline.timeUnit();
         m_costs.memoryUnit = m_timeline.memoryUnit();

@@ -1,0 +1,102 @@
+// Reading large JSON traces: megabytes a second of one file, plain and gzip, and what memory it takes beside what is kept.
+//   bench_import [--megabytes N]; files go to $TMPDIR or /tmp and are removed.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "traces/formats/kineto_json.h"
+#include "traces/import/import.h"
+
+namespace {
+
+using namespace stagewright;
+
+// Written as PyTorch's profiler writes: launches, kernels, operators and flows, and ranges of a 1F1B rank.
+void writeTrace(const std::string& path, std::int64_t bytes, bool kernels)
+{
+    std::FILE* file = std::fopen(path.c_str(), "wb");
+    if (file == nullptr) std::abort();
+    std::int64_t written = std::fprintf(file, "{\n  \"schemaVersion\": 1,\n  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 0, \"world_size\": 1},\n  \"traceEvents\": [\n");
+    for (std::int64_t i = 0; written < bytes; ++i) {
+        const double at = 1000.0 + static_cast<double>(i) * 20.125;
+        if (i % 1000 == 0)
+            written += std::fprintf(file, "  {\n    \"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"PP:0%c%d\", \"pid\": 77, \"tid\": 77,\n    \"ts\": %.3f, \"dur\": %.3f,\n    \"args\": {\n      \"External id\": 1, \"Record function id\": 0\n    }\n  },\n",
+                                    i / 8000 % 2 == 0 ? 'F' : 'B', static_cast<int>(i / 1000 % 8), at, 19'000.0);
+        written += std::fprintf(file, "  {\n    \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::addmm\", \"pid\": 77, \"tid\": 77,\n    \"ts\": %.3f, \"dur\": 12.250,\n    \"args\": {\n      \"External id\": %lld,\"Record function id\": 0, \"Sequence number\": 12, \"Fwd thread id\": 0, \"Ev Idx\": %lld, \"Input Dims\": [[4096], [2048, 4096], [4096, 4096], [], []]\n    }\n  },\n",
+                                at, static_cast<long long>(i), static_cast<long long>(i));
+        if (!kernels && i % 64 != 0) continue;
+        written += std::fprintf(file, "  {\n    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 77, \"tid\": 77,\n    \"ts\": %.3f, \"dur\": 4.100,\n    \"args\": {\n      \"External id\": %lld, \"cbid\": 211, \"correlation\": %lld\n    }\n  },\n",
+                                at + 3, static_cast<long long>(i), static_cast<long long>(i + 1));
+        written += std::fprintf(file, "  {\n    \"ph\": \"s\", \"id\": %lld, \"pid\": 77, \"tid\": 77, \"ts\": %.3f,\n    \"cat\": \"ac2g\", \"name\": \"ac2g\"\n  },\n", static_cast<long long>(i + 1), at + 3);
+        written += std::fprintf(file, "  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<c10::BFloat16>, at::detail::Array<char*, 3>)\", \"pid\": 0, \"tid\": 7,\n    \"ts\": %.3f, \"dur\": 17.500,\n    \"args\": {\n      \"External id\": %lld, \"queued\": 0, \"device\": 0, \"context\": 1, \"stream\": 7, \"correlation\": %lld, \"registers per thread\": 32, \"shared memory\": 0, \"blocks per SM\": 7.5, \"warps per SM\": 30, \"grid\": [1024, 1, 1], \"block\": [128, 1, 1], \"est. achieved occupancy %%\": 47\n    }\n  },\n",
+                                at + 9, static_cast<long long>(i), static_cast<long long>(i + 1));
+    }
+    std::fprintf(file, "  {\n    \"name\": \"Record Window End\", \"ph\": \"i\", \"s\": \"g\", \"pid\": \"\", \"tid\": \"\", \"ts\": 1.0\n  }\n  ],\n  \"traceName\": \"bench\",\n  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": 1700000000000000000\n}\n");
+    if (std::fclose(file) != 0) std::abort();
+}
+
+double cpuSeconds()
+{
+    std::timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+double peakMegabytes()
+{
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+void measure(const char* what, const std::string& path, double megabytes)
+{
+    const double before = peakMegabytes();
+    const auto begin = std::chrono::steady_clock::now();
+    const double cpu = cpuSeconds();
+    auto source = ByteSource::open(path);
+    if (!source) std::abort();
+    auto file = readJsonTrace(**source, path, {}, {});
+    if (!file) std::abort();
+    const double readCpu = cpuSeconds() - cpu;
+    const double readTime = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const ForeignRank& rank = file->ranks[0];
+    const double kept = static_cast<double>(rank.device.size() * sizeof(DeviceSpan) + rank.launches.size() * sizeof(Launch) + rank.annotations.size() * sizeof(ForeignSpan)) / 1048576;
+    std::printf("%-28s read %6.0f MB: %6.0f MB/s by the clock, %6.0f MB/s CPU; %lld events, kept %.0f MiB, peak %.0f MiB over %.0f\n", what, megabytes, megabytes / readTime, megabytes / readCpu,
+                static_cast<long long>(rank.events), kept, peakMegabytes() - before, before);
+    const double cpu2 = cpuSeconds();
+    auto runs = assemble(std::move(file->ranks), "bench", {});
+    if (!runs) std::abort();
+    const Timeline& timeline = *runs->front().run.timeline;
+    std::printf("%-28s made a run of %zu spans and %zu edges in %.2f s CPU; peak %.0f MiB\n", "", timeline.spans().size(), timeline.edges().size(), cpuSeconds() - cpu2, peakMegabytes());
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    const std::int64_t megabytes = argc == 3 && std::strcmp(argv[1], "--megabytes") == 0 ? std::atoll(argv[2]) : 400;
+    const auto folder = std::filesystem::temp_directory_path();
+    const std::string path = (folder / ("stagewright-bench-" + std::to_string(::getpid()) + ".json")).string();
+    // The smallest first: the peak of a process only grows.
+    for (const bool kernels : {false, true}) {
+        writeTrace(path, megabytes * 1'000'000, kernels);
+        const double size = static_cast<double>(std::filesystem::file_size(path)) / 1e6;
+        measure(kernels ? "kernels in every op" : "few kernels", path, size);
+        if (!kernels) {
+            const std::string pack = "gzip -k -1 " + path;
+            if (std::system(pack.c_str()) == 0) measure("few kernels, gzip", path + ".gz", size);
+            std::filesystem::remove(path + ".gz");
+        }
+        std::filesystem::remove(path);
+    }
+    return 0;
+}

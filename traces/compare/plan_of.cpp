@@ -1,0 +1,67 @@
+#include "traces/compare/plan_of.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "traces/analysis/quantity.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/simulated_run.h"
+
+namespace stagewright {
+
+Result<Run> planOf(const Run& run)
+{
+    if (!run.schedule)
+        return fail(ErrorCode::Usage, fmt::format("run {} has no schedule: there is no plan of it", run.info.name), "only a run whose schedule is known has one; its note says why it is not");
+    std::optional<CostModel> costs = run.costs;
+    if (!costs) {
+        auto fitted = fitCosts(*run.timeline, run.info.warmupSteps);
+        if (!fitted) return tl::unexpected(std::move(fitted.error()));
+        costs = std::move(*fitted);
+    }
+    auto plan = simulatedRun(*run.schedule, *costs);
+    if (!plan) return tl::unexpected(std::move(plan.error()));
+    plan->info.name = fmt::format("{} as planned", run.info.name);
+    return plan;
+}
+
+namespace {
+
+std::string later(Nanos delta)
+{
+    return fmt::format("{} {} than planned", formatDuration(std::abs(delta)), delta > 0 ? "later" : "earlier");
+}
+
+} // namespace
+
+std::optional<Deviation> firstDeviation(const Run& plan, const Run& run, const Comparison& comparison)
+{
+    if (!comparison.sameUnits) return std::nullopt;
+    const Nanos least = std::max<Nanos>(1, comparison.bubblesA.makespan() / 50);
+    const OpDelta* first = nullptr;
+    const auto planned = [&plan](const OpDelta& op) { return plan.timeline->spans()[op.a].start; };
+    for (const OpDelta& op : comparison.ops) {
+        if (!op.inBoth()) continue;
+        if (std::abs(op.startDelta) <= least && std::abs(op.startDelta + op.durationDelta) <= least) continue;
+        if (first == nullptr || std::pair(planned(op), op.rank) < std::pair(planned(*first), first->rank)) first = &op;
+    }
+    if (first == nullptr) return std::nullopt;
+    Deviation out;
+    out.op = *first;
+    const std::string name = fmt::format("{} on rank {}", toText(first->op), first->rank);
+    if (std::abs(first->startDelta) <= least) {
+        const Nanos took = run.timeline->spans()[first->b].duration();
+        out.sentence = fmt::format("{} ends {}: it took {} instead of {}", name, later(first->startDelta + first->durationDelta), formatDuration(took), formatDuration(took - first->durationDelta));
+        return out;
+    }
+    out.sentence = fmt::format("{} begins {}", name, later(first->startDelta));
+    const Gap* before = nullptr; // the longest wait that it ended
+    for (const Gap& gap : comparison.bubblesB.gaps)
+        if (gap.next == first->b && (before == nullptr || gap.end - gap.start > before->end - before->start)) before = &gap;
+    if (before != nullptr && first->startDelta > 0) out.sentence += ": " + explainGap(*run.timeline, *before);
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,27 @@
+// The plan of a run: its own schedule timed with the costs fitted from it, as if nothing had disturbed it. Compared with the run it
+// tells what the order and the costs do not explain.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "schedules/base/result.h"
+#include "traces/compare/compare.h"
+#include "traces/run.h"
+
+namespace stagewright {
+
+// Simulated, named after the run: "1F1B as planned". Usage error where the run has no schedule, Invalid where no costs can be
+// fitted.
+Result<Run> planOf(const Run& run);
+
+// The first op of the run, by its planned begin, that begins or ends more than a fiftieth of the planned makespan later or earlier
+// than planned.
+struct Deviation {
+    OpDelta op;
+    std::string sentence; // what it does and why: "1F3 on rank 1 begins 3.40 ms later than planned: rank 1 waits …"
+};
+// comparison: of planOf(run), which is A, with the run.
+std::optional<Deviation> firstDeviation(const Run& plan, const Run& run, const Comparison& comparison);
+
+} // namespace stagewright
