@@ -22,11 +22,14 @@
 #include "app/cli/version.h"
 #include "schedules/csv.h"
 #include "schedules/kinds.h"
+#include "schedules/pytorch.h"
 #include "schedules/timeline/timeline_of.h"
 #include "traces/formats/atomic_file.h"
 #include "traces/formats/chrome_json.h"
 #include "traces/formats/html_report.h"
+#include "traces/formats/kineto_writer.h"
 #include "traces/formats/perfetto.h"
+#include "traces/formats/torchtitan.h"
 
 namespace stagewright {
 
@@ -43,6 +46,7 @@ struct Options {
     std::string against; // another run: the report compares
     int step = 0;        // from 1; 0: the one with the median time
     std::vector<std::string> picture; // words for the window's program
+    bool pytorch = false; // csv: refuse what PyTorch can't hold
     bool verbose = false;
 };
 
@@ -52,7 +56,7 @@ struct Format {
 };
 const std::vector<Format>& allNames()
 {
-    static const std::vector<Format> formats{{"chrome", {"json"}}, {"perfetto", {"pftrace", "perfetto-trace"}}, {"csv", {"csv"}}, {"spans", {"csv"}}, {"html", {"html", "htm"}}, {"png", {"png"}}, {"svg", {"svg"}}, {"pdf", {"pdf"}}};
+    static const std::vector<Format> formats{{"chrome", {"json"}}, {"perfetto", {"pftrace", "perfetto-trace"}}, {"csv", {"csv"}}, {"spans", {"csv"}}, {"kineto", {}}, {"torchtitan", {}}, {"html", {"html", "htm"}}, {"png", {"png"}}, {"svg", {"svg"}}, {"pdf", {"pdf"}}};
     return formats;
 }
 
@@ -69,7 +73,7 @@ Result<std::string> formatOf(const std::string& asked, const std::string& output
         return std::string(said->name);
     }
     const auto wanted = std::find_if(allNames().begin(), allNames().end(), [&](const Format& format) { return format.name == asked; });
-    if (said != allNames().end() && !has(*wanted))
+    if (said != allNames().end() && !wanted->suffixes.empty() && !has(*wanted))
         return fail(ErrorCode::Usage, fmt::format("file {}: the format is {}, the suffix {}", output, asked, suffix), fmt::format("name it .{}, or leave --format out", wanted->suffixes.front()));
     return asked;
 }
@@ -86,27 +90,54 @@ Result<Json> exportTrace(const StoredRun& stored, const Options& options, Sessio
                 {"counter_samples", counts->counterSamples}};
 }
 
+Result<Schedule> scheduleOfRun(const StoredRun& stored)
+{
+    if (stored.run.schedule) return *stored.run.schedule;
+    return scheduleOf(*stored.run.timeline, std::max(0, stored.run.representativeStep()));
+}
+
 Result<Json> exportSchedule(const StoredRun& stored, const Options& options, Session& session)
 {
-    Schedule schedule;
-    if (stored.run.schedule) {
-        schedule = *stored.run.schedule;
-    } else {
-        auto realised = scheduleOf(*stored.run.timeline, std::max(0, stored.run.representativeStep()));
-        if (!realised) return tl::unexpected(std::move(realised.error()));
-        schedule = std::move(*realised);
-    }
+    auto schedule = scheduleOfRun(stored);
+    if (!schedule) return tl::unexpected(std::move(schedule.error()));
+    if (options.pytorch)
+        if (auto forms = pytorchForms(*schedule); !forms) return tl::unexpected(std::move(forms.error()));
     if (!options.lower.empty()) {
         const auto rule = parseLowering(options.lower);
-        auto lowered = lower(schedule, *rule);
+        auto lowered = lower(*schedule, *rule);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
         schedule = std::move(*lowered);
     }
-    auto text = writeScheduleCsv(schedule);
+    CsvOptions csv;
+    csv.pytorch = options.pytorch;
+    auto text = writeScheduleCsv(*schedule, csv);
     if (!text) return tl::unexpected(std::move(text.error()));
     if (auto written = writeFileAtomically(options.output, *text); !written) return tl::unexpected(std::move(written.error()));
-    if (options.verbose) session.note(fmt::format("{} ranks, {} ops", schedule.ranks, schedule.opCount()));
-    return Json{{"ranks", schedule.ranks}, {"ops", schedule.opCount()}};
+    if (options.verbose) session.note(fmt::format("{} ranks, {} ops", schedule->ranks, schedule->opCount()));
+    return Json{{"ranks", schedule->ranks}, {"ops", schedule->opCount()}};
+}
+
+Result<Json> exportTorchTitan(const StoredRun& stored, const Options& options)
+{
+    const auto schedule = scheduleOfRun(stored);
+    if (!schedule) return tl::unexpected(schedule.error());
+    const auto files = torchTitanFolder(*schedule, fmt::format("{}, run {}", std::filesystem::path(stored.file).filename().string(), stored.run.info.id));
+    if (!files) return tl::unexpected(files.error());
+    const auto written = writeFolderAtomically(options.output, [&](const std::string& folder) -> Result<void> {
+        for (const auto& [name, text] : *files)
+            if (auto done = writeFileAtomically(folder + "/" + name, text); !done) return done;
+        return {};
+    });
+    if (!written) return tl::unexpected(written.error());
+    return Json{{"ranks", schedule->ranks}, {"stages", schedule->stages}, {"microbatches", schedule->microbatches}, {"files", files->size()}};
+}
+
+Result<Json> exportKineto(const StoredRun& stored, const Options& options, Session& session)
+{
+    const auto counts = writeKinetoFolder(stored.run, options.output, session.reporter("ranks"));
+    if (!counts) return tl::unexpected(counts.error());
+    if (options.verbose) session.note(toText(*counts));
+    return Json{{"ranks", counts->ranks}, {"spans", counts->spans}, {"launches", counts->launches}, {"memory_events", counts->memoryEvents}};
 }
 
 Result<Json> exportSpans(const StoredRun& stored, const Options& options, Session& session)
@@ -210,6 +241,7 @@ Result<int> run(const Options& given, Session& session)
         return fail(ErrorCode::Usage, fmt::format("--against: {} holds one run", options.format), "use html, svg, pdf or png");
     if (isPicture(options.format) && options.against.find('#') != std::string::npos)
         return fail(ErrorCode::Usage, "--against: pictures compare two runs of one file", "merge them with runs --merge, or use html");
+    if (options.pytorch && options.format != "csv") return fail(ErrorCode::Usage, fmt::format("--pytorch is of csv, and the format is {}", options.format), "leave it out, or use csv");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
     auto stored = readRun(reference);
@@ -217,6 +249,8 @@ Result<int> run(const Options& given, Session& session)
     warnOfDamage(*stored, session);
     Result<Json> counts = options.format == "chrome" || options.format == "perfetto" ? exportTrace(*stored, options, session)
                           : options.format == "csv"   ? exportSchedule(*stored, options, session)
+                          : options.format == "kineto" ? exportKineto(*stored, options, session)
+                          : options.format == "torchtitan" ? exportTorchTitan(*stored, options)
                           : options.format == "spans" ? exportSpans(*stored, options, session)
                           : options.format == "html"  ? exportHtml(*stored, options, session)
                                                       : exportPicture(*stored, options);
@@ -238,10 +272,12 @@ Command command_export()
                 app.add_option("FILE", options->file, "A run file, or FILE#RUN")->required();
                 app.add_option("RUN", options->run, "A run, by number or name [the newest]");
                 app.add_option("--format", options->format,
-                               "perfetto: a trace for ui.perfetto.dev; chrome: trace events for chrome://tracing; csv: the schedule, for PyTorch; spans: a table of\n"
+                               "perfetto: a trace for ui.perfetto.dev; chrome: trace events for chrome://tracing; csv: the schedule; torchtitan: a\n"
+                               "folder with the schedule, settings and constraints of a job; kineto: a folder with a trace per rank as PyTorch\n"
+                               "writes them; spans: a table of\n"
                                "every span; html: a report in one page; png, svg, pdf: timeline and memory as a picture\n"
                                "[as the suffix of OUT says]")
-                    ->type_name("FORMAT")->check(oneOf({"chrome", "perfetto", "csv", "spans", "html", "png", "svg", "pdf"}));
+                    ->type_name("FORMAT")->check(oneOf({"chrome", "perfetto", "csv", "torchtitan", "kineto", "spans", "html", "png", "svg", "pdf"}));
                 app.add_option("--against", options->against, "html, pictures: compare with another run, which is A")->type_name("RUN");
                 app.add_option("--step", options->step, "html, pictures: a step, from 1 [the one with the median time]")->type_name("N")->check(wholeNumber(1, 1'000'000'000));
                 const auto picture = [&](const char* name, const char* text, const char* type) {
@@ -256,7 +292,8 @@ Command command_export()
                     app.add_flag_callback(flag, [options, flag] { options->picture.emplace_back(flag); },
                                           std::string(flag) == "--hatched" ? "Pictures for paper: kinds differ by hatch, too" : "Pictures: leave it out");
                 addLowerOption(app, options->lower);
-                app.add_option("-o,--output", options->output, "The file to write")->type_name("OUT")->required();
+                app.add_flag("--pytorch", options->pytorch, "csv: refuse what PyTorch's pipelining can't run, and name the nearest that it can");
+                app.add_option("-o,--output", options->output, "The file to write, or the folder")->type_name("OUT")->required();
                 app.add_flag("-v,--verbose", options->verbose, "Say how many spans, flows and counter samples were written");
                 app.footer("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");
                 return [options](Session& session) { return run(*options, session); };

@@ -122,4 +122,25 @@ Result<void> writeFileAtomically(const std::string& path, std::string_view text)
     });
 }
 
+Result<void> writeFolderAtomically(const std::string& given, const std::function<Result<void>(const std::string& folder)>& write)
+{
+    namespace fs = std::filesystem;
+    std::string path = given;
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    std::error_code code;
+    const bool there = fs::exists(fs::symlink_status(path, code));
+    if (there && !fs::is_directory(path, code)) return fail(ErrorCode::Unreadable, "folder " + path + ": there is a file of that name", "choose another name");
+    if (there && !fs::is_empty(path, code)) return fail(ErrorCode::Unreadable, "folder " + path + ": it is not empty", "choose another name, or empty it");
+    std::string pattern = path + ".part-XXXXXX";
+    if (::mkdtemp(pattern.data()) == nullptr)
+        return fail(ErrorCode::Unreadable, "folder " + path + ": can't be made (" + std::strerror(errno) + ")", "check that the folder above exists and may be written");
+    auto written = write(pattern);
+    if (written) {
+        ::chmod(pattern.c_str(), 0755);
+        if (::rename(pattern.c_str(), path.c_str()) != 0) written = failure(path, errno); // replaces an empty folder
+    }
+    if (!written) fs::remove_all(pattern, code);
+    return written;
+}
+
 } // namespace stagewright

@@ -16,5 +16,8 @@ using Sink = std::function<bool(std::string_view)>; // false: the bytes could no
 // followed; a device or pipe is written to as it is.
 Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write);
 Result<void> writeFileAtomically(const std::string& path, std::string_view text);
+// The same for a folder of files: write gets the path of a folder beside it, which is then renamed. A folder that is there must
+// be empty.
+Result<void> writeFolderAtomically(const std::string& path, const std::function<Result<void>(const std::string& folder)>& write);
 
 } // namespace stagewright

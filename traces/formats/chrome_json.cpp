@@ -17,9 +17,6 @@ std::string microseconds(Nanos nanos)
     return fmt::format("{}{}.{:03}", nanos < 0 ? "-" : "", magnitude / 1000, magnitude % 1000);
 }
 
-namespace {
-
-// With quotes; control characters escaped, bytes that are no UTF-8 replaced.
 std::string jsonText(std::string_view text)
 {
     bool plain = true;
@@ -27,6 +24,8 @@ std::string jsonText(std::string_view text)
     if (plain) return fmt::format("\"{}\"", text);
     return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
+
+namespace {
 
 class ChromeWriter : public TraceSink {
 public:

@@ -63,7 +63,7 @@ _stagewright() {
         fi
         return
         ;;
-    --format) _stagewright_words "$current" 'chrome perfetto csv spans html png svg pdf'; return ;;
+    --format) _stagewright_words "$current" 'chrome perfetto kineto csv torchtitan spans html png svg pdf'; return ;;
     --objective) _stagewright_words "$current" 'makespan span'; return ;;
     --clock) _stagewright_words "$current" 'auto wall virtual'; return ;;
     --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;

@@ -1,0 +1,17 @@
+// A folder for a TorchTitan job that runs a schedule: the CSV, the settings to paste, and what that job must meet.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "schedules/schedule.h"
+
+namespace stagewright {
+
+// Files by name: schedule.csv, schedule_comms.csv, settings.toml, README.md. Errors (Invalid): what PyTorch or TorchTitan can't
+// express, with the nearest that it can.
+Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const Schedule& schedule, const std::string& source);
+
+} // namespace stagewright
