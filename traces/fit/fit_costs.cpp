@@ -151,10 +151,14 @@ private:
             if (of.input) freed[stage].push_back(of.freed);
             if (of.recomputed) kept[stage].push_back(of.forward);
         }
-        for (auto& [stage, bytes] : activation) m_costs.memory[static_cast<std::size_t>(stage)].activation = lowerMedian(bytes);
-        for (auto& [stage, bytes] : freed) m_costs.memory[static_cast<std::size_t>(stage)].freedAtInput = lowerMedian(bytes);
+        // Of memory that is not told by category a forward may leave less than it found; no cost is below 0.
+        for (auto& [stage, bytes] : activation) m_costs.memory[static_cast<std::size_t>(stage)].activation = std::max<Bytes>(0, lowerMedian(bytes));
+        for (auto& [stage, bytes] : freed) {
+            auto& memory = m_costs.memory[static_cast<std::size_t>(stage)];
+            memory.freedAtInput = std::clamp<Bytes>(lowerMedian(bytes), 0, memory.activation);
+        }
         for (auto& [stage, bytes] : kept) // a stage's input is as large as its output; messages tell where there are any
-            if (Bytes& boundary = m_costs.memory[static_cast<std::size_t>(stage)].boundary; boundary == 0) boundary = lowerMedian(bytes);
+            if (Bytes& boundary = m_costs.memory[static_cast<std::size_t>(stage)].boundary; boundary == 0) boundary = std::max<Bytes>(0, lowerMedian(bytes));
     }
 
     const Timeline& m_timeline;
