@@ -3,8 +3,8 @@
 
 #include "schedules/csv.h"
 #include "schedules/lower.h"
+#include "schedules/messages.h"
 #include "schedules/pytorch.h"
-#include "schedules/recompute.h"
 #include "schedules/registry.h"
 #include "schedules/validate.h"
 
