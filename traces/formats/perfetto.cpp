@@ -103,15 +103,15 @@ public:
 
     void span(const TraceSpan& item) override
     {
-        const std::uint64_t name = nameOf(*item.span);
+        const std::string& what = whatOf(*item.span, item.track->lane);
         if (item.leaves.size() + item.arrives.size() > mostScratchFlows) {
             Message<pf::Trace> trace(m_buffer);
-            write(trace, item, name);
+            write(trace, m_buffer, item, what);
             return;
         }
         Scratch scratch(m_scratch);
         MessageIn<Scratch, pf::Trace> trace(scratch);
-        write(trace, item, name);
+        write(trace, scratch, item, what);
         m_buffer.append(scratch.data(), scratch.size());
     }
 
@@ -168,7 +168,7 @@ private:
     std::uint64_t processTrack(int rank) const { return static_cast<std::uint64_t>(rank) + 1; }
 
     template <typename Buffer>
-    void write(MessageIn<Buffer, pf::Trace>& trace, const TraceSpan& item, std::uint64_t name) const
+    void write(MessageIn<Buffer, pf::Trace>& trace, Buffer& buffer, const TraceSpan& item, const std::string& what) const
     {
         const Span& span = *item.span;
         const std::uint64_t uuid = m_trackOfRow[static_cast<std::size_t>(item.row)];
@@ -178,18 +178,10 @@ private:
             MessageIn<Buffer, pf::Event> event(packet, pf::Packet::trackEvent);
             event.add_enum(pf::Event::type, pf::sliceBegin);
             event.add_uint64(pf::Event::track, uuid);
-            event.add_uint64(pf::Event::nameIid, name);
-            const bool foreign = span.label != 0;
-            event.add_uint64(pf::Event::categoryIid,
-                             foreign ? laneCategories + static_cast<std::uint64_t>(item.track->lane) : 1 + static_cast<std::uint64_t>(span.op.kind));
+            protozero::buffer_customization<Buffer>::append(&buffer, what.data(), what.size()); // fields of the event, as they stand
             annotate(event, Note::Step, span.step);
-            if (!foreign) {
-                annotate(event, Note::Stage, span.op.stage);
-                if (span.op.microbatch >= 0) {
-                    annotate(event, Note::Microbatch, span.op.microbatch);
-                    event.add_uint64(pf::Event::correlation, static_cast<std::uint64_t>(span.step) * m_microbatches + static_cast<std::uint64_t>(span.op.microbatch));
-                }
-            }
+            if (span.label == 0 && span.op.microbatch >= 0)
+                event.add_uint64(pf::Event::correlation, static_cast<std::uint64_t>(span.step) * m_microbatches + static_cast<std::uint64_t>(span.op.microbatch));
             if (m_timeline.hasCpuTime() && m_timeline.cpuTime(item.id) >= 0) annotate(event, Note::CpuTime, m_timeline.cpuTime(item.id));
             if ((span.flags & SpanDiscarded) != 0) {
                 MessageIn<Buffer, pf::Annotation> note(event, pf::Event::annotation);
@@ -320,13 +312,25 @@ private:
         for (std::size_t i = 0; i < noteNames.size(); ++i) add(pf::Interned::annotationNames, i + 1, noteNames[i]);
     }
 
-    std::uint64_t nameOf(const Span& span)
+    // The fields of a span's event that follow from what it is: name, category, stage and microbatch.
+    const std::string& whatOf(const Span& span, Lane lane)
     {
-        if (span.label != 0) return intern(span.label, m_timeline.labelOf(span));
+        if (span.label != 0) {
+            m_foreign.clear();
+            Message<pf::Event> event(m_foreign);
+            event.add_uint64(pf::Event::nameIid, intern(span.label, m_timeline.labelOf(span)));
+            event.add_uint64(pf::Event::categoryIid, laneCategories + static_cast<std::uint64_t>(lane));
+            return m_foreign;
+        }
         if (const auto found = m_names.find(span.op); found != m_names.end()) return found->second;
         const std::uint64_t iid = newName(toText(span.op));
-        m_names.emplace(span.op, iid);
-        return iid;
+        std::string& what = m_names[span.op];
+        Message<pf::Event> event(what);
+        event.add_uint64(pf::Event::nameIid, iid);
+        event.add_uint64(pf::Event::categoryIid, 1 + static_cast<std::uint64_t>(span.op.kind));
+        annotate(event, Note::Stage, span.op.stage);
+        if (span.op.microbatch >= 0) annotate(event, Note::Microbatch, span.op.microbatch);
+        return what;
     }
 
     static std::uint64_t bubbleKey(IdleCause cause) { return (std::uint64_t{1} << 32) + static_cast<std::uint64_t>(cause); } // beyond all labels
@@ -365,7 +369,8 @@ private:
     std::vector<std::uint64_t> m_trackOfRow;
     std::vector<std::uint64_t> m_trackOfCounter;
     std::uint64_t m_nextTrack = 1;
-    std::unordered_map<Op, std::uint64_t> m_names;
+    std::unordered_map<Op, std::string> m_names; // what whatOf() gives
+    std::string m_foreign;
     std::unordered_map<std::uint64_t, std::uint64_t> m_labels; // labels, then causes of bubbles
     std::uint64_t m_nextName = 1;
 };
