@@ -22,7 +22,17 @@ const T& as(const CUpti_Activity* record)
     return *reinterpret_cast<const T*>(record);
 }
 
-std::string_view overheadName(CUpti_ActivityOverheadKind kind)
+// Enumerators of damaged records may be none: they are read as numbers.
+template <typename Enum>
+std::uint32_t number(const Enum& value)
+{
+    static_assert(sizeof(Enum) == sizeof(std::uint32_t));
+    std::uint32_t out = 0;
+    std::memcpy(&out, &value, sizeof out);
+    return out;
+}
+
+std::string_view overheadName(std::uint32_t kind)
 {
     switch (kind) {
     case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER: return "driver compiles";
@@ -127,7 +137,7 @@ GpuRecord decode(const CUpti_Activity* record, GpuNames& names, NameAt&& nameAt)
         out.correlation = in.correlationId;
         out.context = in.contextId;
         out.stream = in.streamId;
-        out.detail = static_cast<std::uint32_t>(in.type);
+        out.detail = number(in.type);
         if (in.returnValue != 0) out.flags |= GpuFailed;
         break;
     }
@@ -137,9 +147,9 @@ GpuRecord decode(const CUpti_Activity* record, GpuNames& names, NameAt&& nameAt)
         out.start = static_cast<std::int64_t>(in.start);
         out.end = static_cast<std::int64_t>(in.end);
         out.correlation = in.correlationId;
-        out.detail = static_cast<std::uint32_t>(in.overheadKind);
-        if (in.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD) out.stream = in.objectId.pt.threadId;
-        out.name = names.intern(overheadName(in.overheadKind));
+        out.detail = number(in.overheadKind);
+        if (number(in.objectKind) == CUPTI_ACTIVITY_OBJECT_THREAD) out.stream = in.objectId.pt.threadId;
+        out.name = names.intern(overheadName(number(in.overheadKind)));
         break;
     }
     case CUPTI_ACTIVITY_KIND_CONTEXT: {
@@ -165,7 +175,7 @@ GpuRecord decode(const CUpti_Activity* record, GpuNames& names, NameAt&& nameAt)
         out.kind = GpuRecordKind::ExternalId;
         out.correlation = in.correlationId;
         out.value = in.externalId;
-        out.detail = static_cast<std::uint32_t>(in.externalKind);
+        out.detail = number(in.externalKind);
         break;
     }
     case CUPTI_ACTIVITY_KIND_CUDA_EVENT: {
@@ -196,14 +206,14 @@ GpuRecord decode(const CUpti_Activity* record, GpuNames& names, NameAt&& nameAt)
 
 // Pointers in a record that a dump must not hold.
 template <typename Name>
-void replacePointers(std::uint8_t* record, CUpti_ActivityKind kind, Name&& number)
+void replacePointers(std::uint8_t* record, CUpti_ActivityKind kind, Name&& offsetOf)
 {
     const auto zero = [record](std::size_t offset) { std::memset(record + offset, 0, sizeof(void*)); };
     switch (kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
         const char* name = nullptr;
         std::memcpy(&name, record + offsetof(CUpti_ActivityKernel10, name), sizeof name);
-        const std::uint64_t offset = number(name);
+        const std::uint64_t offset = offsetOf(name);
         std::memcpy(record + offsetof(CUpti_ActivityKernel10, name), &offset, sizeof offset);
         zero(offsetof(CUpti_ActivityKernel10, reserved0));
         zero(offsetof(CUpti_ActivityKernel10, pAccessPolicyWindow));
