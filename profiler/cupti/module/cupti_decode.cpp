@@ -23,12 +23,10 @@ const T& as(const CUpti_Activity* record)
 }
 
 // Enumerators of damaged records may be none: they are read as numbers.
-template <typename Enum>
-std::uint32_t number(const Enum& value)
+std::uint32_t number(const void* record, std::size_t offset)
 {
-    static_assert(sizeof(Enum) == sizeof(std::uint32_t));
     std::uint32_t out = 0;
-    std::memcpy(&out, &value, sizeof out);
+    std::memcpy(&out, static_cast<const std::uint8_t*>(record) + offset, sizeof out);
     return out;
 }
 
@@ -137,7 +135,7 @@ GpuRecord decode(const CUpti_Activity* record, GpuNames& names, NameAt&& nameAt)
         out.correlation = in.correlationId;
         out.context = in.contextId;
         out.stream = in.streamId;
-        out.detail = number(in.type);
+        out.detail = number(record, offsetof(CUpti_ActivitySynchronization2, type));
         if (in.returnValue != 0) out.flags |= GpuFailed;
         break;
     }
@@ -147,9 +145,9 @@ GpuRecord decode(const CUpti_Activity* record, GpuNames& names, NameAt&& nameAt)
         out.start = static_cast<std::int64_t>(in.start);
         out.end = static_cast<std::int64_t>(in.end);
         out.correlation = in.correlationId;
-        out.detail = number(in.overheadKind);
-        if (number(in.objectKind) == CUPTI_ACTIVITY_OBJECT_THREAD) out.stream = in.objectId.pt.threadId;
-        out.name = names.intern(overheadName(number(in.overheadKind)));
+        out.detail = number(record, offsetof(CUpti_ActivityOverhead3, overheadKind));
+        if (number(record, offsetof(CUpti_ActivityOverhead3, objectKind)) == CUPTI_ACTIVITY_OBJECT_THREAD) out.stream = in.objectId.pt.threadId;
+        out.name = names.intern(overheadName(number(record, offsetof(CUpti_ActivityOverhead3, overheadKind))));
         break;
     }
     case CUPTI_ACTIVITY_KIND_CONTEXT: {
@@ -175,7 +173,7 @@ GpuRecord decode(const CUpti_Activity* record, GpuNames& names, NameAt&& nameAt)
         out.kind = GpuRecordKind::ExternalId;
         out.correlation = in.correlationId;
         out.value = in.externalId;
-        out.detail = number(in.externalKind);
+        out.detail = number(record, offsetof(CUpti_ActivityExternalCorrelation, externalKind));
         break;
     }
     case CUPTI_ACTIVITY_KIND_CUDA_EVENT: {
