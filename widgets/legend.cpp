@@ -166,6 +166,9 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
             box.translate(-3, 0);
             x += 4;
             paintHatch(p, box, box.topLeft(), theme);
+            p.setBrush(Qt::NoBrush); // its fill is as dark as the ground in some themes
+            p.setPen(QPen(theme.bubbleHatch, 1));
+            p.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 2.5, 2.5);
             break;
         case Entry::Look::Outline:
             box.setWidth(16);

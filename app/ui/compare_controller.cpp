@@ -12,6 +12,7 @@
 
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
+#include "app/ui/run_lanes.h"
 #include "widgets/background.h"
 #include "widgets/compare/baseline_strip.h"
 #include "widgets/panel/figure_measure.h"
@@ -44,6 +45,9 @@ std::optional<Nanos> startOf(const RunView& view, Op op)
 Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views, const std::optional<Op>& alignedAt)
 {
     Answer answer;
+    for (const auto& view : views)
+        if (view->panel->isPart())
+            return fail(ErrorCode::Invalid, view->run->info.name + ": a step of it has more than " + std::to_string(detailedSpans) + " ops, " + std::to_string(view->run->info.spanCount) + " spans in all; it is drawn, but its ops are not known here", "stagewright compare reads it whole");
     for (std::size_t i = 1; i < views.size(); ++i) {
         auto comparison = compareRuns(*views[0]->run, *views[i]->run, views[0]->step, views[i]->step);
         if (!comparison) return tl::unexpected(comparison.error());
@@ -166,10 +170,11 @@ void CompareController::ask(const Question& question, int against)
     for (std::size_t i = 0; i < question.refs.size(); ++i)
         m_window.library()->request(question.refs[i], question.step, [this, generation, views, i, question, against](Result<std::shared_ptr<const RunView>> view) {
             if (generation != m_window.m_generation) return;
-            if (!view) {
+            const bool closed = view && !m_window.runs()->files().contains((*view)->ref.file); // while it was read
+            if (!view || closed) {
                 m_window.m_pending = false;
                 ++m_window.m_generation;
-                m_window.banner()->showError(QString(), view.error());
+                if (!closed) m_window.banner()->showError(QString(), view.error());
                 if (m_window.mode() == MainWindow::Mode::Compare) present(false);
                 m_window.refreshActions();
                 return;

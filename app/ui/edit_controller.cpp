@@ -195,6 +195,7 @@ void EditController::keepLeft()
         m_window.banner()->showNote(tr("The order was left with a fault. Editing the same run again brings it back."));
         return;
     }
+    ++m_keeping;
     inBackground(
         this,
         [schedule = std::make_shared<const Schedule>(order), costs = std::make_shared<const CostModel>(m_editor->costs()), name = tr("%1, edited").arg(runTitle(m_source->run->info)).toStdString()]() -> Result<std::shared_ptr<Run>> {
@@ -204,6 +205,7 @@ void EditController::keepLeft()
             return std::make_shared<Run>(std::move(*run));
         },
         [this](Result<std::shared_ptr<Run>> run) {
+            --m_keeping;
             if (run) m_window.library()->addSimulated(std::move(**run));
         });
 }
@@ -220,7 +222,7 @@ void EditController::redraw()
     if (m_editor->active() && m_source) picture(m_editor->schedule().opCount() <= ScheduleEditor::detailLimit);
 }
 
-bool EditController::settled() const { return !m_detailing && !m_recognising && !m_recognise.isActive() && !m_referencing && m_text->settled(); }
+bool EditController::settled() const { return m_keeping == 0 && !m_detailing && !m_recognising && !m_recognise.isActive() && !m_referencing && m_text->settled(); }
 
 void EditController::edited()
 {

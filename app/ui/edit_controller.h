@@ -155,6 +155,7 @@ private:
         Schedule schedule;
     };
     std::optional<Left> m_left;
+    int m_keeping = 0; // orders that were left and are being simulated for the list
 
     QTimer m_recognise;
     quint64 m_recogniseGeneration = 0;

@@ -61,7 +61,9 @@ QString whyDisabled(MainWindow& window, const ActionEntry& line)
     }
     if (mode == Mode::Edit) return tr("Not while a schedule is edited; E leaves.");
     if (mode == Mode::Compare) return tr("Not while two runs are compared; Ctrl+K leaves.");
-    if (window.shownView() && window.shownView()->partial) return tr("The run is still being recorded.");
+    const auto shown = window.shownView();
+    if (shown && shown->partial && shown->panel->isPart()) return tr("A step of this run has too many ops to be analysed here.");
+    if (shown && shown->partial) return tr("The run is still being recorded.");
     return tr("It does not apply to what is shown.");
 }
 

@@ -68,8 +68,10 @@ bool MainWindow::arrived(quint64 generation, const Result<std::shared_ptr<const 
 {
     if (generation != m_generation) return false;
     m_pending = false;
-    if (view) return true;
-    m_banner->showError(QString(), view.error());
+    const bool listed = view && runs()->files().contains((*view)->ref.file); // else it was closed while it was read
+    if (listed) return true;
+    if (!view) m_banner->showError(QString(), view.error());
+    if (view && !m_shown) setMode(Mode::Empty);
     refreshStatus();
     return false;
 }
@@ -139,12 +141,18 @@ void MainWindow::showEveryStep(const RunRef& ref, int detail, std::function<void
     m_pending = true;
     refreshStatus();
     auto show = [this, generation](const std::shared_ptr<const RunView>& view) {
+        if (!runs()->files().contains(view->ref.file)) { // closed while it was read
+            if (!m_shown) setMode(Mode::Empty);
+            refreshStatus();
+            return false;
+        }
         const bool same = m_mode == Mode::Run && m_shown && m_shown->ref == view->ref && m_shown->panel->isPart();
         if (same) { // ids are those of another step
             m_state->setHovered({});
             m_state->select({});
         }
         present(view, !same);
+        return true;
     };
     m_library->requestEveryStep(
         ref, detail,
@@ -164,11 +172,7 @@ void MainWindow::showEveryStep(const RunRef& ref, int detail, std::function<void
                 refreshStatus();
                 return;
             }
-            show(*view);
-            if ((*view)->partial)
-                m_banner->showNote(tr("A step of this run has more than %L1 ops: it is drawn whole, without causes, arrows and what is known of an op. "
-                                      "stagewright report computes its figures.").arg(detailedSpans));
-            if (then) then();
+            if (show(*view) && then) then();
         });
 }
 
@@ -197,6 +201,9 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
         m_state->clearHistory();
     }
     tellDamage({view.get()});
+    if (view->partial && view->panel->isPart() && !view->panel->overview && !m_damageTold)
+        m_banner->showNote(tr("A step of this run has more than %L1 ops: it is drawn whole, without causes, arrows and what is known of an op. "
+                              "stagewright report computes its figures.").arg(detailedSpans));
     if (m_selectLater != noSpan) m_state->select({0, std::exchange(m_selectLater, noSpan)});
     selectionChanged();
     if (first) m_timeline->setFocus();

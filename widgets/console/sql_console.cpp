@@ -70,6 +70,7 @@ SqlConsole::SqlConsole(QWidget* parent) : QWidget(parent), m_editor(new QueryEdi
     m_table->verticalHeader()->hide();
     m_table->horizontalHeader()->setHighlightSections(false);
     m_table->setMinimumHeight(60);
+    m_table->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // it takes what is there and asks for no more: the timeline stays in sight
     makeCopyable(m_table);
     layout->addWidget(m_table, 1);
     m_said = makeLabel({}, "secondary", this, true);

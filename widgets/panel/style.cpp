@@ -72,8 +72,8 @@ QSlider::sub-page:horizontal { background: @accent; border-radius: 2px; }
 QSlider::handle:horizontal { background: @panel; border: 2px solid @accent; width: 10px; height: 10px; margin: -5px 0; border-radius: 7px; }
 QSlider::handle:horizontal:focus { background: @accent; }
 QCheckBox { spacing: 7px; }
-QListView::indicator, QCheckBox::indicator { width: 13px; height: 13px; border: 1px solid @faint; border-radius: 3px; background: @panel; }
-QListView::indicator:checked, QCheckBox::indicator:checked { background: @accent; border-color: @accent; image: url(@check); }
+QListView::indicator, QTableView::indicator, QTreeView::indicator, QCheckBox::indicator { width: 13px; height: 13px; border: 1px solid @faint; border-radius: 3px; background: @panel; }
+QListView::indicator:checked, QTableView::indicator:checked, QTreeView::indicator:checked, QCheckBox::indicator:checked { background: @accent; border-color: @accent; image: url(@check); }
 
 QTreeView, QListView, QListWidget { background: @panel; border: none; }
 QListWidget#boxed { background: @field; border: 1px solid @border; border-radius: 6px; padding: 3px; }
