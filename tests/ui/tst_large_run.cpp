@@ -2,10 +2,14 @@
 #include <QtTest>
 
 #include <QComboBox>
+#include <QLabel>
 #include <QProgressBar>
+#include <QSet>
 
 #include <filesystem>
 
+#include "app/ui/banner.h"
+#include "app/ui/compare_controller.h"
 #include "app/ui/run_lanes.h"
 #include "app/ui/steps_controller.h"
 #include "recorded_runs.h"
@@ -204,6 +208,80 @@ private slots:
         QVERIFY(settle());
         QCOMPARE(m_window->mode(), MainWindow::Mode::Compare);
         QVERIFY(m_window->comparison() != nullptr);
+    }
+
+    void twoLargeRunsCompareByAnyStep()
+    {
+        const QString other = RunLibrary::normalised(m_fixture->dir.filePath(QStringLiteral("other.stagewright")));
+        samples::RecordedShape slower = shape;
+        slower.schedule = "1f1b";
+        slower.memory = false;
+        slower.steps = m_steps + 30; // it has fewer spans a step
+        QVERIFY(samples::recordRun(other.toStdString(), slower).has_value());
+        m_window->openFiles({m_path, other});
+        QVERIFY(settle());
+        QVERIFY(m_window->runs()->info({other, 1})->spanCount > wholeRunSpans);
+        m_window->showCompare(ref(), {other, 1});
+        QVERIFY(settle());
+        QCOMPARE(m_window->mode(), MainWindow::Mode::Compare);
+        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        QCOMPARE(m_window->timelineView()->panels().size(), std::size_t(2));
+        for (const auto& one : m_window->timelineView()->panels()) QVERIFY(!one->isPart()); // of each a step, with its spans
+        for (const int step : {3, m_steps - 1}) {
+            m_window->compare()->setStep(step);
+            QVERIFY(settle());
+            QCOMPARE(m_window->mode(), MainWindow::Mode::Compare);
+            for (const auto& one : m_window->timelineView()->panels()) QCOMPARE(one->step, step);
+        }
+        QVERIFY(!m_window->comparePanel()->findChildren<QLabel*>().isEmpty());
+        m_window->closeFile(other);
+        QVERIFY(settle());
+    }
+
+    // More ops in one step than are analysed: drawn whole, and a sentence says what is missing.
+    void stepsBeyondDetailAreDrawnAndSaySo()
+    {
+        const QString path = RunLibrary::normalised(m_fixture->dir.filePath(QStringLiteral("vast.stagewright")));
+        samples::RecordedShape vast{64, 5000, 1, "zb-h1", 0.05, false};
+        const auto made = samples::recordRun(path.toStdString(), vast);
+        QVERIFY(made.has_value());
+        QVERIFY(*made > detailedSpans);
+        const QString small = m_fixture->file("beside.stagewright", {"1f1b"}, 4, 8);
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        window.openFiles({path});
+        QVERIFY(WindowFixture::settle(window, 240000));
+        QCOMPARE(window.mode(), MainWindow::Mode::Run);
+        QVERIFY2(window.bannerText().contains(QStringLiteral("without causes")), qPrintable(window.bannerText()));
+        const TimelinePanel& drawn = *window.timelineView()->panels().front();
+        QVERIFY(drawn.isPart());
+        QCOMPARE(static_cast<int>(drawn.ranks.size()), vast.ranks);
+        for (const ActionId id : {ActionId::NextGap, ActionId::Slack, ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals, ActionId::EditMode, ActionId::ExportChrome})
+            QVERIFY2(!window.actions()[id]->isEnabled(), qPrintable(window.actions()[id]->text()));
+        // The busy time is ink; nothing is known of the op under the pointer, and a click on it does no harm.
+        const auto row = window.timelineView()->rowRect(0, 0);
+        QVERIFY(row.has_value());
+        QVERIFY(QTest::qWaitFor([&] { return !window.timelineView()->showsDraft(); }, 60000));
+        QSet<QRgb> colours;
+        const QImage image = window.timelineView()->grab().toImage();
+        for (int x = static_cast<int>(row->left()); x < row->right(); x += 3) colours << image.pixel(x, static_cast<int>(row->center().y()));
+        QVERIFY(colours.size() > 2);
+        const QPoint middle = row->center().toPoint();
+        QVERIFY(!window.timelineView()->spanAt(middle).valid());
+        QTest::mouseClick(window.timelineView(), Qt::LeftButton, {}, middle);
+        QVERIFY(WindowFixture::settle(window, 240000));
+        QVERIFY(!window.viewState()->selected().valid());
+        // It can't be compared either, and says so.
+        window.banner()->clear();
+        window.library()->open(small);
+        QVERIFY(WindowFixture::settle(window, 60000));
+        window.showCompare({path, 1}, {RunLibrary::normalised(small), 1});
+        QVERIFY(WindowFixture::settle(window, 240000));
+        QVERIFY(window.mode() != MainWindow::Mode::Compare);
+        QVERIFY(!window.bannerText().isEmpty());
+        window.showRun({RunLibrary::normalised(small), 1});
+        QVERIFY(WindowFixture::settle(window, 60000));
+        QVERIFY(window.actions()[ActionId::EditMode]->isEnabled());
     }
 
     void aCutFileIsTold()

@@ -1,11 +1,20 @@
 // The window on a real X server, driven by its mouse and keyboard: what offscreen events can't prove.
 #include <QDialogButtonBox>
+#include <QDir>
+#include <QFileDialog>
 #include <QFileInfo>
+#include <QLineEdit>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSignalSpy>
 
+#include "app/ui/lesson_controller.h"
 #include "tests/ui/real_input.h"
+#include "tests/ui/small_lesson.h"
 #include "tests/ui/window_fixture.h"
+#include "widgets/edit/edit_record.h"
+#include "widgets/export/export_dialog.h"
+#include "widgets/lessons/lesson_shelf.h"
 #include "widgets/record/record_dialog.h"
 
 using namespace stagewright;
@@ -22,6 +31,12 @@ class TestRealServer : public QObject {
         window.activateWindow();
         return QTest::qWaitForWindowActive(&window, 20000);
     }
+    static void write(const QString& path, const char* text)
+    {
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(text);
+    }
 
 private slots:
     void initTestCase()
@@ -31,6 +46,7 @@ private slots:
         const QString program = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright");
         QVERIFY2(QFileInfo(program).isExecutable(), "the program stagewright is not built");
         qputenv("STAGEWRIGHT_PROGRAM", program.toLocal8Bit());
+        QApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
     }
 
     void recordEditRunCompare()
@@ -121,19 +137,22 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(window.viewState()->areas().empty(), 20000);
     }
 
-    void openSearchExport()
+    // A schedule made elsewhere becomes a run, and goes from a search over a note to a picture.
+    void importSearchNoteExport()
     {
         WindowFixture fixture;
         const QString csv = fixture.dir.filePath(QStringLiteral("own.csv"));
-        {
-            QFile file(csv);
-            QVERIFY(file.open(QIODevice::WriteOnly));
-            file.write("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
-        }
+        write(csv, "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+        const QString runs = fixture.dir.filePath(QStringLiteral("own.stagewright"));
+        QProcess import;
+        import.start(QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright"), {QStringLiteral("import"), csv, QStringLiteral("-o"), runs});
+        QVERIFY(import.waitForFinished(60000));
+        QVERIFY2(import.exitCode() == 0, import.readAllStandardError().constData());
+
         MainWindow window;
         QVERIFY(show(window));
-        window.openFiles({csv});
-        QTRY_VERIFY_WITH_TIMEOUT(window.mode() != MainWindow::Mode::Empty && window.settled(), 60000);
+        window.openFiles({runs});
+        QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Run && window.settled(), 60000);
         window.timelineView()->setFocus();
         QVERIFY(RealInput::key(QStringLiteral("slash")));
         QVERIFY(RealInput::type(QStringLiteral("1B1")));
@@ -145,10 +164,181 @@ private slots:
             return QString::fromStdString(timeline.nameOf(timeline.spans()[ref.span]));
         };
         QTRY_COMPARE_WITH_TIMEOUT(selected(), QStringLiteral("1B1"), 20000);
-        const QString picture = fixture.dir.filePath(QStringLiteral("own.svg"));
-        const auto written = window.exporter()->write(picture);
-        QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
-        QVERIFY(QFileInfo(picture).size() > 2000);
+        window.timelineView()->setFocus();
+        QVERIFY(RealInput::key(QStringLiteral("shift+m")));
+        const auto kept = [&] {
+            auto file = RunFile::open(runs.toStdString(), OpenMode::Read);
+            return file ? (*file)->notes(1).value_or(std::vector<Note>{}) : std::vector<Note>{};
+        };
+        QTRY_COMPARE_WITH_TIMEOUT(kept().size(), std::size_t(1), 20000);
+        QCOMPARE(kept()[0].op, std::string("1B1"));
+        QVERIFY(RealInput::type(QStringLiteral("comes late"))); // its text is open for writing
+        QVERIFY(RealInput::key(QStringLiteral("Return")));
+        QTRY_COMPARE_WITH_TIMEOUT(kept()[0].text, std::string("comes late"), 20000);
+
+        // Ctrl+E, then Save, then the name of a file; the file dialog runs a loop of its own, so its keys come from a timer.
+        const QString picture = fixture.dir.filePath(QStringLiteral("own.png"));
+        QVERIFY(RealInput::key(QStringLiteral("ctrl+e")));
+        QTRY_VERIFY_WITH_TIMEOUT(window.findChild<ExportDialog*>() != nullptr, 20000);
+        auto* dialog = window.findChild<ExportDialog*>();
+        QVERIFY(QTest::qWaitForWindowExposed(dialog, 20000));
+        QVERIFY(QTest::qWaitFor([&] { return dialog->settled(); }, 60000));
+        QPushButton* save = nullptr;
+        for (QPushButton* button : dialog->findChildren<QPushButton*>())
+            if (button->text().contains(QStringLiteral("Save"))) save = button;
+        QVERIFY(save != nullptr);
+        QTimer hands;
+        bool typed = false;
+        connect(&hands, &QTimer::timeout, this, [&] {
+            auto* files = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
+            auto* name = files != nullptr ? files->findChild<QLineEdit*>() : nullptr;
+            if (typed || name == nullptr || !name->isVisible()) return;
+            typed = true;
+            files->activateWindow();
+            name->selectAll();
+            name->setFocus();
+            QProcess::startDetached(QStringLiteral("sh"), {QStringLiteral("-c"), QStringLiteral("sleep 1; xdotool type --delay 20 '%1'; sleep 1; xdotool key Return").arg(picture)});
+        });
+        hands.start(200);
+        QVERIFY(RealInput::click(save));
+        QTRY_VERIFY_WITH_TIMEOUT(QFileInfo(picture).size() > 2000, 60000);
+        QVERIFY(typed);
+        QVERIFY(!QImage(picture).isNull());
+        QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
+    }
+
+    // A whole lesson by hand, from its card on the shelf to the real run and back to the shelf.
+    void aLessonFromTheShelf()
+    {
+        WindowFixture fixture;
+        qputenv("XDG_DATA_HOME", fixture.dir.path().toUtf8());
+        const QString folder = fixture.dir.filePath(QStringLiteral("stagewright/lessons"));
+        QVERIFY(QDir().mkpath(folder));
+        write(folder + QStringLiteral("/small.md"), smallLesson);
+        MainWindow window;
+        QVERIFY(show(window));
+        LessonController& lessons = *window.lessons();
+        const auto ready = [&] {
+            QTest::qWait(60);
+            return QTest::qWaitFor([&] { return lessons.settled() && window.settled(); }, 120000);
+        };
+        const auto button = [&](QWidget* in, const QString& text) -> QPushButton* {
+            for (QPushButton* one : in->findChildren<QPushButton*>())
+                if (one->text() == text && one->isVisible()) return one;
+            return nullptr;
+        };
+        QVERIFY(RealInput::key(QStringLiteral("ctrl+shift+n")));
+        QTRY_VERIFY_WITH_TIMEOUT(lessons.shelf()->isVisible() && !lessons.shelf()->cards().empty(), 60000);
+        QVERIFY(ready());
+        LessonCard* card = nullptr;
+        for (LessonCard* one : lessons.shelf()->cards())
+            if (one->entry().lesson->id == "small") card = one;
+        QVERIFY(card != nullptr);
+        for (QWidget* above = card->parentWidget(); above != nullptr; above = above->parentWidget())
+            if (auto* scroll = qobject_cast<QScrollArea*>(above)) scroll->ensureWidgetVisible(card);
+        QTest::qWait(60);
+        QVERIFY(RealInput::click(card));
+        QTRY_VERIFY_WITH_TIMEOUT(lessons.session() != nullptr, 20000);
+        QVERIFY(ready());
+        LessonPanel* panel = lessons.panel();
+
+        QVERIFY(RealInput::click(panel->findChild<QLineEdit*>()));
+        QVERIFY(RealInput::type(QStringLiteral("17")));
+        QVERIFY(RealInput::key(QStringLiteral("Return")));
+        QTRY_COMPARE_WITH_TIMEOUT(panel->nextReason(), QString(), 20000);
+        QVERIFY(RealInput::key(QStringLiteral("ctrl+alt+Right")));
+        QTRY_COMPARE_WITH_TIMEOUT(lessons.session()->pageIndex(), 1, 20000);
+        QVERIFY(ready());
+        auto* words = panel->findChild<QLineEdit*>(QStringLiteral("editInWords"));
+        QVERIFY(words != nullptr);
+        words->setFocus();
+        QVERIFY(RealInput::type(QStringLiteral("warmup 2,1")));
+        QVERIFY(RealInput::key(QStringLiteral("Return")));
+        QTRY_COMPARE_WITH_TIMEOUT(lessons.session()->markOf("thrifty"), lessons::Mark::Done, 20000);
+        QVERIFY(ready());
+        QVERIFY(RealInput::click(button(panel, QStringLiteral("Next"))));
+        QTRY_COMPARE_WITH_TIMEOUT(lessons.session()->pageIndex(), 2, 20000);
+        QVERIFY(ready());
+        QPushButton* run = button(panel, QStringLiteral("Run it for real"));
+        QVERIFY(run != nullptr);
+        run->setFocus(); // scrolls to it
+        QTest::qWait(100);
+        QVERIFY(RealInput::key(QStringLiteral("space")));
+        QTRY_COMPARE_WITH_TIMEOUT(lessons.session()->markOf("real"), lessons::Mark::Proved, 240000);
+        QVERIFY(ready());
+        QVERIFY(RealInput::key(QStringLiteral("ctrl+alt+Right")));
+        QTRY_COMPARE_WITH_TIMEOUT(lessons.session()->pageIndex(), 3, 20000);
+        QVERIFY(ready());
+        QPushButton* last = button(panel, QStringLiteral("To the lessons"));
+        QVERIFY(last != nullptr);
+        QVERIFY(RealInput::click(last));
+        QTRY_VERIFY_WITH_TIMEOUT(lessons.shelf()->isVisible(), 20000);
+        QVERIFY(ready());
+        lessons::Mark mark = lessons::Mark::None;
+        for (LessonCard* one : lessons.shelf()->cards())
+            if (one->entry().lesson->id == "small") mark = one->entry().mark;
+        QCOMPARE(mark, lessons::Mark::Proved);
+        qunsetenv("XDG_DATA_HOME");
+    }
+
+    // The program is killed while an order is edited, and gives it back at its next start.
+    void killedWhileEditing()
+    {
+        WindowFixture fixture;
+        const QString window = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright-ui");
+        if (!QFileInfo(window).isExecutable()) QSKIP("the program stagewright-ui is not built");
+        const QString runs = fixture.file("kept.stagewright", {"1f1b"});
+        QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+        for (const char* place : {"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"}) environment.insert(QLatin1String(place), fixture.dir.filePath(QStringLiteral("home")));
+        const QDir autosave(fixture.dir.filePath(QStringLiteral("home/stagewright/autosave")));
+        const auto records = [&] {
+            std::vector<EditRecord> all;
+            for (const QString& name : autosave.entryList({QStringLiteral("*.edit")}, QDir::Files)) {
+                QFile file(autosave.filePath(name));
+                if (!file.open(QIODevice::ReadOnly)) continue;
+                const QByteArray bytes = file.readAll();
+                if (auto record = readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())))) all.push_back(*record);
+            }
+            return all;
+        };
+        const auto start = [&](QProcess& program, const QStringList& words) {
+            program.setProcessEnvironment(environment);
+            program.setProcessChannelMode(QProcess::ForwardedChannels);
+            program.start(window, words);
+            if (!program.waitForStarted(20000)) return false;
+            // It is there when the server shows it; without a window manager the focus is set by hand.
+            return QTest::qWaitFor([&] { return RealInput::send({QStringLiteral("search"), QStringLiteral("--onlyvisible"), QStringLiteral("--name"), QStringLiteral("Stagewright"), QStringLiteral("windowfocus")}); }, 60000);
+        };
+        Schedule edited;
+        {
+            QProcess program;
+            QVERIFY(start(program, {runs}));
+            // Into edit mode, the first op, and later by one place, until that is on disk.
+            QVERIFY(QTest::qWaitFor([&] {
+                for (const char* key : {"Escape", "e", "period", "period", "ctrl+Right"}) RealInput::key(QLatin1String(key));
+                return QTest::qWaitFor([&] { return !records().empty(); }, 4000);
+            }, 90000));
+            QTest::qWait(2500); // what was still due
+            edited = records().front().edited;
+            QVERIFY(!(edited == records().front().original));
+            program.kill(); // SIGKILL
+            QVERIFY(program.waitForFinished(20000));
+        }
+        QCOMPARE(records().size(), std::size_t(1));
+        QProcess program;
+        QVERIFY(start(program, {}));
+        // Alt+R recovers it: it is edited again, and kept under the name of the new process.
+        const QString before = autosave.entryList({QStringLiteral("*.edit")}, QDir::Files).value(0);
+        QVERIFY(QTest::qWaitFor([&] {
+            RealInput::key(QStringLiteral("alt+r"));
+            return QTest::qWaitFor([&] {
+                const QStringList now = autosave.entryList({QStringLiteral("*.edit")}, QDir::Files);
+                return !now.isEmpty() && !now.contains(before) && !records().empty();
+            }, 4000);
+        }, 90000));
+        QVERIFY(records().front().edited == edited);
+        program.kill();
+        QVERIFY(program.waitForFinished(20000));
     }
 };
 

@@ -23,6 +23,7 @@
 #include "app/ui/lesson_controller.h"
 #include "app/ui/notes_controller.h"
 #include "app/ui/search_controller.h"
+#include "app/ui/window_set.h"
 #include "window_fixture.h"
 
 using namespace stagewright;
@@ -417,6 +418,7 @@ private slots:
                     QVERIFY2(monkey.fault().isEmpty(), qPrintable(told(i, monkey.fault())));
                     QVERIFY2(warnings.isEmpty(), qPrintable(told(i, warnings.join(QLatin1String("; ")))));
                     if (i % 8 == 0) QCoreApplication::processEvents();
+                    if (i % 100 == 99 && log != nullptr) std::fprintf(log, "after %d actions: %lld widgets, %zu windows\n", i + 1, static_cast<long long>(QApplication::allWidgets().size()), WindowSet::instance().windows().size());
                     if (!window.isVisible()) window.show(); // Ctrl+W and the like may have closed it
                 }
                 QVERIFY2(QTest::qWaitFor([&] { return window.settled(); }, 60000), qPrintable(told(count, busy(window))));
