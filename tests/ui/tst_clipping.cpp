@@ -45,6 +45,7 @@ class TestClipping : public QObject {
     {
         if (!ready(window)) m_found << QString::fromLatin1(page) + QStringLiteral(": does not settle");
         QWidget* shown = dialog != nullptr ? dialog : &window;
+        (void)QTest::qWaitFor([&] { return clipped(shown).isEmpty(); }, 10000); // it may still be laying itself out
         for (const QString& text : clipped(shown)) m_found << QString::fromLatin1(page) + QStringLiteral(": ") + text;
         if (window.size() != m_size) {
             m_found << QStringLiteral("%1: the window wants %2 × %3").arg(QLatin1String(page)).arg(window.width()).arg(window.height());
