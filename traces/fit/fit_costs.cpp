@@ -151,11 +151,11 @@ private:
             if (of.input) freed[stage].push_back(of.freed);
             if (of.recomputed) kept[stage].push_back(of.forward);
         }
-        // Of memory that is not told by category a forward may leave less than it found; no cost is below 0.
+        // Of memory that is not told by category a forward may leave less than it found: then nothing is known of activations.
         for (auto& [stage, bytes] : activation) m_costs.memory[static_cast<std::size_t>(stage)].activation = std::max<Bytes>(0, lowerMedian(bytes));
         for (auto& [stage, bytes] : freed) {
             auto& memory = m_costs.memory[static_cast<std::size_t>(stage)];
-            memory.freedAtInput = std::clamp<Bytes>(lowerMedian(bytes), 0, memory.activation);
+            memory.freedAtInput = memory.activation > 0 ? lowerMedian(bytes) : 0; // below 0 where I adds what W needs
         }
         for (auto& [stage, bytes] : kept) // a stage's input is as large as its output; messages tell where there are any
             if (Bytes& boundary = m_costs.memory[static_cast<std::size_t>(stage)].boundary; boundary == 0) boundary = std::max<Bytes>(0, lowerMedian(bytes));
