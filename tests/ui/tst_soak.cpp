@@ -119,7 +119,7 @@ public:
         if (m_window.mode() != MainWindow::Mode::Edit) return {};
         EditAutosave* autosave = m_window.edit()->autosave();
         const auto& preferences = PreferenceStore::instance().value();
-        if (!preferences.autosave || m_window.lessons()->session() != nullptr) return {};
+        if (!preferences.autosave || preferences.autosaveSeconds > 5 || m_window.lessons()->session() != nullptr) return {}; // switched off, or due much later
         const auto same = [&]() -> QString {
             if (m_window.mode() != MainWindow::Mode::Edit) return {};
             if (autosave->file().isEmpty()) return m_window.editor()->changed() ? QStringLiteral("a changed order is not kept") : QString();
@@ -419,6 +419,11 @@ private slots:
                     QVERIFY2(warnings.isEmpty(), qPrintable(told(i, warnings.join(QLatin1String("; ")))));
                     if (i % 8 == 0) QCoreApplication::processEvents();
                     if (i % 100 == 99 && log != nullptr) std::fprintf(log, "after %d actions: %lld widgets, %zu windows\n", i + 1, static_cast<long long>(QApplication::allWidgets().size()), WindowSet::instance().windows().size());
+                    for (MainWindow* other : std::vector<MainWindow*>(WindowSet::instance().windows().begin(), WindowSet::instance().windows().end()))
+                        if (other != &window && WindowSet::instance().windows().size() > 3) {
+                            other->close(); // the oldest; it deletes itself
+                            QCoreApplication::sendPostedEvents(other, QEvent::DeferredDelete);
+                        }
                     if (!window.isVisible()) window.show(); // Ctrl+W and the like may have closed it
                 }
                 QVERIFY2(QTest::qWaitFor([&] { return window.settled(); }, 60000), qPrintable(told(count, busy(window))));
