@@ -73,7 +73,7 @@ public:
     {
         StepScenario scenario = m_graph.asItWas();
         m_median = m_graph.medianDurations();
-        m_mean = m_graph.meanDurations();
+        m_mean = m_graph.meanDurations(m_median);
         const bool stragglers = m_median != scenario.duration;
         if (!stragglers && m_mean == m_median) return;
         scenario.duration = m_median;
@@ -83,6 +83,7 @@ public:
         m_differ = m_atMedian.has_value() && m_atMean.has_value();
     }
 
+    const StepInputs& inputs() const { return m_graph.stepInputs(); }
     bool differ() const { return m_differ; } // else every op takes the same time on every stage
 
     struct Split {
@@ -224,15 +225,13 @@ private:
         const auto& busy = m_ops.busy(m_rank);
         m_freeing.resize(busy.size() + 1);
         m_holding.resize(busy.size() + 1);
-        m_inputs.resize(busy.size());
         for (std::size_t i = busy.size(); i-- > 0;) {
             m_freeing[i] = m_freeing[i + 1];
             m_holding[i] = m_holding[i + 1];
-            m_inputs[i] = m_ops.inputs(busy[i]);
             const Span& span = m_spans[busy[i]];
             if ((span.flags & SpanDiscarded) != 0 || m_ops.heldFor(busy[i]) != noSpan) continue; // it belongs to its backward
             Nanos ready = always;
-            for (const Input& input : m_inputs[i]) ready = std::max(ready, input.arrival);
+            for (const Input& input : m_replays.inputs().of(m_rank, i)) ready = std::max(ready, input.arrival);
             Candidate& best = ruleOf(span.op.kind).holdsActivation ? m_holding[i] : m_freeing[i];
             if (ready <= best.ready) best = {ready, busy[i]};
         }
@@ -245,7 +244,7 @@ private:
         Nanos withoutReload = always; // when all but reloaded activations were there
         SpanId reload = noSpan;       // the reload, where it arrived last
     };
-    Arrival arrivalOf(const std::vector<Input>& inputs) const
+    Arrival arrivalOf(std::span<const Input> inputs) const
     {
         Arrival out;
         for (const Input& input : inputs) {
@@ -270,11 +269,12 @@ private:
         if (m_next == 0) return add(gaps, idle.start, idle.end, IdleCause::Warmup, next);
         if (idle.filler) return add(gaps, idle.start, idle.end, IdleCause::Order, next);
 
-        const Arrival input = arrivalOf(m_inputs[m_next]);
+        const std::span<const Input> inputs = m_replays.inputs().of(m_rank, m_next);
+        const Arrival input = arrivalOf(inputs);
         Nanos recompute = 0; // of a recomputation that waits for its backward's gradient: what could run in the wait
         if (m_ops.heldFor(next) != noSpan) {
             Nanos own = always;
-            for (const Input& each : m_inputs[m_next])
+            for (const Input& each : inputs)
                 if (m_spans[each.from].op.kind == OpKind::Forward) own = std::max(own, each.arrival);
             if (input.arrived.arrival > own) recompute = m_spans[next].duration();
         }
@@ -431,7 +431,6 @@ private:
     MemoryRoom m_room;
     RankBubbles m_result;
     std::vector<Idle> m_idle;
-    std::vector<std::vector<Input>> m_inputs; // by position in busy(rank)
     std::vector<Candidate> m_freeing;         // ops that take no activation memory
     std::vector<Candidate> m_holding;         // ops that do
     std::size_t m_next = 0;

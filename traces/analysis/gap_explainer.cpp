@@ -25,7 +25,7 @@ bool sendsGradient(const Op& op)
 
 GapExplainer::GapExplainer(const Timeline& timeline, int step)
     : m_timeline(timeline), m_ops(timeline, step), m_graph(timeline, m_ops), m_median(m_graph.medianDurations()),
-      m_mean(m_graph.meanDurations())
+      m_mean(m_graph.meanDurations(m_median))
 {
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
+#include <unordered_map>
 
 namespace stagewright {
 
@@ -38,9 +38,24 @@ SlotKind withoutPlace(SlotKind kind)
     return kind;
 }
 
+struct KindHash {
+    std::size_t operator()(const SlotKind& kind) const
+    {
+        std::uint64_t hash = 0;
+        for (const int part : kind) hash = (hash ^ static_cast<std::uint32_t>(part)) * 0x9e3779b97f4a7c15u;
+        return hash ^ (hash >> 32);
+    }
+};
+using KindNumbers = std::unordered_map<SlotKind, std::uint32_t, KindHash>;
+
+std::uint32_t numberOf(KindNumbers& numbers, const SlotKind& kind)
+{
+    return numbers.try_emplace(kind, static_cast<std::uint32_t>(numbers.size())).first->second;
+}
+
 } // namespace
 
-StepGraph::StepGraph(const Timeline& timeline, const StepOps& ops) : m_timeline(timeline), m_begin(ops.windowBegin())
+StepGraph::StepGraph(const Timeline& timeline, const StepOps& ops) : m_timeline(timeline), m_stepInputs(ops), m_begin(ops.windowBegin())
 {
     const auto spans = timeline.spans();
     m_scenario.order.resize(static_cast<std::size_t>(ops.ranks()));
@@ -61,16 +76,23 @@ StepGraph::StepGraph(const Timeline& timeline, const StepOps& ops) : m_timeline(
                 m_slots.back().second = all[i];
             }
             m_slots.back().busy = m_slots.back().busy || ops.isBusySpan(all[i]);
-            m_slotOfSpan.emplace_back(all[i], static_cast<SlotId>(m_slots.size() - 1));
+            if (m_runs.empty() || m_runs.back().first + m_runs.back().count != all[i]) m_runs.push_back({all[i], 0, m_slotOfRun.size()});
+            ++m_runs.back().count;
+            m_slotOfRun.push_back(static_cast<SlotId>(m_slots.size() - 1));
         }
     }
-    std::sort(m_slotOfSpan.begin(), m_slotOfSpan.end());
+    std::sort(m_runs.begin(), m_runs.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
 
     m_firstInput.push_back(0);
+    std::vector<std::size_t> position(m_scenario.order.size(), 0); // slots are in the order of the rank's spans
     for (SlotId id = 0; id < m_slots.size(); ++id) {
         for (const SpanId member : {m_slots[id].first, m_slots[id].second}) {
             if (member == noSpan || !ops.isBusySpan(member)) continue;
-            for (const Input& input : ops.inputs(member)) {
+            const auto& busy = ops.busy(m_slots[id].rank);
+            std::size_t& at = position[static_cast<std::size_t>(m_slots[id].rank)];
+            if (at >= busy.size() || busy[at] != member) at = static_cast<std::size_t>(std::find(busy.begin(), busy.end(), member) - busy.begin());
+            if (at == busy.size()) continue;
+            for (const Input& input : m_stepInputs.of(m_slots[id].rank, at++)) {
                 const SlotId from = slotOf(input.from);
                 // An input that began after its consumer is an error of clocks or of the recording, no dependency.
                 if (from == noSlot || from == id || spans[input.from].start > spans[member].start) continue;
@@ -93,12 +115,27 @@ StepGraph::StepGraph(const Timeline& timeline, const StepOps& ops) : m_timeline(
     }
     m_makespan = last - m_begin;
     m_order = topologicalOrder(m_scenario.order);
+    sortSlots();
+}
+
+void StepGraph::sortSlots()
+{
+    KindNumbers places, sorts;
+    m_place.assign(m_slots.size(), 0);
+    for (SlotId id = 0; id < m_slots.size(); ++id) {
+        if (!m_slots[id].busy) continue;
+        const SlotKind kind = kindOf(m_timeline, m_slots[id]);
+        m_place[id] = numberOf(places, kind);
+        if (m_place[id] == m_sort.size()) m_sort.push_back(numberOf(sorts, withoutPlace(kind)));
+    }
+    m_sorts = static_cast<std::uint32_t>(sorts.size());
 }
 
 SlotId StepGraph::slotOf(SpanId span) const
 {
-    const auto found = std::lower_bound(m_slotOfSpan.begin(), m_slotOfSpan.end(), std::pair(span, SlotId{0}));
-    return found == m_slotOfSpan.end() || found->first != span ? noSlot : found->second;
+    const auto after = std::upper_bound(m_runs.begin(), m_runs.end(), span, [](SpanId id, const Run& run) { return id < run.first; });
+    if (after == m_runs.begin() || span - (after - 1)->first >= (after - 1)->count) return noSlot;
+    return m_slotOfRun[(after - 1)->at + (span - (after - 1)->first)];
 }
 
 SlotId StepGraph::releasedBy(SlotId id) const
@@ -185,41 +222,40 @@ std::optional<StepReplay> StepGraph::run(const StepScenario& scenario) const
 
 std::vector<Nanos> StepGraph::medianDurations() const
 {
-    std::map<SlotKind, std::vector<SlotId>> groups;
+    std::vector<std::vector<Nanos>> values(m_sort.size());
     for (SlotId id = 0; id < m_slots.size(); ++id)
-        if (m_slots[id].busy) groups[kindOf(m_timeline, m_slots[id])].push_back(id);
-    std::vector<Nanos> out = m_scenario.duration;
-    std::vector<Nanos> values;
-    for (const auto& [kind, members] : groups) {
-        values.clear();
-        for (const SlotId id : members) values.push_back(m_scenario.duration[id]);
-        const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-        std::nth_element(values.begin(), middle, values.end());
-        for (const SlotId id : members) out[id] = *middle;
+        if (m_slots[id].busy) values[m_place[id]].push_back(m_scenario.duration[id]);
+    std::vector<Nanos> median;
+    for (auto& of : values) {
+        const auto middle = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) / 2);
+        std::nth_element(of.begin(), middle, of.end());
+        median.push_back(*middle);
     }
+    std::vector<Nanos> out = m_scenario.duration;
+    for (SlotId id = 0; id < m_slots.size(); ++id)
+        if (m_slots[id].busy) out[id] = median[m_place[id]];
     return out;
 }
 
-std::vector<Nanos> StepGraph::meanDurations() const
+std::vector<Nanos> StepGraph::meanDurations(const std::vector<Nanos>& medians) const
 {
     struct Sum {
         Nanos total = 0;
         Nanos count = 0;
     };
-    const std::vector<Nanos> medians = medianDurations();
-    std::map<SlotKind, Nanos> places; // one entry a place, however many slots it has
-    for (SlotId id = 0; id < m_slots.size(); ++id)
-        if (m_slots[id].busy) places[kindOf(m_timeline, m_slots[id])] = medians[id];
-    std::map<SlotKind, Sum> sums;
-    for (const auto& [kind, median] : places) {
-        Sum& sum = sums[withoutPlace(kind)];
-        sum.total += median;
+    std::vector<Sum> sums(m_sorts);
+    std::vector<bool> counted(m_sort.size(), false); // one entry a place, however many slots it has
+    for (SlotId id = 0; id < m_slots.size(); ++id) {
+        if (!m_slots[id].busy || counted[m_place[id]]) continue;
+        counted[m_place[id]] = true;
+        Sum& sum = sums[m_sort[m_place[id]]];
+        sum.total += medians[id];
         ++sum.count;
     }
     std::vector<Nanos> out = m_scenario.duration;
     for (SlotId id = 0; id < m_slots.size(); ++id) {
         if (!m_slots[id].busy) continue;
-        const Sum& sum = sums[withoutPlace(kindOf(m_timeline, m_slots[id]))];
+        const Sum& sum = sums[m_sort[m_place[id]]];
         out[id] = (sum.total + sum.count / 2) / sum.count;
     }
     return out;

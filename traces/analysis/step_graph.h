@@ -54,6 +54,7 @@ public:
     SlotId slotOf(SpanId span) const; // noSlot: not of this step's window
     const std::vector<SlotInput>& inputs() const { return m_inputs; } // by consumer: inputsOf() is a range of it
     std::pair<std::size_t, std::size_t> inputsOf(SlotId id) const { return {m_firstInput[id], m_firstInput[id + 1]}; }
+    const StepInputs& stepInputs() const { return m_stepInputs; } // those left out as errors of clocks, too
     SlotId before(SlotId id) const { return m_before[id]; } // on its rank; noSlot: the first
     // What let it begin: the input that arrived last, or the slot before it on its rank if that ended later or at the same
     // time; noSlot: the begin of the window.
@@ -67,17 +68,28 @@ public:
     // Median durations: of slots of the same ops on the same stages and rank. Mean: of those medians over stages and ranks.
     // Slots that are not busy keep theirs.
     std::vector<Nanos> medianDurations() const;
-    std::vector<Nanos> meanDurations() const;
+    std::vector<Nanos> meanDurations(const std::vector<Nanos>& medians) const;
 
     // By slot: how much later it could begin without the step taking longer, all else as it was. ≥ 0.
     std::vector<Nanos> slack() const;
 
 private:
+    void sortSlots();
     std::vector<SlotId> topologicalOrder(const std::vector<std::vector<SlotId>>& order) const; // empty: a circle
 
     const Timeline& m_timeline;
     std::vector<Slot> m_slots;
-    std::vector<std::pair<SpanId, SlotId>> m_slotOfSpan; // sorted
+    struct Run { // of spans that follow each other
+        SpanId first;
+        SpanId count;
+        std::size_t at; // in m_slotOfRun
+    };
+    std::vector<Run> m_runs; // by first span
+    std::vector<SlotId> m_slotOfRun;
+    StepInputs m_stepInputs;
+    std::vector<std::uint32_t> m_place; // by slot: which of those with the same ops, stages and rank; of busy ones
+    std::vector<std::uint32_t> m_sort;  // by place: which of those with the same ops
+    std::uint32_t m_sorts = 0;
     std::vector<SlotInput> m_inputs;
     std::vector<std::size_t> m_firstInput;
     std::vector<SlotId> m_before;

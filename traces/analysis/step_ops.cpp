@@ -132,37 +132,69 @@ void StepOps::findPairs()
     }
 }
 
+namespace {
+
+// The first edge into `span` or a later one, looked for from `from` on in growing steps.
+std::size_t firstEdgeInto(std::span<const Edge> edges, SpanId span, std::size_t from)
+{
+    const auto before = [span](const Edge& edge) { return edge.to < span; };
+    if (from > edges.size() || (from > 0 && !before(edges[from - 1]))) from = 0;
+    std::size_t step = 1;
+    std::size_t low = from;
+    while (low + step < edges.size() && before(edges[low + step])) {
+        low += step;
+        step *= 2;
+    }
+    const auto begin = edges.begin() + static_cast<std::ptrdiff_t>(low);
+    const auto end = edges.begin() + static_cast<std::ptrdiff_t>(std::min(edges.size(), low + step + 1));
+    return static_cast<std::size_t>(std::partition_point(begin, end, before) - edges.begin());
+}
+
+} // namespace
+
 std::vector<Input> StepOps::inputs(SpanId id) const
 {
-    std::vector<Input> inputs = ownInputs(id);
-    const auto other = m_issuedWith.find(id);
-    if (other == m_issuedWith.end()) return inputs;
-    for (const Input& input : ownInputs(other->second))
-        if (input.from != id && input.arrival <= m_timeline.spans()[id].start) inputs.push_back(input);
+    std::vector<Input> inputs;
+    std::size_t edge = 0;
+    appendInputs(id, inputs, edge);
     return inputs;
 }
 
-std::vector<Input> StepOps::ownInputs(SpanId id) const
+void StepOps::appendInputs(SpanId id, std::vector<Input>& to, std::size_t& edge) const
+{
+    const std::size_t first = to.size();
+    appendOwn(id, to, first, edge);
+    if (m_issuedWith.empty()) return;
+    const auto other = m_issuedWith.find(id);
+    if (other == m_issuedWith.end()) return;
+    std::vector<Input> others;
+    std::size_t place = edge;
+    appendOwn(other->second, others, 0, place);
+    for (const Input& input : others)
+        if (input.from != id && input.arrival <= m_timeline.spans()[id].start) to.push_back(input);
+}
+
+void StepOps::appendOwn(SpanId id, std::vector<Input>& to, std::size_t first, std::size_t& edge) const
 {
     const auto spans = m_timeline.spans();
-    std::vector<Input> inputs;
-    for (const Edge& edge : m_timeline.edgesInto(id)) {
-        if (edge.kind != EdgeKind::Data) continue;
-        const Nanos ready = spans[edge.from].end;
-        inputs.push_back({edge.from, ready, std::max(ready, edge.arrival)});
+    const auto edges = m_timeline.edges();
+    edge = firstEdgeInto(edges, id, edge);
+    for (std::size_t i = edge; i < edges.size() && edges[i].to == id; ++i) {
+        if (edges[i].kind != EdgeKind::Data) continue;
+        const Nanos ready = spans[edges[i].from].end;
+        to.push_back({edges[i].from, ready, std::max(ready, edges[i].arrival)});
     }
     const Op& op = spans[id].op;
     if (op.count <= 1) {
-        addNeeded(op, inputs);
+        addNeeded(op, to, first);
     } else {
         Op one = op;
         one.count = 1;
-        for (int i = 0; i < op.count && one.microbatch <= m_lastMicrobatch; ++i, ++one.microbatch) addNeeded(one, inputs);
+        for (int i = 0; i < op.count && one.microbatch <= m_lastMicrobatch; ++i, ++one.microbatch) addNeeded(one, to, first);
     }
-    return inputs;
 }
 
-void StepOps::addNeeded(const Op& op, std::vector<Input>& inputs) const
+void StepOps::addNeeded(const Op& op, std::vector<Input>& inputs, std::size_t first) const
 {
     const KindRule& rule = ruleOf(op.kind);
     for (std::size_t i = 0; i < rule.needCount; ++i) {
@@ -178,11 +210,27 @@ void StepOps::addNeeded(const Op& op, std::vector<Input>& inputs) const
             from = find(producer);
         }
         if (from == noSpan) continue;
-        const bool known =
-            std::any_of(inputs.begin(), inputs.end(), [from](const Input& input) { return input.from == from; });
+        const bool known = std::any_of(inputs.begin() + static_cast<std::ptrdiff_t>(first), inputs.end(), [from](const Input& input) { return input.from == from; });
         if (known) continue;
         const Nanos ready = m_timeline.spans()[from].end;
         inputs.push_back({from, ready, ready});
+    }
+}
+
+StepInputs::StepInputs(const StepOps& ops)
+{
+    std::size_t spans = 0;
+    for (int rank = 0; rank < ops.ranks(); ++rank) spans += ops.busy(rank).size();
+    m_inputs.reserve(spans + spans / 2);
+    m_first.reserve(spans + 1);
+    m_first.push_back(0);
+    for (int rank = 0; rank < ops.ranks(); ++rank) {
+        m_firstOfRank.push_back(m_first.size() - 1);
+        std::size_t edge = 0;
+        for (const SpanId id : ops.busy(rank)) {
+            ops.appendInputs(id, m_inputs, edge);
+            m_first.push_back(static_cast<std::uint32_t>(m_inputs.size()));
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 // What the analyses share about one step: its window, each rank's work in order, and what each op waited for.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -43,13 +45,16 @@ public:
     std::vector<Input> inputs(SpanId id) const;
 
 private:
+    friend class StepInputs;
     static constexpr std::size_t wholeKinds = 5; // F, B, I, W, R
 
+    // `edge` is where to look first among the timeline's edges, and then where they were: spans asked for in order are found at once.
+    void appendInputs(SpanId id, std::vector<Input>& to, std::size_t& edge) const;
     void findPairs();
-    std::vector<Input> ownInputs(SpanId id) const;
+    void appendOwn(SpanId id, std::vector<Input>& to, std::size_t first, std::size_t& edge) const;
     void indexOps();
     std::size_t cellOf(const Op& op) const; // in m_whole; beyond it where the op is not a whole one
-    void addNeeded(const Op& op, std::vector<Input>& inputs) const;
+    void addNeeded(const Op& op, std::vector<Input>& inputs, std::size_t first) const;
 
     const Timeline& m_timeline;
     int m_step;
@@ -64,6 +69,22 @@ private:
     std::unordered_map<Op, SpanId> m_parts;     // all others
     std::unordered_map<SpanId, SpanId> m_heldFor;
     std::unordered_map<SpanId, SpanId> m_issuedWith;
+};
+
+// What every busy span of a step waited for, found once: StepOps::inputs() by rank and position in StepOps::busy().
+class StepInputs {
+public:
+    explicit StepInputs(const StepOps& ops);
+    std::span<const Input> of(int rank, std::size_t position) const
+    {
+        const std::size_t at = m_firstOfRank[static_cast<std::size_t>(rank)] + position;
+        return std::span<const Input>(m_inputs).subspan(m_first[at], m_first[at + 1] - m_first[at]);
+    }
+
+private:
+    std::vector<Input> m_inputs;
+    std::vector<std::uint32_t> m_first; // by busy span, rank after rank
+    std::vector<std::size_t> m_firstOfRank;
 };
 
 // An op that names a microbatch of a busy kind; foreign work with a label alone is not one.

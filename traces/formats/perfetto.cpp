@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <bit>
+#include <cstring>
 #include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
-#include <protozero/buffer_fixed.hpp>
 #include <protozero/pbf_builder.hpp>
 
 #include "schedules/kinds.h"
@@ -21,15 +21,61 @@ namespace {
 namespace pf = perfetto;
 template <typename Field>
 using Message = protozero::pbf_builder<Field>;
-// The same into a piece of memory of fixed size, which is several times as fast as into a string that grows.
-using Scratch = protozero::fixed_size_buffer_adaptor;
-template <typename Buffer, typename Field>
-using MessageIn = protozero::basic_pbf_builder<Buffer, Field>;
+
+// Fields of messages whose sizes are known before they are written: what every span takes is written several times as fast as by
+// builders, which write the contents before the length. Room is the caller's matter.
+class Fields {
+public:
+    explicit Fields(char* at) : m_at(at) {}
+    char* at() const { return m_at; }
+
+    template <typename Field>
+    void number(Field field, std::uint64_t value)
+    {
+        varint(static_cast<std::uint64_t>(field) << 3);
+        varint(value);
+    }
+    template <typename Field>
+    void fixed(Field field, std::uint64_t value)
+    {
+        varint(static_cast<std::uint64_t>(field) << 3 | 1);
+        for (int byte = 0; byte < 8; ++byte) *m_at++ = static_cast<char>(value >> (8 * byte));
+    }
+    template <typename Field>
+    void length(Field field, std::size_t bytes) // the bytes follow
+    {
+        varint(static_cast<std::uint64_t>(field) << 3 | 2);
+        varint(bytes);
+    }
+    void bytes(std::string_view bytes)
+    {
+        std::memcpy(m_at, bytes.data(), bytes.size());
+        m_at += bytes.size();
+    }
+    template <typename Field>
+    void note(std::uint64_t name, Field field, std::uint64_t value)
+    {
+        length(pf::Event::annotation, 2 + 1 + sizeOf(value));
+        number(pf::Annotation::nameIid, name);
+        number(field, value);
+    }
+    static std::size_t sizeOf(std::uint64_t value) { return value < 0x80 ? 1 : (static_cast<std::size_t>(std::bit_width(value)) + 6) / 7; }
+
+private:
+    void varint(std::uint64_t value)
+    {
+        for (; value >= 0x80; value >>= 7) *m_at++ = static_cast<char>(value | 0x80);
+        *m_at++ = static_cast<char>(value);
+    }
+
+    char* m_at;
+};
 
 constexpr std::uint32_t sequenceId = 1;
 constexpr std::size_t blockSize = 1 << 20;
-constexpr std::size_t scratchSize = 4096;
-constexpr std::size_t mostScratchFlows = 256; // 11 bytes each; all else of a slice's packets takes less than 512
+constexpr std::size_t flowBytes = 10;  // a flow's field and number
+constexpr std::size_t otherBytes = 160; // all else of a slice's event, besides what it is
+constexpr std::size_t headBytes = 48;   // of a packet: what stands before its event
 
 // Names of annotations; iid = position + 1.
 enum class Note : std::uint8_t { Step, Stage, Microbatch, CpuTime, Discarded, Cause, Why, Text };
@@ -103,16 +149,25 @@ public:
 
     void span(const TraceSpan& item) override
     {
-        const std::string& what = whatOf(*item.span, item.track->lane);
-        if (item.leaves.size() + item.arrives.size() > mostScratchFlows) {
-            Message<pf::Trace> trace(m_buffer);
-            write(trace, m_buffer, item, what);
-            return;
-        }
-        Scratch scratch(m_scratch);
-        MessageIn<Scratch, pf::Trace> trace(scratch);
-        write(trace, scratch, item, what);
-        m_buffer.append(scratch.data(), scratch.size());
+        const Span& span = *item.span;
+        const std::string& what = whatOf(span, item.track->lane);
+        const std::uint64_t uuid = m_trackOfRow[static_cast<std::size_t>(item.row)];
+        const std::size_t most = otherBytes + what.size() + flowBytes * (item.leaves.size() + item.arrives.size());
+        if (m_event.size() < most) m_event.resize(most);
+        Fields event(m_event.data());
+        event.number(pf::Event::type, pf::sliceBegin);
+        event.number(pf::Event::track, uuid);
+        event.bytes(what);
+        event.note(iidOf(Note::Step), pf::Annotation::signedInt, static_cast<std::uint64_t>(std::int64_t{span.step}));
+        if (span.label == 0 && span.op.microbatch >= 0)
+            event.number(pf::Event::correlation, static_cast<std::uint64_t>(span.step) * m_microbatches + static_cast<std::uint64_t>(span.op.microbatch));
+        if (m_timeline.hasCpuTime() && m_timeline.cpuTime(item.id) >= 0)
+            event.note(iidOf(Note::CpuTime), pf::Annotation::signedInt, static_cast<std::uint64_t>(m_timeline.cpuTime(item.id)));
+        if ((span.flags & SpanDiscarded) != 0) event.note(iidOf(Note::Discarded), pf::Annotation::boolean, 1);
+        for (const std::uint32_t flow : item.leaves) event.fixed(pf::Event::flow, std::uint64_t{flow} + 1);
+        for (const std::uint32_t flow : item.arrives) event.fixed(pf::Event::terminatingFlow, std::uint64_t{flow} + 1);
+        addEvent(span.start, pf::needsState, std::string_view(m_event.data(), static_cast<std::size_t>(event.at() - m_event.data())));
+        endSlice(span.end, uuid);
     }
 
     void bubble(const TraceBubble& item) override
@@ -120,10 +175,12 @@ public:
         const Gap& gap = *item.gap;
         const std::uint64_t uuid = m_trackOfRow[static_cast<std::size_t>(item.row)];
         const std::uint64_t name = intern(bubbleKey(gap.cause), titleOf(gap.cause));
-        Message<pf::Trace> trace(m_buffer);
         {
+            Message<pf::Trace> trace(m_buffer);
             Message<pf::Packet> packet(trace, pf::Trace::packet);
-            stamp(packet, gap.start, pf::needsState);
+            packet.add_uint64(pf::Packet::timestamp, timeOf(gap.start));
+            packet.add_uint32(pf::Packet::sequence, sequenceId);
+            packet.add_uint32(pf::Packet::sequenceFlags, pf::needsState);
             Message<pf::Event> event(packet, pf::Packet::trackEvent);
             event.add_enum(pf::Event::type, pf::sliceBegin);
             event.add_uint64(pf::Event::track, uuid);
@@ -133,25 +190,20 @@ public:
             annotate(event, Note::Cause, toText(gap.cause));
             annotate(event, Note::Why, item.why);
         }
-        endSlice(trace, gap.end, uuid);
+        endSlice(gap.end, uuid);
     }
 
     void sample(const TraceCounter& counter, const TraceSample& sample) override
     {
-        Scratch scratch(m_scratch);
-        {
-            MessageIn<Scratch, pf::Trace> trace(scratch);
-            MessageIn<Scratch, pf::Packet> packet(trace, pf::Trace::packet);
-            stamp(packet, sample.time, 0);
-            MessageIn<Scratch, pf::Event> event(packet, pf::Packet::trackEvent);
-            event.add_enum(pf::Event::type, pf::counterValue);
-            event.add_uint64(pf::Event::track, m_trackOfCounter[static_cast<std::size_t>(counter.number)]);
-            if (sample.isWhole)
-                event.add_int64(pf::Event::counterValue, sample.whole);
-            else
-                event.add_double(pf::Event::doubleCounterValue, sample.value);
-        }
-        m_buffer.append(scratch.data(), scratch.size());
+        std::array<char, headBytes> bytes{};
+        Fields event(bytes.data());
+        event.number(pf::Event::type, pf::counterValue);
+        event.number(pf::Event::track, m_trackOfCounter[static_cast<std::size_t>(counter.number)]);
+        if (sample.isWhole)
+            event.number(pf::Event::counterValue, static_cast<std::uint64_t>(sample.whole));
+        else
+            event.fixed(pf::Event::doubleCounterValue, std::bit_cast<std::uint64_t>(sample.value));
+        addEvent(sample.time, 0, std::string_view(bytes.data(), static_cast<std::size_t>(event.at() - bytes.data())));
     }
 
     Result<void> flush() override { return m_buffer.size() < blockSize ? Result<void>() : finish(); }
@@ -167,55 +219,35 @@ private:
     static std::uint64_t iidOf(Note note) { return static_cast<std::uint64_t>(note) + 1; }
     std::uint64_t processTrack(int rank) const { return static_cast<std::uint64_t>(rank) + 1; }
 
-    template <typename Buffer>
-    void write(MessageIn<Buffer, pf::Trace>& trace, Buffer& buffer, const TraceSpan& item, const std::string& what) const
+    std::uint64_t timeOf(Nanos time) const { return static_cast<std::uint64_t>(time + m_shift); }
+
+    // A packet with the event whose fields these are.
+    void addEvent(Nanos time, std::uint32_t flags, std::string_view event)
     {
-        const Span& span = *item.span;
-        const std::uint64_t uuid = m_trackOfRow[static_cast<std::size_t>(item.row)];
-        {
-            MessageIn<Buffer, pf::Packet> packet(trace, pf::Trace::packet);
-            stamp(packet, span.start, pf::needsState);
-            MessageIn<Buffer, pf::Event> event(packet, pf::Packet::trackEvent);
-            event.add_enum(pf::Event::type, pf::sliceBegin);
-            event.add_uint64(pf::Event::track, uuid);
-            protozero::buffer_customization<Buffer>::append(&buffer, what.data(), what.size()); // fields of the event, as they stand
-            annotate(event, Note::Step, span.step);
-            if (span.label == 0 && span.op.microbatch >= 0)
-                event.add_uint64(pf::Event::correlation, static_cast<std::uint64_t>(span.step) * m_microbatches + static_cast<std::uint64_t>(span.op.microbatch));
-            if (m_timeline.hasCpuTime() && m_timeline.cpuTime(item.id) >= 0) annotate(event, Note::CpuTime, m_timeline.cpuTime(item.id));
-            if ((span.flags & SpanDiscarded) != 0) {
-                MessageIn<Buffer, pf::Annotation> note(event, pf::Event::annotation);
-                note.add_uint64(pf::Annotation::nameIid, iidOf(Note::Discarded));
-                note.add_bool(pf::Annotation::boolean, true);
-            }
-            for (const std::uint32_t flow : item.leaves) event.add_fixed64(pf::Event::flow, std::uint64_t{flow} + 1);
-            for (const std::uint32_t flow : item.arrives) event.add_fixed64(pf::Event::terminatingFlow, std::uint64_t{flow} + 1);
-        }
-        endSlice(trace, span.end, uuid);
+        std::array<char, headBytes> bytes{};
+        const std::size_t rest = 1 + Fields::sizeOf(timeOf(time)) + 2 + (flags != 0 ? 2 : 0) + 1 + Fields::sizeOf(event.size()) + event.size();
+        Fields head(bytes.data());
+        head.length(pf::Trace::packet, rest);
+        head.number(pf::Packet::timestamp, timeOf(time));
+        head.number(pf::Packet::sequence, sequenceId);
+        if (flags != 0) head.number(pf::Packet::sequenceFlags, flags);
+        head.length(pf::Packet::trackEvent, event.size());
+        m_buffer.append(bytes.data(), static_cast<std::size_t>(head.at() - bytes.data()));
+        m_buffer.append(event);
     }
 
-    template <typename Buffer>
-    void stamp(MessageIn<Buffer, pf::Packet>& packet, Nanos time, std::uint32_t flags) const
+    void endSlice(Nanos time, std::uint64_t uuid)
     {
-        packet.add_uint64(pf::Packet::timestamp, static_cast<std::uint64_t>(time + m_shift));
-        packet.add_uint32(pf::Packet::sequence, sequenceId);
-        if (flags != 0) packet.add_uint32(pf::Packet::sequenceFlags, flags);
+        std::array<char, headBytes> bytes{};
+        Fields event(bytes.data());
+        event.number(pf::Event::type, pf::sliceEnd);
+        event.number(pf::Event::track, uuid);
+        addEvent(time, 0, std::string_view(bytes.data(), static_cast<std::size_t>(event.at() - bytes.data())));
     }
 
-    template <typename Buffer>
-    void endSlice(MessageIn<Buffer, pf::Trace>& trace, Nanos time, std::uint64_t uuid) const
+    static void annotate(Message<pf::Event>& event, Note name, std::int64_t value)
     {
-        MessageIn<Buffer, pf::Packet> packet(trace, pf::Trace::packet);
-        stamp(packet, time, 0);
-        MessageIn<Buffer, pf::Event> event(packet, pf::Packet::trackEvent);
-        event.add_enum(pf::Event::type, pf::sliceEnd);
-        event.add_uint64(pf::Event::track, uuid);
-    }
-
-    template <typename Buffer>
-    static void annotate(MessageIn<Buffer, pf::Event>& event, Note name, std::int64_t value)
-    {
-        MessageIn<Buffer, pf::Annotation> note(event, pf::Event::annotation);
+        Message<pf::Annotation> note(event, pf::Event::annotation);
         note.add_uint64(pf::Annotation::nameIid, iidOf(name));
         note.add_int64(pf::Annotation::signedInt, value);
     }
@@ -365,7 +397,7 @@ private:
     std::size_t m_namesAtOnce;
     std::uint64_t m_microbatches = 1;
     std::string m_buffer;
-    std::array<char, scratchSize> m_scratch{};
+    std::string m_event; // room for a slice's event
     std::vector<std::uint64_t> m_trackOfRow;
     std::vector<std::uint64_t> m_trackOfCounter;
     std::uint64_t m_nextTrack = 1;

@@ -29,7 +29,7 @@ Nanos traceShift(const Timeline& timeline)
 namespace {
 
 constexpr int ordersPerRow = 1 << 10; // a row's further rows come behind it
-constexpr SpanId spansAtOnce = 1 << 20;
+constexpr SpanId spansAtOnce = 1 << 22;
 constexpr std::int64_t countsBetweenFlushes = 64;
 
 // Rows for work of one kind: the first that is free at its start.
@@ -55,20 +55,20 @@ public:
     }
 
 private:
-    // Of the next million spans: counted, then placed.
+    // Of the next four million spans: counted, then placed.
     void gather(SpanId begin)
     {
         m_begin = begin;
-        m_offsets.assign(std::min<std::size_t>(spansAtOnce, m_timeline.spans().size() - begin) + 1, 0);
+        // [at + 2] counts, [at + 1] is where the next one goes: at the end [at] is where those of `at` begin.
+        m_offsets.assign(std::min<std::size_t>(spansAtOnce, m_timeline.spans().size() - begin) + 2, 0);
         const auto edges = m_timeline.edges();
-        const auto inside = [&](const Edge& edge) { return edge.kind == EdgeKind::Data && edge.from >= begin && edge.from - begin < spansAtOnce; };
+        const auto inside = [begin](const Edge& edge) { return edge.kind == EdgeKind::Data && edge.from - begin < spansAtOnce; }; // those before it wrap
         for (const Edge& edge : edges)
-            if (inside(edge)) ++m_offsets[edge.from - begin + 1];
+            if (inside(edge)) ++m_offsets[edge.from - begin + 2];
         for (std::size_t i = 1; i < m_offsets.size(); ++i) m_offsets[i] += m_offsets[i - 1];
         m_flows.resize(m_offsets.back());
-        std::vector<std::uint32_t> next(m_offsets.begin(), m_offsets.end() - 1);
         for (std::size_t i = 0; i < edges.size(); ++i)
-            if (inside(edges[i])) m_flows[next[edges[i].from - begin]++] = static_cast<std::uint32_t>(i);
+            if (inside(edges[i])) m_flows[m_offsets[edges[i].from - begin + 1]++] = static_cast<std::uint32_t>(i);
     }
 
     const Timeline& m_timeline;

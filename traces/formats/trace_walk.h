@@ -81,7 +81,7 @@ Nanos traceShift(const Timeline& timeline);
 
 // Order: every process, spans by track, bubbles by step, memory, counters. Samples that are not finite are left out. Errors: no
 // timeline (Usage), the sink's, those of the analysis, Cancelled. Memory beyond the run's: one step's bubbles, one rank's memory
-// points and the arrows of a million spans.
+// points and the arrows of four million spans.
 Result<TraceCounts> walkTrace(const Run& run, TraceSink& sink, const Progress& progress = {});
 
 } // namespace stagewright
