@@ -22,6 +22,7 @@ struct Options {
     std::string output;
     std::string name;
     bool hostOps = false;
+    bool oneJob = false;
     int threads = 0;
 };
 
@@ -92,6 +93,7 @@ Result<int> run(const Options& options, Session& session)
 {
     ImportOptions import;
     import.hostOps = options.hostOps;
+    import.oneJob = options.oneJob;
     import.threads = options.threads;
     if (!options.rules.empty()) {
         auto text = readFile(options.rules);
@@ -140,6 +142,7 @@ Command command_import()
                 app.add_option("--rules", options->rules, "Which names of ranges stand for which ops, before the names that are known (docs/formats.md)")->type_name("FILE");
                 app.add_option("--name", options->name, "Name of the runs [the files' name without the rank]")->type_name("NAME");
                 app.add_flag("--host", options->hostOps, "Keep the framework's operators on the host as lanes; else they are left out and counted");
+                app.add_flag("--one-job", options->oneJob, "All files are ranks of one job, whatever they are called");
                 app.add_option("--threads", options->threads, "Files read at once [as many as there are cores]")->type_name("N")->check(wholeNumber(1, 1024));
                 app.footer("Read are Kineto traces of PyTorch's profiler and Chrome JSON, plain or gzip, Nsight Systems exported to SQLite, and\n"
                            "schedule CSV. A file that can't be read is told and left out.\n"

@@ -1,5 +1,5 @@
 // Reading large JSON traces: megabytes a second of one file, plain and gzip, and what memory it takes beside what is kept.
-//   bench_import [--megabytes N]; files go to $TMPDIR or /tmp and are removed.
+//   bench_import [--megabytes N] [--only few|gzip|kernels]; files go to $TMPDIR or /tmp and are removed.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -70,8 +70,10 @@ void measure(const char* what, const std::string& path, double megabytes)
     const double readTime = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const ForeignRank& rank = file->ranks[0];
     const double kept = static_cast<double>(rank.device.size() * sizeof(DeviceSpan) + rank.launches.size() * sizeof(Launch) + rank.annotations.size() * sizeof(ForeignSpan)) / 1048576;
-    std::printf("%-28s read %6.0f MB: %6.0f MB/s by the clock, %6.0f MB/s CPU; %lld events, kept %.0f MiB, peak %.0f MiB over %.0f\n", what, megabytes, megabytes / readTime, megabytes / readCpu,
-                static_cast<long long>(rank.events), kept, peakMegabytes() - before, before);
+    const double grown = peakMegabytes() - before;
+    std::printf("%-28s read %6.0f MB: %6.0f MB/s by the clock, %6.0f MB/s CPU; %lld events, kept %.0f MiB, peak %.0f MiB, %.0f MiB beside what is kept\n", what, megabytes, megabytes / readTime,
+                megabytes / readCpu, static_cast<long long>(rank.events), kept, grown, grown - kept);
+    std::fflush(stdout);
     const double cpu2 = cpuSeconds();
     auto runs = assemble(std::move(file->ranks), "bench", {});
     if (!runs) std::abort();
@@ -83,15 +85,22 @@ void measure(const char* what, const std::string& path, double megabytes)
 
 int main(int argc, char** argv)
 {
-    const std::int64_t megabytes = argc == 3 && std::strcmp(argv[1], "--megabytes") == 0 ? std::atoll(argv[2]) : 400;
+    std::int64_t megabytes = 400;
+    std::string only;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (std::strcmp(argv[i], "--megabytes") == 0) megabytes = std::atoll(argv[i + 1]);
+        if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
+    }
+    const auto wanted = [&only](const char* what) { return only.empty() || only == what; };
     const auto folder = std::filesystem::temp_directory_path();
     const std::string path = (folder / ("stagewright-bench-" + std::to_string(::getpid()) + ".json")).string();
     // The smallest first: the peak of a process only grows.
     for (const bool kernels : {false, true}) {
+        if (kernels ? !wanted("kernels") : !wanted("few") && !wanted("gzip")) continue;
         writeTrace(path, megabytes * 1'000'000, kernels);
         const double size = static_cast<double>(std::filesystem::file_size(path)) / 1e6;
-        measure(kernels ? "kernels in every op" : "few kernels", path, size);
-        if (!kernels) {
+        if (kernels || wanted("few")) measure(kernels ? "kernels in every op" : "few kernels", path, size);
+        if (!kernels && wanted("gzip")) {
             const std::string pack = "gzip -k -1 " + path;
             if (std::system(pack.c_str()) == 0) measure("few kernels, gzip", path + ".gz", size);
             std::filesystem::remove(path + ".gz");

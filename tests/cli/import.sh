@@ -51,6 +51,30 @@ expect_json 4 runs 1 ops
 expect_out 'ends within its events'
 expect_out 'damaged and were left out'
 
+# our own traces come back with their order and their messages
+run stagewright simulate -s 1f1b -p 2 -m 4 --lower pytorch -o sent.stagewright
+expect_code 0
+run stagewright export sent.stagewright 1 --format kineto -o sent
+expect_code 0
+run stagewright import sent --json
+expect_code 0
+expect_json 1f1b runs 0 recognised
+expect_json 16 runs 0 ops
+expect_json 8 runs 0 messages
+expect_json 0 runs 0 unpaired_messages
+expect_json 32 runs 0 spans
+
+# Nsight Systems, a file a node
+data=$SOURCE/../data/traces
+run stagewright import "$data/nsight_node0.sqlite" "$data/nsight_node1.sqlite" --json
+expect_code 0
+expect_json nsight_node runs 0 name
+expect_json 4 runs 0 ranks
+expect_json 6 runs 0 collectives
+run stagewright import own_rank0.json "$data/zbv_rank1.json" --one-job --json
+expect_code 0
+expect_json 2 runs 0 ranks
+
 # refused with a sentence
 printf 'hello\n' >text.txt
 printf '{"a":1}\n' >object.json

@@ -1,9 +1,11 @@
 // Traces of other tools: what is read of them, joined, and made runs of. The recorded ones (STAGEWRIGHT_SHARED) skip where absent.
 #include <QtTest/QtTest>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #include "schedules/csv.h"
 #include "schedules/kinds.h"
@@ -14,6 +16,7 @@
 #include "traces/formats/kineto_event.h"
 #include "traces/formats/kineto_json.h"
 #include "traces/import/clock_alignment.h"
+#include "traces/import/export_groups.h"
 #include "traces/import/import.h"
 #include "traces/import/json_events.h"
 #include "traces/import/message_pairs.h"
@@ -62,20 +65,54 @@ Result<ForeignFile> readText(const std::string& text, const ImportOptions& optio
     return readJsonTrace(*source, "text_rank0.json", options, {});
 }
 
-std::vector<std::string> eventsOf(const std::string& text, std::string* lastMember = nullptr, std::int64_t* damaged = nullptr)
+// What is kept of a text, read in windows and batches of these sizes.
+struct Kept {
+    std::vector<std::tuple<Nanos, Nanos, std::string>> spans;
+    std::int64_t events = 0, damaged = 0, repaired = 0;
+    std::string error;
+    bool operator==(const Kept&) const = default;
+};
+
+Kept keptOf(const std::string& text, const JsonEvents::Sizes& sizes)
 {
     const auto source = byteSourceOf(text);
-    JsonEvents events(*source);
+    const auto file = readJsonTrace(*source, "text_rank0.json", {}, {}, sizes);
+    Kept kept;
+    if (!file) {
+        kept.error = file.error().message;
+        return kept;
+    }
+    const ForeignRank& rank = file->ranks[0];
+    for (const ForeignSpan& span : rank.annotations) kept.spans.emplace_back(span.start, span.end, rank.names[span.name]);
+    kept.events = rank.events;
+    kept.damaged = rank.damaged;
+    kept.repaired = rank.repaired;
+    return kept;
+}
+
+std::vector<std::string> eventsOf(const std::string& text, std::string* lastMember = nullptr, std::int64_t* damaged = nullptr, const JsonEvents::Sizes& sizes = {})
+{
+    const auto source = byteSourceOf(text);
+    JsonEvents events(*source, {}, sizes);
     JsonEvents::Item item;
     std::vector<std::string> out;
     while (true) {
         const auto more = events.next(item);
         if (!more || !*more) break;
-        if (!item.member) out.emplace_back(item.text);
-        else if (lastMember != nullptr) *lastMember = item.key;
+        for (std::size_t i = 0; i < item.events; ++i) out.emplace_back(events.event(i));
+        if (item.member && lastMember != nullptr) *lastMember = item.key;
     }
     if (damaged != nullptr) *damaged = events.damaged();
     return out;
+}
+
+// One run of a JSON text, read as a file.
+ImportResult importedText(const std::string& text, const char* name = "trace_rank0.json")
+{
+    QTemporaryDir folder;
+    const std::string path = folder.filePath(QString::fromLatin1(name)).toStdString();
+    std::ofstream(path, std::ios::binary) << text;
+    return imported({path});
 }
 
 std::size_t countLane(const Timeline& timeline, Lane lane)
@@ -129,6 +166,74 @@ private slots:
         std::int64_t damaged = 0;
         QCOMPARE(eventsOf(many + "]", nullptr, &damaged).size(), std::size_t{120'000});
         QCOMPARE(damaged, std::int64_t{0});
+        // Batches are arrays of what they hold, and end with the event that reaches their size.
+        const auto source = byteSourceOf("[" + a + " ,\n" + b + "," + a + ",," + b + " " + a + "]");
+        JsonEvents events(*source, {}, {1 << 20, a.size() + 1});
+        JsonEvents::Item item;
+        std::vector<std::string> batches;
+        while (*events.next(item)) batches.emplace_back(item.text);
+        QCOMPARE(batches, (std::vector<std::string>{"[" + a + " ,\n" + b + "]", "[" + a + "]", "[" + b + "]", "[" + a + "]"}));
+    }
+
+    // Whatever borders of windows and batches fall upon, the same is read.
+    void bordersDoNotMatter()
+    {
+        const auto span = [](int at, const std::string& name, const std::string& more = {}) {
+            return quoted("{'ph':'X','cat':'user_annotation','pid':1,'tid':1,'ts':" + std::to_string(at) + ",'dur':2.5,'name':'") + name + quoted("'") + more + "}";
+        };
+        const auto nested = [](std::size_t depth) {
+            std::string text = ",\"args\":";
+            for (std::size_t i = 0; i < depth; ++i) text += "{\"a\":[";
+            for (std::size_t i = 0; i < depth; ++i) text += "]}";
+            return text;
+        };
+        std::string text = "{\"schemaVersion\":1,\"traceEvents\":[";
+        int at = 0;
+        for (int round = 0; round < 3; ++round) {
+            for (int i = 0; i < 40; ++i) text += span(++at, "x" + std::string(static_cast<std::size_t>(i), 'y') + "\\\"}{") + (i % 3 == 0 ? " , \n" : ",");
+            text += span(++at, "nested", nested(300)) + ",";
+            text += span(++at, "deep", nested(5000)) + ",";
+            text += span(++at, "long" + std::string(70'000, 'z')) + ",";
+            text += span(++at, "bad \xff\xc3( utf") + ",";
+            text += span(++at, "line\nbreak") + ",";
+            text += quoted("{'ph':'X','name':'no time','pid':1,'tid':1,'dur':1},");
+            text += quoted("{'ph':'X','ts':1,,'name':'torn'},");
+            text += quoted("{'ph':'X','ts':7,'name':'two'}{'ph':'X','ts':8,'name':'without a comma'},,");
+        }
+        const std::string whole = text + span(++at, "last") + "],\"baseTimeNanoseconds\":5}";
+        const Kept usual = keptOf(whole, {});
+        QCOMPARE(usual.error, std::string());
+        QCOMPARE(usual.spans.size(), std::size_t{3 * 47 + 1});
+        QCOMPARE(usual.repaired, std::int64_t{6});
+        QVERIFY(usual.damaged >= 6);
+        QCOMPARE(std::get<2>(usual.spans.back()), std::string("last"));
+        for (const JsonEvents::Sizes sizes : {JsonEvents::Sizes{16, 1}, JsonEvents::Sizes{61, 200}, JsonEvents::Sizes{1000, 64}, JsonEvents::Sizes{4096, 1 << 20}, JsonEvents::Sizes{1 << 20, 1}})
+            QVERIFY2(keptOf(whole, sizes) == usual, std::to_string(sizes.window).c_str());
+        // Cut off anywhere: what was whole is there, and no more.
+        std::size_t before = 0;
+        for (std::size_t size = 30; size < 12'000; size += 89) {
+            const Kept part = keptOf(whole.substr(0, size), {37, 150});
+            QVERIFY(part == keptOf(whole.substr(0, size), {}));
+            QVERIFY(part.spans.size() >= before);
+            before = part.spans.size();
+        }
+        QVERIFY(before > 40);
+    }
+
+    // An event that is too long is left out wherever it begins, and so is one that never ends.
+    void longEventsAreLeftOut()
+    {
+        const std::string small = quoted("{'ph':'X','name':'small','pid':1,'tid':1,'ts':5,'dur':1}");
+        const std::string most = quoted("{'ph':'X','pid':1,'tid':1,'ts':6,'dur':1,'name':'") + std::string(JsonEvents::mostEventBytes - 100, 'm') + "\"}";
+        const std::string over = quoted("{'ph':'X','pid':1,'tid':1,'ts':7,'dur':1,'name':'") + std::string(JsonEvents::mostEventBytes + (1 << 21), 'o') + "\"}";
+        for (const JsonEvents::Sizes sizes : {JsonEvents::Sizes{}, JsonEvents::Sizes{5000, 300}}) {
+            const Kept kept = keptOf("[" + small + "," + most + "," + over + "," + small + "]", sizes);
+            QCOMPARE(kept.spans.size(), std::size_t{3});
+            QCOMPARE(kept.damaged, std::int64_t{1});
+            const Kept open = keptOf("[" + small + "," + over.substr(0, over.size() - 2), sizes);
+            QCOMPARE(open.spans.size(), std::size_t{1});
+            QCOMPARE(open.damaged, std::int64_t{1});
+        }
     }
 
     void damageIsSteppedOver()
@@ -358,6 +463,89 @@ private slots:
         QVERIFY(zbv.runs[0].run.schedule->splitsBackward());
     }
 
+    // Runtime calls were not traced: kernels are under the op whose operator has their External id.
+    void kernelsWithoutLaunches()
+    {
+        const auto trace = [](const char* operators, const char* kernel) {
+            std::string text = "{'schemaVersion':1,'traceEvents':[";
+            for (int mb = 0; mb < 2; ++mb) {
+                const auto op = [&](const char* kind, int ts, int id) {
+                    text += "{'ph':'X','cat':'user_annotation','name':'PP:0" + std::string(kind) + std::to_string(mb) + "','pid':1,'tid':1,'ts':" + std::to_string(ts) + ",'dur':90},";
+                    const auto filled = [&](std::string part) {
+                        for (const auto& [key, value] : {std::pair("ID", id), std::pair("HOST", ts + 10), std::pair("DEVICE", ts + 1000)})
+                            for (std::size_t at = part.find(key); at != std::string::npos; at = part.find(key)) part.replace(at, std::strlen(key), std::to_string(value));
+                        return part;
+                    };
+                    text += filled(operators) + "," + filled(kernel) + ",";
+                };
+                op("F", 100 + mb * 100, 11 + mb);
+                op("B", 500 + mb * 100, 21 + mb);
+            }
+            return quoted(text + "{'ph':'i','name':'end','ts':9000}]}");
+        };
+        const char* byId = "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':HOST,'dur':5,'args':{'External id':ID}}";
+        const char* kernel = "{'ph':'X','cat':'kernel','name':'gemm','pid':0,'tid':7,'ts':DEVICE,'dur':50,'args':{'stream':7,'correlation':ID0,'External id':ID}}";
+        const char* noIds = "{'ph':'X','cat':'Kernel','name':'gemm','pid':0,'tid':7,'ts':DEVICE,'dur':50,'args':{}}";
+        const char* byFlow = "{'ph':'s','cat':'async','name':'launch','id':ID,'pid':1,'tid':1,'ts':HOST},{'ph':'f','cat':'async','name':'launch','id':ID,'pid':0,'tid':7,'ts':DEVICE,'bp':'e'}";
+        for (const std::string& text : {trace(byId, kernel), trace(byFlow, noIds)}) {
+            const ImportResult result = importedText(text);
+            QCOMPARE(result.runs.size(), std::size_t{1});
+            const ImportedRun& one = result.runs[0];
+            QCOMPARE(one.kernels, std::int64_t{4});
+            QCOMPARE(one.kernelsUnderOps, std::int64_t{4});
+            QVERIFY(notesSay(one, "4 of 4 kernels and copies have no record of their launch: 4 are tied"));
+            QCOMPARE(countEdges(*one.run.timeline, EdgeKind::Launch), std::size_t{4});
+            QCOMPARE(one.run.timeline->spansOf(*one.run.timeline->trackOf(0, Lane::Compute))[0].duration(), Nanos{50'000});
+        }
+        const ImportResult none = importedText(trace(byFlow, kernel)); // ids that nothing has
+        QCOMPARE(none.runs[0].kernelsUnderOps, std::int64_t{0});
+        QVERIFY(notesSay(none.runs[0], "0 are tied"));
+    }
+
+    void oldAndOddFormats()
+    {
+        // AMD: hip calls, RCCL, copies by other names
+        const ImportResult rocm = importedText(quoted("{'schemaVersion':1,'deviceProperties':[{'id':0,'name':'AMD Instinct MI300X'}],'traceEvents':["
+            "{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':100,'dur':90},"
+            "{'ph':'X','cat':'user_annotation','name':'PP:0B0','pid':1,'tid':1,'ts':300,'dur':90},"
+            "{'ph':'X','cat':'hip_runtime','name':'hipLaunchKernel','pid':1,'tid':1,'ts':110,'dur':2,'args':{'correlation':1}},"
+            "{'ph':'X','cat':'cuda_runtime','name':'hipModuleLaunchKernel','pid':1,'tid':1,'ts':310,'dur':2,'args':{'correlation':2}},"
+            "{'ph':'X','cat':'cuda_runtime','name':'hipMemcpyAsync','pid':1,'tid':1,'ts':320,'dur':2,'args':{'correlation':3}},"
+            "{'ph':'X','cat':'kernel','name':'Cijk_Alik_Bljk','pid':2,'tid':0,'ts':400,'dur':20,'args':{'correlation':1}},"
+            "{'ph':'X','cat':'kernel','name':'ncclDevKernel_Generic(x)','pid':2,'tid':0,'ts':430,'dur':20,'args':{'correlation':2}},"
+            "{'ph':'X','cat':'gpu_memcpy','name':'CopyHostToDevice','pid':2,'tid':0,'ts':460,'dur':5,'args':{'correlation':3}}]}"));
+        QCOMPARE(rocm.runs.size(), std::size_t{1});
+        QCOMPARE(rocm.runs[0].kernels, std::int64_t{3});
+        QCOMPARE(rocm.runs[0].kernelsUnderOps, std::int64_t{3});
+        QVERIFY(rocm.runs[0].run.schedule);
+        // no GPU: ops are where the host ran them
+        const ImportResult cpu = importedText(quoted("{'schemaVersion':1,'traceEvents':[{'ph':'X','cat':'user_annotation','name':'PP:0F0','pid':1,'tid':1,'ts':100,'dur':90},"
+            "{'ph':'X','cat':'cpu_op','name':'aten::mm','pid':1,'tid':1,'ts':110,'dur':9},{'ph':'X','cat':'user_annotation','name':'PP:0B0','pid':1,'tid':1,'ts':300,'dur':90}]}"));
+        QCOMPARE(cpu.runs[0].kernels, std::int64_t{0});
+        QCOMPARE(cpu.runs[0].ops, std::int64_t{2});
+        QCOMPARE(countLane(*cpu.runs[0].run.timeline, Lane::Kernel), std::size_t{0});
+        QVERIFY(cpu.runs[0].run.schedule);
+        // PyTorch before Kineto: no categories, two processes that are one rank
+        const ImportResult autograd = importedText(quoted("[{'name':'Forward 0','ph':'X','ts':100,'dur':50,'tid':1,'pid':'CPU functions','args':{}},"
+            "{'name':'Backward 0','ph':'X','ts':200,'dur':50,'tid':1,'pid':'CPU functions','args':{}},"
+            "{'name':'gemm','ph':'X','ts':300,'dur':40,'tid':0,'pid':'CUDA functions','args':{}},"
+            "{'name':'gemm','ph':'s','ts':110,'tid':1,'pid':'CPU functions','id':1,'cat':'cpu_to_cuda','args':{}},"
+            "{'name':'gemm','ph':'f','ts':300,'tid':0,'pid':'CUDA functions','id':1,'cat':'cpu_to_cuda','args':{}}]"));
+        QCOMPARE(autograd.runs.size(), std::size_t{1});
+        QCOMPARE(autograd.runs[0].run.info.ranks, 1);
+        QCOMPARE(autograd.runs[0].ops, std::int64_t{2});
+        QCOMPARE(autograd.runs[0].kernelsUnderOps, std::int64_t{1});
+        // what is no trace is refused with a sentence
+        for (const auto& [text, what] : {std::pair("{'nodes':[{'name':'aten::mm'}],'schema':'1.0.2'}", "there are no traceEvents"), std::pair("{'traceEvents':[]}", "no events"),
+                                         std::pair("[1,2,3]", "no event that can be read"), std::pair("{'traceEvents':{'a':1}}", "there are no traceEvents")}) {
+            QTemporaryDir folder;
+            const std::string path = folder.filePath("odd.json").toStdString();
+            std::ofstream(path) << quoted(text);
+            const auto refused = importTraces({path}, {});
+            QVERIFY2(!refused && refused.error().message.find(what) != std::string::npos, refused ? text : refused.error().message.c_str());
+        }
+    }
+
     void chromeJsonIsLanes()
     {
         const ImportResult plain = imported({dataFile("chrome.json")});
@@ -389,6 +577,81 @@ private slots:
         QVERIFY(one.run.schedule);
         QCOMPARE(one.run.timeline->spansOf(*one.run.timeline->trackOf(0, Lane::Compute))[0].duration(), Nanos{200});
         QVERIFY(one.run.timeline->hasMemory());
+    }
+
+    // Two nodes export a file each; the clock of one is 4 ms ahead.
+    void nsightNodesAreOneJob()
+    {
+        const ImportResult result = imported({dataFile("nsight_node1.sqlite"), dataFile("nsight_node0.sqlite"), dataFile("nsight.sqlite")});
+        QCOMPARE(result.runs.size(), std::size_t{2});
+        const ImportedRun& one = result.runs[1];
+        QCOMPARE(one.run.info.name, std::string("nsight_node"));
+        QCOMPARE(one.files.size(), std::size_t{4});
+        QCOMPARE(one.run.info.ranks, 4);
+        QCOMPARE(one.recognised, std::string("gpipe"));
+        QCOMPARE(one.kernelsUnderOps, std::int64_t{16});
+        QCOMPARE(one.collectives, std::int64_t{6});
+        QVERIFY2(one.clocks.starts_with("2 of 4 ranks moved, at most 4.0"), one.clocks.c_str());
+        QVERIFY(one.clockError > 0 && one.clockError <= 60'000);
+        // by themselves they are not; whoever says so makes one of them
+        QCOMPARE(imported({dataFile("nsight_node1.sqlite")}).runs[0].run.info.ranks, 2);
+        ImportOptions together;
+        together.oneJob = true;
+        const ImportResult all = imported({dataFile("nsight_node0.sqlite"), dataFile("nsight.sqlite")}, together);
+        QCOMPARE(all.runs.size(), std::size_t{2}); // both have stages 0 and 1: copies of one pipeline
+        QCOMPARE(all.runs[0].run.info.ranks + all.runs[1].run.info.ranks, 4);
+    }
+
+    void exportsHeldTogetherAreOneJob()
+    {
+        using Groups = std::vector<std::vector<std::size_t>>;
+        QCOMPARE(groupsOfExports({{"d/node10.sqlite", 100, 200}, {"d/node2.sqlite", 120, 210}}), (Groups{{1, 0}}));
+        QCOMPARE(groupsOfExports({{"d/report1.sqlite", 100, 200}, {"d/report2.sqlite", 300, 400}}), (Groups{{0}, {1}}));
+        QCOMPARE(groupsOfExports({{"d/before.sqlite", 100, 200}, {"d/after.sqlite", 100, 200}}), (Groups{{0}, {1}}));
+        QCOMPARE(groupsOfExports({{"n0/a.sqlite", 100, 200}, {"n1/a.sqlite", 100, 200}, {"n1/b.sqlite", 100, 200}}), (Groups{{0, 1}, {2}}));
+        QCOMPARE(groupsOfExports({{"d/rank0.sqlite", 0, -1}, {"d/rank1.sqlite", 0, -1}}), (Groups{{0, 1}}));
+        QCOMPARE(groupsOfExports({{"d/x0.sqlite", 0, -1}, {"d/x1.sqlite", 0, -1}}), (Groups{{0}, {1}}));
+        QVERIFY(naturalLess("node2", "node10") && !naturalLess("node10", "node2") && naturalLess("a", "ab") && !naturalLess("a", "a"));
+        QVERIFY(naturalLess("n01", "n2") && naturalLess("n1", "n01") != naturalLess("n01", "n1"));
+    }
+
+    void filesAreReadInParallel()
+    {
+        QTemporaryDir folder;
+        std::vector<std::string> files;
+        std::int64_t bytes = 0;
+        for (int rank = 0; rank < 6; ++rank) {
+            std::string text = quoted("{'schemaVersion':1,'distributedInfo':{'rank':" + std::to_string(rank) + ",'world_size':6},'traceEvents':[");
+            for (int i = 0; i < 4000; ++i) text += quoted("{'ph':'X','cat':'user_annotation','name':'r" + std::to_string(rank) + "','pid':1,'tid':" + std::to_string(i % 3) + ",'ts':" + std::to_string(i * 10) + ",'dur':5},");
+            text += quoted("{'ph':'i','name':'end','ts':1}]}");
+            files.push_back(folder.filePath(QString("job_rank%1.json").arg(rank)).toStdString());
+            std::ofstream(files.back(), std::ios::binary) << text;
+            bytes += static_cast<std::int64_t>(text.size());
+        }
+        ImportOptions options;
+        options.threads = 4;
+        Progress progress;
+        std::int64_t last = 0;
+        bool rises = true;
+        progress.report = [&](std::string_view what, std::int64_t done, std::int64_t total) {
+            if (what != "bytes") return;
+            rises = rises && done >= last && total == bytes;
+            last = done;
+        };
+        const auto result = importTraces(files, options, progress);
+        QVERIFY(result);
+        QCOMPARE(result->runs.size(), std::size_t{1});
+        QCOMPARE(result->runs[0].run.info.ranks, 6);
+        QCOMPARE(result->runs[0].run.timeline->spans().size(), std::size_t{6 * 4000});
+        QVERIFY(rises);
+        QCOMPARE(last, bytes);
+        // a stop while files are read, from the reading itself
+        std::stop_source stop;
+        progress.stop = stop.get_token();
+        progress.report = [&](std::string_view, std::int64_t, std::int64_t) { stop.request_stop(); };
+        const auto stopped = importTraces(files, options, progress);
+        QVERIFY(!stopped);
+        QCOMPARE(stopped.error().code, ErrorCode::Cancelled);
     }
 
     void cancelling()

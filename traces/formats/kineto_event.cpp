@@ -54,6 +54,10 @@ void readArg(std::string_view key, od::value value, KinetoArgs& args)
     case 'c':
         if (key == "correlation") readNumber(value, args.correlation);
         break;
+    case 'E':
+    case 'e':
+        if (key == "External id" || key == "external id") readNumber(value, args.external);
+        break;
     case 's':
         if (key == "stream") readNumber(value, args.stream);
         break;
@@ -102,6 +106,51 @@ void readArg(std::string_view key, od::value value, KinetoArgs& args)
         break;
     default: break;
     }
+}
+
+bool readObject(od::object object, KinetoEvent& event, KinetoEventParser::WantArgs wantArgs)
+{
+    event = {};
+    for (auto result : object) {
+        od::field field;
+        if (std::move(result).get(field) != simdjson::SUCCESS) return false;
+        const std::string_view key = keyOf(field);
+        od::value value = field.value();
+        if (key == "ph") {
+            const std::string_view phase = tokenOf(value);
+            event.phase = phase.size() == 1 ? phase.front() : '?';
+        } else if (key == "name") {
+            event.name = value.type() == od::json_type::string ? std::string_view(value.get_string()) : tokenOf(value);
+        } else if (key == "cat") {
+            event.category = textOf(value);
+        } else if (key == "pid") {
+            event.pid = tokenOf(value);
+        } else if (key == "tid") {
+            event.tid = tokenOf(value);
+        } else if (key == "ts") {
+            event.time = nanosOfMicroseconds(value.raw_json_token());
+            if (!event.time) return false;
+        } else if (key == "dur") {
+            event.duration = nanosOfMicroseconds(value.raw_json_token());
+            if (!event.duration) return false;
+        } else if (key == "id") {
+            event.id = tokenOf(value);
+        } else if (key == "args" && (event.category.empty() || wantArgs(event.category, event.name))) {
+            if (value.type() != od::json_type::object) continue;
+            od::object args = value.get_object();
+            if (event.phase == 'C') {
+                event.args.object = args.raw_json();
+                continue;
+            }
+            for (auto inner : args) {
+                od::field arg;
+                if (std::move(inner).get(arg) != simdjson::SUCCESS) return false;
+                const std::string_view name = keyOf(arg);
+                readArg(name, arg.value(), event.args);
+            }
+        }
+    }
+    return true;
 }
 
 } // namespace
@@ -154,52 +203,26 @@ KinetoEventParser::~KinetoEventParser() = default;
 
 bool KinetoEventParser::parse(std::string_view text, KinetoEvent& event, WantArgs wantArgs)
 {
-    event = {};
     try {
         od::document document = m_state->parser.iterate(simdjson::padded_string_view(text, text.size() + JsonEvents::padding));
-        for (auto result : document.get_object()) {
-            od::field field;
-            if (std::move(result).get(field) != simdjson::SUCCESS) return false;
-            const std::string_view key = keyOf(field);
-            od::value value = field.value();
-            if (key == "ph") {
-                const std::string_view phase = tokenOf(value);
-                event.phase = phase.size() == 1 ? phase.front() : '?';
-            } else if (key == "name") {
-                event.name = value.type() == od::json_type::string ? std::string_view(value.get_string()) : tokenOf(value);
-            } else if (key == "cat") {
-                event.category = textOf(value);
-            } else if (key == "pid") {
-                event.pid = tokenOf(value);
-            } else if (key == "tid") {
-                event.tid = tokenOf(value);
-            } else if (key == "ts") {
-                event.time = nanosOfMicroseconds(value.raw_json_token());
-                if (!event.time) return false;
-            } else if (key == "dur") {
-                event.duration = nanosOfMicroseconds(value.raw_json_token());
-                if (!event.duration) return false;
-            } else if (key == "id") {
-                event.id = tokenOf(value);
-            } else if (key == "args" && (event.category.empty() || wantArgs(event.category, event.name))) {
-                if (value.type() != od::json_type::object) continue;
-                od::object args = value.get_object();
-                if (event.phase == 'C') {
-                    event.args.object = args.raw_json();
-                    continue;
-                }
-                for (auto inner : args) {
-                    od::field arg;
-                    if (std::move(inner).get(arg) != simdjson::SUCCESS) return false;
-                    const std::string_view name = keyOf(arg);
-                    readArg(name, arg.value(), event.args);
-                }
-            }
-        }
-        return true;
+        return readObject(document.get_object(), event, wantArgs);
     } catch (const simdjson::simdjson_error&) {
         return false;
     }
+}
+
+std::size_t KinetoEventParser::parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs, const std::function<bool()>& take)
+{
+    std::size_t taken = 0;
+    try {
+        od::document document = m_state->parser.iterate(simdjson::padded_string_view(array, array.size() + JsonEvents::padding));
+        for (auto element : document.get_array()) {
+            if (!readObject(element.get_object(), event, wantArgs) || !take()) break;
+            ++taken;
+        }
+    } catch (const simdjson::simdjson_error&) { // the caller parses the rest one by one
+    }
+    return taken;
 }
 
 } // namespace stagewright

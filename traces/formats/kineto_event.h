@@ -1,7 +1,9 @@
 // One event of a JSON trace, parsed: what Kineto and Chrome's format say of it that the reader uses.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@ namespace stagewright {
 
 struct KinetoArgs {
     std::int64_t correlation = -1;
+    std::int64_t external = -1; // "External id", the same of an operator and what it launched
     std::int64_t stream = -1;
     std::int64_t sourceRank = -1;
     std::int64_t targetRank = -1;
@@ -53,6 +56,8 @@ public:
     // arguments of an event of this category and name are looked at (where both stand before them).
     using WantArgs = bool (*)(std::string_view category, std::string_view name);
     bool parse(std::string_view text, KinetoEvent& event, WantArgs wantArgs);
+    // Every object of a JSON array in turn: how many were parsed and taken. Ends where one is not, or `take` says no.
+    std::size_t parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs, const std::function<bool()>& take);
 
 private:
     struct State;

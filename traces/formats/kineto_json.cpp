@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <filesystem>
+#include <functional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "traces/formats/kineto_event.h"
+#include "traces/formats/kineto_job.h"
+#include "traces/formats/kineto_launches.h"
+#include "traces/formats/trace_threads.h"
 #include "traces/import/json_events.h"
 
 namespace stagewright {
@@ -47,108 +50,78 @@ bool isHostMessage(std::string_view name)
     return name == "c10d::send" || name == "c10d::recv_" || name == "c10d::recv_any_source_";
 }
 
-bool wantsArgs(std::string_view category, std::string_view name)
+// The host's record of a collective or a message, with what is known of it.
+bool isRecord(std::string_view name)
 {
-    return (category != "cpu_op" && category != "python_function" && category != "Operator") || isHostMessage(name);
+    return name == "record_param_comms";
 }
 
-// "[0, 2, 4]", "0,2,4"; empty where shortened ("0, 1, ..., 7") or no list.
-std::vector<int> ranksOf(std::string_view text)
+bool wantsArgs(std::string_view category, std::string_view name)
 {
-    std::vector<int> ranks;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '.') return {};
-        if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) continue;
-        std::int64_t value = 0;
-        while (i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0 && value < 100'000'000) value = value * 10 + (text[i++] - '0');
-        ranks.push_back(static_cast<int>(value));
-    }
-    return ranks;
+    return (category != "cpu_op" && category != "python_function" && category != "Operator") || isHostMessage(name) || isRecord(name);
 }
 
 class JsonTraceReader {
 public:
     JsonTraceReader(std::string path, const ImportOptions& options, const Progress& progress) : m_path(std::move(path)), m_options(options), m_progress(progress) {}
 
-    Result<ForeignFile> read(ByteSource& source)
+    Result<ForeignFile> read(ByteSource& source, const JsonEvents::Sizes& sizes)
     {
-        JsonEvents events(source);
+        JsonEvents events(source, m_progress.stop, sizes);
         JsonEvents::Item item;
         m_rank.source = m_path;
+        const std::function<bool()> takeOne = [this] { return take(); };
         while (true) {
             auto more = events.next(item);
+            if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
             if (!more) return tl::unexpected(std::move(more.error()));
             if (!*more) break;
             if (item.member) {
-                readMember(item.key, item.text);
+                m_kineto = readTraceMember(item.key, item.text, m_rank) || m_kineto;
                 continue;
             }
-            if (!readEvent(item.text)) events.reject();
-            if ((++m_rank.events & 0x3fff) == 0) {
-                m_progress.tell("reading", source.consumed(), source.size());
-                if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
+            std::size_t done = m_parser.parseAll(item.text, m_event, wantsArgs, takeOne);
+            m_rank.events += static_cast<std::int64_t>(done);
+            for (; done < item.events; ++done) { // behind one that does not parse
+                if (!readEvent(events.event(done))) {
+                    events.reject(done);
+                    break;
+                }
+                ++m_rank.events;
             }
+            m_progress.tell("reading", source.consumed(), source.size());
+            makeRoom(source);
         }
         m_progress.tell("reading", source.size(), source.size());
         if (!events.sawEvents()) return fail(ErrorCode::Unreadable, "JSON, but no trace: there are no traceEvents");
         m_rank.damaged += events.damaged();
-        if (m_rank.events == 0) return fail(ErrorCode::Unreadable, "the trace has no events");
+        if (m_rank.events == 0) return fail(ErrorCode::Unreadable, m_rank.damaged == 0 ? "the trace has no events" : "the trace has no event that can be read");
         if (!source.damage().empty()) m_rank.notes.push_back(source.damage());
         else if (events.gaveUp()) m_rank.notes.push_back(fmt::format("damaged in {} places: not read further than byte {}", events.damaged(), events.bytes()));
         else if (events.cutOff()) m_rank.notes.push_back(fmt::format("the file ends within its events, after {} of them", m_rank.events));
+        joinHostMessages();
+        if (auto tied = tieWithoutLaunches(source, m_external, m_threads, m_rank, m_progress); !tied) return tl::unexpected(std::move(tied.error()));
         return finish();
     }
 
 private:
-    void readMember(std::string_view key, std::string_view text)
+    // Lists that double when they are full hold everything twice for a moment: they get room for as much as the rest of the file will
+    // bring if it is like what was read. Room that is not used takes no memory.
+    void makeRoom(const ByteSource& source)
     {
-        const auto number = [&](std::int64_t& to) {
-            if (const auto value = wholeNumberOf(text)) to = *value;
+        const double read = static_cast<double>(source.consumed()) / static_cast<double>(std::max<std::int64_t>(1, source.size()));
+        const auto room = [read](auto& list) {
+            const std::size_t size = list.size();
+            if (size < 1 << 16 || size * 16 < list.capacity() * 15) return;
+            const double wanted = static_cast<double>(size) * std::clamp(1.1 / std::max(read, 1e-3), 1.25, 8.0);
+            list.reserve(static_cast<std::size_t>(wanted));
         };
-        if (key == "baseTimeNanoseconds") {
-            m_kineto = true;
-            number(m_rank.epoch);
-            if (m_rank.epoch < 0 || m_rank.epoch > std::numeric_limits<Nanos>::max() / 4) m_rank.epoch = 0;
-        } else if (key == "schemaVersion") {
-            m_kineto = true;
-        } else if (key == "distributedInfo") {
-            m_kineto = true;
-            const json info = json::parse(text, nullptr, false);
-            if (info.is_object()) readJob(info);
-        } else if (key == "deviceProperties") {
-            m_kineto = true;
-            const json devices = json::parse(text, nullptr, false);
-            if (devices.is_array() && !devices.empty() && devices[0].is_object() && devices[0].contains("name") && devices[0]["name"].is_string())
-                m_rank.environment.emplace_back("device", fmt::format("{} × {}", devices.size(), devices[0]["name"].get<std::string>()));
-        }
-    }
-
-    static int smallNumber(const json& object, const char* key, int otherwise)
-    {
-        const auto found = object.find(key);
-        if (found == object.end() || !found->is_number_integer()) return otherwise;
-        const auto value = found->get<std::int64_t>();
-        return value >= 0 && value < 1'000'000 ? static_cast<int>(value) : otherwise;
-    }
-
-    void readJob(const json& info)
-    {
-        m_rank.rank = smallNumber(info, "rank", -1);
-        m_rank.worldSize = smallNumber(info, "world_size", 0);
-        for (const char* key : {"backend", "nccl_version"})
-            if (const auto found = info.find(key); found != info.end() && found->is_string() && !found->get<std::string>().empty()) m_rank.environment.emplace_back(key, found->get<std::string>());
-        const auto groups = info.find("pg_config");
-        if (groups == info.end() || !groups->is_array()) return;
-        for (const json& group : *groups) {
-            if (!group.is_object() || !group.contains("pg_name") || !group["pg_name"].is_string()) continue;
-            const std::string name = group["pg_name"];
-            std::vector<int> ranks;
-            if (const auto list = group.find("ranks"); list != group.end()) {
-                ranks = ranksOf(list->is_string() ? list->get<std::string>() : list->dump());
-            }
-            if (!ranks.empty()) m_rank.groups[name] = std::move(ranks);
-            if (const auto what = group.find("pg_desc"); what != group.end() && what->is_string()) m_rank.groupPurpose[name] = what->get<std::string>();
-        }
+        room(m_rank.device);
+        room(m_external);
+        room(m_rank.launches);
+        room(m_rank.annotations);
+        room(m_rank.hostOps);
+        room(m_rank.memory);
     }
 
     bool readEvent(std::string_view text)
@@ -167,21 +140,7 @@ private:
         return take();
     }
 
-    std::uint32_t threadOf(bool device)
-    {
-        if (!m_threads.empty() && m_event.pid == m_lastPid && m_event.tid == m_lastTid && device == m_lastDevice) return m_lastThread;
-        m_lastPid = m_event.pid;
-        m_lastTid = m_event.tid;
-        m_lastDevice = device;
-        std::string key = fmt::format("{}\x1f{}\x1f{}", m_event.pid, m_event.tid, device);
-        const auto [entry, added] = m_threads.try_emplace(std::move(key), static_cast<std::uint32_t>(m_rank.threads.size()));
-        if (added) {
-            m_rank.threads.push_back({fmt::format("{} {}", device ? "stream" : "thread", m_event.tid), device});
-            m_pids.push_back(m_lastPid);
-        }
-        m_lastThread = entry->second;
-        return m_lastThread;
-    }
+    std::uint32_t threadOf(bool device) { return m_threads.of(m_event.pid, m_event.tid, device, m_rank); }
 
     bool take()
     {
@@ -226,6 +185,7 @@ private:
             m_lastCategory = m_event.category;
             m_category = categoryOf(m_event.category);
         }
+        if (m_event.category.empty()) m_category = ofAutograd();
         m_kineto = m_kineto || m_category == Category::HostOp || m_category == Category::Kernel || m_category == Category::Launch;
         ForeignSpan span{start, start + duration, 0, 0};
         const KinetoArgs& args = m_event.args;
@@ -237,6 +197,7 @@ private:
             DeviceSpan work{span, args.correlation, m_category == Category::Copy, false};
             if (m_category == Category::Kernel) takeCollective(work);
             m_rank.device.push_back(work);
+            m_external.push_back(args.external);
             break;
         }
         case Category::Launch:
@@ -245,6 +206,7 @@ private:
             break;
         case Category::HostOp:
             if (isHostMessage(m_event.name)) takeHostMessage(span);
+            else if (isRecord(m_event.name)) takeRecord(span);
             if (const std::uint32_t name = m_rank.names.idOf(m_event.name); isLabel(name)) {
                 // In 2021 ranges of the user were operators like any other.
                 m_rank.annotations.push_back({span.start, span.end, name, threadOf(false)});
@@ -270,6 +232,15 @@ private:
         return true;
     }
 
+    // PyTorch's profiler before Kineto: no categories, and two processes that are one rank.
+    Category ofAutograd()
+    {
+        if (m_event.pid == "CUDA functions") return Category::Kernel;
+        if (m_event.pid != "CPU functions") return Category::Unknown;
+        m_kineto = true;
+        return Category::HostOp;
+    }
+
     bool isLabel(std::uint32_t name)
     {
         if (name >= m_labels.size()) m_labels.resize(name + 1, -1);
@@ -283,13 +254,29 @@ private:
         const KinetoArgs& args = m_event.args;
         if (kernel.empty() && args.collective.empty()) return;
         work.collective = true;
-        ForeignMessage message;
-        message.start = work.start;
-        message.end = work.end;
+        ForeignMessage message = messageOf(work, args.collective.empty() ? kernel : lowered(args.collective));
         message.device = true;
         message.correlation = work.correlation;
         message.work = static_cast<std::int64_t>(m_rank.device.size());
-        const std::string name = args.collective.empty() ? kernel : lowered(args.collective);
+        m_rank.messages.push_back(message);
+        m_records.clear(); // the device's times say more
+        m_deviceMessages = true;
+    }
+
+    // Sends and receives of which the device shows nothing: a job without GPUs.
+    void takeRecord(const ForeignSpan& span)
+    {
+        if (m_deviceMessages || m_event.args.collective.empty()) return;
+        const ForeignMessage message = messageOf(span, lowered(m_event.args.collective));
+        if (message.kind != MessageKind::Collective) m_records.push_back(message);
+    }
+
+    ForeignMessage messageOf(const ForeignSpan& span, const std::string& name)
+    {
+        const KinetoArgs& args = m_event.args;
+        ForeignMessage message;
+        message.start = span.start;
+        message.end = span.end;
         if (name == "send" || name == "isend") message.kind = MessageKind::Send;
         if (name == "recv" || name == "irecv" || name == "recv_") message.kind = MessageKind::Receive;
         message.name = m_rank.names.idOf(name);
@@ -297,11 +284,11 @@ private:
         message.from = static_cast<int>(std::clamp<std::int64_t>(args.sourceRank, -1, 1'000'000));
         message.to = static_cast<int>(std::clamp<std::int64_t>(args.targetRank, -1, 1'000'000));
         message.sequence = args.sequence;
-        m_rank.messages.push_back(message);
-        if (args.group.empty()) return;
+        if (args.group.empty()) return message;
         if (!m_rank.groups.contains(args.group))
-            if (auto ranks = ranksOf(args.groupRanks); !ranks.empty()) m_rank.groups.emplace(args.group, std::move(ranks));
+            if (auto ranks = ranksInText(args.groupRanks); !ranks.empty()) m_rank.groups.emplace(args.group, std::move(ranks));
         if (!args.groupPurpose.empty() && !m_rank.groupPurpose.contains(args.group)) m_rank.groupPurpose.emplace(args.group, args.groupPurpose);
+        return message;
     }
 
     // An operator that posts a message on the host; the range of the library that follows it tells when it was through.
@@ -367,14 +354,17 @@ private:
 
     bool takeName()
     {
-        if (m_event.name == "process_name") m_processNames[std::string(m_event.pid)] = m_event.args.name;
-        else if (m_event.name == "thread_name" && !m_event.args.name.empty()) m_threadNames[fmt::format("{}\x1f{}", m_event.pid, m_event.tid)] = m_event.args.name;
+        if (m_event.name == "process_name") m_threads.nameProcess(m_event.pid, m_event.args.name);
+        else if (m_event.name == "thread_name") m_threads.nameThread(m_event.pid, m_event.tid, m_event.args.name);
         return true;
     }
 
     void joinHostMessages()
     {
-        if (m_hostMessages.empty()) return;
+        if (m_hostMessages.empty()) {
+            m_rank.messages.insert(m_rank.messages.end(), m_records.begin(), m_records.end());
+            return;
+        }
         std::vector<ForeignSpan> library;
         for (const ForeignSpan& span : m_rank.annotations)
             if (const std::string& name = m_rank.names[span.name]; name == "gloo:send" || name == "gloo:recv" || name == "gloo:recvAnySource" || name.starts_with("mpi:send") || name.starts_with("mpi:recv"))
@@ -394,56 +384,12 @@ private:
             if (!open.empty()) m_rank.leftOut["begins without an end"] += static_cast<std::int64_t>(open.size());
         for (const auto& [key, open] : m_async)
             if (!open.empty()) m_rank.leftOut["begins without an end"] += static_cast<std::int64_t>(open.size());
-        joinHostMessages();
-        for (const auto& [key, number] : m_threads) {
-            const std::string thread = key.substr(0, key.rfind('\x1f'));
-            if (const auto name = m_threadNames.find(thread); name != m_threadNames.end() && !m_rank.threads[number].device) m_rank.threads[number].name = name->second;
-        }
+        m_threads.useNames(m_rank);
         m_rank.format = m_kineto ? "kineto" : "chrome";
         ForeignFile file;
-        if (m_kineto || m_pids.empty() || std::all_of(m_pids.begin(), m_pids.end(), [&](const std::string& pid) { return pid == m_pids.front(); })) {
-            file.ranks.push_back(std::move(m_rank));
-            return file;
-        }
-        splitByProcess(file);
+        if (m_kineto || m_threads.oneProcess()) file.ranks.push_back(std::move(m_rank));
+        else file.ranks = m_threads.byProcess(std::move(m_rank));
         return file;
-    }
-
-    // Every process is a rank: by the number in its name where all have one, else in order of their numbers.
-    void splitByProcess(ForeignFile& file)
-    {
-        std::map<std::pair<std::int64_t, std::string>, std::size_t> processes;
-        for (const std::string& pid : m_pids) processes.try_emplace({wholeNumberOf(pid).value_or(std::numeric_limits<std::int64_t>::max()), pid}, 0);
-        std::size_t next = 0;
-        for (auto& [key, number] : processes) {
-            number = next++;
-            ForeignRank rank;
-            rank.source = m_path;
-            rank.format = m_rank.format;
-            rank.epoch = m_rank.epoch;
-            rank.rank = rankInName(m_processNames[key.second]).rank;
-            file.ranks.push_back(std::move(rank));
-        }
-        std::vector<std::pair<std::size_t, std::uint32_t>> places;
-        for (std::size_t thread = 0; thread < m_pids.size(); ++thread) {
-            const std::size_t number = processes.at({wholeNumberOf(m_pids[thread]).value_or(std::numeric_limits<std::int64_t>::max()), m_pids[thread]});
-            places.emplace_back(number, static_cast<std::uint32_t>(file.ranks[number].threads.size()));
-            file.ranks[number].threads.push_back(m_rank.threads[thread]);
-        }
-        for (const ForeignSpan& span : m_rank.annotations) {
-            const auto& [number, thread] = places[span.thread];
-            ForeignRank& rank = file.ranks[number];
-            rank.annotations.push_back({span.start, span.end, rank.names.idOf(m_rank.names[span.name]), thread});
-            ++rank.events;
-        }
-        ForeignRank& first = file.ranks.front();
-        first.counters = std::move(m_rank.counters);
-        first.leftOut = std::move(m_rank.leftOut);
-        first.damaged = m_rank.damaged;
-        first.repaired = m_rank.repaired;
-        first.notes = std::move(m_rank.notes);
-        if (std::any_of(file.ranks.begin(), file.ranks.end(), [](const ForeignRank& rank) { return rank.rank < 0; }))
-            for (std::size_t i = 0; i < file.ranks.size(); ++i) file.ranks[i].rank = static_cast<int>(i);
     }
 
     std::string m_path;
@@ -456,18 +402,15 @@ private:
     bool m_kineto = false;
     std::string m_lastCategory;
     Category m_category = Category::Unknown;
-    std::string m_lastPid, m_lastTid;
-    bool m_lastDevice = false;
-    std::uint32_t m_lastThread = 0;
-    std::unordered_map<std::string, std::uint32_t> m_threads; // by pid, tid and whether it is a stream
-    std::vector<std::string> m_pids;                          // by thread
-    std::vector<std::int8_t> m_labels;                        // by name: −1 not looked at
+    TraceThreads m_threads;
+    std::vector<std::int64_t> m_external; // by ForeignRank::device
+    std::vector<std::int8_t> m_labels;    // by name: −1 not looked at
     std::unordered_map<std::uint32_t, std::vector<ForeignSpan>> m_open;
     std::unordered_map<std::string, std::vector<ForeignSpan>> m_async;
     std::unordered_map<std::string, std::size_t> m_counters;
-    std::map<std::string, std::string> m_processNames;
-    std::map<std::string, std::string> m_threadNames;
     std::vector<std::pair<std::uint32_t, ForeignMessage>> m_hostMessages; // with their thread
+    std::vector<ForeignMessage> m_records;
+    bool m_deviceMessages = false;
 };
 
 Result<ForeignFile> readFile(const std::string& path, const ImportOptions& options, const Progress& progress)
@@ -485,9 +428,10 @@ bool looksLikeJson(std::string_view head)
 
 } // namespace
 
-Result<ForeignFile> readJsonTrace(ByteSource& source, const std::string& name, const ImportOptions& options, const Progress& progress)
+Result<ForeignFile> readJsonTrace(ByteSource& source, const std::string& name, const ImportOptions& options, const Progress& progress,
+                                  const JsonEvents::Sizes& sizes)
 {
-    return JsonTraceReader(name, options, progress).read(source);
+    return JsonTraceReader(name, options, progress).read(source, sizes);
 }
 
 namespace formats {

@@ -34,6 +34,12 @@ public:
         return static_cast<std::size_t>(got);
     }
     std::int64_t consumed() const override { return m_read; }
+    bool restart() override
+    {
+        m_damage.clear();
+        m_read = 0;
+        return lseek(m_file, 0, SEEK_SET) == 0;
+    }
 
 private:
     int m_file;
@@ -61,6 +67,11 @@ public:
         return got > 0 ? static_cast<std::size_t>(got) : 0;
     }
     std::int64_t consumed() const override { return std::min<std::int64_t>(m_size, std::max<std::int64_t>(0, gzoffset(m_file))); }
+    bool restart() override
+    {
+        m_damage.clear();
+        return gzrewind(m_file) == 0;
+    }
 
 private:
     gzFile m_file;
@@ -77,6 +88,11 @@ public:
         return part;
     }
     std::int64_t consumed() const override { return static_cast<std::int64_t>(m_at); }
+    bool restart() override
+    {
+        m_at = 0;
+        return true;
+    }
 
 private:
     std::string m_bytes;

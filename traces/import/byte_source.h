@@ -19,6 +19,7 @@ public:
     // At most `size` bytes, at least one; 0: the end, also where the file is damaged from there on (damage()).
     virtual std::size_t read(char* to, std::size_t size) = 0;
     virtual std::int64_t consumed() const = 0; // bytes of the file
+    virtual bool restart() = 0;                // from the begin again; false: it can't
     std::int64_t size() const { return m_size; }
     const std::string& damage() const { return m_damage; } // "" or why the bytes ended early
 

@@ -15,6 +15,7 @@
 
 #include "traces/formats/format_registry.h"
 #include "traces/import/byte_source.h"
+#include "traces/import/export_groups.h"
 #include "traces/simulated_run.h"
 
 namespace stagewright {
@@ -166,6 +167,48 @@ private:
     std::vector<ReadFile> m_results;
 };
 
+// What an export holds by the wall clock.
+ExportFile extentOf(const std::string& path, const std::vector<ForeignRank>& ranks)
+{
+    ExportFile out{path, 0, -1};
+    for (const ForeignRank& rank : ranks) {
+        if (rank.epoch == 0) return {path, 0, -1};
+        const auto add = [&](const ForeignSpan& span) {
+            const bool first = out.end < out.begin;
+            out.begin = first ? rank.epoch + span.start : std::min(out.begin, rank.epoch + span.start);
+            out.end = std::max(out.end, rank.epoch + span.end);
+        };
+        for (const DeviceSpan& span : rank.device) add(span);
+        for (const ForeignSpan& span : rank.annotations) add(span);
+    }
+    return out;
+}
+
+// All files with times are one job, in the natural order of their names.
+void joinJobs(const std::vector<std::string>& files, const std::vector<ReadFile>& read, std::vector<std::pair<std::size_t, std::vector<std::size_t>>>& jobs)
+{
+    std::vector<std::size_t> all;
+    for (const auto& [first, of] : jobs)
+        for (const std::size_t i : of)
+            if (!read[i].content.schedule) all.push_back(i);
+    std::erase_if(jobs, [&](const auto& job) { return !read[job.first].content.schedule; });
+    if (all.empty()) return;
+    std::sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return naturalLess(files[a], files[b]); });
+    jobs.emplace_back(*std::min_element(all.begin(), all.end()), std::move(all));
+}
+
+// Of a job of several files the numbers that tell them apart are no part of its name.
+std::string jobNameOf(const std::vector<std::string>& files, const std::vector<std::size_t>& of)
+{
+    std::string name = runNameOf(files[of.front()]);
+    if (of.size() == 1) return name;
+    const std::string last = runNameOf(files[of.back()]);
+    if (name == last) return name;
+    name.resize(static_cast<std::size_t>(std::mismatch(name.begin(), name.end(), last.begin(), last.end()).first - name.begin()));
+    while (!name.empty() && std::isalpha(static_cast<unsigned char>(name.back())) == 0) name.pop_back();
+    return name.empty() ? "imported" : name;
+}
+
 } // namespace
 
 Result<std::vector<std::string>> filesOf(const std::vector<std::string>& words)
@@ -228,9 +271,14 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
     std::vector<std::string> names;
     std::vector<int> ranks, worldSizes;
     std::vector<std::pair<std::size_t, std::vector<std::size_t>>> jobs; // by first file
+    std::vector<std::size_t> exports;
+    std::vector<ExportFile> exported;
     for (std::size_t i = 0; i < read.size(); ++i) {
         if (read[i].error) {
             out.refused.push_back({(*files)[i], std::move(*read[i].error)});
+        } else if (read[i].format == "nsight" && !options.oneJob) {
+            exports.push_back(i);
+            exported.push_back(extentOf((*files)[i], read[i].content.ranks));
         } else if (read[i].content.ranks.size() == 1) {
             ForeignRank& rank = read[i].content.ranks.front();
             const fs::path path((*files)[i]);
@@ -244,13 +292,20 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
             jobs.push_back({i, {i}});
         }
     }
+    for (const auto& group : groupsOfExports(exported)) {
+        std::vector<std::size_t> of;
+        for (const std::size_t i : group) of.push_back(exports[i]);
+        for (const std::size_t i : of)
+            if (auto& content = read[i].content.ranks; content.size() == 1) content[0].rank = rankInName(fs::path((*files)[i]).filename().string()).rank;
+        jobs.emplace_back(*std::min_element(of.begin(), of.end()), of);
+    }
     for (const auto& group : groupsOf(names, ranks, worldSizes)) {
         std::vector<std::size_t> of;
         for (const std::size_t i : group) of.push_back(single[i]);
         jobs.emplace_back(of.front(), of);
     }
+    if (options.oneJob) joinJobs(*files, read, jobs);
     std::sort(jobs.begin(), jobs.end());
-    std::optional<Error> failed;
     for (auto& [first, of] : jobs) {
         const std::string& file = (*files)[first];
         if (read[first].content.schedule) {
@@ -274,7 +329,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
         std::vector<ForeignRank> job;
         for (const std::size_t i : of)
             for (ForeignRank& rank : read[i].content.ranks) job.push_back(std::move(rank));
-        auto runs = assemble(std::move(job), runNameOf(file), options, progress);
+        auto runs = assemble(std::move(job), jobNameOf(*files, of), options, progress);
         if (!runs) {
             if (runs.error().code == ErrorCode::Cancelled) return tl::unexpected(std::move(runs.error()));
             out.refused.push_back({file, std::move(runs.error()).with("file " + file)});

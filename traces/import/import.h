@@ -28,7 +28,7 @@ Result<std::vector<std::string>> filesOf(const std::vector<std::string>& words);
 // different ranks of a job of one size are one job too. A number twice is another run.
 std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& files, const std::vector<int>& ranks, const std::vector<int>& worldSizes);
 
-// Reads files in parallel and makes runs. A file that can't be read is refused, with the reason, and the others go on; an Error
+// Reads files in parallel and makes runs. Exports of Nsight Systems are joined by groupsOfExports() (export_groups.h). A file that can't be read is refused, with the reason, and the others go on; an Error
 // where no run is left, and Cancelled.
 Result<ImportResult> importTraces(const std::vector<std::string>& words, const ImportOptions& options, const Progress& progress = {});
 

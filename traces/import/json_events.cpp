@@ -12,8 +12,6 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::size_t readBytes = std::size_t{1} << 20;
-
 bool isSpace(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
@@ -64,22 +62,29 @@ const char* outsideString(const char* at, const char* end)
 
 } // namespace
 
-JsonEvents::JsonEvents(ByteSource& source) : m_source(source), m_buffer(4 * readBytes) {}
+JsonEvents::JsonEvents(ByteSource& source, std::stop_token stop, const Sizes& sizes)
+    : m_source(source), m_stop(std::move(stop)), m_sizes(sizes), m_buffer(front + 4 * sizes.window + padding), m_limit(sizes.batch)
+{
+}
 
 bool JsonEvents::fill()
 {
     if (m_sourceEnded) return false;
-    const std::size_t keep = std::min(m_at, m_eventBegin);
-    if (keep > 0 && m_end + readBytes + padding > m_buffer.size()) {
-        std::memmove(m_buffer.data(), m_buffer.data() + keep, m_end - keep);
-        m_passed += static_cast<std::int64_t>(keep);
-        m_at -= keep;
-        m_scan -= std::min(m_scan, keep);
-        m_eventBegin -= keep;
-        m_end -= keep;
+    if (m_stop.stop_requested()) {
+        m_sourceEnded = true;
+        return false;
     }
-    if (m_end + readBytes + padding > m_buffer.size()) m_buffer.resize(m_buffer.size() * 2);
-    const std::size_t got = m_source.read(m_buffer.data() + m_end, readBytes);
+    const std::size_t by = std::min(m_at, m_eventBegin) - front;
+    if (by > 0 && m_end + m_sizes.window + padding > m_buffer.size()) {
+        std::memmove(m_buffer.data() + front, m_buffer.data() + front + by, m_end - front - by);
+        m_passed += static_cast<std::int64_t>(by);
+        m_at -= by;
+        m_scan = std::max(m_scan, front + by) - by;
+        m_eventBegin -= by;
+        m_end -= by;
+    }
+    if (m_end + m_sizes.window + padding > m_buffer.size()) m_buffer.resize(m_buffer.size() * 2);
+    const std::size_t got = m_source.read(m_buffer.data() + m_end, m_sizes.window);
     m_end += got;
     std::memset(m_buffer.data() + m_end, 0, padding);
     m_sourceEnded = got == 0;
@@ -96,9 +101,9 @@ bool JsonEvents::skipSpace()
     }
 }
 
-bool JsonEvents::scanValue(std::size_t most)
+bool JsonEvents::scanValue(std::size_t most, bool here)
 {
-    m_eventBegin = m_at;
+    if (!here) m_eventBegin = m_at;
     m_scan = m_at;
     std::size_t depth = 0;
     bool string = false;
@@ -142,7 +147,7 @@ bool JsonEvents::scanValue(std::size_t most)
             ++at;
         }
         m_scan = static_cast<std::size_t>(at - data);
-        if (m_scan - m_at > most) return false;
+        if (m_scan - m_at > most || here) return false;
         if (!fill()) {
             m_cutOff = true;
             return false;
@@ -198,7 +203,7 @@ Result<bool> JsonEvents::nextMember(Item& item)
         if (m_cutOff) return false;
         if (!whole) return broken();
         m_keyText = key;
-        item = {true, m_keyText, std::string_view(m_buffer.data() + m_at, m_scan - m_at)};
+        item = {true, m_keyText, std::string_view(m_buffer.data() + m_at, m_scan - m_at), 0};
         m_at = m_scan;
         return true;
     }
@@ -230,23 +235,29 @@ bool JsonEvents::toNextEvent()
     }
 }
 
-bool JsonEvents::nextEvent(Item& item)
+void JsonEvents::endBatch()
 {
-    while (m_damaged < mostDamage) {
+    if (m_bracket > 0) m_buffer[m_bracket] = m_under;
+    m_bracket = 0;
+    m_events.clear();
+}
+
+// Events with a comma between them, in the bytes that are there: only the first may move the window.
+bool JsonEvents::nextBatch(Item& item)
+{
+    while (m_events.empty() && m_damaged < mostDamage) {
         if (m_searching) {
             m_searching = false;
             if (!toNextEvent()) {
                 m_cutOff = true;
-                m_state = State::End;
-                return false;
+                break;
             }
         } else {
             while (skipSpace() && m_buffer[m_at] == ',') ++m_at;
         }
         if (m_at >= m_end) {
             m_cutOff = true;
-            m_state = State::End;
-            return false;
+            break;
         }
         if (m_buffer[m_at] == ']') {
             ++m_at;
@@ -255,27 +266,53 @@ bool JsonEvents::nextEvent(Item& item)
         }
         const bool cutBefore = m_cutOff;
         if (m_buffer[m_at] == '{' && scanValue(mostEventBytes)) {
-            item = {false, {}, std::string_view(m_buffer.data() + m_at, m_scan - m_at)};
-            m_at = m_scan;
-            return true;
+            m_events.push_back({m_at, m_scan - m_at});
+            continue;
         }
         // The end of the bytes inside a string that never closed is no end of the file.
         m_cutOff = cutBefore;
         ++m_damaged;
+        m_limit = 1;
         ++m_at;
         m_searching = true;
     }
-    m_state = State::End;
-    return false;
+    if (m_events.empty()) {
+        m_state = State::End;
+        return false;
+    }
+    const std::size_t begin = m_at;
+    std::size_t end = m_scan;
+    while (end - begin < m_limit) {
+        std::size_t at = end;
+        while (at < m_end && isSpace(m_buffer[at])) ++at;
+        if (at == m_end || m_buffer[at] != ',') break;
+        ++at;
+        while (at < m_end && isSpace(m_buffer[at])) ++at;
+        if (at == m_end || m_buffer[at] != '{') break;
+        m_at = at;
+        if (!scanValue(mostEventBytes, true)) break;
+        end = m_scan;
+        m_events.push_back({at, end - at});
+    }
+    m_limit = std::min(m_sizes.batch, std::max(m_limit, end - begin) * 2);
+    m_at = end;
+    m_eventBegin = begin;
+    m_under = m_buffer[end];
+    m_bracket = end;
+    m_buffer[begin - 1] = '['; // passed already
+    m_buffer[end] = ']';
+    item = {false, {}, std::string_view(m_buffer.data() + begin - 1, end - begin + 2), m_events.size()};
+    return true;
 }
 
 Result<bool> JsonEvents::next(Item& item)
 {
+    endBatch();
     if (m_state == State::Begin)
         if (auto begun = begin(); !begun) return begun;
     while (m_state != State::End) {
         if (m_state == State::Events) {
-            if (nextEvent(item)) return true;
+            if (nextBatch(item)) return true;
             continue;
         }
         auto member = nextMember(item);
@@ -286,11 +323,13 @@ Result<bool> JsonEvents::next(Item& item)
     return false;
 }
 
-void JsonEvents::reject()
+void JsonEvents::reject(std::size_t number)
 {
     ++m_damaged;
-    m_at = m_eventBegin + 1;
+    m_limit = 1;
+    m_at = m_events[number].begin + 1;
     m_searching = true;
+    endBatch();
 }
 
 } // namespace stagewright

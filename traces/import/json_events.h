@@ -1,13 +1,15 @@
-// JsonEvents: cuts a trace's JSON, an object with `traceEvents` or an array, into its events and the other members of the object,
-// whatever its size: a window of a few megabytes moves over the bytes. It only follows strings and brackets; what is inside an
-// event is the caller's matter, who rejects what does not parse. Damage is stepped over: an event that does not end within
+// JsonEvents: cuts a trace's JSON, an object with `traceEvents` or an array, into batches of its events and the other members of the
+// object, whatever its size: a window of a few megabytes moves over the bytes. It only follows strings and brackets; what is inside
+// an event is the caller's matter, who rejects what does not parse. Damage is stepped over: an event that does not end within
 // mostEventBytes, or that was rejected, is left, and reading goes on at the next place that looks like an event's begin.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "schedules/base/result.h"
@@ -22,41 +24,64 @@ public:
     static constexpr std::size_t padding = 64;                           // readable bytes behind every text
     static constexpr std::int64_t mostDamage = 10'000;                   // places; reading ends there
 
-    explicit JsonEvents(ByteSource& source);
+    struct Sizes {
+        std::size_t window = std::size_t{1} << 20; // bytes read at once
+        std::size_t batch = std::size_t{1} << 18;  // a batch ends with the event that reaches it
+    };
+    explicit JsonEvents(ByteSource& source, std::stop_token stop = {}) : JsonEvents(source, std::move(stop), Sizes()) {}
+    JsonEvents(ByteSource& source, std::stop_token stop, const Sizes& sizes);
 
     struct Item {
-        bool member = false;   // of the object; else an event
+        bool member = false;   // of the object; else a batch of events
         std::string_view key;  // of a member, as it stands in the file
-        std::string_view text; // valid until the next call
+        std::string_view text; // of the member; of a batch: a JSON array of its events. Valid until the next call
+        std::size_t events = 0;
     };
-    // False: the end. An Error (Unreadable) where the bytes are no such JSON at all.
+    // False: the end, also where a stop was requested. An Error (Unreadable) where the bytes are no such JSON at all.
     Result<bool> next(Item& item);
-    // The last event does not parse: reading goes on inside it, where another event may begin. Counts one damaged event.
-    void reject();
+    // One event of the last batch by itself. It may be parsed for as long as the batch.
+    std::string_view event(std::size_t number) const { return {m_buffer.data() + m_events[number].begin, m_events[number].size}; }
+    // That event of the last batch does not parse: reading goes on inside it, where another event may begin. Counts one damaged
+    // event; those behind it come again.
+    void reject(std::size_t number);
 
     bool sawEvents() const { return m_sawEvents; } // a `traceEvents` array, or the root is one
     bool cutOff() const { return m_cutOff; }       // the bytes ended before the JSON did
     bool gaveUp() const { return m_damaged >= mostDamage; }
     std::int64_t damaged() const { return m_damaged; }
-    std::int64_t bytes() const { return m_passed + static_cast<std::int64_t>(m_at); } // uncompressed, until here
+    std::int64_t bytes() const { return m_passed + static_cast<std::int64_t>(m_at - front); } // uncompressed, until here
 
 private:
     enum class State { Begin, Object, Events, End };
 
     bool fill();            // more bytes behind those that are there; false: there are none
     bool skipSpace();       // to the next byte that is no space; false: the end
-    bool scanValue(std::size_t most); // m_at at a value's first byte: m_scan at its end; false: too long or cut off
+    // m_at at a value's first byte: m_scan at its end; false: too long or cut off, or `here` and it ends behind the bytes that are there.
+    bool scanValue(std::size_t most, bool here = false);
     bool toNextEvent();     // after damage
     Result<bool> begin();
     Result<bool> nextMember(Item& item);
-    bool nextEvent(Item& item);
+    bool nextBatch(Item& item);
+    void endBatch(); // gives the byte behind the last batch back
+
+    struct Piece {
+        std::size_t begin;
+        std::size_t size;
+    };
+    static constexpr std::size_t front = 1; // a byte before all others, for a batch's bracket
 
     ByteSource& m_source;
+    std::stop_token m_stop;
+    Sizes m_sizes;
     std::vector<char> m_buffer;
-    std::size_t m_at = 0;   // next byte to be looked at
-    std::size_t m_end = 0;  // of the bytes that are there
-    std::size_t m_scan = 0;
-    std::size_t m_eventBegin = 0; // of the last event: kept in the buffer
+    std::vector<Piece> m_events; // of the last batch
+    std::size_t m_limit;         // bytes of the next batch: few behind damage
+    std::size_t m_bracket = 0;   // where a batch's bracket stands instead of m_under; 0: nowhere
+    char m_under = 0;
+    std::size_t m_at = front;   // next byte to be looked at
+    std::size_t m_end = front;  // of the bytes that are there
+    std::size_t m_scan = front;
+    std::size_t m_eventBegin = front; // of the last batch: kept in the buffer
     std::string m_keyText;
     std::int64_t m_passed = 0; // bytes before the buffer
     std::int64_t m_damaged = 0;

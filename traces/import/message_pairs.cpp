@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -252,7 +254,8 @@ private:
             for (std::size_t i = 0; i < ends.size(); ++i) together[numbered ? at(ends[i]).sequence : static_cast<std::int64_t>(i)].push_back(ends[i]);
         if (!numbered) {
             std::size_t overlapping = 0;
-            for (const auto& [number, ends] : together) overlapping += overlap(ends) ? 1 : 0;
+            const auto ahead = clocksAhead(byRank);
+            for (const auto& [number, ends] : together) overlapping += overlap(ends, ahead) ? 1 : 0;
             if (!even || overlapping * 10 < together.size() * 9) {
                 m_out.unpairedCollectives += static_cast<std::int64_t>(all);
                 return;
@@ -264,15 +267,34 @@ private:
         }
     }
 
+    // By how much the clocks of other files seem ahead of the first rank's, from the ends of what they took part in in order: a
+    // collective ends for all at about the same time. Hosts agree within a second.
+    std::map<std::uint32_t, Nanos> clocksAhead(const std::map<std::uint32_t, Ends>& byRank) const
+    {
+        constexpr Nanos most = 1'000'000'000;
+        const auto& [first, own] = *byRank.begin();
+        std::map<std::uint32_t, Nanos> ahead;
+        for (const auto& [rank, ends] : byRank) {
+            ahead[rank] = 0;
+            if (m_ranks[rank].source == m_ranks[first].source || m_ranks[rank].format != "nsight") continue;
+            std::vector<Nanos> differences;
+            for (std::size_t i = 0; i < std::min(own.size(), ends.size()); ++i) differences.push_back(finish(ends[i]) - finish(own[i]));
+            const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
+            std::nth_element(differences.begin(), middle, differences.end());
+            if (std::abs(*middle) <= most) ahead[rank] = *middle;
+        }
+        return ahead;
+    }
+
     // In order alone does not tell that they are one: they must overlap, but for what clocks may be off.
-    bool overlap(const Ends& ends) const
+    bool overlap(const Ends& ends, const std::map<std::uint32_t, Nanos>& ahead) const
     {
         constexpr Nanos clocks = 1'000'000;
-        Nanos last = begin(ends.front());
-        Nanos first = finish(ends.front());
+        Nanos last = std::numeric_limits<Nanos>::min();
+        Nanos first = std::numeric_limits<Nanos>::max();
         for (const MessageEnd& end : ends) {
-            last = std::max(last, begin(end));
-            first = std::min(first, finish(end));
+            last = std::max(last, begin(end) - ahead.at(end.rank));
+            first = std::min(first, finish(end) - ahead.at(end.rank));
         }
         return last <= first + clocks;
     }

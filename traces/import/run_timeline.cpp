@@ -10,63 +10,22 @@
 
 #include "schedules/kinds.h"
 #include "schedules/op_index.h"
-#include "schedules/placement_of.h"
 #include "schedules/registry.h"
-#include "schedules/validate.h"
 #include "traces/analysis/quantity.h"
+#include "traces/import/message_ops.h"
 #include "traces/import/rank_work.h"
+#include "traces/import/rebuild_schedule.h"
 
 namespace stagewright {
 
-std::shared_ptr<const Schedule> rebuildSchedule(const std::vector<std::vector<std::vector<Op>>>& byStep, const std::vector<std::vector<std::vector<bool>>>& paired,
-                                                const std::string& name, std::string& why, std::vector<std::string>& notes)
-{
-    std::size_t best = 0;
-    std::size_t most = 0;
-    for (std::size_t step = 0; step < byStep.size(); ++step) {
-        std::size_t ops = 0;
-        for (const auto& row : byStep[step]) ops += row.size();
-        if (ops > most) best = step, most = ops;
-    }
-    if (most == 0) {
-        why = "no range is named like an op";
-        return nullptr;
-    }
-    Schedule schedule;
-    schedule.name = name;
-    schedule.order = byStep[best];
-    schedule.ranks = static_cast<int>(schedule.order.size());
-    schedule.paired.resize(schedule.order.size());
-    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
-        for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
-            const Op& op = schedule.order[r][i];
-            schedule.stages = std::max(schedule.stages, op.stage + 1);
-            if (ruleOf(op.kind).takesMicrobatch) schedule.microbatches = std::max(schedule.microbatches, op.microbatch + op.count);
-            if (paired[best][r][i]) schedule.paired[r].push_back(static_cast<std::uint32_t>(i));
-        }
-    }
-    const auto cells = static_cast<std::uint64_t>(schedule.stages) * static_cast<std::uint64_t>(schedule.microbatches);
-    if (cells > 64 * most + 65'536) {
-        why = fmt::format("{} ops name {} stages and {} microbatches", most, schedule.stages, schedule.microbatches);
-        return nullptr;
-    }
-    schedule.placement = placementOf(schedule.order, schedule.stages);
-    const Validation validation = validate(schedule);
-    if (!validation.valid()) {
-        why = fmt::format("step {}: {}", best + 1, validation.faults.front().message);
-        return nullptr;
-    }
-    std::string others;
-    std::size_t different = 0;
-    for (std::size_t step = 0; step < byStep.size(); ++step) {
-        if (step == best || byStep[step] == byStep[best]) continue;
-        if (++different <= 5) others += fmt::format("{}{}", others.empty() ? "" : ", ", step + 1);
-    }
-    if (different > 0) notes.push_back(fmt::format("the order is that of step {}; {} of {} steps differ from it ({}{})", best + 1, different, byStep.size(), others, different > 5 ? " …" : ""));
-    return std::make_shared<const Schedule>(std::move(schedule));
-}
-
 namespace {
+
+// Of a communication library or PyTorch's schedule; what it tells is on the lanes of messages.
+bool isMessageRange(std::string_view name)
+{
+    if (name == "gloo:send" || name == "gloo:recv" || name.starts_with("nccl:send") || name.starts_with("nccl:recv")) return true;
+    return name.starts_with("PP:") && (name.find("SEND_") != std::string_view::npos || name.find("RECV_") != std::string_view::npos);
+}
 
 struct OpKey { // an op in a step, on a rank
     int step;
@@ -171,65 +130,15 @@ private:
             named.name = m_out.recognised;
             m_schedule = std::make_shared<const Schedule>(std::move(named));
         }
-        for (int r = 0; r < m_ranks; ++r)
-            for (const Op& op : m_schedule->order[static_cast<std::size_t>(r)])
-                m_rankOf[{0, 0, op}] = r;
     }
 
-    // The rank that works on the same microbatch of a stage.
-    int rankOf(Op op) const
-    {
-        for (const OpKind kind : {op.kind, op.kind == OpKind::Backward ? OpKind::InputGrad : OpKind::Backward}) {
-            op.kind = kind;
-            if (const auto found = m_rankOf.find({0, 0, op}); found != m_rankOf.end()) return found->second;
-        }
-        return -1;
-    }
-
-    // The op that needs what `op` made: the next stage's forward, the one before's input gradient.
-    static bool consumerOf(const Op& op, int stages, Op& consumer)
-    {
-        if (op.kind != OpKind::Forward && op.kind != OpKind::Backward && op.kind != OpKind::InputGrad) return false;
-        const int stage = op.stage + (op.kind == OpKind::Forward ? 1 : -1);
-        if (stage < 0 || stage >= stages) return false;
-        consumer = op;
-        consumer.stage = static_cast<std::uint16_t>(stage);
-        return true;
-    }
-
-    // Which op each message carries: messages of a pair of ranks are sent in the order in which their ops ran.
     void findMessages()
     {
         const auto& pairs = m_parts.messages.pairs;
-        m_carried.assign(pairs.size(), {-1, -1, {}});
         m_out.messages = static_cast<std::int64_t>(pairs.size());
         m_out.unpaired = m_parts.messages.unpaired;
-        if (!m_schedule) return;
-        std::map<std::pair<int, int>, std::vector<std::uint32_t>> channels;
-        for (std::uint32_t i = 0; i < pairs.size(); ++i) channels[{static_cast<int>(pairs[i].send.rank), static_cast<int>(pairs[i].receive.rank)}].push_back(i);
-        for (auto& [key, list] : channels) {
-            const auto [from, to] = key;
-            std::sort(list.begin(), list.end(), [&](std::uint32_t a, std::uint32_t b) { return messageAt(pairs[a].send).start < messageAt(pairs[b].send).start; });
-            std::vector<std::uint32_t> makers;
-            for (const std::uint32_t i : m_work[static_cast<std::size_t>(from)].compute) {
-                Op consumer;
-                if (consumerOf(ops(from).ops[i].op, m_schedule->stages, consumer) && rankOf(consumer) == to) makers.push_back(i);
-            }
-            const bool regular = !makers.empty() && list.size() % makers.size() == 0;
-            const std::size_t each = regular ? list.size() / makers.size() : 1;
-            std::size_t maker = 0;
-            for (std::size_t i = 0; i < list.size() && !makers.empty(); ++i) {
-                if (regular) {
-                    maker = i / each;
-                } else { // the last one that had ended
-                    const Nanos posted = messageAt(pairs[list[i]].send).start;
-                    while (maker + 1 < makers.size() && ops(from).ops[makers[maker + 1]].end <= posted) ++maker;
-                    if (ops(from).ops[makers[maker]].end > posted) continue;
-                }
-                const OpRange& range = ops(from).ops[makers[maker]];
-                m_carried[list[i]] = {range.step, from, range.op};
-            }
-        }
+        m_carried.resize(pairs.size());
+        if (m_schedule) m_carried = opsOfMessages(pairs, m_parts.ranks, m_parts.ops.ranks, m_work, *m_schedule);
     }
 
     const ForeignMessage& messageAt(const MessageEnd& end) const { return m_parts.ranks[end.rank].messages[end.message]; }
@@ -302,7 +211,7 @@ private:
             Span span;
             span.start = send ? std::max(from.start, std::min(to.start, arrival)) : std::min(to.start, arrival);
             span.end = arrival;
-            const Carried& carried = m_carried[i];
+            const MessageOp& carried = m_carried[i];
             if (carried.rank < 0) {
                 span.label = m_builder.intern(fmt::format("message {} → {}", pairs[i].send.rank, pairs[i].receive.rank)) & 0xffffffu;
                 span.step = stepAt(ops(r), span.start);
@@ -392,7 +301,7 @@ private:
         for (std::uint32_t i = 0; i < from.annotations.size(); ++i) {
             const ForeignSpan& seen = from.annotations[i];
             const std::string& name = from.names[seen.name];
-            const bool message = !m_parts.messages.pairs.empty() && (name == "gloo:send" || name == "gloo:recv" || name.starts_with("nccl:send") || name.starts_with("nccl:recv"));
+            const bool message = !m_parts.messages.pairs.empty() && isMessageRange(name);
             if (message || name.starts_with("ProfilerStep") || shown.contains({seen.thread, seen.start, seen.end})) continue;
             add(seen, i);
         }
@@ -443,7 +352,7 @@ private:
     {
         const auto& pairs = m_parts.messages.pairs;
         for (std::size_t i = 0; i < pairs.size(); ++i) {
-            const Carried& carried = m_carried[i];
+            const MessageOp& carried = m_carried[i];
             Op consumer;
             if (carried.rank < 0 || !consumerOf(carried.op, m_schedule->stages, consumer)) continue;
             const int to = static_cast<int>(pairs[i].receive.rank);
@@ -502,12 +411,6 @@ private:
         }
     }
 
-    struct Carried { // an op that made a message; rank −1: not known
-        int step;
-        int rank;
-        Op op;
-    };
-
     JobParts m_parts;
     ImportedRun& m_out;
     const Progress& m_progress;
@@ -516,7 +419,6 @@ private:
     std::vector<RankWork> m_work;
     std::vector<std::vector<OpRange>> m_hostOps; // where the host named them
     std::shared_ptr<const Schedule> m_schedule;
-    std::unordered_map<OpKey, int, OpKeyHash> m_rankOf;
     std::unordered_map<OpKey, Placed, OpKeyHash> m_placed;
     struct LaunchedIn {
         std::uint32_t range;
@@ -530,7 +432,7 @@ private:
     int m_labelsOf = -1;
     std::vector<std::vector<std::uint32_t>> m_sends, m_receives; // pairs by rank
     std::vector<SpanId> m_sendSpan, m_receiveSpan;               // by pair
-    std::vector<Carried> m_carried;                              // by pair
+    std::vector<MessageOp> m_carried;                            // by pair
     std::map<std::pair<std::uint32_t, std::uint32_t>, Placed> m_collectiveSpan;
     std::map<std::pair<SpanId, SpanId>, Nanos> m_arrivals;
 };

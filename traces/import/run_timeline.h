@@ -19,11 +19,6 @@ struct JobParts {
     MessagePairs messages;
 };
 
-// The order of a whole step: the first of those with the most ops. Null with `why` where there is no op, or the order is no valid
-// schedule.
-std::shared_ptr<const Schedule> rebuildSchedule(const std::vector<std::vector<std::vector<Op>>>& byStep, const std::vector<std::vector<std::vector<bool>>>& paired,
-                                                const std::string& name, std::string& why, std::vector<std::string>& notes);
-
 // Frees the parts as it goes. Fills counts, notes and schedule of `out`.
 //   Compute  ops, optimizer, reduction       Send, Receive  messages with both sides (schedules/timeline/message_view.h)
 //   Kernel, Copy  one track a stream, labelled; Span::op is the op they were launched by, with a Launch edge from it

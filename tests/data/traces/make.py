@@ -126,8 +126,9 @@ def zero_bubble():
     return traces
 
 
-def nsight():
-    path = os.path.join(HERE, "nsight.sqlite")
+def export(name, epoch):
+    """An empty export of Nsight Systems, with the tables that are filled."""
+    path = os.path.join(HERE, name)
     if os.path.exists(path):
         os.remove(path)
     db = sqlite3.connect(path)
@@ -140,9 +141,36 @@ def nsight():
         CREATE TABLE NVTX_EVENTS(start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT, textId INTEGER, globalTid INTEGER);
         CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS(start INTEGER, globalPid INTEGER, address INTEGER, bytes INTEGER, memoryOperationType INTEGER);
         CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER);
-        INSERT INTO StringIds VALUES (1, 'gemm'), (2, 'ncclDevKernel_SendRecv'), (3, 'cudaLaunchKernel'), (4, 'PP:0B0');
+        INSERT INTO StringIds VALUES (1, 'gemm'), (2, 'ncclDevKernel_SendRecv'), (3, 'cudaLaunchKernel'), (4, 'PP:0B0'), (5, 'ncclDevKernel_AllReduce_Sum_f32');
     """)
-    db.execute("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?)", (BASE,))
+    db.execute("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?)", (epoch,))
+    return db
+
+
+def nsight_node(node):
+    """One of two nodes with two processes each: GPipe of four stages, two microbatches; all reduce in the end; the second clock 4 ms ahead."""
+    db = export(f"nsight_node{node}.sqlite", BASE)
+    us = 1000
+    ahead = node * 4000 * us
+    for local in range(2):
+        rank = node * 2 + local
+        pid = (700 + local) << 24
+        tid = pid | (700 + local)
+        work = [(f"PP:{rank}F{mb}", 1000 + (rank + mb) * 100, 100, 1) for mb in range(2)]
+        work += [(f"PP:{rank}B{mb}", 2000 + (3 - rank + mb) * 200, 200, 1) for mb in range(2)]
+        work += [("sync", 20000 + i * 1000 + rank * 5, 60 - rank * 5, 5) for i in range(6)]
+        for correlation, (name, at, long, kernel) in enumerate(work, 1):
+            start = at * us + ahead
+            db.execute("INSERT INTO NVTX_EVENTS VALUES (?,?,59,?,NULL,?)", (start - 50 * us, start - 10 * us, name, tid))
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?,?,?,?,3)", (start - 40 * us, start - 39 * us, tid, correlation))
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,7,?,?,?,?)", (start, start + long * us, local, correlation, pid, kernel, kernel))
+    db.commit()
+    db.execute("VACUUM")
+    db.close()
+
+
+def nsight():
+    db = export("nsight.sqlite", BASE)
     for rank, process in enumerate((500, 501)):
         pid = process << 24
         tid = pid | process
@@ -172,3 +200,5 @@ write("chrome.json", chrome())
 for index, trace in enumerate(zero_bubble()):
     write(f"zbv_rank{index}.json", trace, compact=True)
 nsight()
+for index in range(2):
+    nsight_node(index)

@@ -1,0 +1,96 @@
+#include "traces/import/export_groups.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "traces/import/foreign_trace.h"
+
+namespace stagewright {
+
+namespace {
+
+bool isDigit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+// The path with '#' for each number in its last two parts.
+std::string patternOf(const std::string& path)
+{
+    const std::filesystem::path parts(path);
+    std::string out = parts.parent_path().parent_path().string() + '/';
+    for (const std::string& part : {parts.parent_path().filename().string(), parts.filename().string()}) {
+        for (std::size_t i = 0; i < part.size(); ++i) {
+            if (!isDigit(part[i])) out += part[i];
+            else if (i == 0 || !isDigit(part[i - 1])) out += '#';
+        }
+        out += '/';
+    }
+    return out;
+}
+
+int rankOf(const ExportFile& file)
+{
+    const std::filesystem::path path(file.path);
+    const int rank = rankInName(path.filename().string()).rank;
+    return rank >= 0 ? rank : rankInName(path.parent_path().filename().string()).rank;
+}
+
+bool together(const ExportFile& a, const ExportFile& b)
+{
+    if (a.end < a.begin || b.end < b.begin) return rankOf(a) >= 0 && rankOf(b) >= 0 && rankOf(a) != rankOf(b);
+    const Nanos common = std::min(a.end, b.end) - std::max(a.begin, b.begin);
+    return common >= 0 && common * 2 >= std::min(a.end - a.begin, b.end - b.begin);
+}
+
+} // namespace
+
+bool naturalLess(std::string_view a, std::string_view b)
+{
+    std::size_t i = 0;
+    std::size_t j = 0;
+    while (i < a.size() && j < b.size()) {
+        if (isDigit(a[i]) && isDigit(b[j])) {
+            while (i + 1 < a.size() && a[i] == '0' && isDigit(a[i + 1])) ++i;
+            while (j + 1 < b.size() && b[j] == '0' && isDigit(b[j + 1])) ++j;
+            std::size_t m = i;
+            std::size_t n = j;
+            while (m < a.size() && isDigit(a[m])) ++m;
+            while (n < b.size() && isDigit(b[n])) ++n;
+            if (m - i != n - j) return m - i < n - j;
+            if (const int order = a.substr(i, m - i).compare(b.substr(j, n - j)); order != 0) return order < 0;
+            i = m;
+            j = n;
+            continue;
+        }
+        if (a[i] != b[j]) return a[i] < b[j];
+        ++i;
+        ++j;
+    }
+    if (a.size() - i != b.size() - j) return a.size() - i < b.size() - j;
+    return a < b;
+}
+
+std::vector<std::vector<std::size_t>> groupsOfExports(const std::vector<ExportFile>& files)
+{
+    std::vector<std::size_t> order(files.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return naturalLess(files[a].path, files[b].path); });
+    std::map<std::string, std::vector<std::vector<std::size_t>>> byPattern;
+    for (const std::size_t i : order) {
+        auto& groups = byPattern[patternOf(files[i].path)];
+        const auto of = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+            return std::all_of(group.begin(), group.end(), [&](std::size_t other) { return together(files[i], files[other]); });
+        });
+        if (of != groups.end()) of->push_back(i);
+        else groups.push_back({i});
+    }
+    std::vector<std::vector<std::size_t>> out;
+    for (auto& [pattern, groups] : byPattern)
+        for (auto& group : groups) out.push_back(std::move(group));
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+} // namespace stagewright
