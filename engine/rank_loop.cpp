@@ -8,10 +8,10 @@
 
 #include "engine/gradient_rules.h"
 #include "engine/rank_flight.h"
+#include "engine/rank_trace.h"
 #include "engine/run_state.h"
 #include "engine/step_end.h"
 #include "profiler/clock.h"
-#include "profiler/device_clock.h"
 #include "schedules/messages.h"
 
 namespace stagewright {
@@ -25,7 +25,8 @@ public:
         : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
           m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
           m_virtual(state.clock == ClockMode::Virtual),
-          m_flight(state, rank), m_execution(m_plan, state.shapes, state.data, *m_run.allocator), m_stepEnd(state, rank, hooks())
+          m_flight(state, rank), m_trace(state, rank), m_execution(m_plan, state.shapes, state.data, *m_run.allocator),
+          m_stepEnd(state, rank, m_trace, hooks())
     {
         std::size_t most = 0;
         for (const PlannedOp& op : m_plan.ops)
@@ -68,6 +69,8 @@ public:
             m_held.clear();
             m_losses.clear();
             m_stepEnd.begin();
+            m_trace.beginStep();
+            const RankTrace::Range range = m_trace.other();
             for (const int stage : m_plan.stages) {
                 StageRun& run = stageRun(stage);
                 run.model->zeroGradients();
@@ -75,6 +78,7 @@ public:
                 run.sent = run.stepped = false;
                 run.undone = 0;
             }
+            if (m_run.memory) m_run.memory->finish(); // nothing of this lies in the step
         });
         guarded("", [this, &whole] {
             if (!barrier([this] { m_state.recorder.beginStep(); })) return;
@@ -181,6 +185,7 @@ private:
             if (transport.wait(m_rank, key) != TransportStatus::Ready) return false;
         }
         m_recorder.receiveBegin(key);
+        const RankTrace::Range range = m_trace.receive(key);
         m_inputs.push_back({key, transport.take(m_rank, key, *m_run.allocator), false, {}, {}});
         m_recorder.receiveEnd(key, static_cast<Bytes>(m_inputs.back().buffer.size() * sizeof(float)));
         m_run.flight.finish(flight);
@@ -331,10 +336,10 @@ private:
         m_recorder.opBegin(op, position);
         const std::uint64_t flight = m_flight.running(op, listed(position));
         const Nanos cpuBefore = !disturbed || perturbation.slowFactor.empty() ? 0 : threadCpuNow();
-        DeviceClock* device = m_run.memory ? m_run.memory->clock() : nullptr;
-        if (device) device->opBegin(op, position);
-        work(stageRun(op.stage));
-        if (device) device->opEnd();
+        {
+            const RankTrace::Range range = m_trace.op(op, position);
+            work(stageRun(op.stage));
+        }
         if (disturbed && !perturbation.slowFactor.empty()) slowDown(cpuBefore);
         m_recorder.opEnd(op, position);
         if (m_virtual && m_run.memory) m_run.memory->finish(); // one op at a time: its time is that of the whole device
@@ -369,6 +374,7 @@ private:
     // Once the list is done, as a device may not know them before; in the list's order.
     void collectLosses()
     {
+        const RankTrace::Range range = m_trace.other();
         for (const auto& [run, part] : m_losses)
             run->losses[static_cast<std::size_t>(part.microbatch)] += m_state.shapes.shareOf(part) * run->model->loss(part);
         m_losses.clear();
@@ -455,6 +461,7 @@ private:
     RankRecorder& m_recorder;
     bool m_virtual;
     RankFlight m_flight;
+    RankTrace m_trace;
     OpExecution m_execution;
     int m_messagesBefore = 0; // the op that runs, in a lowered list
     std::string m_where;                // for messages: the op that runs
@@ -466,57 +473,6 @@ private:
 };
 
 } // namespace
-
-RunState::RunState(std::shared_ptr<const Schedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
-                   ClockMode aClock, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories)
-    : schedule(std::move(aSchedule)), plan(std::move(aPlan)), options(someOptions), clock(aClock),
-      recorder(schedule, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links,
-                          .launch = someOptions.perturbation.launch, .threadCpu = true}),
-      control(schedule->ranks, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
-{
-    for (int rank = 0; rank < schedule->ranks; ++rank) {
-        RankRun& run = ranks[static_cast<std::size_t>(rank)];
-        run.sink = std::make_unique<RecordingSink>(recorder.rank(rank));
-        run.memory = std::move(memories[static_cast<std::size_t>(rank)]);
-        run.allocator = std::make_unique<Allocator>(run.memory ? *run.memory : hostMemory());
-        if (!run.memory) continue;
-        run.hostAllocator = std::make_unique<Allocator>();
-        recorder.rank(rank).useClock(run.memory->clock());
-    }
-}
-
-void RunState::addStages(std::span<const StageSlice> slices)
-{
-    for (const StageSlice& slice : slices) {
-        std::vector<int> ranksOf;
-        for (const Placement::Copy& copy : schedule->placement.copiesOf(slice.stage))
-            ranksOf.push_back(copy.rank);
-        std::sort(ranksOf.begin(), ranksOf.end());
-        ranksOf.erase(std::unique(ranksOf.begin(), ranksOf.end()), ranksOf.end());
-        for (const int rank : ranksOf) {
-            stages.emplace_back(slice, rank, options, schedule->weights);
-            if (slice.last) stages.back().losses.resize(static_cast<std::size_t>(schedule->microbatches));
-        }
-    }
-}
-
-StageRun& RunState::stageOn(int stage, int rank)
-{
-    const auto found = std::lower_bound(stages.begin(), stages.end(), std::pair(stage, rank),
-                                        [](const StageRun& run, const std::pair<int, int>& wanted) {
-                                            return std::pair(run.slice.stage, run.rank) < wanted;
-                                        });
-    return *found;
-}
-
-std::vector<StageRun*> RunState::copiesOf(int stage)
-{
-    std::vector<StageRun*> copies;
-    for (StageRun& run : stages) {
-        if (run.slice.stage == stage) copies.push_back(&run);
-    }
-    return copies;
-}
 
 void runRank(const std::shared_ptr<RunState>& state, int rank)
 {

@@ -16,6 +16,7 @@
 #include "engine/training.h"
 #include "engine/transport/transport.h"
 #include "engine/weight_versions.h"
+#include "profiler/cupti/gpu_tracer.h"
 #include "profiler/recorder.h"
 #include "schedules/flight_record.h"
 
@@ -124,6 +125,7 @@ struct RunState
     std::unique_ptr<Transport> transport;
     PartShapes shapes;
     StepData data;
+    std::optional<MessageNumbers> messageNumbers; // where a tracer is to tell messages apart
     int step = 0; // 0-based, the one that runs
     bool keepGradients = false;
     std::atomic<bool> skipped = false; // the step's optimizer, for a gradient that is not finite

@@ -15,9 +15,9 @@ constexpr double unknownNorm = -1;
 
 } // namespace
 
-StepEnd::StepEnd(RunState& state, int rank, StepHooks hooks)
+StepEnd::StepEnd(RunState& state, int rank, const RankTrace& trace, StepHooks hooks)
     : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
-      m_run(state.ranks[static_cast<std::size_t>(rank)]), m_hooks(std::move(hooks))
+      m_run(state.ranks[static_cast<std::size_t>(rank)]), m_trace(trace), m_hooks(std::move(hooks))
 {
     if (state.schedule->weights == WeightRule::Synchronous && state.plan.steps)
         m_norms.resize(static_cast<std::size_t>(state.schedule->stages));
@@ -136,6 +136,7 @@ bool StepEnd::sumOverCopies()
         for (const StageRun* copy : copies) {
             m_run.status.set(RankPhase::Copies, stage);
             const MemoryTag tag{MemoryCategory::Communication, s, -1};
+            const RankTrace::Range range = m_trace.other();
             if (copy == &own) {
                 buffers.push_back(m_run.allocator->take(gradientCount(*own.model), tag));
                 own.model->packGradients(buffers.back());
@@ -260,6 +261,7 @@ bool StepEnd::validateSteps()
 void StepEnd::keepGradients(StageRun& run)
 {
     if (!m_state.keepGradients) return;
+    const RankTrace::Range range = m_trace.other();
     run.gradients.resize(gradientCount(*run.model));
     copyGradients(*run.model, run.gradients);
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/rank_trace.h"
 #include "engine/run_state.h"
 
 namespace stagewright {
@@ -34,7 +35,7 @@ struct StepHooks
 class StepEnd
 {
 public:
-    StepEnd(RunState& state, int rank, StepHooks hooks);
+    StepEnd(RunState& state, int rank, const RankTrace& trace, StepHooks hooks);
 
     void begin(); // of a step
     // A ReduceGrad op: this copy's gradients go to every other copy of the stage.
@@ -64,6 +65,7 @@ private:
     int m_rank;
     const RankPlan& m_plan;
     RankRun& m_run;
+    const RankTrace& m_trace;
     StepHooks m_hooks;
     std::vector<double> m_norms; // square sums by stage where steps are validated afterwards; else empty
     bool m_normsKnown = false;   // of the ranks before

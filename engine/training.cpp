@@ -16,6 +16,7 @@
 #include "engine/training_with_backend.h"
 #include "engine/transport/threads_transport.h"
 #include "engine/watchdog.h"
+#include "profiler/cupti/gpu_tracer.h"
 #include "schedules/messages.h"
 #include "schedules/validate.h"
 
@@ -39,6 +40,13 @@ namespace {
 Nanos nanos(double seconds)
 {
     return static_cast<Nanos>(seconds * 1e9);
+}
+
+// The one that a backend chose where none was asked for.
+Precision precisionOf(Precision asked, const Backend& backend)
+{
+    if (asked != Precision::Default) return asked;
+    return backend.elementBytes() == 2 ? Precision::Bf16 : Precision::Fp32;
 }
 
 class ThreadTraining final : public Training
@@ -131,6 +139,7 @@ public:
         return peaks;
     }
     std::vector<std::pair<std::string, std::string>> configuration() const override;
+    TraceFacts traceFacts() const override { return m_traceFacts; }
     std::vector<std::pair<std::string, std::string>> environment() const override
     {
         auto facts = m_state->backend->environment();
@@ -164,7 +173,11 @@ private:
             return tl::unexpected(std::move(*error));
         }
         const Nanos wallTime = monotonicNow() - begin;
-        Result<RecordedStep> recorded = state.recorder.finishStep();
+        const std::shared_ptr<GpuTracer>& tracer = state.options.tracer;
+        const bool traced = tracer && tracer->started();
+        GpuTrace trace;
+        if (traced) trace = tracer->take();
+        Result<RecordedStep> recorded = traced ? state.recorder.finishStep(&trace, &m_traceFacts) : state.recorder.finishStep();
         if (!recorded) {
             state.control.stop(recorded.error());
             return tl::unexpected(std::move(recorded.error()));
@@ -247,6 +260,7 @@ private:
     std::shared_ptr<RunState> m_state;
     std::vector<std::thread> m_threads;
     std::optional<Deadlock> m_stall;
+    TraceFacts m_traceFacts;
     int m_steps = 0;
 };
 
@@ -291,7 +305,7 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
         add("recomputed_layers", fmt::format("{}-{}", options.recomputedLayers->first, options.recomputedLayers->second));
     add("backend", options.backend);
     if (m_state->ranks.front().memory) {
-        add("precision", std::string(toText(options.device.precision)));
+        add("precision", std::string(toText(precisionOf(options.device.precision, *m_state->backend))));
         add("sharing", m_state->clock == ClockMode::Virtual ? "serialised" : std::string(toText(options.device.sharing)));
     }
     add("transport", std::string(m_state->transport->name()));
@@ -386,6 +400,11 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const Trai
         state->lowered = std::make_shared<const Schedule>(std::move(*lowered));
         state->asGiven = asGiven;
     }
+    if (whole.tracer) {
+        Result<MessageNumbers> numbers = MessageNumbers::of(schedule);
+        if (!numbers) return tl::unexpected(std::move(numbers.error()));
+        state->messageNumbers = *numbers;
+    }
     state->shapes = {options.microbatchSize, options.model.sequence, width, std::move(*tokens)};
     state->addStages(*slices);
     auto training = std::make_unique<ThreadTraining>(std::move(state));
@@ -394,6 +413,11 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const Trai
 }
 
 } // namespace
+
+TraceFacts Training::traceFacts() const
+{
+    return {};
+}
 
 Result<std::unique_ptr<Training>> Training::create(const Schedule& schedule, const TrainingOptions& options)
 {

@@ -27,6 +27,9 @@
 
 namespace stagewright {
 
+class GpuTracer; // profiler/cupti/gpu_tracer.h
+struct TraceFacts;
+
 // wall: real threads, real waits; valid while ranks ≤ idle cores. virtual: ops really execute, admitted through
 // min(cores, ranks) permits, then are placed by dependency with their CPU time ("projected for p devices").
 // Auto: wall where ranks ≤ idle cores at the start, else virtual.
@@ -45,6 +48,8 @@ struct TrainingOptions {
     std::shared_ptr<const Corpus> data;
     std::string backend = "cpu";
     DeviceOptions device; // of backends with devices of their own
+    // Traces what the devices do, from its start() to its stop(), both the caller's: ops then have their kernels' times. Null: none.
+    std::shared_ptr<GpuTracer> tracer;
     // Which layers an R makes anew (first, last; global numbers), where the schedule has R ops. None: all.
     std::optional<std::pair<int, int>> recomputedLayers;
     // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on the wall
@@ -94,6 +99,8 @@ public:
     // Configuration and environment as text pairs, for the run.
     virtual std::vector<std::pair<std::string, std::string>> configuration() const = 0;
     virtual std::vector<std::pair<std::string, std::string>> environment() const = 0;
+    // Of the steps that were traced: what the tracer delivered and what was missing. State, reason and cost are the caller's.
+    virtual TraceFacts traceFacts() const;
 };
 
 // Forward time of one microbatch over a rank's chunks, averaged over ranks: the unit of --comm in `record`.

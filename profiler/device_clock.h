@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "schedules/op.h"
 #include "profiler/clock.h"
 
 namespace stagewright {
@@ -17,9 +16,6 @@ public:
     // While nothing is under way: CLOCK_MONOTONIC. Rises with the stamps.
     virtual Nanos timeOf(std::int64_t stamp) = 0;
     virtual void forget() = 0; // all stamps so far
-    // Around the work of an op, on the thread that issues it: what profilers of devices join their records by.
-    virtual void opBegin(const Op& op, std::int32_t position) = 0;
-    virtual void opEnd() = 0;
 };
 
 } // namespace stagewright

@@ -100,6 +100,23 @@ std::span<const DevicePreset> devicePresets()
     return devices;
 }
 
+double stageFlops(OpKind kind, const StageShape& stage)
+{
+    const double h = stage.hidden;
+    const double sbh = stage.sequence * stage.samples * h;
+    const double head = stage.head ? 2 * sbh * stage.vocabulary : 0; // one product with the vocabulary
+    const double attention = stage.layers * sbh * 4 * stage.sequence;
+    const double products = stage.layers * sbh * 24 * h + head;
+    switch (kind) {
+    case OpKind::Forward:
+    case OpKind::Recompute: return products + attention;
+    case OpKind::InputGrad: return products + 2 * attention;
+    case OpKind::WeightGrad: return products;
+    case OpKind::Backward: return 2 * products + 2 * attention;
+    default: return 0;
+    }
+}
+
 Result<AnalyticCosts> parseAnalyticCosts(std::string_view text)
 {
     AnalyticCosts out;
@@ -143,7 +160,6 @@ Result<CostModel> analyticCosts(const Schedule& schedule, const AnalyticCosts& c
     const double s = model.sequence;
     const double h = model.hidden;
     const double sbh = s * batch * h;
-    const double head = 2 * sbh * model.vocabulary; // floating-point operations of one product with the vocabulary
     const double layerParameters = 12 * h * h + 13 * h;
     const double scores = costs.keepsScores ? 5.0 * model.heads * s * s * batch : 0;
     const auto nanos = [&](double flops, double bytes) {
@@ -157,9 +173,10 @@ Result<CostModel> analyticCosts(const Schedule& schedule, const AnalyticCosts& c
         const double bottom = stage == 0 ? 1 : 0;
         const double activation = n * (34 * sbh + scores) + top * (2 * s * batch * model.vocabulary + 2 * sbh);
         const double parameters = n * layerParameters + (top + bottom) * model.vocabulary * h;
-        const Nanos input = nanos(n * sbh * (24 * h + 8 * s) + top * head, 2 * parameters + 2 * activation);
-        const Nanos weight = nanos(n * sbh * 24 * h + top * head, 4 * parameters + n * 32 * sbh);
-        const Nanos forward = nanos(n * sbh * (24 * h + 4 * s) + top * head, 2 * parameters + activation);
+        const StageShape shape{n, stage + 1 == stages, h, s, static_cast<double>(model.vocabulary), static_cast<double>(batch)};
+        const Nanos input = nanos(stageFlops(OpKind::InputGrad, shape), 2 * parameters + 2 * activation);
+        const Nanos weight = nanos(stageFlops(OpKind::WeightGrad, shape), 4 * parameters + n * 32 * sbh);
+        const Nanos forward = nanos(stageFlops(OpKind::Forward, shape), 2 * parameters + activation);
         out.setDuration(OpKind::Forward, stage, forward);
         out.setDuration(OpKind::Recompute, stage, forward);
         out.setDuration(OpKind::InputGrad, stage, input);

@@ -45,6 +45,18 @@ struct DevicePreset {
 std::span<const ModelPreset> modelPresets();
 std::span<const DevicePreset> devicePresets();
 
+// A stage of `layers` blocks of width h, s tokens and vocabulary V, b samples a microbatch.
+struct StageShape {
+    double layers = 0;
+    bool head = false;
+    double hidden = 0;
+    double sequence = 0;
+    double vocabulary = 0;
+    double samples = 0;
+};
+// Floating-point operations of one whole microbatch, as above; B is I and W, R is F, others have none.
+double stageFlops(OpKind kind, const StageShape& stage);
+
 struct AnalyticCosts {
     ModelPreset model;
     DevicePreset device;

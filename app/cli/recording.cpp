@@ -1,11 +1,13 @@
 #include "app/cli/recording.h"
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/device_tracing.h"
 #include "app/cli/figures.h"
 #include "app/cli/files.h"
 #include "app/cli/progress_line.h"
@@ -16,6 +18,7 @@
 #include "schedules/messages.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/simulated_run.h"
+#include "traces/store/run_environment.h"
 
 namespace stagewright {
 
@@ -28,6 +31,7 @@ struct Ongoing {
     std::unique_ptr<RunWriter> writer;
     std::unique_ptr<StaleModel> synchronous; // what an asynchronous training deviates from, stepped beside it
     std::deque<std::shared_ptr<const Timeline>> measured;
+    std::deque<Nanos> wallTimes; // of the last measured steps
     int complete = 0;
     bool stepsInLists = false; // optimizer steps that may be taken back
 };
@@ -120,6 +124,8 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
     if (++one.complete > settings.warmup) {
         one.measured.push_back(outcome->timeline);
         if (one.measured.size() > stepsForCosts) one.measured.pop_front();
+        one.wallTimes.push_back(outcome->wallTime);
+        if (one.wallTimes.size() > DeviceTracing::costSteps) one.wallTimes.pop_front();
     }
     ProgressLine& line = session.progress();
     const std::string& name = one.training->schedule().name;
@@ -146,6 +152,30 @@ Schedule listsOf(const Schedule& given, const TrainingOptions& options)
     if (isLowered(given)) return given;
     auto lowered = lower(given, options.lowering);
     return lowered ? std::move(*lowered) : given;
+}
+
+// What the GPU trace is worth and what it cost: to the user, and by run for its environment. The untraced steps end the training.
+std::vector<std::pair<std::int64_t, TextPairs>> endTrace(std::vector<Ongoing>& ongoing, DeviceTracing& tracing, bool early, Session& session)
+{
+    tracing.end();
+    std::vector<std::pair<std::int64_t, TextPairs>> facts;
+    if (!tracing.hasDevices()) return facts;
+    std::vector<std::string> told;
+    for (Ongoing& one : ongoing) {
+        if (!one.writer || one.complete == 0) continue;
+        const std::vector<Nanos> traced(one.wallTimes.begin(), one.wallTimes.end());
+        std::vector<Nanos> untraced;
+        if (!early && one.training->traceFacts().steps > 0)
+            untraced = DeviceTracing::untracedSteps(*one.training, traced.size(), session.stop());
+        const TraceFacts trace = tracing.factsOf(*one.training, traced, untraced);
+        facts.emplace_back(one.writer->id(), trace.environment());
+        for (std::string line : trace.warnings()) {
+            if (trace.state == TraceState::Attached) line = one.training->schedule().name + ": " + line;
+            if (std::find(told.begin(), told.end(), line) == told.end()) session.warn(line);
+            told.push_back(std::move(line));
+        }
+    }
+    return facts;
 }
 
 // Closes every run. What can't be closed is left to the file's own recovery: complete steps are in it.
@@ -183,6 +213,8 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     ProgressLine& line = session.progress();
     if (auto prepared = prepareLinks(settings, session); !prepared) return tl::unexpected(std::move(prepared.error()));
 
+    DeviceTracing tracing(settings.training.backend, settings.traceDevices);
+    settings.training.tracer = tracing.tracer();
     std::vector<Ongoing> ongoing;
     for (const Schedule& schedule : settings.schedules) {
         auto training = Training::create(schedule, settings.training);
@@ -213,6 +245,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     const int stepsEach = settings.warmup + settings.steps;
     const auto total = static_cast<std::int64_t>(stepsEach) * static_cast<std::int64_t>(ongoing.size());
     std::int64_t done = 0;
+    tracing.begin();
     for (int step = 0; step < stepsEach && !recording.stopped; ++step) {
         for (Ongoing& one : ongoing) {
             if (stop.stop_requested()) {
@@ -230,11 +263,16 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
         }
     }
     line.clear();
+    const auto traceFacts = endTrace(ongoing, tracing, recording.stopped.has_value(), session);
     closeRuns(ongoing, **file, recording.stopped.has_value(), recording);
     if (recording.stalledRun > 0) // complete steps say nothing of why there are no more
         if (auto noted = (*file)->annotate(recording.stalledRun, recording.stopped->message); !noted)
             session.warn(noted.error().message);
     file->reset();
+    for (const auto& [id, facts] : traceFacts) {
+        if (std::find(recording.runs.begin(), recording.runs.end(), id) == recording.runs.end()) continue;
+        if (auto kept = addEnvironment(settings.file, id, facts); !kept) session.warn(kept.error().message);
+    }
     if (recording.runs.empty() && !existed) removeEmptyFile(settings.file);
     return recording;
 }

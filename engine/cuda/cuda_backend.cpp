@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/backends.h"
+#include "engine/cuda/ceilings.h"
 #include "engine/cuda/device_math.h"
 #include "engine/cuda/device_memory.h"
 #include "engine/cuda/module.h"
@@ -138,18 +139,12 @@ public:
         if (!there) return tl::unexpected(std::move(there.error()));
         const auto devices = static_cast<int>(there->size());
         const Device& device = (*there)[static_cast<std::size_t>(rank % devices)];
-        StagewrightQueueWish wish{};
-        wish.device = device.number;
-        wish.narrow = m_options.precision == Precision::Bf16 ? 1 : 0;
-        wish.tf32 = m_options.precision == Precision::Tf32 ? 1 : 0;
-        if (m_options.sharing == DeviceSharing::Partitions && ranks > 1) {
-            if (!device.partitions)
-                return fail(ErrorCode::Unavailable, fmt::format("{}: its driver has no green contexts", device.name), "use --sharing queues");
-            wish.parts = (ranks + devices - 1) / devices;
-            wish.part = rank / devices;
-        }
+        if (partitioned(ranks) && !device.partitions)
+            return fail(ErrorCode::Unavailable, fmt::format("{}: its driver has no green contexts", device.name), "use --sharing queues");
+        m_ranks = ranks;
+        const StagewrightQueueWish wish = wishOf(device, rank, ranks, devices);
         try {
-            return std::make_unique<cuda::DeviceMemory>(*cuda::theModule()->table, wish, rank, device.origins);
+            return std::make_unique<cuda::DeviceMemory>(*cuda::theModule()->table, wish, device.origins);
         } catch (const std::exception& e) {
             return fail(ErrorCode::Unavailable, fmt::format("{}: {}", device.name, e.what()));
         }
@@ -196,10 +191,40 @@ public:
                 facts.emplace_back(fmt::format("gpu_{}", device.number), device.name);
         const std::vector<DeviceInfo> all = devices();
         facts.insert(facts.end(), all.front().details.begin(), all.front().details.end());
+        addCeilings(facts);
         return facts;
     }
 
 private:
+    bool partitioned(int ranks) const { return m_options.sharing == DeviceSharing::Partitions && ranks > 1; }
+
+    StagewrightQueueWish wishOf(const Device& device, int rank, int ranks, int devices) const
+    {
+        StagewrightQueueWish wish{};
+        wish.device = device.number;
+        wish.narrow = m_options.precision == Precision::Bf16 ? 1 : 0;
+        wish.tf32 = m_options.precision == Precision::Tf32 ? 1 : 0;
+        if (!partitioned(ranks)) return wish;
+        wish.parts = (ranks + devices - 1) / devices;
+        wish.part = rank / devices;
+        return wish;
+    }
+
+    // Of what the first rank computes on: its device, or its part of it.
+    void addCeilings(std::vector<std::pair<std::string, std::string>>& facts) const
+    {
+        const Result<std::vector<Device>> there = chosen();
+        if (!there) return;
+        const auto ceilings = cuda::ceilingsOf(*cuda::theModule()->table,
+                                               wishOf(there->front(), 0, m_ranks, static_cast<int>(there->size())));
+        if (!ceilings) {
+            facts.emplace_back("ceilings", ceilings.error().message);
+            return;
+        }
+        facts.emplace_back("ceiling_matrix_flops", fmt::format("{:.4g}", ceilings->matrixFlops));
+        facts.emplace_back("ceiling_copy_bytes", fmt::format("{:.4g}", ceilings->copyBytes));
+    }
+
     Result<void> checkModel(const ModelConfig& model) const
     {
         if (Result<void> usable = checkModelConfig(model); !usable) return usable;
@@ -241,6 +266,7 @@ private:
     DeviceOptions m_options;
     mutable std::mutex m_mutex;
     mutable std::vector<Device> m_chosen;
+    int m_ranks = 1; // of the training whose memories were opened
 };
 
 } // namespace

@@ -42,9 +42,8 @@ std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCuda
     return m_newest;
 }
 
-DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, int rank,
-                           std::shared_ptr<DeviceOrigins> origins)
-    : m_table(table), m_wish(wish), m_rank(rank), m_origins(std::move(origins))
+DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins)
+    : m_table(table), m_wish(wish), m_origins(std::move(origins))
 {
     done(m_table.openQueue(&m_wish, &m_queue));
     try {
@@ -153,16 +152,6 @@ void DeviceMemory::forget()
         m_origin = m_origins->current(m_table, m_queue);
     } catch (const std::runtime_error&) { // the next call that computes says it
     }
-}
-
-void DeviceMemory::opBegin(const Op& op, std::int32_t)
-{
-    done(m_table.opBegin((static_cast<std::uint64_t>(m_rank) << 40) + ++m_ops, ("PP:" + toText(op)).c_str()));
-}
-
-void DeviceMemory::opEnd()
-{
-    (void)m_table.opEnd();
 }
 
 } // namespace stagewright::cuda

@@ -27,8 +27,7 @@ private:
 class DeviceMemory final : public Memory, private DeviceClock {
 public:
     // origins: of this device.
-    DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, int rank,
-                 std::shared_ptr<DeviceOrigins> origins);
+    DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins);
     ~DeviceMemory() override;
 
     const StagewrightCudaTable& table() const { return m_table; }
@@ -58,17 +57,13 @@ private:
     std::int64_t stamp() override;
     Nanos timeOf(std::int64_t stamp) override;
     void forget() override;
-    void opBegin(const Op& op, std::int32_t position) override;
-    void opEnd() override;
 
     const StagewrightCudaTable& m_table;
     StagewrightQueueWish m_wish;
-    int m_rank;
     StagewrightQueue* m_queue = nullptr;
     std::shared_ptr<DeviceOrigins> m_origins;
     std::shared_ptr<const DeviceOrigin> m_origin;
     std::vector<Mark> m_stamps;
-    std::uint64_t m_ops = 0;
 };
 
 } // namespace stagewright::cuda

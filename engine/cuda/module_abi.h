@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define STAGEWRIGHT_CUDA_ABI 2u
+#define STAGEWRIGHT_CUDA_ABI 3u
 #define STAGEWRIGHT_CUDA_MODULE_FUNCTION "stagewright_cuda_module"
 
 enum {
@@ -187,10 +187,6 @@ typedef struct StagewrightCudaTable {
     int (*squareSum)(StagewrightQueue* queue, uint64_t count, const float* x, double* partial, double* sum);
     int (*step)(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step);
     int (*narrow)(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
-
-    /* Around an op, on the thread that asks for its work: for profilers that join the device's records to ops. */
-    int (*opBegin)(uint64_t id, const char* name);
-    int (*opEnd)(void);
 } StagewrightCudaTable;
 
 enum { STAGEWRIGHT_PARTIALS = 256 };

@@ -42,6 +42,7 @@ struct Owners {
     std::int32_t op = -1;      // number of the op over all ranks
     std::int32_t send = -1;    // index into messages
     std::int32_t receive = -1;
+    std::int32_t rank = -1; // of work that is no op's
     bool delivered = false; // work of it was seen
 };
 
@@ -60,11 +61,15 @@ public:
         for (std::size_t rank = 0; rank < step.ops.size(); ++rank) {
             m_firstOp.push_back(static_cast<std::int32_t>(m_rankOf.size()));
             m_device.ops.emplace_back(step.ops[rank].size());
+            std::map<std::pair<ExternalRole, int>, int> beside; // ops behind the list so far, by role and stage
             for (const RecordedOp& op : step.ops[rank]) {
                 ExternalId id;
-                if (op.position < 0) id.role = op.op.kind == OpKind::ReduceGrad ? ExternalRole::Norm : ExternalRole::Optimizer;
                 id.rank = static_cast<int>(rank);
-                id.position = op.position >= 0 ? op.position : op.op.stage;
+                id.position = op.position;
+                if (op.position < 0) {
+                    id.role = op.op.kind == OpKind::ReduceGrad ? ExternalRole::Norm : ExternalRole::Optimizer;
+                    id.position = besidePosition(op.op.stage, beside[{id.role, op.op.stage}]++);
+                }
                 m_ops.emplace(pack(id), static_cast<std::int32_t>(m_rankOf.size()));
                 m_rankOf.push_back(static_cast<std::int32_t>(rank));
                 last = std::max(last, op.end);
@@ -138,6 +143,10 @@ private:
                 continue;
             }
             if (id->step != step) continue;
+            if (id->role == ExternalRole::Other) {
+                if (id->rank < static_cast<int>(m_device.ops.size())) m_owners[record.correlation].rank = id->rank;
+                continue;
+            }
             id->step = 0;
             const std::int32_t found = id->isMessage() ? find(m_messages, id->message) : find(m_ops, pack(*id));
             if (found < 0) continue; // of another schedule
@@ -181,7 +190,7 @@ private:
     {
         if (owners.send >= 0) return m_step.messages[static_cast<std::size_t>(owners.send)].fromRank;
         if (owners.receive >= 0) return m_step.messages[static_cast<std::size_t>(owners.receive)].toRank;
-        return owners.op >= 0 ? m_rankOf[static_cast<std::size_t>(owners.op)] : -1;
+        return owners.op >= 0 ? m_rankOf[static_cast<std::size_t>(owners.op)] : owners.rank;
     }
     // Streams and threads belong to the rank most of whose launches they carry; of equals, the first.
     void findRanks()
@@ -254,6 +263,8 @@ private:
             return;
         }
         owners->delivered = true;
+        const bool others = owners->op < 0 && owners->send < 0 && owners->receive < 0;
+        if (others && work.end < m_step.begin) return; // it made ready for the step
         m_last = std::max(m_last, work.end);
         ++counts().work;
         const bool copied = record.kind != GpuRecordKind::Kernel;
@@ -263,7 +274,7 @@ private:
             if (message >= 0 && copied) m_copied[static_cast<std::size_t>(message)] = true;
         work.rank = rankOf(*owners);
         work.message = owners->send >= 0 ? owners->send : owners->receive;
-        if (work.message < 0) {
+        if (work.message < 0 && !others) {
             const auto rank = static_cast<std::size_t>(work.rank);
             work.op = owners->op - m_firstOp[rank];
             DeviceOp& op = m_device.ops[rank][static_cast<std::size_t>(work.op)];

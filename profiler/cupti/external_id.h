@@ -4,8 +4,8 @@
 //   63      1: an id of this program; other tools' ids have it clear as a rule and are counted apart
 //   62…44   step, modulo 2^19
 //   43…40   role
-//   39…24   rank                 of ops
-//   23…0    position in the rank's list; norm and optimizer, which stand behind the list: the stage
+//   39…24   rank                 of ops and other work
+//   23…0    position in the rank's list; norm and optimizer, which stand behind the list: besidePosition()
 //   39…0    number of the message (MessageNumbers)   of sends and receives
 //
 // An op's id lies on CUPTI's stack CUSTOM0, a send's on CUSTOM1, a receive's on CUSTOM2, so that one launch (a NCCL group) can
@@ -26,6 +26,7 @@ enum class ExternalRole : std::uint8_t {
     Optimizer, // likewise
     Send,
     Receive,
+    Other,     // work of a rank that is no op's: fetching losses, bringing copies' gradients together
 };
 
 struct ExternalId {
@@ -44,6 +45,12 @@ struct ExternalId {
     bool operator==(const ExternalId&) const = default;
 };
 
+// Of an op that stands behind the list: the stage, and how many of this role and stage the rank ran before it in the step.
+constexpr int besidePosition(int stage, int earlier)
+{
+    return (earlier & 0xff) << 16 | (stage & 0xffff);
+}
+
 // Preconditions: rank, position and message below the limits above. The step wraps.
 constexpr std::uint64_t pack(const ExternalId& id)
 {
@@ -58,7 +65,7 @@ constexpr std::uint64_t pack(const ExternalId& id)
 constexpr std::optional<ExternalId> unpackExternalId(std::uint64_t packed)
 {
     const auto role = static_cast<std::uint8_t>(packed >> 40 & 0xf);
-    if (packed >> 63 == 0 || role < 1 || role > static_cast<std::uint8_t>(ExternalRole::Receive)) return {};
+    if (packed >> 63 == 0 || role < 1 || role > static_cast<std::uint8_t>(ExternalRole::Other)) return {};
     ExternalId id;
     id.role = static_cast<ExternalRole>(role);
     id.step = static_cast<int>(packed >> 44 & (ExternalId::steps - 1));

@@ -39,6 +39,7 @@ public:
     Result<void> start(const GpuTraceOptions& options, TraceFacts& facts);
     GpuTrace take();
     void stop(TraceFacts& facts); // says whether CUPTI is detached
+    bool started() const { return m_started; }
     Result<std::string> dump() const; // after stop(): the bytes of a CUPTI dump (docs/formats.md)
     Result<GpuTrace> decodeDump(std::string_view bytes) const; // no GPU needed
 

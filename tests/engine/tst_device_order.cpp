@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "engine/cuda/ceilings.h"
 #include "engine/cuda/device_memory.h"
 #include "engine/cuda/module.h"
 
@@ -15,9 +16,9 @@ class TestDeviceOrder : public QObject
     Q_OBJECT
 
     const StagewrightCudaTable* m_table = nullptr;
-    std::unique_ptr<DeviceMemory> queue(int rank) const
+    std::unique_ptr<DeviceMemory> queue() const
     {
-        return std::make_unique<DeviceMemory>(*m_table, StagewrightQueueWish{}, rank, std::make_shared<DeviceOrigins>());
+        return std::make_unique<DeviceMemory>(*m_table, StagewrightQueueWish{}, std::make_shared<DeviceOrigins>());
     }
 
 private slots:
@@ -30,8 +31,8 @@ private slots:
 
     void copiesAreOrderedByMarks()
     {
-        const auto one = queue(0);
-        const auto two = queue(1);
+        const auto one = queue();
+        const auto two = queue();
         Allocator first(*one);
         Allocator second(*two);
         const std::vector<float> values = {1, 2, 3, 4};
@@ -50,8 +51,8 @@ private slots:
 
     void missingMarksAreFound()
     {
-        const auto one = queue(0);
-        const auto two = queue(1);
+        const auto one = queue();
+        const auto two = queue();
         Allocator first(*one);
         Allocator second(*two);
         const Buffer sent = first.take(4, {});
@@ -74,8 +75,8 @@ private slots:
     // A block that goes back to the allocator and is taken again keeps its history: only the same queue may use it at once.
     void blocksKeepTheirHistory()
     {
-        const auto one = queue(0);
-        const auto two = queue(1);
+        const auto one = queue();
+        const auto two = queue();
         Allocator first(*one);
         Allocator second(*two);
         Buffer sent = first.take(64, {});
@@ -89,9 +90,22 @@ private slots:
         one->clear(again.data(), 256);
     }
 
+    // Of the device made up for tests: a nanosecond for every 16 bytes and a microsecond a piece of work.
+    void ceilingsAreMeasuredOnce()
+    {
+        StagewrightQueueWish wish{};
+        const auto first = ceilingsOf(*m_table, wish);
+        QVERIFY2(first, first ? "" : first.error().message.c_str());
+        QVERIFY(first->copyBytes > 0 && first->copyBytes <= 2 * 16e9); // each of both blocks counts
+        const double widest = 8192;
+        QVERIFY(first->matrixFlops > 0 && first->matrixFlops <= 2 * widest * widest * widest * 1e9 / (3 * widest * widest * 4 / 16));
+        const auto again = ceilingsOf(*m_table, wish);
+        QVERIFY(again->copyBytes == first->copyBytes && again->matrixFlops == first->matrixFlops);
+    }
+
     void timesRiseInOrder()
     {
-        const auto one = queue(0);
+        const auto one = queue();
         Allocator memory(*one);
         const Buffer block = memory.take(1024, {});
         DeviceClock* clock = one->clock();

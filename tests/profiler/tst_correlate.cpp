@@ -167,7 +167,7 @@ private slots:
         std::mt19937_64 random(1);
         for (int i = 0; i < 10'000; ++i) {
             ExternalId id;
-            id.role = static_cast<ExternalRole>(1 + random() % 5);
+            id.role = static_cast<ExternalRole>(1 + random() % 6);
             id.step = static_cast<int>(random() % ExternalId::steps);
             if (id.isMessage()) {
                 id.message = random() % ExternalId::messages;
@@ -508,6 +508,37 @@ private slots:
         QVERIFY(collectiveOf("_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE") == Collective::SendRecv);
         QVERIFY(collectiveOf("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL") == Collective::ReduceScatter);
         QVERIFY(collectiveOf("all_reduce_of_mine") == Collective::None);
+    }
+
+    // Two norms of one stage behind the list, and work of a rank that is no op's.
+    void opsBesideTheListAreToldApart()
+    {
+        Recording r = recorded();
+        const int step = r.record.step;
+        for (int n = 0; n < 2; ++n) {
+            ++r.correlation;
+            r.id(pack({ExternalRole::Norm, step, 1, besidePosition(1, n)}));
+            r.api(42'000 + n * 1'000, 921);
+            r.work(GpuRecordKind::Kernel, 9'100'000 + n * 20'000, 9'110'000 + n * 20'000, 21, "squares");
+            r.record.ops[1].push_back({makeOp(OpKind::ReduceGrad, 1), -1, 42'000 + n * 1'000, 42'900 + n * 1'000, 900});
+        }
+        ++r.correlation;
+        r.id(pack({ExternalRole::Other, step, 1, 0}));
+        r.api(46'000, 921);
+        r.work(GpuRecordKind::Copy, 9'200'000, 9'201'000, 21);
+        ++r.correlation; // made ready before the step began
+        r.id(pack({ExternalRole::Other, step, 0, 0}));
+        r.api(-10'000, 920);
+        r.work(GpuRecordKind::Memset, -9'000, -8'000, 20);
+        const DeviceStep device = correlated(r);
+        QCOMPARE(trouble(device.counts), std::int64_t(0));
+        const std::size_t first = r.record.ops[1].size() - 2;
+        QCOMPARE(device.ops[1][first].interval, (DeviceInterval{9'100'000, 9'110'000}));
+        QCOMPARE(device.ops[1][first + 1].interval, (DeviceInterval{9'120'000, 9'130'000}));
+        const auto others = std::count_if(device.work.begin(), device.work.end(), [](const DeviceWork& work) { return work.op < 0 && work.message < 0; });
+        QCOMPARE(others, std::ptrdiff_t(1));
+        const auto other = std::find_if(device.work.begin(), device.work.end(), [](const DeviceWork& work) { return work.op < 0 && work.message < 0; });
+        QVERIFY(other->rank == 1 && other->begin == 9'200'000 && other->lane == Lane::Copy);
     }
 
     void factsSayWhatIsMissing()

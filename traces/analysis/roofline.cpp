@@ -70,24 +70,23 @@ bool RooflineRow::memoryBound(const Ceilings& ceilings) const
     return intensity() * ceilings.bytesPerSecond < ceilings.flops;
 }
 
-OpWork workOf(OpKind kind, const StageShape& stage)
+OpWork workOf(OpKind kind, const StageShape& stage, double elementBytes)
 {
     const double n = stage.layers;
     const double h = stage.hidden;
-    const double sbh = stage.sequence * stage.samples * h;
-    const double head = stage.head ? 2 * sbh * stage.vocabulary : 0;
     const double parameters = n * (12 * h * h + 13 * h) + (stage.head ? stage.vocabulary * h : 0);
-    const double weights = stage.elementBytes * parameters;
-    const double kept = stage.elementBytes / 2 * (n * 34 * sbh + (stage.head ? 2 * stage.sequence * stage.samples * stage.vocabulary : 0));
-    const OpWork forward{n * sbh * (24 * h + 4 * stage.sequence) + head, weights + kept};
-    const OpWork input{n * sbh * (24 * h + 8 * stage.sequence) + head, weights + 2 * kept};
-    const OpWork weight{n * sbh * 24 * h + head, 8 * parameters + kept}; // fp32 gradients are read and written
+    const double weights = elementBytes * parameters;
+    const double tokens = stage.sequence * stage.samples;
+    const double kept = elementBytes / 2 * tokens * (n * 34 * h + (stage.head ? 2 * stage.vocabulary : 0));
+    const double input = weights + 2 * kept;
+    const double weight = 8 * parameters + kept; // fp32 gradients are read and written
+    const double flops = stageFlops(kind, stage);
     switch (kind) {
     case OpKind::Forward:
-    case OpKind::Recompute: return forward;
-    case OpKind::InputGrad: return input;
-    case OpKind::WeightGrad: return weight;
-    case OpKind::Backward: return {input.flops + weight.flops, input.bytes + weight.bytes};
+    case OpKind::Recompute: return {flops, weights + kept};
+    case OpKind::InputGrad: return {flops, input};
+    case OpKind::WeightGrad: return {flops, weight};
+    case OpKind::Backward: return {flops, input + weight};
     default: return {};
     }
 }
@@ -112,7 +111,7 @@ Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
         return fail(ErrorCode::Usage, fmt::format("the run does not say its model: '{}', microbatch size '{}', layers by stage '{}'", model,
                                                   configured(run, "microbatch_size"), configured(run, "stage_layers")),
                     "only runs that trained a model have a roofline");
-    if (configured(run, "precision") == "bf16") shape.elementBytes = 2;
+    const double elementBytes = configured(run, "precision") == "bf16" ? 2 : 4;
 
     const std::vector<std::int64_t> slices = run.schedule ? sliceStartsOf(*run.schedule) : std::vector<std::int64_t>();
     std::map<OpKind, RooflineRow> rows;
@@ -123,7 +122,7 @@ Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
             if (span.op.stage >= layers.size()) continue;
             shape.layers = layers[span.op.stage];
             shape.head = span.op.stage + 1u == layers.size();
-            const OpWork work = workOf(span.op.kind, shape);
+            const OpWork work = workOf(span.op.kind, shape, elementBytes);
             double part = span.op.count;
             if (span.op.half != 0) part /= 2;
             if (span.op.slice >= 0 && !slices.empty())

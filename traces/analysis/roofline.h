@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "schedules/analytic_costs.h"
 #include "traces/run.h"
 
 namespace stagewright {
@@ -34,17 +35,8 @@ struct RooflineRow {
     bool memoryBound(const Ceilings& ceilings) const;
 };
 
-// A stage of `layers` blocks of width h, s tokens and vocabulary V, b samples a microbatch, bytes of a weight or activation.
-struct StageShape {
-    int layers = 0;
-    bool head = false;
-    double hidden = 0;
-    double sequence = 0;
-    double vocabulary = 0;
-    double samples = 0;
-    double elementBytes = 4;
-};
-OpWork workOf(OpKind kind, const StageShape& stage); // zero for kinds other than F, B, I, W, R
+// elementBytes: of a weight or activation. Zero for kinds other than F, B, I, W, R.
+OpWork workOf(OpKind kind, const StageShape& stage, double elementBytes = 4);
 
 // Usage where the run does not say its model; Unavailable where its environment has no ceilings.
 Result<Ceilings> ceilingsOf(const Run& run);

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include <dlfcn.h>
-#include <nvtx3/nvToolsExt.h>
 
 #include "engine/cuda/module/queue.cuh"
 
@@ -122,24 +121,11 @@ int describe(int32_t device, StagewrightCudaDevice* out)
     return 0;
 }
 
-// What this thread asks for from here on belongs to the op: a recorder of the device's activities pushes the id here.
-int opBegin(std::uint64_t /*id*/, const char* name)
-{
-    nvtxRangePushA(name); // costs nothing where no profiler is attached
-    return 0;
-}
-
-int opEnd()
-{
-    nvtxRangePop();
-    return 0;
-}
-
 constexpr StagewrightCudaTable table = {
     STAGEWRIGHT_CUDA_ABI, sizeof(StagewrightCudaTable), sizeof(StagewrightCudaFacts), sizeof(StagewrightCudaDevice), lastError, facts,
     deviceCount, describe, take, give, openQueue, closeQueue, finish, mark, dropMark, await, nanosBetween, copyRows, clear, upload,
     download, multiply, norm, scaleShift, normBackward, gelu, softmax, softmaxBackward, flash, flashBackward, embed, embedGrad,
-    crossEntropy, columnSums, add, squareSum, step, narrow, opBegin, opEnd};
+    crossEntropy, columnSums, add, squareSum, step, narrow};
 
 } // namespace
 } // namespace stagewright::cuda::module

@@ -1,0 +1,20 @@
+// What a device can do at most: the rates of a large matrix product and of a large copy, as its own marks time them. The roofline
+// of a run's ops is drawn against them (docs/numbers.md, "Roofline").
+#pragma once
+
+#include "engine/cuda/module_abi.h"
+#include "schedules/base/result.h"
+
+namespace stagewright::cuda {
+
+struct DeviceCeilings {
+    double matrixFlops = 0; // floating-point operations a second of C = A · Bᵀ of random elements, in the wish's precision
+    double copyBytes = 0;   // bytes read and written a second by a copy within the device
+};
+
+// Each is the best of five runs; the product's matrices grow until they are 8,192 wide, take an eighth of the free memory, or
+// need a tenth of a second; the copy's blocks likewise, up to 256 MiB. Measured once a process for a device, precision and partition,
+// while nothing else runs there; later calls give the same figures. Any thread. Unavailable where memory is out.
+Result<DeviceCeilings> ceilingsOf(const StagewrightCudaTable& table, const StagewrightQueueWish& wish);
+
+} // namespace stagewright::cuda

@@ -1,0 +1,44 @@
+#include "engine/rank_trace.h"
+
+namespace stagewright {
+
+RankTrace::RankTrace(const RunState& state, int rank) : m_state(state), m_tracer(state.options.tracer.get()), m_rank(rank)
+{
+    if (m_tracer == nullptr) return;
+    for (const PlannedOp& planned : state.plan.ranks[static_cast<std::size_t>(rank)].ops)
+        m_names.push_back(rangeName(planned.op));
+}
+
+RankTrace::Range RankTrace::op(const Op& op, int position)
+{
+    if (m_tracer == nullptr) return {nullptr, {}};
+    ExternalId id;
+    id.step = m_state.step;
+    id.rank = m_rank;
+    id.position = position;
+    if (position >= 0) return {m_tracer, id, m_names[static_cast<std::size_t>(position)].c_str()};
+    id.role = op.kind == OpKind::ReduceGrad ? ExternalRole::Norm : ExternalRole::Optimizer;
+    id.position = besidePosition(op.stage, m_beside[{id.role, op.stage}]++);
+    m_name = rangeName(op);
+    return {m_tracer, id, m_name.c_str()};
+}
+
+RankTrace::Range RankTrace::receive(const MessageKey& key) const
+{
+    ExternalId id;
+    id.role = ExternalRole::Receive;
+    id.step = m_state.step;
+    if (m_tracer != nullptr) id.message = (*m_state.messageNumbers)(key);
+    return {m_tracer, id};
+}
+
+RankTrace::Range RankTrace::other() const
+{
+    ExternalId id;
+    id.role = ExternalRole::Other;
+    id.step = m_state.step;
+    id.rank = m_rank;
+    return {m_tracer, id};
+}
+
+} // namespace stagewright

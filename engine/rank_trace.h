@@ -1,0 +1,36 @@
+// RankTrace: names what a rank asks its device for, so that a tracer's records find their op (profiler/cupti/external_id.h) and
+// other tools see PyTorch's range names. A range lasts as long as the value; without a tracer it does nothing. On the rank's thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/run_state.h"
+
+namespace stagewright {
+
+class RankTrace
+{
+public:
+    using Range = GpuTracer::OpRange;
+
+    RankTrace(const RunState& state, int rank);
+
+    void beginStep() { m_beside.clear(); }
+    // position: in the rank's list of computing ops; −1: beside it (gradient norm, optimizer). In the order that they are recorded.
+    Range op(const Op& op, int position);
+    Range receive(const MessageKey& key) const; // its copy, asked for by the receiver
+    Range other() const;                        // what belongs to no op
+
+private:
+    const RunState& m_state;
+    const GpuTracer* m_tracer;
+    int m_rank;
+    std::vector<std::string> m_names; // by position
+    std::string m_name;               // of the op beside the list that runs
+    std::map<std::pair<ExternalRole, int>, int> m_beside; // ops beside the list of this step so far, by role and stage
+};
+
+} // namespace stagewright
