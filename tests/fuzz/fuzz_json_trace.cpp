@@ -1,5 +1,5 @@
-// JSON traces of any bytes: read event by event and made runs of, they may be refused, never crash or hang; a run's schedule is
-// valid, and its timeline comes back from what is made of it. The bytes serve as a file of rules too.
+// JSON traces of any bytes: read and made runs of, they may be refused, never crash or hang; the same is read of them whatever the
+// windows and batches; a run's schedule is valid, and its timeline comes back from what is made of it. The bytes serve as a file of rules too.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -29,9 +29,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     options.hostOps = size % 2 == 1;
     const auto source = byteSourceOf(std::string(text));
     auto file = readJsonTrace(*source, "fuzz_rank0.json", options, {});
+    const auto again = byteSourceOf(std::string(text));
+    const auto inPieces = readJsonTrace(*again, "fuzz_rank0.json", options, {}, {29 + size % 100, 1 + size % 300});
+    require(file.has_value() == inPieces.has_value());
     if (!file) {
-        require(!file.error().message.empty());
+        require(!file.error().message.empty() && file.error().message == inPieces.error().message);
         return 0;
+    }
+    require(file->ranks.size() == inPieces->ranks.size());
+    for (std::size_t r = 0; r < file->ranks.size(); ++r) {
+        const ForeignRank& a = file->ranks[r];
+        const ForeignRank& b = inPieces->ranks[r];
+        require(a.events == b.events && a.damaged == b.damaged && a.repaired == b.repaired);
+        require(a.annotations.size() == b.annotations.size() && a.device.size() == b.device.size() && a.launches.size() == b.launches.size());
     }
     auto runs = assemble(std::move(file->ranks), "fuzz", options);
     if (!runs) {
