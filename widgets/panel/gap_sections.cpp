@@ -53,10 +53,11 @@ GapSections::GapSections(SectionColumn* column) : QObject(column)
     m_selected = column->addSection(tr("Selected gap"));
 }
 
-void GapSections::setReport(const Timeline* timeline, const BubbleReport* report, const Units& units)
+void GapSections::setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const BubbleReport> report, const Units& units)
 {
-    m_timeline = timeline;
-    m_report = report;
+    m_timeline = std::move(timeline);
+    m_report = std::move(report);
+    m_measure.reset();
     m_units = units;
     m_cause.reset();
     fillCauses();

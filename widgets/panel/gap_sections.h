@@ -26,8 +26,8 @@ class GapSections : public QObject {
 public:
     explicit GapSections(SectionColumn* column); // adds the sections where it is made
 
-    // timeline: null where there is nothing to show; else it and the report are kept by the caller while shown.
-    void setReport(const Timeline* timeline, const BubbleReport* report, const Units& units);
+    // Null where there is nothing to show. Told against no measure until one is set.
+    void setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const BubbleReport> report, const Units& units);
     // The measure that idle times by cause are told against; null: none.
     void setMeasure(std::shared_ptr<const FigureMeasure> measure);
     void setCause(std::optional<IdleCause> cause); // which one is marked
@@ -56,8 +56,8 @@ private:
     QPointer<QPushButton> m_longer, m_shorter; // made anew with each gap
     QPointer<QPushButton> m_toFocus; // takes the focus once it is shown
     PanelSection *m_causes, *m_longest, *m_selected;
-    const Timeline* m_timeline = nullptr;
-    const BubbleReport* m_report = nullptr;
+    std::shared_ptr<const Timeline> m_timeline;
+    std::shared_ptr<const BubbleReport> m_report;
     Units m_units;
     std::shared_ptr<const FigureMeasure> m_measure;
     std::optional<IdleCause> m_cause;

@@ -133,8 +133,8 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
     }
     m_headline.clear();
     m_slack.reset();
+    m_gaps->setReport(shown ? m_run->timeline : nullptr, shown ? std::shared_ptr<const BubbleReport>(m_figures, &m_figures->bubbles) : nullptr, m_units);
     pairMeasure();
-    m_gaps->setReport(shown ? m_run->timeline.get() : nullptr, shown ? &m_figures->bubbles : nullptr, m_units);
     fillFilter();
     if (!shown) return;
     fillFigures();
@@ -174,8 +174,8 @@ void SidePanel::setFilter(std::shared_ptr<const RunFigures> figures, const QStri
         m_figures = std::exchange(m_stepFigures, nullptr);
     }
     m_filterNote = note;
+    m_gaps->setReport(m_run->timeline, {m_figures, &m_figures->bubbles}, m_units);
     pairMeasure();
-    m_gaps->setReport(m_run->timeline.get(), &m_figures->bubbles, m_units);
     fillFilter();
     fillFigures();
 }
