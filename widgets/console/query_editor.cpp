@@ -77,7 +77,7 @@ private:
     QSet<QString> m_names;
 };
 
-QueryEditor::QueryEditor(QWidget* parent) : QPlainTextEdit(parent), m_completer(new QCompleter(this)), m_highlighter(new QueryHighlighter(document()))
+QueryEditor::QueryEditor(QWidget* parent) : QPlainTextEdit(parent), m_completer(new QCompleter(this)), m_words(new QStringListModel(this)), m_highlighter(new QueryHighlighter(document()))
 {
     setObjectName(QStringLiteral("query"));
     setAcceptDrops(false); // files are the window's
@@ -88,6 +88,7 @@ QueryEditor::QueryEditor(QWidget* parent) : QPlainTextEdit(parent), m_completer(
     setToolTip(tr("One SELECT. Ctrl+Enter runs it, Ctrl+Space completes, Ctrl+Up and Ctrl+Down bring back what was asked before.\n"
                   ":run and :step stand for the run and the step shown."));
     setStyleSheet(QStringLiteral("font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px;"));
+    m_completer->setModel(m_words); // for good: with each model Qt gives the popup one more delegate
     m_completer->setWidget(this);
     m_completer->setCaseSensitivity(Qt::CaseInsensitive);
     m_completer->setCompletionMode(QCompleter::PopupCompletion);
@@ -110,7 +111,7 @@ void QueryEditor::setTables(const QueryTables& tables)
     }
     words << keywords();
     words << QStringLiteral(":run") << QStringLiteral(":step");
-    m_completer->setModel(new QStringListModel(words, m_completer));
+    m_words->setStringList(words);
     m_highlighter->setNames(names);
 }
 

@@ -10,6 +10,7 @@
 #include "widgets/theme.h"
 
 class QCompleter;
+class QStringListModel;
 
 namespace stagewright {
 
@@ -39,6 +40,7 @@ private:
     void insertCompletion(const QString& word);
     void walkHistory(int by);
     QCompleter* m_completer;
+    QStringListModel* m_words; // that it completes
     QueryHighlighter* m_highlighter;
     QStringList m_history;
     int m_at = -1; // −1: what is being written
