@@ -206,7 +206,12 @@ private:
             Reader<pf::ChromeMetadata> one = from.get_message();
             std::string name;
             std::string value;
-            while (one.next()) (one.tag() == pf::ChromeMetadata::name ? name : value) = one.get_string();
+            while (one.next()) {
+                if (one.tag() == pf::ChromeMetadata::name)
+                    name = one.get_string();
+                else
+                    value = one.get_string();
+            }
             metadata[name] = value;
         }
     }
