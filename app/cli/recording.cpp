@@ -12,8 +12,10 @@
 #include "app/cli/files.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/run_access.h"
+#include "app/cli/run_json.h"
 #include "app/cli/session.h"
 #include "app/cli/version.h"
+#include "engine/device_load.h"
 #include "engine/stale_model.h"
 #include "schedules/messages.h"
 #include "traces/fit/fit_costs.h"
@@ -103,7 +105,20 @@ Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
     return {};
 }
 
-Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t done, std::int64_t total, Session& session)
+// How full and busy the devices are, for who shows it.
+Json loadJson(LoadGauge* gauge)
+{
+    Json devices = Json::array();
+    if (gauge == nullptr) return devices;
+    for (const DeviceLoad& load : gauge->read())
+        devices.push_back({{"name", load.name},
+                           {"used_bytes", load.usedBytes},
+                           {"total_bytes", load.totalBytes},
+                           {"busy", load.busy < 0 ? Json(nullptr) : Json(load.busy)}});
+    return devices;
+}
+
+Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t done, std::int64_t total, LoadGauge* gauge, Session& session)
 {
     auto outcome = one.training->step(session.stop());
     if (!outcome) return tl::unexpected(std::move(outcome.error()));
@@ -139,7 +154,8 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
                     {"step", outcome->step},
                     {"loss", outcome->loss},
                     {"step_time_ns", outcome->stepTime},
-                    {"wall_time_ns", outcome->wallTime}});
+                    {"wall_time_ns", outcome->wallTime},
+                    {"devices", loadJson(gauge)}});
     else
         line.tell("steps", done, total, fmt::format("{}  loss {:.3f}  {}", name, outcome->loss, formatDuration(outcome->stepTime)));
     return {};
@@ -242,6 +258,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
                     {"file", settings.file},
                     {"clock", std::string(toText(one.training->clock()))}});
     }
+    const auto gauge = openLoadGauge(settings.training.backend, settings.training.device.devices);
     const int stepsEach = settings.warmup + settings.steps;
     const auto total = static_cast<std::int64_t>(stepsEach) * static_cast<std::int64_t>(ongoing.size());
     std::int64_t done = 0;
@@ -252,7 +269,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
                 recording.stopped = Error{ErrorCode::Cancelled, "interrupted", {}};
                 break;
             }
-            if (auto taken = takeStep(one, settings, ++done, total, session); !taken) {
+            if (auto taken = takeStep(one, settings, ++done, total, gauge.get(), session); !taken) {
                 recording.stopped = std::move(taken.error()).with(one.training->schedule().name);
                 recording.stall = one.training->stall();
                 if (!recording.stall) break;

@@ -26,6 +26,7 @@ void saveSettings(const RecordSettings& s)
     store.setValue(QStringLiteral("model"), QVariantList{s.layers, s.hidden, s.heads, s.sequence});
     store.setValue(QStringLiteral("run"), QVariantList{s.steps, s.warmup});
     store.setValue(QStringLiteral("clock"), s.clock);
+    store.setValue(QStringLiteral("device"), QStringList{s.backend, s.devices, s.precision, s.sharing});
     store.setValue(QStringLiteral("link"), s.link);
     store.setValue(QStringLiteral("data"), s.dataFile);
     store.setValue(QStringLiteral("seed"), s.seed);
@@ -58,6 +59,13 @@ RecordSettings loadSettings()
         s.warmup = run[1].toInt();
     }
     s.clock = store.value(QStringLiteral("clock")).toString();
+    const QStringList device = store.value(QStringLiteral("device")).toStringList();
+    if (device.size() == 4) {
+        s.backend = device[0];
+        s.devices = device[1];
+        s.precision = device[2];
+        s.sharing = device[3];
+    }
     s.link = store.value(QStringLiteral("link")).toString();
     s.dataFile = store.value(QStringLiteral("data")).toString();
     s.seed = store.value(QStringLiteral("seed"), 1).toULongLong();
@@ -86,6 +94,7 @@ RecordDialog* MainWindow::openRecordDialog()
     if (m_shown && !m_library->isSimulated(m_shown->ref.file)) targets << m_shown->ref.file;
     for (const QString& file : runs()->files())
         if (!m_library->isSimulated(file) && !targets.contains(file)) targets << file;
+    askDevices(findStagewright(), dialog, [dialog](const QVector<TrainingDevice>& devices) { dialog->setDevices(devices); });
     dialog->setSettings(loadSettings());
     dialog->setTargets(targets, newRecordingPath(QStringLiteral("recording")));
     connect(dialog, &QDialog::accepted, this, [this, dialog] {

@@ -51,6 +51,8 @@ for signal in INT TERM EOF; do
     expect_same "$(json loss)" "$(json steps)"
 done
 
+expect_that "progress tells how full and busy the device is" grep -Eq '"devices":\[\{"name":"processor","used_bytes":[1-9][0-9]*,"total_bytes":[1-9][0-9]*,"busy":[0-9.]+\}\]' progress.txt
+
 # killed outright: what was complete is there
 rm -f progress.txt
 "$STAGEWRIGHT" record -s 1f1b "${tiny[@]}" --steps 1000000 --progress jsonl -o killed.stagewright </dev/null >out.txt 2>progress.txt &

@@ -1,6 +1,8 @@
 // Recording: what the form refuses, the arguments it makes, the protocol it reads from a child process.
+#include <QComboBox>
 #include <QDir>
 #include <QFile>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -10,6 +12,8 @@
 
 #include "widgets/record/record_dialog.h"
 #include "widgets/record/record_process.h"
+#include "widgets/record/record_strip.h"
+#include "widgets/record/training_devices.h"
 
 using namespace stagewright;
 
@@ -134,6 +138,65 @@ private slots:
         QVERIFY(dialog.settings() == s);
     }
 
+    void devicesAsTheProgramTellsThem()
+    {
+        const QString program = script("devices", R"(
+[ "$1 $2" = "devices --json" ] || exit 3
+echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":null,"details":{}},{"backend":"cuda","name":"H","usable":true,"reason":null}]}'
+)");
+        QVector<TrainingDevice> devices;
+        bool answered = false;
+        QObject context;
+        askDevices(program, &context, [&](const QVector<TrainingDevice>& told) {
+            devices = told;
+            answered = true;
+        });
+        QTRY_VERIFY_WITH_TIMEOUT(answered, 20000);
+        QCOMPARE(devices.size(), 2);
+        QCOMPARE(devices[1].name, QStringLiteral("H"));
+        QVERIFY(devices[1].reason.isEmpty());
+        QVERIFY(trainingDevicesIn("what?").isEmpty());
+        QCOMPARE(trainingDevicesIn(R"({"devices":[{"backend":"cuda","usable":false,"reason":"no driver"}]})").front().reason, QStringLiteral("no driver"));
+    }
+
+    void gpusAreChosenWhereThereAreAny()
+    {
+        RecordDialog dialog;
+        dialog.setProgram(QStringLiteral("/bin/true"));
+        dialog.setTargets({}, QStringLiteral("/tmp/new.stagewright"));
+        RecordSettings s;
+        s.clock = QStringLiteral("wall");
+        s.backend = QStringLiteral("cuda");
+        s.devices = QStringLiteral("0,1");
+        s.precision = QStringLiteral("tf32");
+        s.sharing = QStringLiteral("partitions");
+        dialog.setSettings(s);
+        QVERIFY(dialog.settings() == s);
+        QVERIFY(dialog.faultText().isEmpty());
+        QVERIFY(dialog.fieldNamed(QStringLiteral("sharing"))->isEnabled());
+        QVERIFY(!dialog.fieldNamed(QStringLiteral("clock"))->isEnabled());
+        auto* meaning = dialog.findChild<QLabel*>(QStringLiteral("sharingMeaning"));
+        QVERIFY2(meaning->text().contains(QStringLiteral("memory bandwidth is still shared")), qPrintable(meaning->text()));
+        const QStringList arguments = recordArguments(s, QStringLiteral("out.stagewright"));
+        QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--backend")) + 1), QStringLiteral("cuda"));
+        QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--device")) + 1), QStringLiteral("0,1"));
+        QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--sharing")) + 1), QStringLiteral("partitions"));
+        QVERIFY(!arguments.contains(QStringLiteral("--clock"))); // sharing says it
+
+        dialog.setDevices({{QStringLiteral("cpu"), QStringLiteral("p"), {}}, {QStringLiteral("cuda"), {}, QStringLiteral("no driver")}});
+        QVERIFY2(dialog.faultText().contains(QStringLiteral("no driver")), qPrintable(dialog.faultText()));
+        QVERIFY(dialog.fieldNamed(QStringLiteral("backend"))->property("fault").toBool());
+        dialog.setDevices({{QStringLiteral("cuda"), QStringLiteral("H"), {}}});
+        QVERIFY(dialog.faultText().isEmpty());
+        auto* devices = qobject_cast<QLineEdit*>(dialog.fieldNamed(QStringLiteral("devices")));
+        devices->setText(QStringLiteral("first"));
+        QVERIFY2(dialog.faultText().contains(QStringLiteral("first")), qPrintable(dialog.faultText()));
+        qobject_cast<QComboBox*>(dialog.fieldNamed(QStringLiteral("backend")))->setCurrentIndex(0);
+        QVERIFY(dialog.faultText().isEmpty()); // the processor asks for no GPU
+        QVERIFY(!devices->isEnabled());
+        QVERIFY(!recordArguments(dialog.settings(), QStringLiteral("o")).contains(QStringLiteral("--device")));
+    }
+
     void readsTheProtocol()
     {
         const QString program = script("ok", R"(
@@ -142,11 +205,16 @@ echo '{"event":"run","run":1,"schedule":"1f1b","file":"f","clock":"virtual"}' >&
 echo '{"event":"something-new","x":1}' >&2
 printf '{"event":"progress","what":"step","done":1,"total":2,"schedule":"1f1b","loss":5.5,' >&2
 printf '"step_time_ns":1000}\n' >&2
-echo '{"event":"progress","what":"step","done":2,"total":2,"schedule":"1f1b","loss":5.25,"step_time_ns":900}' >&2
+echo '{"event":"progress","what":"step","done":2,"total":2,"schedule":"1f1b","loss":5.25,"step_time_ns":900,"devices":[{"name":"GPU 0","used_bytes":3221225472,"total_bytes":6442450944,"busy":0.5},{"name":"GPU 1","used_bytes":1,"total_bytes":2,"busy":null}]}' >&2
 echo '{"event":"done","file":"f","runs":[1]}' >&2
 echo '{"runs":[]}'
 )");
         RecordProcess process;
+        RecordStrip strip(&process);
+        QString load; // of the strip, while it is shown
+        connect(&process, &RecordProcess::progressed, &strip, [&] {
+            if (const QString text = strip.findChild<QLabel*>(QStringLiteral("deviceLoad"))->text(); !text.isEmpty()) load = text;
+        });
         QSignalSpy finished(&process, &RecordProcess::finished);
         QSignalSpy started(&process, &RecordProcess::runStarted);
         process.start(program, {}, QStringLiteral("f"));
@@ -158,6 +226,11 @@ echo '{"runs":[]}'
         QCOMPARE(process.schedules().size(), 1);
         QCOMPARE(process.schedules().first().losses, (QList<double>{5.5, 5.25}));
         QCOMPARE(process.finishedRuns(), (QList<qint64>{1}));
+        QCOMPARE(load, QStringLiteral("GPU 0: 3.00 GiB of 6.00 GiB, 50 % busy   GPU 1: 1 B of 2 B"));
+        QCOMPARE(process.devices().size(), 2);
+        QCOMPARE(process.devices()[0].usedBytes, qint64(3221225472));
+        QCOMPARE(process.devices()[0].busy, 0.5);
+        QCOMPARE(process.devices()[1].busy, -1.0);
         QCOMPARE(process.result().trimmed(), QByteArray("{\"runs\":[]}"));
     }
 

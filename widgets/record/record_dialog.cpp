@@ -137,15 +137,25 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     model.add(tr("Heads"), m_heads);
     model.add(tr("Sequence"), m_sequence);
 
+    FieldGrid device(this, right, tr("Device"));
+    m_backend = choice("backend", {{tr("processor"), ""}, {tr("GPUs (CUDA)"), "cuda"}}, tr("What the ranks compute on."));
+    m_devices = line("devices", tr("all"), tr("GPUs by number, as stagewright devices lists them; ranks take them in turn."));
+    m_precision = choice("precision", {{tr("bf16"), ""}, {tr("tf32"), "tf32"}, {tr("fp32"), "fp32"}}, tr("Of activations and products on GPUs. Master weights, gradients and sums are fp32 always."));
+    m_sharing = choice("sharing", {{tr("chosen at the start"), ""}, {tr("queues"), "queues"}, {tr("partitions"), "partitions"}, {tr("serialised"), "serialised"}}, tr("How ranks share a GPU."));
+    device.add(tr("Train on"), m_backend);
+    device.add(tr("GPUs"), m_devices);
+    device.add(tr("Precision"), m_precision);
+    device.add(tr("Sharing"), m_sharing);
+    m_sharingMeaning = makeLabel({}, "faint", this);
+    m_sharingMeaning->setObjectName(QStringLiteral("sharingMeaning"));
+    m_sharingMeaning->setWordWrap(true);
+    right->insertWidget(right->count() - 1, m_sharingMeaning); // above the room that ends the group
+
     FieldGrid run(this, right, tr("Run"));
     m_steps = number("steps", 1, 100000, tr("Measured steps of each schedule."));
     m_warmup = number("warmup", 0, 1000, tr("Steps before them that figures leave out."));
-    m_clock = new QComboBox(this);
-    m_clock->setObjectName(QStringLiteral("clock"));
-    m_clock->addItem(tr("chosen at the start"), QString());
-    m_clock->addItem(tr("wall: real threads, real waits"), QStringLiteral("wall"));
-    m_clock->addItem(tr("virtual: projected for as many devices"), QStringLiteral("virtual"));
-    m_clock->setToolTip(tr("Wall is valid while ranks do not exceed idle cores. Virtual really executes every op, then places it by its dependencies with its processor time."));
+    m_clock = choice("clock", {{tr("chosen at the start"), ""}, {tr("wall: real threads, real waits"), "wall"}, {tr("virtual: projected for as many devices"), "virtual"}},
+                     tr("Wall is valid while ranks do not exceed idle cores. Virtual really executes every op, then places it by its dependencies with its processor time. GPUs: how they are shared decides."));
     m_link = line("link", tr("none"), tr("Emulated links: latency between ranks, and bandwidth after a comma, as --link takes them."));
     m_seed = line("seed", QStringLiteral("1"), tr("Same seed: same weights, same data, same losses."));
     m_seed->setValidator(new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,18}")), m_seed));
@@ -189,7 +199,6 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     connect(m_schedules, &QListWidget::currentItemChanged, this, &RecordDialog::showParameters);
     for (QSpinBox* box : {m_ranks, m_microbatches, m_chunks})
         connect(box, &QSpinBox::valueChanged, this, &RecordDialog::markPossible);
-    connect(m_clock, &QComboBox::currentIndexChanged, this, &RecordDialog::check);
     connect(m_target, &QComboBox::currentIndexChanged, this, &RecordDialog::check);
     setSettings({});
     markPossible();
@@ -269,6 +278,16 @@ QSpinBox* RecordDialog::number(const char* name, int low, int high, const QStrin
     return box;
 }
 
+QComboBox* RecordDialog::choice(const char* name, std::initializer_list<std::pair<QString, const char*>> items, const QString& tooltip)
+{
+    auto* box = new QComboBox(this);
+    box->setObjectName(QString::fromLatin1(name));
+    for (const auto& [text, value] : items) box->addItem(text, QString::fromLatin1(value));
+    box->setToolTip(tooltip);
+    connect(box, &QComboBox::currentIndexChanged, this, &RecordDialog::check);
+    return box;
+}
+
 QLineEdit* RecordDialog::line(const char* name, const QString& placeholder, const QString& tooltip)
 {
     auto* edit = new QLineEdit(this);
@@ -304,7 +323,9 @@ void RecordDialog::setSettings(const RecordSettings& s)
     m_microbatchSize->setValue(s.microbatchSize);
     m_steps->setValue(s.steps);
     m_warmup->setValue(s.warmup);
-    m_clock->setCurrentIndex(std::max(0, m_clock->findData(s.clock)));
+    for (const auto& [box, value] : {std::pair(m_clock, s.clock), {m_backend, s.backend}, {m_precision, s.precision == QLatin1String("bf16") ? QString() : s.precision}, {m_sharing, s.sharing}})
+        box->setCurrentIndex(std::max(0, box->findData(value)));
+    m_devices->setText(s.devices);
     m_link->setText(s.link);
     m_seed->setText(QString::number(s.seed));
     m_dataFile->setText(s.dataFile);
@@ -335,6 +356,10 @@ RecordSettings RecordDialog::settings() const
     s.steps = m_steps->value();
     s.warmup = m_warmup->value();
     s.clock = m_clock->currentData().toString();
+    s.backend = m_backend->currentData().toString();
+    s.devices = m_devices->text().remove(QLatin1Char(' '));
+    s.precision = m_precision->currentData().toString();
+    s.sharing = m_sharing->currentData().toString();
     s.link = m_link->text().trimmed();
     s.seed = m_seed->text().isEmpty() ? 1 : m_seed->text().toULongLong();
     s.dataFile = m_dataFile->text().trimmed();
@@ -352,6 +377,38 @@ void RecordDialog::setTargets(const QStringList& files, const QString& newFile)
     for (int i = 0; i < m_target->count(); ++i)
         m_target->setItemData(i, m_target->itemData(i), Qt::ToolTipRole);
     check();
+}
+
+void RecordDialog::setDevices(const QVector<TrainingDevice>& devices)
+{
+    QStringList names, reasons;
+    for (const TrainingDevice& device : devices) {
+        if (device.backend != QLatin1String("cuda")) continue;
+        if (device.reason.isEmpty())
+            names << device.name;
+        else
+            reasons << (device.name.isEmpty() ? device.reason : tr("%1: %2").arg(device.name, device.reason));
+    }
+    m_noCuda = names.isEmpty() ? reasons.join(QStringLiteral("; ")) : QString();
+    if (names.isEmpty() && m_noCuda.isEmpty() && !devices.isEmpty()) m_noCuda = tr("stagewright was built without CUDA");
+    const QString tip = m_noCuda.isEmpty() ? names.join(QLatin1Char('\n')) : tr("No GPU can be used: %1").arg(m_noCuda);
+    m_backend->setItemData(m_backend->findData(QStringLiteral("cuda")), devices.isEmpty() ? QVariant() : QVariant(tip), Qt::ToolTipRole);
+    if (!devices.isEmpty()) m_backend->setToolTip(tr("What the ranks compute on.") + QLatin1Char('\n') + tip);
+    check();
+}
+
+// What only a GPU has is off for the processor, and the other way round; sharing says what it can show and what not.
+void RecordDialog::showDevice(const RecordSettings& s)
+{
+    const bool gpu = !s.backend.isEmpty();
+    for (QWidget* field : {static_cast<QWidget*>(m_devices), static_cast<QWidget*>(m_precision), static_cast<QWidget*>(m_sharing)}) field->setEnabled(gpu);
+    m_clock->setEnabled(!gpu);
+    QString meaning = tr("Queues where each rank has a GPU of its own, else serialised.");
+    if (s.sharing == QLatin1String("queues")) meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow one another, so op times are not those of a GPU of their own.");
+    if (s.sharing == QLatin1String("partitions")) meaning = tr("An equal part of the multiprocessors each: real waits, no rank takes another's. Ops are slower than on a whole GPU; memory bandwidth is still shared.");
+    if (s.sharing == QLatin1String("serialised")) meaning = tr("One op at a time: exact op times of a whole GPU, placed as if each rank had one. Contention and real overlap are not shown.");
+    m_sharingMeaning->setText(meaning);
+    m_sharingMeaning->setVisible(gpu);
 }
 
 QString RecordDialog::targetFile() const { return m_target->currentData().toString(); }
@@ -386,7 +443,9 @@ void RecordDialog::check()
     m_schedules->setEnabled(!own);
     for (QWidget* field : {static_cast<QWidget*>(m_ranks), static_cast<QWidget*>(m_microbatches), static_cast<QWidget*>(m_chunks)})
         field->setEnabled(!own);
-    const auto fault = firstFault(s);
+    showDevice(s);
+    auto fault = firstFault(s);
+    if (!fault && !s.backend.isEmpty() && !m_noCuda.isEmpty()) fault = SettingsFault{QStringLiteral("backend"), tr("no GPU can be used: %1; train on the processor").arg(m_noCuda)};
     QWidget* at = fault ? fieldNamed(fault->field) : nullptr;
     for (QWidget* field : findChildren<QWidget*>()) {
         const bool marked = field == at;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <QDialog>
+#include <QVector>
 
 #include "widgets/record/record_settings.h"
+#include "widgets/record/training_devices.h"
 
 class QComboBox;
 class QLabel;
@@ -27,6 +29,7 @@ public:
     QString targetFile() const; // existing, or a new path
     bool targetIsNew() const;
     void setProgram(const QString& program); // empty: nothing can be recorded, and why
+    void setDevices(const QVector<TrainingDevice>& devices); // CUDA is on offer where one of its devices can be used, else says why not
     QString faultText() const;
     QWidget* fieldNamed(const QString& name) const; // by RecordSettings' member; nullptr where there is none
 
@@ -35,6 +38,8 @@ private:
     void fillSchedules();
     void markPossible(); // those that the shape allows; the others are grey and say why
     void showParameters();
+    void showDevice(const RecordSettings& settings);
+    QComboBox* choice(const char* name, std::initializer_list<std::pair<QString, const char*>> items, const QString& tooltip);
     QSpinBox* number(const char* name, int low, int high, const QString& tooltip);
     QLineEdit* line(const char* name, const QString& placeholder, const QString& tooltip);
 
@@ -45,7 +50,10 @@ private:
     QSpinBox *m_ranks, *m_microbatches, *m_chunks;
     QSpinBox *m_layers, *m_hidden, *m_heads, *m_sequence, *m_microbatchSize;
     QSpinBox *m_steps, *m_warmup;
-    QComboBox *m_clock = nullptr, *m_target = nullptr;
+    QComboBox *m_backend = nullptr, *m_precision = nullptr, *m_sharing = nullptr, *m_clock = nullptr, *m_target = nullptr;
+    QLineEdit* m_devices = nullptr;
+    QLabel* m_sharingMeaning = nullptr;
+    QString m_noCuda; // why there is none; empty: it can be used, or is not known
     QLineEdit* m_parameters = nullptr; // of the schedule that is current in the list
     quint64 m_generation = 0;          // of the question which schedules are possible
     QLineEdit *m_link, *m_seed, *m_dataFile;

@@ -75,6 +75,7 @@ void RecordProcess::start(const QString& program, const RecordSettings& settings
     m_runs.clear();
     m_schedules.clear();
     m_finishedRuns.clear();
+    m_devices.clear();
     m_error.clear();
     m_remedy.clear();
     m_state = State::Starting;
@@ -134,6 +135,14 @@ void RecordProcess::readLine(const QByteArray& line)
         m_what = event.value(QLatin1String("what")).toString();
         m_done = event.value(QLatin1String("done")).toInt();
         m_total = event.value(QLatin1String("total")).toInt();
+        if (const QJsonArray devices = event.value(QLatin1String("devices")).toArray(); !devices.isEmpty()) {
+            m_devices.clear();
+            for (const QJsonValue& value : devices) {
+                const QJsonObject device = value.toObject();
+                m_devices.append({device.value(QLatin1String("name")).toString(), device.value(QLatin1String("used_bytes")).toInteger(),
+                                  device.value(QLatin1String("total_bytes")).toInteger(), device.value(QLatin1String("busy")).toDouble(-1)});
+            }
+        }
         const QString schedule = event.value(QLatin1String("schedule")).toString();
         if (!schedule.isEmpty() && event.value(QLatin1String("loss")).isDouble()) {
             auto found = std::find_if(m_schedules.begin(), m_schedules.end(),

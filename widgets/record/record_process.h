@@ -33,6 +33,13 @@ public:
         QList<qint64> times;   // ns
     };
 
+    struct DeviceState { // after the last step told
+        QString name;
+        qint64 usedBytes = 0;
+        qint64 totalBytes = 0;
+        double busy = -1; // share of time; −1: not known
+    };
+
     explicit RecordProcess(QObject* parent = nullptr);
     ~RecordProcess() override; // ends a child that still runs
 
@@ -48,6 +55,7 @@ public:
     const QString& what() const { return m_what; }
     const QList<StartedRun>& runs() const { return m_runs; }
     const QList<ScheduleProgress>& schedules() const { return m_schedules; }
+    const QList<DeviceState>& devices() const { return m_devices; }
     const QList<qint64>& finishedRuns() const { return m_finishedRuns; }
     const QByteArray& result() const { return m_result; } // the JSON object of --json
     // The child's own words; its standard error where it said nothing of the protocol.
@@ -78,6 +86,7 @@ private:
     int m_total = 0;
     QList<StartedRun> m_runs;
     QList<ScheduleProgress> m_schedules;
+    QList<DeviceState> m_devices;
     QList<qint64> m_finishedRuns;
     QString m_error;
     QString m_remedy;

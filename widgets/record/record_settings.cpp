@@ -33,7 +33,14 @@ QStringList commonArguments(const RecordSettings& s, const QString& output)
     add("--microbatch-size", QString::number(s.microbatchSize));
     add("--steps", QString::number(s.steps));
     add("--warmup", QString::number(s.warmup));
-    if (!s.clock.isEmpty()) add("--clock", s.clock);
+    if (!s.backend.isEmpty()) {
+        add("--backend", s.backend);
+        if (!s.devices.isEmpty()) add("--device", s.devices);
+        if (!s.precision.isEmpty()) add("--precision", s.precision);
+        if (!s.sharing.isEmpty()) add("--sharing", s.sharing);
+    } else if (!s.clock.isEmpty()) {
+        add("--clock", s.clock);
+    }
     if (!s.link.isEmpty()) add("--link", s.link);
     if (!s.optimizer.isEmpty()) add("--optimizer", s.optimizer);
     if (!s.learningRate.isEmpty()) add("--lr", s.learningRate);
@@ -101,6 +108,9 @@ std::optional<SettingsFault> firstFault(const RecordSettings& s)
                                   .arg(s.hidden).arg(s.heads)
                                   .arg(s.heads < 1 ? s.hidden : (s.hidden / s.heads + 1) * s.heads));
     if (s.sequence < 2) return fault("sequence", tr("a sequence needs at least 2 tokens, not %1").arg(s.sequence));
+    static const QRegularExpression numbers(QStringLiteral("^([0-9]{1,4}(,[0-9]{1,4})*)?$"));
+    if (!s.backend.isEmpty() && !numbers.match(s.devices).hasMatch())
+        return fault("devices", tr("GPUs are given by number, such as 0,1, not “%1”").arg(s.devices));
     if (auto found = scheduleFault(s)) return found;
     if (!s.dataFile.isEmpty()) {
         const QFileInfo info(s.dataFile);
@@ -150,6 +160,12 @@ QString inWords(const RecordSettings& s)
     text += tr("Model: %1 layers, hidden %2, %3 heads, %4 tokens, about %5 million weights.")
                 .arg(s.layers).arg(s.hidden).arg(s.heads).arg(s.sequence)
                 .arg(locale.toString(parameters / 1e6, 'f', parameters < 1e7 ? 2 : 0));
+    if (!s.backend.isEmpty()) {
+        text += QLatin1Char(' ');
+        text += s.devices.isEmpty() ? tr("On all GPUs that can be used") : tr("On GPU %1").arg(s.devices);
+        text += s.precision.isEmpty() ? tr(", bf16 with fp32 master weights") : tr(", %1").arg(s.precision);
+        text += QLatin1Char('.');
+    }
     text += QLatin1Char(' ');
     text += tr("%1 warm-up and %2 measured steps for each schedule, same seed and data, steps taken in turn.").arg(s.warmup).arg(s.steps);
     return text;
@@ -204,6 +220,12 @@ RecordSettings settingsOf(const Run& run)
             s.learningRate = match.captured(2);
         } else if (key == QLatin1String("stage_layers")) {
             s.stageLayers = value;
+        } else if (key == QLatin1String("backend")) {
+            s.backend = value == QLatin1String("cpu") ? QString() : value;
+        } else if (key == QLatin1String("precision")) {
+            s.precision = value == QLatin1String("default") ? QString() : value;
+        } else if (key == QLatin1String("sharing")) {
+            s.sharing = value;
         }
     }
     return s;

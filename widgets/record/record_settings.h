@@ -23,7 +23,11 @@ struct RecordSettings {
     int microbatchSize = 4;
     int steps = 8;
     int warmup = 1;
-    QString clock; // "", "wall", "virtual"; empty: chosen at the start
+    QString backend;   // "", "cuda"; empty: the processor
+    QString devices;   // of cuda: "0,1"; empty: all
+    QString precision; // of cuda: "", "fp32", "tf32", "bf16"; empty: the default
+    QString sharing;   // of cuda: "", "queues", "partitions", "serialised", which is its clock, too; empty: chosen at the start
+    QString clock; // of the processor: "", "wall", "virtual"; empty: chosen at the start
     QString link;  // "LATENCY[,BANDWIDTH]" as --link takes it; empty: none
     QString optimizer;    // "", "adamw", "sgd"; empty: the default
     QString learningRate; // empty: the default

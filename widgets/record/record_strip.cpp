@@ -1,5 +1,7 @@
 #include "widgets/record/record_strip.h"
 
+#include <algorithm>
+
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QProgressBar>
@@ -24,12 +26,15 @@ RecordStrip::RecordStrip(RecordProcess* process, QWidget* parent) : QFrame(paren
     m_bar->setTextVisible(false);
     m_bar->setMinimumWidth(120);
     m_bar->setAccessibleName(tr("Progress of the recording"));
+    m_devices = makeLabel({}, "secondary", this);
+    m_devices->setObjectName(QStringLiteral("deviceLoad"));
     m_losses = makeLabel({}, "secondary", this);
     m_cancel = new QPushButton(tr("Cancel"), this);
     m_cancel->setToolTip(tr("Stops after the step under way; complete steps are kept."));
     connect(m_cancel, &QPushButton::clicked, m_process, &RecordProcess::cancel);
     layout->addWidget(m_what);
     layout->addWidget(m_bar, 1);
+    layout->addWidget(m_devices);
     layout->addWidget(m_losses);
     layout->addWidget(m_cancel);
     connect(m_process, &RecordProcess::progressed, this, &RecordStrip::refresh);
@@ -50,6 +55,22 @@ void RecordStrip::refresh()
         m_what->setText(tr("Recording: step %1 of %2").arg(m_process->done()).arg(m_process->total()));
     m_bar->setRange(0, std::max(0, m_process->total()));
     m_bar->setValue(m_process->done());
+    // A few by name, many by the fullest and the mean.
+    const auto& devices = m_process->devices();
+    QStringList loads, all;
+    double busy = 0, fullest = 0;
+    for (const auto& one : devices) {
+        const QString memory = tr("%1 of %2").arg(bytesText(one.usedBytes), bytesText(one.totalBytes));
+        all << (one.busy < 0 ? tr("%1: %2").arg(one.name, memory) : tr("%1: %2, %3 busy").arg(one.name, memory, percentText(one.busy, 0)));
+        busy += std::max(0.0, one.busy) / static_cast<double>(devices.size());
+        if (one.totalBytes > 0) fullest = std::max(fullest, static_cast<double>(one.usedBytes) / static_cast<double>(one.totalBytes));
+    }
+    if (devices.size() <= 2)
+        loads = all;
+    else
+        loads << tr("%1 devices: at most %2 full, %3 busy").arg(devices.size()).arg(percentText(fullest, 0), percentText(busy, 0));
+    m_devices->setText(loads.join(QStringLiteral("   ")));
+    m_devices->setToolTip(devices.isEmpty() ? QString() : tr("Memory in use and share of time in which it computes, after the step last told.\n%1").arg(all.join(QLatin1Char('\n'))));
     QStringList losses;
     for (const auto& one : m_process->schedules())
         if (!one.losses.isEmpty())

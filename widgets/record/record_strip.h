@@ -21,6 +21,7 @@ private:
 
     RecordProcess* m_process;
     QLabel* m_what;
+    QLabel* m_devices; // how full and busy they are
     QLabel* m_losses;
     QProgressBar* m_bar;
     QPushButton* m_cancel;
