@@ -53,6 +53,7 @@ draw heat --show heat
 draw lessons --lesson shelf
 draw lesson --lesson latency --lesson-page 2
 draw playback "$runs" --run 2 --beat 24
+draw links "$runs" --run 4 --show links
 draw sql "$runs" --run 4 --show sql
 draw palette "$runs" --run 4 --show palette
 draw keys "$runs" --run 4 --show keys

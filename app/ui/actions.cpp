@@ -153,6 +153,7 @@ const std::vector<ActionEntry>& Actions::table()
         {I::WhatIf, M::Analyse, true, "whatIf", QT_TR_NOOP("&What if…"), "", "Ctrl+Shift+W", QT_TR_NOOP("Other durations, links, microbatches or channels, simulated at once below the run as it is"), true},
         {I::Residuals, M::Analyse, false, "residuals", QT_TR_NOOP("&Predicted against measured"), "", "Ctrl+Shift+R", QT_TR_NOOP("What the costs predict of each op and of the step, against what was measured"), true},
         {I::LoweredView, M::Analyse, false, "loweredView", QT_TR_NOOP("&Lowered schedule"), "", "Ctrl+Shift+L", QT_TR_NOOP("Sends and receives put into the order by a rule, how messages then travel, and how channels are used"), true},
+        {I::DeviceTables, M::Analyse, false, "deviceTables", QT_TR_NOOP("&Kernels and links"), "", "Ctrl+Alt+K", QT_TR_NOOP("What ran on the devices: kernels and copies by op, waiting and transfer by link, and the roofline of each kind of op"), true},
         {I::Compare, M::Analyse, true, "compare", QT_TR_NOOP("&Compare…"), QT_TR_NOOP("Compare"), "Ctrl+K", QT_TR_NOOP("Two to four runs on one axis, what differs and why"), true},
         {I::SwapCompare, M::Analyse, false, "swapCompare", QT_TR_NOOP("S&wap A and B"), "", "", "", false},
         {I::NextCompared, M::Analyse, false, "nextCompared", QT_TR_NOOP("&Other run against A"), "", "Ctrl+Shift+K", QT_TR_NOOP("Which of the runs shown the panel and the memory curves set against A"), false},

@@ -130,8 +130,10 @@ CommandLine parseCommandLine(const QStringList& arguments)
             line.schedule = value();
         } else if (word == QLatin1String("--show")) {
             line.show = value();
-            if (!QStringList{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals", "preferences", "palette", "sql", "notes", "search", "keys", "steps", "range", "stacked", "rows", "export", "explore", "heat"}.contains(line.show))
-                wrong(QStringLiteral("--show %1: use edit, record, new, block, lowered, gap, slack, residuals, preferences, palette, sql, notes, search, keys, steps, range, stacked, rows, export, explore or heat").arg(line.show));
+            static const QStringList parts{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals", "preferences", "palette", "sql", "notes", "search",
+                                           "kernels", "links", "roofline", "keys", "steps", "range", "stacked", "rows", "export", "explore", "heat"};
+            if (!parts.contains(line.show))
+                wrong(QStringLiteral("--show %1: use %2 or %3").arg(line.show, parts.mid(0, parts.size() - 1).join(QStringLiteral(", ")), parts.last()));
         } else if (word == QLatin1String("--no-runs-list")) {
             line.hideRuns = true;
         } else if (word == QLatin1String("--no-memory")) {

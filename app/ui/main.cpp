@@ -9,6 +9,7 @@
 #include <QIcon>
 #include <QPainter>
 #include <QSettings>
+#include <QTabWidget>
 #include <QTemporaryDir>
 #include <QTimer>
 
@@ -16,6 +17,7 @@
 #include "app/ui/command_line.h"
 #include "app/ui/compare_controller.h"
 #include "app/ui/export_controller.h"
+#include "app/ui/device_controller.h"
 #include "app/ui/explorer_controller.h"
 #include "app/ui/lesson_controller.h"
 #include "app/ui/main_window.h"
@@ -30,6 +32,7 @@
 #include "widgets/library/block_editor.h"
 #include "widgets/library/schedule_browser.h"
 #include "widgets/console/sql_console.h"
+#include "widgets/device/device_panel.h"
 #include "widgets/record/record_dialog.h"
 
 using namespace stagewright;
@@ -122,6 +125,11 @@ void showPart(MainWindow& window, const CommandLine& line)
     if (line.show == QLatin1String("lowered")) window.setTool(MainWindow::Tool::Lowered);
     if (line.show == QLatin1String("residuals")) window.setTool(MainWindow::Tool::Residuals);
     if (line.show == QLatin1String("notes")) window.actions()[ActionId::NotesList]->trigger();
+    if (const qsizetype page = QStringList{"kernels", "links", "roofline"}.indexOf(line.show); page >= 0) {
+        window.actions()[ActionId::DeviceTables]->trigger();
+        window.device()->panel()->pages()->setCurrentIndex(static_cast<int>(page));
+        waitUntil([&] { return window.settled(); }, 60000);
+    }
     if (line.show == QLatin1String("search")) window.actions()[ActionId::SearchList]->trigger();
     if (line.show == QLatin1String("sql")) {
         window.actions()[ActionId::SqlConsole]->trigger();

@@ -29,6 +29,7 @@
 #include "app/ui/layout_controller.h"
 #include "app/ui/notes_controller.h"
 #include "app/ui/palette_controller.h"
+#include "app/ui/device_controller.h"
 #include "app/ui/edit_controller.h"
 #include "app/ui/explorer_controller.h"
 #include "app/ui/lesson_controller.h"
@@ -108,6 +109,8 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     m_notes = new NotesController(*this);
     m_search = new SearchController(*this);
     tabifyDockWidget(m_notes->dock(), m_search->dock());
+    m_device = new DeviceController(*this);
+    tabifyDockWidget(m_search->dock(), m_device->dock());
     m_sql = new SqlController(*this);
     m_palette = new PaletteController(*this);
     m_bookmarks = new BookmarksController(*this);
@@ -129,7 +132,7 @@ MainWindow::~MainWindow()
     m_edit->closing();
     m_poll.stop();
     for (QObject* child : findChildren<QObject*>()) child->disconnect(this);
-    for (QObject* controller : std::initializer_list<QObject*>{m_layouts, m_export, m_compare, m_explorer, m_stepsController, m_session, m_bookmarks, m_palette, m_sql, m_search, m_notes,
+    for (QObject* controller : std::initializer_list<QObject*>{m_layouts, m_export, m_compare, m_explorer, m_stepsController, m_session, m_bookmarks, m_palette, m_sql, m_device, m_search, m_notes,
                                                                m_preferences, m_range, m_memoryController, m_rowsController, m_lessons, m_playback, m_edit})
         delete controller;
 }
@@ -584,6 +587,6 @@ void MainWindow::ready()
 
 QString MainWindow::bannerText() const { return m_banner->text(); }
 
-bool MainWindow::settled() const { return m_compare->settled() && !m_search->searching() && m_edit->settled() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
+bool MainWindow::settled() const { return m_compare->settled() && !m_search->searching() && m_device->settled() && m_edit->settled() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
 
 } // namespace stagewright

@@ -42,6 +42,7 @@ namespace stagewright {
 class Banner;
 class BlockEditor;
 class BookmarksController;
+class DeviceController;
 class EditController;
 class CompareController;
 class ExportController;
@@ -159,6 +160,7 @@ public:
     void closeFile(const QString& path); // off the list; another run is shown where it held the one shown
     NotesController* notes() { return m_notes; }
     SearchController* search() { return m_search; }
+    DeviceController* device() { return m_device; }
     SqlController* sql() { return m_sql; }
     PaletteController* palettes() { return m_palette; }
     BookmarksController* bookmarks() { return m_bookmarks; }
@@ -307,6 +309,7 @@ private:
     PreferencesController* m_preferences = nullptr;
     NotesController* m_notes = nullptr;
     SearchController* m_search = nullptr;
+    DeviceController* m_device = nullptr;
     SqlController* m_sql = nullptr;
     PaletteController* m_palette = nullptr;
     BookmarksController* m_bookmarks = nullptr;

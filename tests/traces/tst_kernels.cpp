@@ -1,15 +1,13 @@
-// What GPU records tell on a timeline: kernel table, launch gaps, links, roofline; on a step made by hand. Two ranks, one microbatch:
-//
-//   rank 0  F  0 … 100   gemm 0-40, gelu 50-90 (10 inside free, and 10 at the end)      B 300 … 400  gemm 300-400
-//   rank 1  F  150 … 250 gemm 150-250                                                   B 250 … 290  gemm 250-270
-//   messages: F copied 100 … 120 with the sender posted at 100; B by NCCL, posted by rank 1 at 290, by rank 0 at 280, until 300
+// What GPU records tell on a timeline: kernel table, launch gaps, links, roofline; on samples::gpuStep().
 #include <QTest>
 
+#include "gpu_step.h"
 #include "sample_runs.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernels.h"
 #include "traces/analysis/links.h"
+#include "traces/analysis/overlap.h"
 #include "traces/analysis/roofline.h"
 
 using namespace stagewright;
@@ -18,57 +16,7 @@ namespace {
 
 constexpr Nanos us = 1'000;
 
-std::shared_ptr<const Timeline> step()
-{
-    TimelineBuilder builder(Provenance::Measured, "wall", 2);
-    const auto op = [&](int rank, Op what, Nanos begin, Nanos end) {
-        Span span;
-        span.start = begin * us;
-        span.end = end * us;
-        span.op = what;
-        return builder.addSpan(builder.addTrack(rank, Lane::Compute), span);
-    };
-    const auto work = [&](SpanId owner, int rank, Lane lane, const char* name, Nanos begin, Nanos end, const char* track = "") {
-        Span span;
-        span.start = begin * us;
-        span.end = end * us;
-        span.label = builder.intern(name) & 0xffffffu;
-        const SpanId id = builder.addSpan(builder.addTrack(rank, lane, track), span);
-        if (owner != noSpan) builder.addEdge(owner, id, EdgeKind::Launch, span.start);
-        return id;
-    };
-    const SpanId f0 = op(0, makeOp(OpKind::Forward, 0, 0), 0, 100);
-    const SpanId f1 = op(1, makeOp(OpKind::Forward, 1, 0), 150, 250);
-    const SpanId b1 = op(1, makeOp(OpKind::Backward, 1, 0), 250, 290);
-    const SpanId b0 = op(0, makeOp(OpKind::Backward, 0, 0), 300, 400);
-    work(f0, 0, Lane::Kernel, "gemm", 0, 40);
-    work(f0, 0, Lane::Kernel, "gelu", 50, 90);
-    work(f1, 1, Lane::Kernel, "gemm", 150, 250);
-    work(b1, 1, Lane::Kernel, "gemm", 250, 270);
-    work(b0, 0, Lane::Kernel, "gemm", 300, 400);
-    work(f0, 0, Lane::Copy, "copy within the device", 100, 120);
-    work(noSpan, 0, Lane::Kernel, "somebody's", 110, 115);
-    work(b1, 1, Lane::Kernel, "ncclDevKernel_SendRecv", 290, 300, "rank 1 kernel, collective");
-    work(b0, 0, Lane::Kernel, "ncclDevKernel_SendRecv", 280, 300, "rank 0 kernel, collective");
-    const auto message = [&](SpanId from, int fromRank, SpanId to, int toRank, OpKind kind, Nanos sendPosted, Nanos posted, Nanos begin,
-                             Nanos end) {
-        Span span;
-        span.op = makeOp(kind, fromRank, 0);
-        span.start = begin * us;
-        span.end = end * us;
-        const SpanId send = builder.addSpan(builder.addTrack(fromRank, Lane::Send), span);
-        span.op = makeOp(kind == OpKind::SendF ? OpKind::RecvF : OpKind::RecvB, toRank, 0);
-        span.start = posted * us;
-        const SpanId receive = builder.addSpan(builder.addTrack(toRank, Lane::Receive), span);
-        builder.addEdge(from, send, EdgeKind::Order, sendPosted * us);
-        builder.addEdge(send, receive, EdgeKind::Transfer, end * us);
-        builder.addEdge(receive, to, EdgeKind::Transfer, end * us);
-        builder.addEdge(from, to, EdgeKind::Data, end * us);
-    };
-    message(f0, 0, f1, 1, OpKind::SendF, 100, 100, 100, 120);
-    message(b1, 1, b0, 0, OpKind::SendB, 290, 280, 290, 300);
-    return builder.build().value();
-}
+std::shared_ptr<const Timeline> step() { return samples::gpuStep(); }
 
 } // namespace
 
@@ -141,6 +89,22 @@ private slots:
         QCOMPARE(links[1].sendWait, Nanos(0));
         QCOMPARE(links[1].transfer, 10 * us);
         QCOMPARE(links[1].coveredByReceiver, Nanos(0)); // the NCCL kernel of the receiver is communication
+    }
+
+    void linksOfArrivalsAlone()
+    {
+        const auto timeline = samples::simulated("1f1b", 3, 4, 0.25);
+        const std::vector<LinkOverlap> links = analyseLinks(*timeline, 0);
+        QCOMPARE(links.size(), std::size_t(4)); // two neighbours, both ways
+        for (const LinkOverlap& link : links) {
+            QCOMPARE(link.messages, std::int64_t(4));
+            QCOMPARE(link.transfer, 4 * timeline->timeUnit() / 4); // four of a quarter each
+            QCOMPARE(link.sendWait + link.receiveWait, Nanos(0));
+        }
+        Nanos exposed = 0;
+        for (const LinkOverlap& link : links) exposed += link.exposed();
+        QCOMPARE(exposed, analyseOverlap(*timeline, 0).exposedTime);
+        QVERIFY(findAnalysis("links")->applies(*timeline));
     }
 
     void cpuRunsHaveNone()

@@ -25,7 +25,10 @@ bool hasKernels(const Timeline& timeline)
 SpanId ownerOf(const Timeline& timeline, SpanId work)
 {
     for (const Edge& edge : timeline.edgesInto(work))
-        if (edge.kind == EdgeKind::Launch) return edge.from;
+        if (edge.kind == EdgeKind::Launch) {
+            const Lane lane = timeline.trackOf(edge.from).lane;
+            return lane == Lane::Compute || lane == Lane::Send || lane == Lane::Receive ? edge.from : noSpan;
+        }
     return noSpan;
 }
 
@@ -43,6 +46,7 @@ KernelReport analyseKernels(const Timeline& timeline, int step)
             const int kind = owner == noSpan ? -1 : static_cast<int>(timeline.spans()[owner].op.kind);
             KernelRow& row = rows[{kind, timeline.nameOf(span), track.lane}];
             row.shortest = row.calls == 0 ? span.duration() : std::min(row.shortest, span.duration());
+            if (row.longestSpan == noSpan || span.duration() > row.longest) row.longestSpan = id;
             row.longest = std::max(row.longest, span.duration());
             row.total += span.duration();
             ++row.calls;

@@ -18,6 +18,7 @@ struct KernelRow {
     Nanos total = 0; // sum of durations; what ran at the same time counts twice
     Nanos shortest = 0;
     Nanos longest = 0;
+    SpanId longestSpan = noSpan; // the first that took so long
 
     Nanos mean() const { return calls > 0 ? total / calls : 0; }
 };
@@ -51,7 +52,7 @@ Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step);
 bool hasKernels(const Timeline& timeline); // spans on the lanes Kernel or Copy
 // Kernels of collectives and messages have a track of their own: they are communication, not computing.
 bool isCollectiveTrack(const Track& track);
-// The op a span on lane Kernel or Copy belongs to; noSpan: nobody's.
+// The op a span on lane Kernel or Copy belongs to; noSpan: nobody's, or launched from a range that is no op.
 SpanId ownerOf(const Timeline& timeline, SpanId work);
 
 } // namespace stagewright

@@ -36,12 +36,42 @@ std::vector<Coverage> computing(const Timeline& timeline, int step)
     return ranks;
 }
 
+bool tellsBothEnds(const Timeline& timeline)
+{
+    const auto edges = timeline.edges();
+    return std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.kind == EdgeKind::Transfer; });
+}
+
+// A message that begins at `begin` and has arrived at `arrival`.
+void add(LinkOverlap& link, int from, int to, Nanos begin, Nanos arrival, std::vector<Coverage>& busy)
+{
+    link.from = from;
+    link.to = to;
+    ++link.messages;
+    link.transfer += arrival - begin;
+    link.coveredBySender += busy[static_cast<std::size_t>(from)].within(begin, arrival);
+    link.coveredByReceiver += busy[static_cast<std::size_t>(to)].within(begin, arrival);
+}
+
 } // namespace
 
 std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step)
 {
     std::vector<Coverage> busy = computing(timeline, step);
     std::map<std::pair<int, int>, LinkOverlap> links;
+    if (!tellsBothEnds(timeline)) {
+        const StepOps ops(timeline, step);
+        for (int rank = 0; rank < ops.ranks(); ++rank) {
+            for (const SpanId id : ops.busy(rank)) {
+                for (const Edge& edge : timeline.edgesInto(id)) {
+                    const int from = edge.kind == EdgeKind::Data ? ops.rankOf(edge.from) : rank;
+                    if (from == rank || from < 0) continue;
+                    const Nanos produced = timeline.spans()[edge.from].end;
+                    add(links[{from, rank}], from, rank, produced, std::max(produced, edge.arrival), busy);
+                }
+            }
+        }
+    }
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Send) continue;
         const auto [first, last] = timeline.stepRange(track, step);
@@ -52,14 +82,9 @@ std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step)
             const int to = timeline.trackOf(message->receive).rank;
             const Nanos arrival = std::max(message->arrival, timeline.spans()[message->receive].end);
             LinkOverlap& link = links[{track.rank, to}];
-            link.from = track.rank;
-            link.to = to;
-            ++link.messages;
+            add(link, track.rank, to, message->begin, arrival, busy);
             link.sendWait += std::max<Nanos>(0, message->begin - message->sendPosted);
             link.receiveWait += std::max<Nanos>(0, message->begin - message->receivePosted);
-            link.transfer += arrival - message->begin;
-            link.coveredBySender += busy[static_cast<std::size_t>(track.rank)].within(message->begin, arrival);
-            link.coveredByReceiver += busy[static_cast<std::size_t>(to)].within(message->begin, arrival);
         }
     }
     std::vector<LinkOverlap> all;
@@ -72,10 +97,9 @@ namespace analyses {
 
 namespace {
 
-bool tellsBothEnds(const Timeline& timeline)
+bool hasEdges(const Timeline& timeline)
 {
-    const auto edges = timeline.edges();
-    return std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.kind == EdgeKind::Transfer; });
+    return timeline.hasEdges();
 }
 
 Result<AnalysisTable> linkTable(const Timeline& timeline, int step)
@@ -99,7 +123,7 @@ Result<AnalysisTable> linkTable(const Timeline& timeline, int step)
 } // namespace
 
 extern const AnalysisInfo links;
-const AnalysisInfo links{"links", "Waiting, transfer and overlap by link", "messages with both ends", tellsBothEnds, linkTable};
+const AnalysisInfo links{"links", "Waiting, transfer and overlap by link", "data edges with arrivals", hasEdges, linkTable};
 
 } // namespace analyses
 

@@ -1,5 +1,5 @@
-// Communication by link: waiting, transfer, and how much of the transfer either end computes through. For timelines that tell both
-// ends of messages (message_view.h). Computing is what kernels tell where a rank has them, NCCL's apart, else its ops.
+// Communication by link: waiting, transfer, and how much of the transfer either end computes through. Of messages whose both ends are
+// told (message_view.h); timelines without such have messages from the producer's end to the arrival, for which nobody waits. Computing is what kernels tell where a rank has them, NCCL's apart, else its ops.
 #pragma once
 
 #include <vector>

@@ -146,7 +146,8 @@ void SidePanel::fillFigures()
 {
     for (PanelSection* section : {m_schedule, m_bubble, m_memory, m_communication}) section->clear();
     fillSchedule();
-    fillBubble();
+    m_bubble->setVisible(m_run->info.stages > 0);
+    if (m_run->info.stages > 0) fillBubble();
     fillMemory();
     fillCommunication();
 }
@@ -233,6 +234,11 @@ void SidePanel::fillSchedule()
 {
     const RunInfo& info = m_run->info;
     const auto& chunks = info.ranks > 0 ? info.stages / info.ranks : 0;
+    if (info.stages == 0) {
+        m_schedule->addText(tr("No range of this trace is known to be an op, so it has no bubbles. Rules name them: stagewright import --rules."));
+        m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
+        return;
+    }
     m_schedule->addRow(tr("Name"), scheduleTitle(info.scheduleName), QString::fromStdString(info.scheduleName));
     m_schedule->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(info.stages).arg(info.microbatches),
                        tr("%1 ranks, stages on each: %2").arg(info.ranks).arg(chunks));

@@ -108,6 +108,7 @@ QTableView::item { padding: 2px 6px; border: none; }
 QTableView::item:selected { background: @tint; color: @text; }
 QTableView:focus, QTreeView#boxed:focus, QListView#boxed:focus { border-color: @accent; }
 QHeaderView::section { background: @panel; color: @secondary; border: none; border-bottom: 1px solid @separator; padding: 4px 6px; }
+QHeaderView::up-arrow, QHeaderView::down-arrow { subcontrol-origin: border; subcontrol-position: top center; width: 10px; height: 8px; margin-top: 1px; }
 QTableCornerButton::section { background: @panel; border: none; }
 QListView#boxed, QTreeView#boxed { background: @field; border: 1px solid @border; border-radius: 6px; padding: 3px; }
 QListView#boxed::item { padding: 3px 4px; border-radius: 4px; }

@@ -147,7 +147,7 @@ private:
         const bool thin = place.height < 8;
         const double left = std::max(m_scene.axis.left, m_scene.axis.toX(0));
         const double right = std::min(m_scene.axis.left + m_scene.axis.width + rightMargin, m_scene.axis.toX(row.panel->duration));
-        if (right > left) {
+        if (right > left && row.panel->hasOps()) {
             const QRectF idle(left, row.top, right - left, place.height);
             const QRect pixels = devicePixels(idle);
             if (m_canvas != nullptr && thin) {
@@ -163,7 +163,7 @@ private:
         RasterOptions options;
         options.wideMin = minRoundedWidth * m_ratio;
         options.gapMin = minPillGap * m_ratio;
-        options.tail = row.panel->duration;
+        options.tail = row.panel->hasOps() ? row.panel->duration : 0;
         options.detail = m_detail;
         options.fine = place.height >= 8;
         if (place.kind == RowKind::Group) {

@@ -257,7 +257,7 @@ void paintGutterRow(const Frame& f, int index, double top)
     const bool badge = index < f.scene.rows.pinned && f.scene.panels.size() > 1; // of which run
     const QString title = badge ? QString(QChar(static_cast<char16_t>(u'A' + row.panel))) + QStringLiteral(" · ") + rank.title : rank.title;
     p.drawText(QPointF(16, middle + (twoLines ? -2.5 : 4.5)), title);
-    const QString busy = percentText(rank.busyFraction, 0);
+    const QString busy = f.scene.panels[static_cast<std::size_t>(row.panel)]->hasOps() ? percentText(rank.busyFraction, 0) : QStringLiteral("–");
     p.setFont(fontOf(height >= 16 ? FontRole::Body : FontRole::Small));
     p.drawText(QRectF(88, middle - (twoLines ? 17 : 9), 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
     if (!twoLines) return;

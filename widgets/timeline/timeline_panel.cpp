@@ -4,6 +4,7 @@
 #include <set>
 
 #include "traces/analysis/critical_path.h"
+#include "traces/analysis/kernels.h"
 #include "widgets/timeline/rank_tints.h"
 
 namespace stagewright {
@@ -54,12 +55,8 @@ Span ownedBy(const Timeline& timeline, SpanId id)
 {
     Span span = timeline.spans()[id];
     if (span.label == 0 || !(span.op == Op{})) return span;
-    for (const Edge& edge : timeline.edgesInto(id)) {
-        if (edge.kind != EdgeKind::Launch) continue;
-        span.op = timeline.spans()[edge.from].op;
-        return span;
-    }
-    span.op = makeOp(OpKind::Filler, 0);
+    const SpanId owner = ownerOf(timeline, id);
+    span.op = owner != noSpan ? timeline.spans()[owner].op : makeOp(OpKind::Filler, 0);
     return span;
 }
 

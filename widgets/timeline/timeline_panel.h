@@ -78,6 +78,8 @@ struct TimelinePanel {
     int detailStep = -1;   // whose spans `timeline` holds; −1: nobody's
     bool overview = false; // no slices yet: the lanes are pyramids as stored
     bool isPart() const { return part; }
+    // Whether anything is known to be an op; else there is no idle time either, as in traces whose ranges no rule names.
+    bool hasOps() const { return kinds != 0 || part || overview; }
 
     bool isCritical(SpanId span) const;
     Nanos toAxis(Nanos timelineTime) const { return timelineTime - origin; }

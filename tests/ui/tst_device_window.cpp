@@ -1,0 +1,156 @@
+// The dock with kernels, links and roofline, on a GPU's step made by hand and on a simulated run.
+#include <QDockWidget>
+#include <QTabWidget>
+
+#include "app/ui/device_controller.h"
+#include "gpu_step.h"
+#include "tests/ui/window_fixture.h"
+#include "widgets/record/record_dialog.h"
+#include "widgets/device/device_panel.h"
+#include "widgets/device/figure_table.h"
+#include "widgets/device/roofline_plot.h"
+#include "widgets/table_copy.h"
+
+using namespace stagewright;
+
+class TestDeviceWindow : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+    std::unique_ptr<MainWindow> m_window;
+
+    DevicePanel& panel() { return *m_window->device()->panel(); }
+    static QString cell(const FigureTable& table, int row, int column) { return table.model()->index(row, column).data().toString(); }
+    void openDock()
+    {
+        m_window->actions()[ActionId::DeviceTables]->trigger();
+        QVERIFY(WindowFixture::settle(*m_window));
+    }
+    void openGpuRun()
+    {
+        const QString path = m_fixture->dir.filePath(QStringLiteral("gpu.stagewright"));
+        {
+            auto file = RunFile::open(path.toStdString(), OpenMode::Create);
+            QVERIFY(file.has_value() && (*file)->add(samples::gpuRun()).has_value());
+        }
+        QVERIFY(WindowFixture::open(*m_window, {path}));
+    }
+
+private slots:
+    void initTestCase()
+    {
+        const QString program = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright");
+        QVERIFY2(QFileInfo(program).isExecutable(), "the program stagewright is not built");
+        qputenv("STAGEWRIGHT_PROGRAM", program.toLocal8Bit());
+    }
+    void init()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        m_window = std::make_unique<MainWindow>();
+    }
+    void cleanup()
+    {
+        m_window.reset();
+        m_fixture.reset();
+    }
+
+    void kernelsByOpAndWhereTheyAre()
+    {
+        openGpuRun();
+        openDock();
+        QVERIFY(m_window->device()->dock()->isVisible());
+        FigureTable& kernels = *panel().kernels();
+        QCOMPARE(kernels.model()->rowCount(), 6);
+        QCOMPARE(cell(kernels, 0, 1), QStringLiteral("gemm")); // by total, F's 140 µs first
+        QCOMPARE(cell(kernels, 0, 0), QStringLiteral("F"));
+        QCOMPARE(cell(kernels, 0, 2), QStringLiteral("2"));
+        QVERIFY2(panel().lineText().contains(QStringLiteral("9 kernels and copies")), qPrintable(panel().lineText()));
+        QVERIFY2(panel().lineText().contains(QStringLiteral("5.00 %")), qPrintable(panel().lineText())); // 40 µs of 2 × 400 µs
+        kernels.setCurrentIndex(kernels.model()->index(0, 0));
+        const SpanRef selected = m_window->viewState()->selected();
+        QVERIFY(selected.valid());
+        const Timeline& timeline = *m_window->timelineView()->panels().front()->timeline;
+        QCOMPARE(timeline.nameOf(timeline.spans()[selected.span]), std::string("gemm"));
+        QCOMPARE(timeline.spans()[selected.span].duration(), Nanos(100'000)); // the longer of its two
+        QCOMPARE(tableOf(kernels).rows.size(), 6);
+    }
+
+    void linksAndRoofline()
+    {
+        openGpuRun();
+        openDock();
+        panel().pages()->setCurrentIndex(1);
+        QCOMPARE(panel().links()->model()->rowCount(), 2);
+        QCOMPARE(cell(*panel().links(), 0, 0), QStringLiteral("0 → 1")); // exposed 20 µs, the other 10
+        QVERIFY2(panel().lineText().contains(QStringLiteral("100.0 %")), qPrintable(panel().lineText()));
+        panel().pages()->setCurrentIndex(2);
+        FigureTable& rows = *panel().rooflineTable();
+        QCOMPARE(rows.model()->rowCount(), 2);
+        QVERIFY(panel().plot()->isVisible());
+        QVERIFY(panel().plot()->accessibleDescription().contains(QStringLiteral("F: ")));
+        const QPointF at = panel().plot()->placeOf(0);
+        QVERIFY(QRectF(panel().plot()->rect()).contains(at));
+        const QImage picture = panel().plot()->grab().toImage();
+        const QPoint pixel = (at + QPointF(0, 6)).toPoint() * picture.devicePixelRatio(); // below its letter
+        QCOMPARE(picture.pixelColor(pixel), m_window->theme().of(OpKind::Forward).fill);
+    }
+
+    void aRunWithoutKernelsSaysSo()
+    {
+        QVERIFY(WindowFixture::open(*m_window, {m_fixture->file("cpu.stagewright", {"1f1b"})}));
+        openDock();
+        QCOMPARE(panel().kernels()->model()->rowCount(), 0);
+        QVERIFY2(panel().lineText().contains(QStringLiteral("no kernels")), qPrintable(panel().lineText()));
+        panel().pages()->setCurrentIndex(2);
+        QVERIFY(!panel().plot()->isVisible());
+        QVERIFY2(panel().lineText().contains(QStringLiteral("GPU")), qPrintable(panel().lineText()));
+        m_window->actions()[ActionId::DeviceTables]->trigger();
+        QVERIFY(!m_window->device()->dock()->isVisible());
+    }
+
+    // On the device made up for the tests, as on a GPU; then beside the processor's run.
+    void aGpuRunIsRecordedAndCompared()
+    {
+        if (!QFileInfo::exists(QStringLiteral(STAGEWRIGHT_FAKE_CUDA))) QSKIP("the device made up for tests is not built");
+        qputenv("STAGEWRIGHT_CUDA_MODULE", STAGEWRIGHT_FAKE_CUDA);
+        QVERIFY(WindowFixture::show(*m_window));
+        const QString target = m_fixture->dir.filePath(QStringLiteral("both.stagewright"));
+        QList<qint64> ids;
+        for (const char* backend : {"", "cuda"}) {
+            RecordDialog* dialog = m_window->openRecordDialog();
+            RecordSettings settings = WindowFixture::tinyRecording();
+            settings.backend = QString::fromLatin1(backend);
+            settings.clock = QStringLiteral("virtual");
+            if (*backend != 0) {
+                settings.precision = QStringLiteral("fp32");
+                settings.sharing = QStringLiteral("serialised");
+            }
+            dialog->setSettings(settings);
+            QVERIFY2(dialog->faultText().isEmpty(), qPrintable(dialog->faultText()));
+            dialog->reject();
+            QSignalSpy ended(m_window->recording(), &RecordProcess::finished);
+            m_window->startRecording(settings, target, *backend == 0);
+            QVERIFY(ended.wait(120000));
+            QVERIFY2(m_window->recording()->state() == RecordProcess::State::Finished, qPrintable(m_window->recording()->errorMessage()));
+            QVERIFY(!m_window->recording()->devices().isEmpty());
+            QVERIFY(WindowFixture::settle(*m_window, 60000));
+        }
+        qunsetenv("STAGEWRIGHT_CUDA_MODULE");
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->runs()->refs().size() == 2 && m_window->settled(), 60000);
+        m_window->showCompare({RunLibrary::normalised(target), 1}, {RunLibrary::normalised(target), 2});
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->mode(), MainWindow::Mode::Compare, 60000);
+        QVERIFY(WindowFixture::settle(*m_window, 60000));
+        const auto fact = [](const RunView& view, const char* key) {
+            for (const auto& [name, value] : view.run->configuration)
+                if (name == key) return QString::fromStdString(value);
+            return QString();
+        };
+        QCOMPARE(fact(*m_window->shownView(), "backend"), QStringLiteral("cpu"));
+        QCOMPARE(fact(*m_window->comparedView(), "backend"), QStringLiteral("cuda"));
+        QCOMPARE(settingsOf(*m_window->comparedView()->run).sharing, QStringLiteral("serialised"));
+        QVERIFY(m_window->comparison() != nullptr);
+    }
+};
+
+QTEST_MAIN(TestDeviceWindow)
+#include "tst_device_window.moc"

@@ -1,0 +1,24 @@
+#include "widgets/device/device_figures.h"
+
+namespace stagewright {
+
+DeviceFigures deviceFiguresOf(const Run& run, int step, const Units& units)
+{
+    DeviceFigures out;
+    out.units = units;
+    out.kernels = analyseKernels(*run.timeline, step);
+    if (hasKernels(*run.timeline))
+        if (auto gaps = analyseLaunchGaps(*run.timeline, step); gaps && gaps->window > 0) out.gaps = std::move(*gaps);
+    out.links = analyseLinks(*run.timeline, step);
+    const auto ceilings = ceilingsOf(run);
+    auto rows = ceilings ? rooflineOf(run, step) : tl::unexpected(ceilings.error());
+    if (rows) {
+        out.ceilings = *ceilings;
+        out.roofline = std::move(*rows);
+    } else {
+        out.noRoofline = QString::fromStdString(rows.error().message);
+    }
+    return out;
+}
+
+} // namespace stagewright

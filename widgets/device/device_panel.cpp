@@ -1,0 +1,177 @@
+#include "widgets/device/device_panel.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QTabWidget>
+#include <QVBoxLayout>
+
+#include "schedules/kinds.h"
+#include "widgets/device/figure_table.h"
+#include "widgets/device/roofline_plot.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+namespace {
+
+QString kindText(OpKind kind)
+{
+    const std::string_view text = ruleOf(kind).text;
+    return QString::fromUtf8(text.data(), static_cast<int>(text.size()));
+}
+
+double shareOf(Nanos part, Nanos whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
+
+} // namespace
+
+DevicePanel::DevicePanel(QWidget* parent) : QWidget(parent), m_pages(new QTabWidget(this))
+{
+    setObjectName(QStringLiteral("panel"));
+    setAttribute(Qt::WA_StyledBackground);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    m_pages->setDocumentMode(true);
+    m_pages->setAccessibleName(tr("Device figures"));
+    layout->addWidget(m_pages);
+
+    m_kernels = new FigureTable(tr("Kernels and copies"),
+                                {{tr("Op"), tr("Kind of the op that launched it; none: nobody's."), false, 56},
+                                 {tr("Kernel or copy"), tr("As the device's trace names it."), false, 380},
+                                 {tr("Calls"), tr("In the step shown, over all ranks."), true, 70},
+                                 {tr("Total"), tr("Sum of the calls' durations; what ran at the same time counts twice."), true, 90},
+                                 {tr("Share"), tr("Of the total of all kernels and copies."), true, 70},
+                                 {tr("Mean"), tr("Total over calls."), true, 90},
+                                 {tr("Shortest"), tr("The shortest call."), true, 90},
+                                 {tr("Longest"), tr("The longest call; choosing a row goes there."), true, 90}},
+                                3, this);
+    m_kernels->setObjectName(QStringLiteral("kernelTable"));
+    m_kernels->setToolTip(tr("A row goes to its longest call; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
+    connect(m_kernels, &FigureTable::chosen, this, [this](int row) {
+        if (m_figures) emit spanChosen(m_figures->kernels.rows[static_cast<std::size_t>(row)].longestSpan);
+    });
+    m_pages->addTab(page(m_kernelLine, m_kernels), tr("Kernels"));
+
+    m_links = new FigureTable(tr("Links between ranks"),
+                              {{tr("Link"), tr("From rank to rank."), false, 90},
+                               {tr("Messages"), tr("In the step shown."), true, 84},
+                               {tr("Sender waits"), tr("Posted by the sender until the receiver is there, too, and the channel is free."), true, 110},
+                               {tr("Receiver waits"), tr("Posted by the receiver until the transfer begins."), true, 110},
+                               {tr("Transfer"), tr("From then until it has arrived."), true, 96},
+                               {tr("Sender computes"), tr("Part of the transfer in which the sender computes."), true, 124},
+                               {tr("Receiver computes"), tr("Part of the transfer in which the receiver computes."), true, 130},
+                               {tr("Exposed"), tr("Transfer that the receiver does not compute through."), true, 96}},
+                              7, this);
+    m_links->setObjectName(QStringLiteral("linkTable"));
+    m_links->setToolTip(tr("Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
+    m_pages->addTab(page(m_linkLine, m_links), tr("Links"));
+
+    m_rows = new FigureTable(tr("Roofline by kind of op"),
+                             {{tr("Op"), tr("Kind of op."), false, 56},
+                              {tr("Ops"), tr("In the step shown, over all ranks."), true, 60},
+                              {tr("TFLOP"), tr("Operations of all of them, from the model's shape."), true, 76},
+                              {tr("FLOP/byte"), tr("Operations over compulsory traffic: weights once, kept activations once."), true, 84},
+                              {tr("TFLOP/s"), tr("Operations over duration."), true, 76},
+                              {tr("Attainable"), tr("The lower ceiling of the device at these operations a byte."), true, 90},
+                              {tr("Reached"), tr("TFLOP/s over attainable."), true, 76},
+                              {tr("Bound by"), tr("The ceiling that is the lower one."), false, 100}},
+                             6, this);
+    m_rows->setObjectName(QStringLiteral("rooflineTable"));
+    m_rows->setToolTip(tr("Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
+    auto* both = new QWidget(this);
+    auto* beside = new QHBoxLayout(both);
+    beside->setContentsMargins(0, 0, 0, 0);
+    beside->setSpacing(0);
+    m_plot = new RooflinePlot(both);
+    beside->addWidget(m_rows, 3);
+    beside->addWidget(m_plot, 2);
+    m_pages->addTab(page(m_roofLine, both), tr("Roofline"));
+    setFigures(nullptr);
+}
+
+QWidget* DevicePanel::page(QLabel*& line, QWidget* body)
+{
+    auto* page = new QWidget(this);
+    auto* layout = new QVBoxLayout(page);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    line = makeLabel({}, "secondary", page);
+    line->setContentsMargins(12, 6, 12, 6);
+    line->setWordWrap(true);
+    layout->addWidget(line);
+    layout->addWidget(body, 1);
+    return page;
+}
+
+QString DevicePanel::lineText() const
+{
+    const QLabel* lines[] = {m_kernelLine, m_linkLine, m_roofLine};
+    return lines[m_pages->currentIndex()]->text();
+}
+
+void DevicePanel::setTheme(const Theme& theme) { m_plot->setTheme(theme); }
+
+void DevicePanel::setWorking()
+{
+    for (QLabel* line : {m_kernelLine, m_linkLine, m_roofLine}) line->setText(tr("Computing…"));
+}
+
+void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
+{
+    m_figures = std::move(figures);
+    const DeviceFigures none;
+    const DeviceFigures& f = m_figures ? *m_figures : none;
+    const Units& units = f.units;
+    const auto time = [&](Nanos t) { return FigureCell{durationText(t, units), static_cast<double>(t), {}}; };
+    const auto share = [&](Nanos part, Nanos whole) { return FigureCell{percentText(shareOf(part, whole)), shareOf(part, whole), {}}; };
+    const auto count = [](std::int64_t n) { return FigureCell{QStringLiteral("%L1").arg(n), static_cast<double>(n), {}}; };
+
+    std::vector<std::vector<FigureCell>> rows;
+    for (const KernelRow& row : f.kernels.rows) {
+        const QString name = QString::fromStdString(row.name);
+        rows.push_back({{row.kind ? kindText(*row.kind) : tr("none"), 0, {}}, {name, 0, name}, count(row.calls), time(row.total), share(row.total, f.kernels.total),
+                        time(row.mean()), time(row.shortest), time(row.longest)});
+    }
+    m_kernels->setRows(std::move(rows));
+    QString line = f.kernels.calls > 0 ? tr("%L1 kernels and copies, %2 in all").arg(f.kernels.calls).arg(durationText(f.kernels.total, units))
+                                       : tr("This run has no kernels: they are recorded on GPUs, and come with traces of Kineto or Nsight Systems.");
+    if (f.gaps) {
+        RankLaunchGaps all;
+        for (const RankLaunchGaps& rank : f.gaps->ranks) {
+            all.inside += rank.inside;
+            all.before += rank.before;
+        }
+        line += tr(";  launch gaps %1 of ranks × step: %2 inside ops, %3 before ops").arg(percentText(f.gaps->exposedShare(), 2), durationText(all.inside, units), durationText(all.before, units));
+    }
+    m_kernelLine->setText(m_figures ? line : tr("No run is shown."));
+
+    rows.clear();
+    Nanos transfer = 0, exposed = 0;
+    for (const LinkOverlap& link : f.links) {
+        transfer += link.transfer;
+        exposed += link.exposed();
+        rows.push_back({{QStringLiteral("%1 → %2").arg(link.from).arg(link.to), 0, {}}, count(link.messages), time(link.sendWait), time(link.receiveWait), time(link.transfer),
+                        share(link.coveredBySender, link.transfer), share(link.coveredByReceiver, link.transfer), time(link.exposed())});
+    }
+    m_links->setRows(std::move(rows));
+    m_linkLine->setText(!m_figures           ? tr("No run is shown.")
+                        : f.links.empty()    ? tr("No messages travel between ranks in this step.")
+                                             : tr("%1 on the wire, %2 of it exposed: no computing of the receiver hides it").arg(durationText(transfer, units), percentText(shareOf(exposed, transfer))));
+
+    rows.clear();
+    for (const RooflineRow& row : f.roofline) {
+        const Ceilings& roof = *f.ceilings;
+        const auto number = [](double value, int decimals) { return FigureCell{fixed(value, decimals), value, {}}; };
+        rows.push_back({{kindText(row.kind), 0, {}}, count(row.ops), number(row.flops * 1e-12, 3), number(row.intensity(), 1), number(row.achieved() * 1e-12, 2),
+                        number(row.attainable(roof) * 1e-12, 2), {percentText(row.share(roof)), row.share(roof), {}}, {row.memoryBound(roof) ? tr("memory") : tr("matrix units"), 0, {}}});
+    }
+    m_rows->setRows(std::move(rows));
+    m_plot->setRows(f.roofline, f.ceilings);
+    m_rows->setVisible(f.ceilings.has_value());
+    m_plot->setVisible(f.ceilings.has_value());
+    QString why = f.noRoofline;
+    if (!why.isEmpty()) why[0] = why[0].toUpper();
+    m_roofLine->setText(!m_figures    ? tr("No run is shown.")
+                        : !f.ceilings ? why
+                                      : tr("Ceilings measured on the device: %1 TFLOP/s, %2 GB/s").arg(fixed(f.ceilings->flops * 1e-12, 1), fixed(f.ceilings->bytesPerSecond * 1e-9, 0)));
+}
+
+} // namespace stagewright
