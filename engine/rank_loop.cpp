@@ -185,7 +185,7 @@ private:
             if (transport.wait(m_rank, key) != TransportStatus::Ready) return false;
         }
         m_recorder.receiveBegin(key);
-        const RankTrace::Range range = m_trace.receive(key);
+        const RankTrace::MessageRange range = m_trace.message(key);
         m_inputs.push_back({key, transport.take(m_rank, key, *m_run.allocator), false, {}, {}});
         m_recorder.receiveEnd(key, static_cast<Bytes>(m_inputs.back().buffer.size() * sizeof(float)));
         m_run.flight.finish(flight);

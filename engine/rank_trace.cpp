@@ -23,13 +23,15 @@ RankTrace::Range RankTrace::op(const Op& op, int position)
     return {m_tracer, id, m_name.c_str()};
 }
 
-RankTrace::Range RankTrace::receive(const MessageKey& key) const
+RankTrace::MessageRange RankTrace::message(const MessageKey& key) const
 {
-    ExternalId id;
-    id.role = ExternalRole::Receive;
-    id.step = m_state.step;
-    if (m_tracer != nullptr) id.message = (*m_state.messageNumbers)(key);
-    return {m_tracer, id};
+    ExternalId send;
+    send.role = ExternalRole::Send;
+    send.step = m_state.step;
+    if (m_tracer != nullptr) send.message = (*m_state.messageNumbers)(key);
+    ExternalId receive = send;
+    receive.role = ExternalRole::Receive;
+    return {Range(m_tracer, send), Range(m_tracer, receive)};
 }
 
 RankTrace::Range RankTrace::other() const

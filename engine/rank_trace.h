@@ -21,8 +21,14 @@ public:
     void beginStep() { m_beside.clear(); }
     // position: in the rank's list of computing ops; −1: beside it (gradient norm, optimizer). In the order that they are recorded.
     Range op(const Op& op, int position);
-    Range receive(const MessageKey& key) const; // its copy, asked for by the receiver
-    Range other() const;                        // what belongs to no op
+    // A copy, or both ends of a message by NCCL, asked for by the receiver.
+    struct MessageRange
+    {
+        Range send;
+        Range receive;
+    };
+    MessageRange message(const MessageKey& key) const;
+    Range other() const; // what belongs to no op
 
 private:
     const RunState& m_state;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "engine/interruptible.h"
 #include "engine/machine.h"
 #include "engine/run_state.h"
 #include "engine/training_with_backend.h"
@@ -393,7 +394,11 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const Trai
 
     auto state = std::make_shared<RunState>(std::make_shared<const Schedule>(schedule), std::move(*plan), whole, clock,
                                             permits, std::move(backend), std::move(memories));
-    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, *cells, options.channels);
+    const auto giveUp = [&ranks = state->ranks] { // ranks that wait for another device
+        for (const RankRun& rank : ranks)
+            if (auto* waiting = dynamic_cast<Interruptible*>(rank.memory.get())) waiting->interrupt();
+    };
+    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, *cells, options.channels, giveUp);
     if (rendezvous) { // else the order of messages changes nothing
         Result<Schedule> lowered = asGiven ? Result<Schedule>(given) : lower(schedule, options.lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));

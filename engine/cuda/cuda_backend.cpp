@@ -3,6 +3,7 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -43,6 +44,16 @@ int flashFrom()
     const char* text = std::getenv("STAGEWRIGHT_CUDA_FLASH_FROM");
     const int given = text ? std::atoi(text) : 0;
     return given > 0 ? given : 4096;
+}
+
+// How messages go between devices: "copies" by the driver's peer copies, or "nccl".
+Result<bool> linksByNccl()
+{
+    const char* text = std::getenv("STAGEWRIGHT_CUDA_LINKS");
+    const std::string_view wanted = text && *text ? text : "copies";
+    if (wanted == "nccl") return true;
+    if (wanted == "copies") return false;
+    return fail(ErrorCode::Usage, fmt::format("STAGEWRIGHT_CUDA_LINKS is '{}'", wanted), "it is copies or nccl");
 }
 
 DeviceInfo unusable(std::string reason, std::vector<std::pair<std::string, std::string>> details = {})
@@ -142,9 +153,15 @@ public:
         if (partitioned(ranks) && !device.partitions)
             return fail(ErrorCode::Unavailable, fmt::format("{}: its driver has no green contexts", device.name), "use --sharing queues");
         m_ranks = ranks;
+        const Result<bool> nccl = linksByNccl();
+        if (!nccl) return tl::unexpected(nccl.error());
+        if (*nccl && ranks > devices)
+            return fail(ErrorCode::Usage, fmt::format("NCCL serves one rank a device: {} ranks on {} devices", ranks, devices),
+                        "use fewer ranks, or STAGEWRIGHT_CUDA_LINKS=copies");
+        if (rank == 0 || !*nccl) m_links = *nccl ? std::make_shared<cuda::DeviceLinks>(*cuda::theModule()->table) : nullptr;
         const StagewrightQueueWish wish = wishOf(device, rank, ranks, devices);
         try {
-            return std::make_unique<cuda::DeviceMemory>(*cuda::theModule()->table, wish, device.origins);
+            return std::make_unique<cuda::DeviceMemory>(*cuda::theModule()->table, wish, device.origins, m_links);
         } catch (const std::exception& e) {
             return fail(ErrorCode::Unavailable, fmt::format("{}: {}", device.name, e.what()));
         }
@@ -191,6 +208,7 @@ public:
                 facts.emplace_back(fmt::format("gpu_{}", device.number), device.name);
         const std::vector<DeviceInfo> all = devices();
         facts.insert(facts.end(), all.front().details.begin(), all.front().details.end());
+        facts.emplace_back("gpu_links", m_links ? "nccl" : "copies");
         addCeilings(facts);
         return facts;
     }
@@ -267,6 +285,7 @@ private:
     mutable std::mutex m_mutex;
     mutable std::vector<Device> m_chosen;
     int m_ranks = 1; // of the training whose memories were opened
+    std::shared_ptr<cuda::DeviceLinks> m_links; // shared by its ranks; null: copies
 };
 
 } // namespace

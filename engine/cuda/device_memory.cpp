@@ -1,7 +1,9 @@
 #include "engine/cuda/device_memory.h"
 
+#include <chrono>
 #include <new>
 #include <stdexcept>
+#include <thread>
 
 namespace stagewright::cuda {
 
@@ -10,14 +12,31 @@ namespace {
 // Elapsed times come from floats: the farther the origin, the coarser they are.
 constexpr Nanos originLives = 1'000'000'000;
 
-StagewrightMark* raw(const Mark& mark)
+constexpr auto nap = std::chrono::microseconds(50);
+
+// What a Mark is here, and whose.
+struct DeviceMark {
+    StagewrightMark* mark;
+    StagewrightQueue* queue;
+    int device;
+};
+
+const DeviceMark& markOf(const Mark& mark)
 {
-    return static_cast<StagewrightMark*>(mark.get());
+    return *static_cast<const DeviceMark*>(mark.get());
 }
 
-Mark owned(const StagewrightCudaTable& table, StagewrightMark* mark)
+StagewrightMark* raw(const Mark& mark)
 {
-    return Mark(mark, [drop = table.dropMark](void* gone) { drop(static_cast<StagewrightMark*>(gone)); });
+    return markOf(mark).mark;
+}
+
+Mark owned(const StagewrightCudaTable& table, StagewrightMark* mark, StagewrightQueue* queue, int device)
+{
+    return Mark(new DeviceMark{mark, queue, device}, [drop = table.dropMark](void* gone) {
+        const std::unique_ptr<DeviceMark> last(static_cast<DeviceMark*>(gone));
+        drop(last->mark);
+    });
 }
 
 } // namespace
@@ -35,15 +54,16 @@ std::shared_ptr<const DeviceOrigin> DeviceOrigins::current(const StagewrightCuda
     auto origin = std::make_shared<DeviceOrigin>();
     StagewrightMark* mark = nullptr;
     if (table.finish(queue) != 0 || table.mark(queue, STAGEWRIGHT_COMPUTE, &mark) != 0) throw std::runtime_error(table.lastError());
-    origin->mark = owned(table, mark);
+    origin->mark = owned(table, mark, queue, 0);
     if (table.finish(queue) != 0) throw std::runtime_error(table.lastError());
     origin->time = monotonicNow();
     m_newest = std::move(origin);
     return m_newest;
 }
 
-DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins)
-    : m_table(table), m_wish(wish), m_origins(std::move(origins))
+DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins,
+                           std::shared_ptr<DeviceLinks> links)
+    : m_table(table), m_wish(wish), m_origins(std::move(origins)), m_links(std::move(links))
 {
     done(m_table.openQueue(&m_wish, &m_queue));
     try {
@@ -57,6 +77,7 @@ DeviceMemory::DeviceMemory(const StagewrightCudaTable& table, const StagewrightQ
 DeviceMemory::~DeviceMemory()
 {
     m_stamps.clear();
+    if (m_links) m_links->close(m_queue);
     m_table.closeQueue(m_queue);
 }
 
@@ -96,6 +117,7 @@ void DeviceMemory::upload(void* to, const void* from, std::size_t bytes)
 
 void DeviceMemory::download(void* to, const void* from, std::size_t bytes)
 {
+    if (m_links) finish(); // so that a device that is gone is noticed
     done(m_table.download(m_queue, to, from, bytes));
 }
 
@@ -103,7 +125,7 @@ Mark DeviceMemory::markOn(int lane)
 {
     StagewrightMark* mark = nullptr;
     done(m_table.mark(m_queue, lane, &mark));
-    return owned(m_table, mark);
+    return owned(m_table, mark, m_queue, m_wish.device);
 }
 
 void DeviceMemory::awaitOn(int lane, const Mark& mark)
@@ -113,12 +135,31 @@ void DeviceMemory::awaitOn(int lane, const Mark& mark)
 
 Mark DeviceMemory::copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written)
 {
+    if (m_links && written && markOf(written).device != m_wish.device) return receiveFrom(markOf(written).queue, to, from, bytes, written);
     awaitOn(STAGEWRIGHT_TRANSFER, written);
     awaitOn(STAGEWRIGHT_TRANSFER, markOn(STAGEWRIGHT_COMPUTE));
     done(m_table.copyRows(m_queue, STAGEWRIGHT_TRANSFER, to, bytes, from, bytes, bytes, 1));
     Mark copied = markOn(STAGEWRIGHT_TRANSFER);
     awaitOn(STAGEWRIGHT_COMPUTE, copied);
     return copied;
+}
+
+// Both ends begin when both can, so that neither holds multiprocessors while it waits for the other.
+Mark DeviceMemory::receiveFrom(StagewrightQueue* sender, void* to, const void* from, std::size_t bytes, const Mark& written)
+{
+    enum { Sender, Receiver };
+    StagewrightTeam* team = m_links->between(sender, m_queue);
+    const Mark before = markOn(STAGEWRIGHT_COMPUTE);
+    for (const int end : {Sender, Receiver})
+        for (const Mark* mark : {&written, &before})
+            done(m_table.teamAwait(team, end, raw(*mark)));
+    done(m_table.transfer(team, Sender, from, Receiver, to, bytes));
+    StagewrightMark* marks[2] = {};
+    for (const int end : {Sender, Receiver})
+        done(m_table.teamMark(team, end, &marks[end]));
+    const Mark sent = owned(m_table, marks[Sender], sender, markOf(written).device);
+    awaitOn(STAGEWRIGHT_COMPUTE, owned(m_table, marks[Receiver], m_queue, m_wish.device));
+    return sent;
 }
 
 void DeviceMemory::await(const Mark& mark)
@@ -128,7 +169,19 @@ void DeviceMemory::await(const Mark& mark)
 
 void DeviceMemory::finish()
 {
+    for (std::int32_t there = m_links ? 0 : 1; there == 0;) {
+        done(m_table.finished(m_queue, &there));
+        if (there != 0) break;
+        m_links->poll();
+        std::this_thread::sleep_for(nap);
+    }
     done(m_table.finish(m_queue));
+    if (m_links) m_links->poll();
+}
+
+void DeviceMemory::interrupt()
+{
+    if (m_links) m_links->abort();
 }
 
 std::int64_t DeviceMemory::stamp()

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/cuda/device_links.h"
 #include "engine/cuda/module_abi.h"
+#include "engine/interruptible.h"
 #include "engine/memory.h"
 #include "profiler/device_clock.h"
 
@@ -24,10 +26,11 @@ private:
     std::shared_ptr<const DeviceOrigin> m_newest;
 };
 
-class DeviceMemory final : public Memory, private DeviceClock {
+class DeviceMemory final : public Memory, public Interruptible, private DeviceClock {
 public:
-    // origins: of this device.
-    DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins);
+    // origins: of this device. links: messages from other devices come by NCCL; null: by copies.
+    DeviceMemory(const StagewrightCudaTable& table, const StagewrightQueueWish& wish, std::shared_ptr<DeviceOrigins> origins,
+                 std::shared_ptr<DeviceLinks> links = nullptr);
     ~DeviceMemory() override;
 
     const StagewrightCudaTable& table() const { return m_table; }
@@ -44,16 +47,18 @@ public:
     void upload(void* to, const void* from, std::size_t bytes) override;
     void download(void* to, const void* from, std::size_t bytes) override;
     Mark mark() override { return markOn(STAGEWRIGHT_COMPUTE); }
-    // On the transfer lane: it waits for `written` and for what this rank asked for before, whose block it may be; what this
+    // From another device with links: by their connection, whose two ends wait for the same. Else on the transfer lane: it waits for `written` and for what this rank asked for before, whose block it may be; what this
     // rank asks for later waits for the copy.
     Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written) override;
     void await(const Mark& mark) override;
     void finish() override;
+    void interrupt() override;
     DeviceClock* clock() override { return this; }
 
 private:
     Mark markOn(int lane);
     void awaitOn(int lane, const Mark& mark);
+    Mark receiveFrom(StagewrightQueue* sender, void* to, const void* from, std::size_t bytes, const Mark& written);
     std::int64_t stamp() override;
     Nanos timeOf(std::int64_t stamp) override;
     void forget() override;
@@ -63,6 +68,7 @@ private:
     StagewrightQueue* m_queue = nullptr;
     std::shared_ptr<DeviceOrigins> m_origins;
     std::shared_ptr<const DeviceOrigin> m_origin;
+    std::shared_ptr<DeviceLinks> m_links;
     std::vector<Mark> m_stamps;
 };
 

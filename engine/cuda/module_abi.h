@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define STAGEWRIGHT_CUDA_ABI 3u
+#define STAGEWRIGHT_CUDA_ABI 4u
 #define STAGEWRIGHT_CUDA_MODULE_FUNCTION "stagewright_cuda_module"
 
 enum {
@@ -48,6 +48,7 @@ typedef struct StagewrightCudaDevice {
 
 typedef struct StagewrightQueue StagewrightQueue;
 typedef struct StagewrightMark StagewrightMark;
+typedef struct StagewrightTeam StagewrightTeam; /* queues of several devices that NCCL connects, one a device: its ends */
 
 enum { STAGEWRIGHT_COMPUTE = 0, STAGEWRIGHT_TRANSFER = 1 }; /* lanes */
 
@@ -155,6 +156,7 @@ typedef struct StagewrightCudaTable {
     int (*openQueue)(const StagewrightQueueWish* wish, StagewrightQueue** out);
     void (*closeQueue)(StagewrightQueue* queue); /* waits */
     int (*finish)(StagewrightQueue* queue);      /* waits for both lanes */
+    int (*finished)(StagewrightQueue* queue, int32_t* out); /* 1: there is nothing to wait for */
     /* A mark is passed when all that its lane was asked for before has been done. */
     int (*mark)(StagewrightQueue* queue, int32_t lane, StagewrightMark** out);
     void (*dropMark)(StagewrightMark* mark);
@@ -187,9 +189,21 @@ typedef struct StagewrightCudaTable {
     int (*squareSum)(StagewrightQueue* queue, uint64_t count, const float* x, double* partial, double* sum);
     int (*step)(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step);
     int (*narrow)(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
+
+    /* Each end has a lane of its own, which marks put in order with those of its queue. All ends of a message or sum are asked for at
+       once, as one group, by the calling thread; one thread at a time uses a team. Counts of floats: of a sum, of one part. */
+    int (*openTeam)(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out);
+    void (*closeTeam)(StagewrightTeam* team); /* before its queues */
+    int (*teamAwait)(StagewrightTeam* team, int32_t end, StagewrightMark* mark);
+    int (*teamMark)(StagewrightTeam* team, int32_t end, StagewrightMark** out);
+    int (*transfer)(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, size_t count); /* count: bytes */
+    int (*collect)(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, size_t count);
+    int (*pollTeam)(StagewrightTeam* team);   /* fails where a device or a connection has failed since */
+    void (*abortTeam)(StagewrightTeam* team); /* any thread: what waits for another end ends; the team is of no use then */
 } StagewrightCudaTable;
 
 enum { STAGEWRIGHT_PARTIALS = 256 };
+enum { STAGEWRIGHT_ALL_REDUCE = 0, STAGEWRIGHT_REDUCE_SCATTER = 1, STAGEWRIGHT_ALL_GATHER = 2 };
 
 /* The module's table, for ever valid. The module may be of any version: the caller looks at the first two members. */
 typedef const StagewrightCudaTable* (*StagewrightCudaModuleFunction)(void);

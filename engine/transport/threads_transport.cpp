@@ -38,8 +38,8 @@ std::chrono::steady_clock::time_point timePoint(Nanos time)
 class ThreadsTransport final : public Transport
 {
 public:
-    ThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells, const Channels& channels)
-        : m_rendezvous(channels.sends == SendMode::Rendezvous), m_space(cells), m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks))
+    ThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells, const Channels& channels, std::function<void()> interrupted)
+        : m_rendezvous(channels.sends == SendMode::Rendezvous), m_interrupted(std::move(interrupted)), m_space(cells), m_boxes(static_cast<std::size_t>(ranks)), m_outboxes(static_cast<std::size_t>(ranks))
     {
         for (int rank = 0; rank < ranks; ++rank) {
             const std::vector<int> stages = placement.stagesOf(rank);
@@ -207,6 +207,7 @@ public:
             }
             box.changed.notify_all();
         }
+        if (m_interrupted) m_interrupted();
     }
 
 private:
@@ -284,6 +285,7 @@ private:
     }
 
     bool m_rendezvous;
+    std::function<void()> m_interrupted;
     MessageSpace m_space;
     std::vector<Mailbox> m_boxes;
     std::vector<Outbox> m_outboxes;
@@ -292,9 +294,9 @@ private:
 } // namespace
 
 std::unique_ptr<Transport> makeThreadsTransport(int ranks, const Placement& placement, const CellSpace& cells,
-                                                const Channels& channels)
+                                                const Channels& channels, std::function<void()> interrupted)
 {
-    return std::make_unique<ThreadsTransport>(ranks, placement, cells, channels);
+    return std::make_unique<ThreadsTransport>(ranks, placement, cells, channels, std::move(interrupted));
 }
 
 } // namespace stagewright

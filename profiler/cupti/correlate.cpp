@@ -186,32 +186,45 @@ private:
         }
     }
 
-    std::int32_t rankOf(const Owners& owners) const
+    // One thread asked for both ends of a message. A copy is both at once; of the two kernels of a group, the device tells which it is.
+    std::int32_t rankOf(const Owners& owners, const GpuRecord& record) const
     {
+        if (owners.send >= 0 && owners.send == owners.receive) {
+            const RecordedMessage& message = m_step.messages[static_cast<std::size_t>(owners.send)];
+            const bool sends = record.kind == GpuRecordKind::Kernel && rankIn(m_deviceRank, record.device) == message.fromRank;
+            return sends ? message.fromRank : message.toRank;
+        }
         if (owners.send >= 0) return m_step.messages[static_cast<std::size_t>(owners.send)].fromRank;
         if (owners.receive >= 0) return m_step.messages[static_cast<std::size_t>(owners.receive)].toRank;
         return owners.op >= 0 ? m_rankOf[static_cast<std::size_t>(owners.op)] : owners.rank;
     }
-    // Streams and threads belong to the rank most of whose launches they carry; of equals, the first.
+    // Devices, streams and threads belong to the rank most of whose launches they carry; of equals, the first. Devices by ops alone.
     void findRanks()
     {
-        std::map<std::uint64_t, std::map<std::int32_t, std::int64_t>> streams;
-        std::map<std::uint64_t, std::map<std::int32_t, std::int64_t>> threads;
-        for (const GpuRecord& record : m_records) {
-            if (!record.isWork()) continue;
-            const auto at = m_owners.find(record.correlation);
-            if (at == m_owners.end()) continue;
-            const std::int32_t rank = rankOf(at->second);
-            ++streams[streamKey(record)][rank];
-            const auto launch = m_launches.find(record.correlation);
-            if (launch != m_launches.end()) ++threads[launch->second.thread][rank];
-        }
         const auto most = [](const auto& votes, auto& winners) {
             for (const auto& [key, ranks] : votes) {
                 const auto better = [](const auto& a, const auto& b) { return a.second < b.second; };
                 winners[key] = std::max_element(ranks.begin(), ranks.end(), better)->first;
             }
         };
+        std::map<std::uint64_t, std::map<std::int32_t, std::int64_t>> devices;
+        for (const GpuRecord& record : m_records) {
+            const auto at = record.isWork() ? m_owners.find(record.correlation) : m_owners.end();
+            if (at != m_owners.end() && at->second.op >= 0 && at->second.send < 0 && at->second.receive < 0)
+                ++devices[record.device][rankOf(at->second, record)];
+        }
+        most(devices, m_deviceRank);
+        std::map<std::uint64_t, std::map<std::int32_t, std::int64_t>> streams;
+        std::map<std::uint64_t, std::map<std::int32_t, std::int64_t>> threads;
+        for (const GpuRecord& record : m_records) {
+            if (!record.isWork()) continue;
+            const auto at = m_owners.find(record.correlation);
+            if (at == m_owners.end()) continue;
+            const std::int32_t rank = rankOf(at->second, record);
+            ++streams[streamKey(record)][rank];
+            const auto launch = m_launches.find(record.correlation);
+            if (launch != m_launches.end()) ++threads[launch->second.thread][rank];
+        }
         most(streams, m_streamRank);
         most(threads, m_threadRank);
     }
@@ -268,11 +281,13 @@ private:
         m_last = std::max(m_last, work.end);
         ++counts().work;
         const bool copied = record.kind != GpuRecordKind::Kernel;
-        if (owners->send >= 0) join(m_device.messages[static_cast<std::size_t>(owners->send)].send, work);
-        if (owners->receive >= 0) join(m_device.messages[static_cast<std::size_t>(owners->receive)].receive, work);
+        work.rank = rankOf(*owners, record);
+        const bool oneEnd = !copied && owners->send >= 0 && owners->send == owners->receive;
+        const bool sends = !oneEnd || work.rank == m_step.messages[static_cast<std::size_t>(owners->send)].fromRank;
+        if (owners->send >= 0 && sends) join(m_device.messages[static_cast<std::size_t>(owners->send)].send, work);
+        if (owners->receive >= 0 && !(oneEnd && sends)) join(m_device.messages[static_cast<std::size_t>(owners->receive)].receive, work);
         for (const std::int32_t message : {owners->send, owners->receive})
             if (message >= 0 && copied) m_copied[static_cast<std::size_t>(message)] = true;
-        work.rank = rankOf(*owners);
         work.message = owners->send >= 0 ? owners->send : owners->receive;
         if (work.message < 0 && !others) {
             const auto rank = static_cast<std::size_t>(work.rank);
@@ -381,6 +396,7 @@ private:
     std::unordered_map<std::uint64_t, std::int32_t> m_messages; // by number
     std::unordered_map<std::uint32_t, Owners> m_owners;         // by correlation
     std::unordered_map<std::uint32_t, Launch> m_launches;
+    std::unordered_map<std::uint64_t, std::int32_t> m_deviceRank;
     std::unordered_map<std::uint64_t, std::int32_t> m_streamRank;
     std::unordered_map<std::uint64_t, std::int32_t> m_threadRank;
 };

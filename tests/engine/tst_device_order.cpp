@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "engine/cuda/ceilings.h"
+#include "engine/cuda/device_links.h"
 #include "engine/cuda/device_memory.h"
 #include "engine/cuda/module.h"
 
@@ -88,6 +89,88 @@ private slots:
         QVERIFY_THROWS_EXCEPTION(std::runtime_error, one->clear(again.data(), 256));
         one->await(read);
         one->clear(again.data(), 256);
+    }
+
+    // Messages by NCCL: the connection's lanes are put in order with both queues, and nothing else is.
+    void messagesBetweenDevicesAreOrdered()
+    {
+        const auto links = std::make_shared<DeviceLinks>(*m_table);
+        const auto on = [&](int device) {
+            StagewrightQueueWish wish{};
+            wish.device = device;
+            return std::make_unique<DeviceMemory>(*m_table, wish, std::make_shared<DeviceOrigins>(), links);
+        };
+        const auto one = on(0);
+        const auto two = on(1);
+        Allocator first(*one);
+        Allocator second(*two);
+        const std::vector<float> values = {1, 2, 3, 4};
+        const Buffer sent = first.take(4, {});
+        const Buffer received = second.take(4, {});
+        for (int round = 0; round < 3; ++round) {
+            one->upload(sent.data(), values.data(), 16);
+            const Mark read = two->copyFrom(received.data(), sent.data(), 16, one->mark());
+            QVERIFY_THROWS_EXCEPTION(std::runtime_error, one->clear(sent.data(), 16)); // it may not have been sent
+            one->await(read);
+            one->clear(sent.data(), 16);
+            std::vector<float> got(4);
+            two->download(got.data(), received.data(), 16);
+            QCOMPARE(got, values);
+        }
+        one->upload(sent.data(), values.data(), 16);
+        one->interrupt();
+        QVERIFY_THROWS_EXCEPTION(std::runtime_error, two->copyFrom(received.data(), sent.data(), 16, one->mark()));
+        QVERIFY_THROWS_EXCEPTION(std::runtime_error, two->finish());
+    }
+
+    void sumsOverDevices()
+    {
+        const auto links = std::make_shared<DeviceLinks>(*m_table);
+        std::vector<std::unique_ptr<DeviceMemory>> memories;
+        std::vector<std::unique_ptr<Allocator>> allocators;
+        std::vector<StagewrightQueue*> queues;
+        std::vector<Buffer> in;
+        std::vector<Buffer> out;
+        std::vector<const float*> from;
+        std::vector<float*> to;
+        for (int device = 0; device < 2; ++device) {
+            StagewrightQueueWish wish{};
+            wish.device = device;
+            memories.push_back(std::make_unique<DeviceMemory>(*m_table, wish, std::make_shared<DeviceOrigins>()));
+            allocators.push_back(std::make_unique<Allocator>(*memories.back()));
+            queues.push_back(memories.back()->queue());
+            in.push_back(allocators.back()->take(4, {}));
+            out.push_back(allocators.back()->take(8, {}));
+            from.push_back(in.back().data());
+            to.push_back(out.back().data());
+            const std::vector<float> values(4, 1.0F + static_cast<float>(device));
+            memories.back()->upload(in.back().data(), values.data(), 16);
+            memories.back()->clear(out.back().data(), 32);
+        }
+        StagewrightTeam* team = nullptr;
+        QCOMPARE(m_table->openTeam(queues.data(), 2, &team), 0);
+        QCOMPARE(m_table->collect(team, STAGEWRIGHT_ALL_REDUCE, from.data(), to.data(), 4), 1); // no mark orders it behind the uploads
+        for (int end = 0; end < 2; ++end) {
+            memories[static_cast<std::size_t>(end)]->finish();
+        }
+        const auto result = [&](int kind, std::size_t count, int end) {
+            if (m_table->collect(team, kind, from.data(), to.data(), count) != 0) qFatal("%s", m_table->lastError());
+            for (int each = 0; each < 2; ++each) {
+                StagewrightMark* mark = nullptr;
+                if (m_table->teamMark(team, each, &mark) != 0) qFatal("%s", m_table->lastError());
+                if (m_table->await(queues[static_cast<std::size_t>(each)], STAGEWRIGHT_COMPUTE, mark) != 0) qFatal("%s", m_table->lastError());
+                m_table->dropMark(mark);
+            }
+            std::vector<float> got(8);
+            memories[static_cast<std::size_t>(end)]->download(got.data(), to[static_cast<std::size_t>(end)], 32);
+            for (const auto& memory : memories)
+                memory->finish();
+            return got;
+        };
+        QCOMPARE(result(STAGEWRIGHT_ALL_REDUCE, 4, 1), (std::vector<float>{3, 3, 3, 3, 0, 0, 0, 0}));
+        QCOMPARE(result(STAGEWRIGHT_ALL_GATHER, 4, 0), (std::vector<float>{1, 1, 1, 1, 2, 2, 2, 2}));
+        QCOMPARE(result(STAGEWRIGHT_REDUCE_SCATTER, 2, 1), (std::vector<float>{3, 3, 1, 1, 2, 2, 2, 2}));
+        m_table->closeTeam(team);
     }
 
     // Of the device made up for tests: a nanosecond for every 16 bytes and a microsecond a piece of work.

@@ -541,6 +541,38 @@ private slots:
         QVERIFY(other->rank == 1 && other->begin == 9'200'000 && other->lane == Lane::Copy);
     }
 
+    // Both ends of a message asked for by one thread, in a group: each kernel carries both ids, and its device tells its end.
+    void groupsOfOneThreadAreTakenApart()
+    {
+        Recording r = recorded();
+        for (GpuRecord& record : r.trace.records) // rank 1 on device 1
+            if (record.isWork() && record.stream == 21) record.device = 1;
+        const RecordedMessage& message = r.record.messages[1]; // a gradient, from rank 1 to rank 0
+        const std::uint64_t number = (*MessageNumbers::of(*r.record.schedule))(message.key);
+        std::erase_if(r.trace.records, [&](const GpuRecord& record) {
+            const auto id = record.kind == GpuRecordKind::ExternalId ? unpackExternalId(record.value) : std::nullopt;
+            return id && id->isMessage() && id->message == number;
+        });
+        const char* name = "_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE";
+        for (const std::uint32_t device : {1u, 0u}) {
+            ++r.correlation;
+            r.id(pack({ExternalRole::Send, r.record.step, 0, 0, number}), 4);
+            r.id(pack({ExternalRole::Receive, r.record.step, 0, 0, number}), 5);
+            r.api(25'000, 920);
+            r.work(GpuRecordKind::Kernel, 5'000'000 + device * 2'000, 5'009'000 + device * 100, 40 + device, name);
+            r.trace.records.back().device = device;
+        }
+        const DeviceStep device = correlated(r);
+        QCOMPARE(device.messages[1].send, (DeviceInterval{5'002'000, 5'009'100}));
+        QCOMPARE(device.messages[1].receive, (DeviceInterval{5'000'000, 5'009'000}));
+        QCOMPARE(device.messages[1].receiveWait, Nanos(2'000));
+        QCOMPARE(device.messages[1].sendWait, Nanos(0));
+        for (const DeviceWork& work : device.work) {
+            if (work.begin == 5'002'000) QCOMPARE(work.rank, 1);
+            if (work.begin == 5'000'000) QCOMPARE(work.rank, 0);
+        }
+    }
+
     void factsSayWhatIsMissing()
     {
         TraceFacts facts;

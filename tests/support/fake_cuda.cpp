@@ -4,6 +4,7 @@
 // naming both. Times are made up: a microsecond a piece of work and a nanosecond for every 16 bytes, in order of lanes and marks, and
 // not before it was asked for.
 //   STAGEWRIGHT_FAKE_DEVICES   how many devices [1]     STAGEWRIGHT_FAKE_MEMORY   bytes of each [1 GiB]
+//   STAGEWRIGHT_FAKE_NCCL      absent: there is none; broken: the connection fails after ten messages
 #include <cstring>
 
 #include "engine/cuda/kernel_bodies.h"
@@ -273,9 +274,10 @@ int narrow(StagewrightQueue* queue, std::uint64_t count, const float* x, void* e
 
 const StagewrightCudaTable table = {
     STAGEWRIGHT_CUDA_ABI, sizeof(StagewrightCudaTable), sizeof(StagewrightCudaFacts), sizeof(StagewrightCudaDevice), lastError, facts, deviceCount,
-    describe, take, give, openQueue, closeQueue, finish, mark, dropMark, await, nanosBetween, copyRows, clear, upload, download, multiply, norm,
+    describe, take, give, openQueue, closeQueue, finish, finished, mark, dropMark, await, nanosBetween, copyRows, clear, upload, download, multiply, norm,
     scaleShift, normBackward, gelu, anySoftmax<false>, anySoftmax<true>, anyFlash<false>, anyFlash<true>, embed, embedGrad, crossEntropy,
-    columnSums, add, squareSum, step, narrow};
+    columnSums, add, squareSum, step, narrow, openTeam, closeTeam,
+    teamAwait, teamMark, transfer, collect, pollTeam, abortTeam};
 
 } // namespace
 

@@ -97,7 +97,7 @@ Launch launched(const char* what, std::size_t bytes, int device, std::uint32_t q
     work.correlation = call.correlation;
     work.device = static_cast<std::uint32_t>(device);
     work.context = static_cast<std::uint32_t>(device) + 1;
-    work.stream = 2 * queue + static_cast<std::uint32_t>(lane) + 1;
+    work.stream = 64 * queue + static_cast<std::uint32_t>(lane) + 1;
     work.grid[0] = work.block[0] = 1;
     return launch;
 }

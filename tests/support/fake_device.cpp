@@ -42,6 +42,7 @@ Clock theHost; // what some thread has waited for
 std::map<std::uintptr_t, Range> theRanges;
 std::map<std::uintptr_t, std::size_t> theBlocks;
 std::map<int, std::size_t> theUse;
+std::vector<LaneState*> theLanes;
 std::vector<std::shared_ptr<StagewrightQueue>> theQueues; // closed ones too: their lanes stay in clocks
 
 long number(const char* name, long otherwise)
@@ -145,9 +146,20 @@ int failed(std::string text)
 
 int ask(StagewrightQueue* queue, int laneNumber, const char* what, std::initializer_list<Touched> touched, std::function<void()> work)
 {
+    return askOn(queue, queue->lanes[laneNumber], laneNumber, what, touched, std::move(work));
+}
+
+void addLane(LaneState& lane)
+{
+    const std::lock_guard lock(theMutex);
+    theLanes.push_back(&lane);
+}
+
+int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, std::initializer_list<Touched> touched,
+          std::function<void()> work)
+{
     const std::int64_t begun = now();
     const std::lock_guard lock(theMutex);
-    LaneState& lane = queue->lanes[laneNumber];
     join(lane.seen, theHost);
     ++lane.asked;
     std::int64_t nanos = 1000;
@@ -213,9 +225,8 @@ int give(int32_t device, void* block)
     const auto begin = reinterpret_cast<std::uintptr_t>(block);
     const auto found = theBlocks.find(begin);
     if (found == theBlocks.end()) return failed("memory is given back that was not taken");
-    for (const auto& queue : theQueues) // as the real one: everything is done first
-        for (LaneState& lane : queue->lanes)
-            run(lane, nullptr);
+    for (LaneState* lane : theLanes) // as the real one: everything is done first
+        run(*lane, nullptr);
     cut(begin + found->second);
     theRanges.erase(theRanges.lower_bound(begin), theRanges.lower_bound(begin + found->second));
     theUse[device] -= found->second;
@@ -231,6 +242,8 @@ int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out)
     queue->wish = *wish;
     queue->number = static_cast<std::uint32_t>(theQueues.size());
     *out = queue.get();
+    for (LaneState& lane : queue->lanes)
+        theLanes.push_back(&lane);
     theQueues.push_back(std::move(queue));
     return 0;
 }
@@ -245,10 +258,24 @@ void closeQueue(StagewrightQueue* queue)
 {
     (void)finish(queue);
 }
-int mark(StagewrightQueue* queue, int32_t laneNumber, StagewrightMark** out)
+int finished(StagewrightQueue* queue, int32_t* out) // a step at a time, as time passes
 {
     const std::lock_guard lock(theMutex);
-    LaneState& lane = queue->lanes[laneNumber];
+    *out = 1;
+    for (LaneState& lane : queue->lanes) {
+        if (lane.items.empty()) continue;
+        run(lane, nullptr);
+        *out = 0;
+    }
+    return 0;
+}
+int mark(StagewrightQueue* queue, int32_t laneNumber, StagewrightMark** out)
+{
+    return markOn(queue->lanes[laneNumber], out);
+}
+int markOn(LaneState& lane, StagewrightMark** out)
+{
+    const std::lock_guard lock(theMutex);
     auto made = std::make_shared<StagewrightMark>();
     made->lane = &lane;
     made->seen = lane.seen;
@@ -269,8 +296,11 @@ void dropMark(StagewrightMark* mark)
 }
 int await(StagewrightQueue* queue, int32_t laneNumber, StagewrightMark* mark)
 {
+    return awaitOn(queue->lanes[laneNumber], mark);
+}
+int awaitOn(LaneState& lane, StagewrightMark* mark)
+{
     const std::lock_guard lock(theMutex);
-    LaneState& lane = queue->lanes[laneNumber];
     join(lane.seen, mark->seen);
     Item item;
     item.waits = mark->self;

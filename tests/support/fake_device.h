@@ -45,6 +45,11 @@ struct Touched
 };
 
 // Asks a lane for work on what it touches.
+int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, std::initializer_list<Touched> touched,
+          std::function<void()> work);
+int markOn(LaneState& lane, StagewrightMark** out);
+int awaitOn(LaneState& lane, StagewrightMark* mark);
+void addLane(LaneState& lane); // lives as long as the process
 int ask(StagewrightQueue* queue, int lane, const char* what, std::initializer_list<Touched> touched, std::function<void()> work);
 int failed(std::string text);
 
@@ -66,6 +71,16 @@ int copyRows(StagewrightQueue* queue, int32_t lane, void* to, std::size_t toStri
 int clear(StagewrightQueue* queue, void* to, std::size_t bytes);
 int upload(StagewrightQueue* queue, void* to, const void* host, std::size_t bytes);
 int download(StagewrightQueue* queue, void* host, const void* from, std::size_t bytes);
+int finished(StagewrightQueue* queue, int32_t* out);
+
+int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out);
+void closeTeam(StagewrightTeam* team);
+int teamAwait(StagewrightTeam* team, int32_t end, StagewrightMark* mark);
+int teamMark(StagewrightTeam* team, int32_t end, StagewrightMark** out);
+int transfer(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, std::size_t count);
+int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, std::size_t count);
+int pollTeam(StagewrightTeam* team);
+void abortTeam(StagewrightTeam* team);
 
 } // namespace stagewright::fake
 

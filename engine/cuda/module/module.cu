@@ -123,9 +123,10 @@ int describe(int32_t device, StagewrightCudaDevice* out)
 
 constexpr StagewrightCudaTable table = {
     STAGEWRIGHT_CUDA_ABI, sizeof(StagewrightCudaTable), sizeof(StagewrightCudaFacts), sizeof(StagewrightCudaDevice), lastError, facts,
-    deviceCount, describe, take, give, openQueue, closeQueue, finish, mark, dropMark, await, nanosBetween, copyRows, clear, upload,
+    deviceCount, describe, take, give, openQueue, closeQueue, finish, finished, mark, dropMark, await, nanosBetween, copyRows, clear, upload,
     download, multiply, norm, scaleShift, normBackward, gelu, softmax, softmaxBackward, flash, flashBackward, embed, embedGrad,
-    crossEntropy, columnSums, add, squareSum, step, narrow};
+    crossEntropy, columnSums, add, squareSum, step, narrow, openTeam, closeTeam, teamAwait, teamMark,
+    transfer, collect, pollTeam, abortTeam};
 
 } // namespace
 } // namespace stagewright::cuda::module

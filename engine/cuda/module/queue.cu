@@ -186,15 +186,37 @@ int finish(StagewrightQueue* queue)
     return 0;
 }
 
+int finished(StagewrightQueue* queue, int32_t* out)
+{
+    *out = 0;
+    if (int bad = queue->enter()) return bad;
+    for (const cudaStream_t lane : queue->lanes) {
+        const cudaError_t status = cudaStreamQuery(lane);
+        if (status == cudaErrorNotReady) {
+            (void)cudaGetLastError();
+            return 0;
+        }
+        if (int bad = check(status, "work of the CUDA device")) return bad;
+    }
+    *out = 1;
+    return 0;
+}
+
 int mark(StagewrightQueue* queue, int32_t lane, StagewrightMark** out)
 {
     *out = nullptr;
     if (int bad = queue->enter()) return bad;
+    return markOn(queue->lanes[lane], queue->wish.device, out);
+}
+
+int markOn(cudaStream_t stream, int device, StagewrightMark** out)
+{
+    *out = nullptr;
     std::unique_ptr<StagewrightMark> made(new (std::nothrow) StagewrightMark);
     if (!made) return failed("out of memory");
-    made->device = queue->wish.device;
+    made->device = device;
     if (int bad = check(cudaEventCreateWithFlags(&made->event, cudaEventDefault), "a CUDA event")) return bad; // it tells the time
-    const int bad = check(cudaEventRecord(made->event, queue->lanes[lane]), "recording a CUDA event");
+    const int bad = check(cudaEventRecord(made->event, stream), "recording a CUDA event");
     if (bad != 0) {
         const std::string cause = lastErrorText();
         dropMark(made.release());

@@ -55,6 +55,8 @@ int give(int32_t device, void* block);
 int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out);
 void closeQueue(StagewrightQueue* queue);
 int finish(StagewrightQueue* queue);
+int finished(StagewrightQueue* queue, int32_t* out);
+int markOn(cudaStream_t stream, int device, StagewrightMark** out); // the device is the thread's
 int mark(StagewrightQueue* queue, int32_t lane, StagewrightMark** out);
 void dropMark(StagewrightMark* mark);
 int await(StagewrightQueue* queue, int32_t lane, StagewrightMark* mark);
@@ -85,5 +87,14 @@ int add(StagewrightQueue* queue, uint64_t count, const float* x, float* sum);
 int squareSum(StagewrightQueue* queue, uint64_t count, const float* x, double* partial, double* sum);
 int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* step);
 int narrow(StagewrightQueue* queue, uint64_t count, const float* x, void* elements);
+
+int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** out);
+void closeTeam(StagewrightTeam* team);
+int teamAwait(StagewrightTeam* team, int32_t end, StagewrightMark* mark);
+int teamMark(StagewrightTeam* team, int32_t end, StagewrightMark** out);
+int transfer(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, size_t count);
+int collect(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, size_t count);
+int pollTeam(StagewrightTeam* team);
+void abortTeam(StagewrightTeam* team);
 
 } // namespace stagewright::cuda::module

@@ -1,0 +1,82 @@
+// NCCL between devices of this process: a communicator whose ends one thread drives, so that a send always stands in one group with
+// its receive, and a collective with all its ends. No call waits for another thread: nothing can be posted in two orders. No CUDA
+// call is made here; NCCL is a table, so that tests stand in for it (tests/engine/tst_nccl_team.cpp).
+//
+// Teams are opened and asked for work one at a time in a process: their kernels are launched in one order on all devices, as NCCL
+// demands of communicators that share devices. Kernels wait on the streams they are given.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <nccl.h>
+
+namespace stagewright::cuda::module {
+
+// What of NCCL is used (2.18 and later); looked up, as it is no part of the CUDA toolkit and one GPU needs none.
+struct NcclFunctions {
+    decltype(&ncclGetVersion) version = nullptr;
+    decltype(&ncclGetUniqueId) uniqueId = nullptr;
+    decltype(&ncclCommInitRankConfig) init = nullptr;
+    decltype(&ncclCommGetAsyncError) state = nullptr;
+    decltype(&ncclCommAbort) abort = nullptr;
+    decltype(&ncclCommDestroy) destroy = nullptr;
+    decltype(&ncclGetErrorString) errorString = nullptr;
+    decltype(&ncclGroupStart) groupStart = nullptr;
+    decltype(&ncclGroupEnd) groupEnd = nullptr;
+    decltype(&ncclSend) send = nullptr;
+    decltype(&ncclRecv) receive = nullptr;
+    decltype(&ncclAllReduce) allReduce = nullptr;
+    decltype(&ncclReduceScatter) reduceScatter = nullptr;
+    decltype(&ncclAllGather) allGather = nullptr;
+    std::string missing; // why it can't be used; empty: it can
+};
+const NcclFunctions& theNccl(); // libnccl.so.2, loaded once
+
+class NcclTeam {
+public:
+    struct End {
+        int device = 0;
+        cudaStream_t stream = nullptr;
+    };
+    // enter: makes a device the calling thread's; 0: done. patience: how long a call may stay under way in NCCL.
+    NcclTeam(const NcclFunctions& nccl, std::function<int(int device)> enter, std::chrono::nanoseconds patience = std::chrono::seconds(60));
+    ~NcclTeam(); // aborted: leaves; else waits for what NCCL still has to do on the host
+    NcclTeam(const NcclTeam&) = delete;
+    NcclTeam& operator=(const NcclTeam&) = delete;
+
+    // The calls below: 0, or another number and error() says why; the team is of no use then. Pointers: by end.
+    int open(std::vector<End> ends); // each on a device of its own
+    int transfer(int from, const void* bytes, int to, void* there, std::size_t count);
+    int allReduce(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t count);     // sums
+    int reduceScatter(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each);  // end i: the i-th part
+    int allGather(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t each);
+    int poll(); // what went wrong since on the devices or between them
+    const std::string& error() const { return m_error; }
+
+    // Any thread, at any time: kernels that wait for their other end leave, calls under way return, later ones fail.
+    void abort();
+
+private:
+    template <typename Work> int group(const char* what, Work&& work);
+    int settle(const char* what); // until NCCL has taken everything over
+    int failed(const char* what, ncclResult_t result);
+    void abortNow();
+
+    const NcclFunctions& m_nccl;
+    std::function<int(int)> m_enter;
+    std::chrono::nanoseconds m_patience;
+    std::vector<End> m_ends;
+    std::vector<ncclComm_t> m_comms;
+    std::mutex m_lock; // of the communicators
+    std::atomic<bool> m_stop = false;
+    bool m_aborted = false;
+    std::string m_error;
+};
+
+} // namespace stagewright::cuda::module

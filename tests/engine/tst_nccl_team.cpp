@@ -1,0 +1,324 @@
+// NCCL's communicators over a stand-in for NCCL: what is grouped, in which order, from which thread; errors at once and later; calls
+// that make no progress; aborting.
+#include <QTest>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "engine/cuda/module/nccl_team.h"
+
+using namespace stagewright::cuda::module;
+using namespace std::chrono_literals;
+
+struct ncclComm
+{
+    int end = 0;
+    bool gone = false;
+};
+
+namespace {
+
+// What NCCL would see.
+struct Library
+{
+    std::mutex mutex;
+    std::vector<std::string> calls;
+    std::array<ncclComm, 16> comms;
+    std::size_t made = 0;
+    std::thread::id grouping; // the thread between groupStart and groupEnd
+    bool interleaved = false;
+    int device = -1;
+    int inProgress = 0; // so many questions are answered so
+    ncclResult_t later = ncclSuccess; // the state then
+    ncclResult_t onSend = ncclSuccess;
+    ncclResult_t onReceive = ncclSuccess;
+
+    void called(std::string what)
+    {
+        const std::lock_guard lock(mutex);
+        if (grouping != std::thread::id() && grouping != std::this_thread::get_id()) interleaved = true;
+        calls.push_back(std::move(what));
+    }
+    std::vector<std::string> taken()
+    {
+        const std::lock_guard lock(mutex);
+        return std::exchange(calls, {});
+    }
+};
+Library* library = nullptr;
+
+std::string number(auto value)
+{
+    return std::to_string(value);
+}
+
+NcclFunctions functions()
+{
+    NcclFunctions f;
+    f.version = [](int* version) { *version = 22800; return ncclSuccess; };
+    f.uniqueId = [](ncclUniqueId*) { return ncclSuccess; };
+    f.init = [](ncclComm_t* comm, int ranks, ncclUniqueId, int rank, ncclConfig_t* config) {
+        library->called("init " + number(rank) + " of " + number(ranks) + " on " + number(library->device));
+        if (config->blocking != 0) return ncclInvalidArgument;
+        *comm = &library->comms[library->made++];
+        (*comm)->end = rank;
+        return ncclInProgress;
+    };
+    f.state = [](ncclComm_t comm, ncclResult_t* state) {
+        if (comm->gone) return ncclInvalidArgument;
+        const std::lock_guard lock(library->mutex);
+        *state = library->inProgress > 0 ? ncclInProgress : library->later;
+        if (library->inProgress > 0) --library->inProgress;
+        return ncclSuccess;
+    };
+    f.abort = [](ncclComm_t comm) {
+        library->called("abort " + number(comm->end));
+        comm->gone = true;
+        return ncclSuccess;
+    };
+    f.destroy = [](ncclComm_t comm) {
+        library->called("destroy " + number(comm->end));
+        comm->gone = true;
+        return ncclSuccess;
+    };
+    f.errorString = [](ncclResult_t result) { return result == ncclRemoteError ? "remote error" : result == ncclSystemError ? "system error" : "error"; };
+    f.groupStart = [] {
+        library->called("group");
+        const std::lock_guard lock(library->mutex);
+        library->grouping = std::this_thread::get_id();
+        return ncclSuccess;
+    };
+    f.groupEnd = [] {
+        library->called("end");
+        const std::lock_guard lock(library->mutex);
+        library->grouping = {};
+        return ncclInProgress;
+    };
+    f.send = [](const void*, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t) {
+        library->called("send " + number(count) + " " + number(comm->end) + ">" + number(peer) + " on " + number(library->device));
+        return library->onSend;
+    };
+    f.receive = [](void*, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t) {
+        library->called("receive " + number(count) + " " + number(comm->end) + "<" + number(peer) + " on " + number(library->device));
+        return library->onReceive;
+    };
+    f.allReduce = [](const void*, void*, std::size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
+        library->called("all-reduce " + number(count) + " at " + number(comm->end));
+        return ncclSuccess;
+    };
+    f.reduceScatter = [](const void*, void*, std::size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
+        library->called("reduce-scatter " + number(count) + " at " + number(comm->end));
+        return ncclSuccess;
+    };
+    f.allGather = [](const void*, void*, std::size_t count, ncclDataType_t, ncclComm_t comm, cudaStream_t) {
+        library->called("all-gather " + number(count) + " at " + number(comm->end));
+        return ncclSuccess;
+    };
+    return f;
+}
+
+int enter(int device)
+{
+    library->device = device;
+    return 0;
+}
+
+using Calls = std::vector<std::string>;
+
+} // namespace
+
+class TestNcclTeam : public QObject
+{
+    Q_OBJECT
+
+    NcclFunctions m_functions = functions();
+
+private slots:
+    void init()
+    {
+        library = new Library;
+    }
+    void cleanup()
+    {
+        QVERIFY(!library->interleaved);
+        delete std::exchange(library, nullptr);
+    }
+
+    void endsAreOpenedInOneGroup()
+    {
+        {
+            NcclTeam team(m_functions, enter);
+            QCOMPARE(team.open({{3, nullptr}, {1, nullptr}}), 0);
+            QCOMPARE(library->taken(), (Calls{"group", "init 0 of 2 on 3", "init 1 of 2 on 1", "end"}));
+        }
+        QCOMPARE(library->taken(), (Calls{"destroy 0", "destroy 1"}));
+    }
+
+    // A send never stands without its receive.
+    void messagesAreGrouped()
+    {
+        NcclTeam team(m_functions, enter);
+        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+        (void)library->taken();
+        QCOMPARE(team.transfer(0, this, 1, this, 64), 0);
+        QCOMPARE(library->taken(), (Calls{"group", "send 64 0>1 on 0", "receive 64 1<0 on 1", "end"}));
+        QCOMPARE(team.transfer(1, this, 0, this, 8), 0);
+        QCOMPARE(library->taken(), (Calls{"group", "receive 8 0<1 on 0", "send 8 1>0 on 1", "end"}));
+    }
+
+    void collectivesAreGroupedOverAllEnds()
+    {
+        NcclTeam team(m_functions, enter);
+        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}, {2, nullptr}}), 0);
+        (void)library->taken();
+        const std::vector<const float*> from(3);
+        const std::vector<float*> to(3);
+        QCOMPARE(team.allReduce(from, to, 5), 0);
+        QCOMPARE(library->taken(), (Calls{"group", "all-reduce 5 at 0", "all-reduce 5 at 1", "all-reduce 5 at 2", "end"}));
+        QCOMPARE(team.reduceScatter(from, to, 2), 0);
+        QCOMPARE(library->taken(), (Calls{"group", "reduce-scatter 2 at 0", "reduce-scatter 2 at 1", "reduce-scatter 2 at 2", "end"}));
+        QCOMPARE(team.allGather(from, to, 2), 0);
+        QCOMPARE(library->taken(), (Calls{"group", "all-gather 2 at 0", "all-gather 2 at 1", "all-gather 2 at 2", "end"}));
+    }
+
+    void oneRankADevice()
+    {
+        NcclTeam team(m_functions, enter);
+        QCOMPARE(team.open({{1, nullptr}, {1, nullptr}}), 1);
+        QCOMPARE(team.error(), std::string("NCCL serves one rank a device, device 1 has two"));
+        QVERIFY(library->taken().empty());
+    }
+
+    void withoutTheLibrary()
+    {
+        NcclFunctions none;
+        none.missing = "NCCL can't be loaded: not there";
+        NcclTeam team(none, enter);
+        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 1);
+        QCOMPARE(team.error(), none.missing);
+        QCOMPARE(team.transfer(0, this, 1, this, 1), 1); // of no use, and says so
+    }
+
+    // Two ranks that both send and receive: whoever comes first, groups are whole and come in one order on all devices.
+    void threadsDoNotInterleave()
+    {
+        NcclTeam right(m_functions, enter);
+        NcclTeam left(m_functions, enter);
+        QCOMPARE(right.open({{0, nullptr}, {1, nullptr}}), 0);
+        QCOMPARE(left.open({{1, nullptr}, {0, nullptr}}), 0);
+        (void)library->taken();
+        constexpr int messages = 200;
+        std::atomic<int> failed = 0;
+        const auto many = [&](NcclTeam& team) {
+            for (int i = 0; i < messages; ++i)
+                failed += team.transfer(0, this, 1, this, 4);
+        };
+        std::thread one([&] { many(right); });
+        std::thread two([&] { many(left); });
+        one.join();
+        two.join();
+        QCOMPARE(failed.load(), 0);
+        const Calls calls = library->taken();
+        QCOMPARE(calls.size(), std::size_t(2 * messages * 4));
+        for (std::size_t i = 0; i < calls.size(); i += 4) {
+            QCOMPARE(calls[i], std::string("group"));
+            QVERIFY(calls[i + 1].starts_with("send 4 0>1") && calls[i + 2].starts_with("receive 4 1<0"));
+            QCOMPARE(calls[i + 3], std::string("end"));
+        }
+    }
+
+    void callsUnderWayAreWaitedFor()
+    {
+        NcclTeam team(m_functions, enter);
+        library->inProgress = 5;
+        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+        QCOMPARE(library->inProgress, 0);
+    }
+
+    void noProgressIsAnError()
+    {
+        NcclTeam team(m_functions, enter, 1ms);
+        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+        (void)library->taken();
+        library->inProgress = 1 << 30;
+        QCOMPARE(team.transfer(0, this, 1, this, 4), 1);
+        QVERIFY(team.error().starts_with("a message between devices: NCCL made no progress for"));
+        const Calls calls = library->taken();
+        QCOMPARE(Calls(calls.end() - 2, calls.end()), (Calls{"abort 0", "abort 1"})); // the other end would wait for ever
+    }
+
+    void aFailedEndAbortsBoth_data()
+    {
+        QTest::addColumn<bool>("sender");
+        QTest::newRow("send") << true;
+        QTest::newRow("receive") << false;
+    }
+    void aFailedEndAbortsBoth()
+    {
+        QFETCH(bool, sender);
+        NcclTeam team(m_functions, enter);
+        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+        (void)library->taken();
+        (sender ? library->onSend : library->onReceive) = ncclSystemError;
+        QCOMPARE(team.transfer(0, this, 1, this, 4), 1);
+        QCOMPARE(team.error(), std::string("a message between devices: NCCL: system error"));
+        const Calls calls = library->taken();
+        QVERIFY(std::find(calls.begin(), calls.end(), "end") != calls.end()); // the group is closed all the same
+        QCOMPARE(Calls(calls.end() - 2, calls.end()), (Calls{"abort 0", "abort 1"}));
+        library->onSend = library->onReceive = ncclSuccess;
+        QCOMPARE(team.transfer(0, this, 1, this, 4), 1);
+        QVERIFY(library->taken().empty());
+    }
+
+    void laterErrorsAreFoundByPolling()
+    {
+        NcclTeam team(m_functions, enter);
+        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+        QCOMPARE(team.transfer(0, this, 1, this, 4), 0);
+        QCOMPARE(team.poll(), 0);
+        (void)library->taken();
+        library->later = ncclRemoteError;
+        QCOMPARE(team.poll(), 1);
+        QCOMPARE(team.error(), std::string("the connection between devices: NCCL: remote error"));
+        QCOMPARE(library->taken(), (Calls{"abort 0", "abort 1"}));
+        QCOMPARE(team.poll(), 1);
+        QVERIFY(library->taken().empty()); // once
+    }
+
+    void abortingEndsACallUnderWay()
+    {
+        NcclTeam team(m_functions, enter);
+        QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+        library->inProgress = 1 << 30;
+        std::atomic<int> result = -1;
+        std::thread sender([&] { result = team.transfer(0, this, 1, this, 4); });
+        QTRY_VERIFY_WITH_TIMEOUT(library->inProgress < (1 << 30), 60'000);
+        team.abort();
+        sender.join();
+        QCOMPARE(result.load(), 1);
+        QCOMPARE(team.error(), std::string("a message between devices: aborted"));
+        QCOMPARE(team.transfer(0, this, 1, this, 4), 1);
+        QCOMPARE(team.poll(), 1);
+        team.abort(); // again: nothing
+        const Calls calls = library->taken();
+        QCOMPARE(std::count(calls.begin(), calls.end(), "abort 0"), 1);
+    }
+
+    void abortedTeamsAreNotDestroyed()
+    {
+        {
+            NcclTeam team(m_functions, enter);
+            QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
+            team.abort();
+            (void)library->taken();
+        }
+        QVERIFY(library->taken().empty());
+    }
+};
+
+QTEST_GUILESS_MAIN(TestNcclTeam)
+#include "tst_nccl_team.moc"
