@@ -25,6 +25,11 @@ Result<std::unique_ptr<Replay>> undividedOn(const TrainingOptions& options, int 
 
 } // namespace
 
+double narrowGradientTolerance(int layers)
+{
+    return 3.0 / 512 * std::sqrt(24.0 * layers);
+}
+
 Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int microbatches, int steps, std::stop_token stop)
 {
     TrainingOptions device = options;
@@ -41,7 +46,7 @@ Result<BackendComparison> compareWithCpu(const TrainingOptions& options, int mic
     result.backend = options.backend;
     result.precision = precisionOf(options);
     result.steps = steps;
-    result.gradientTolerance = result.precision == Precision::Bf16 ? 1e-1 : result.precision == Precision::Tf32 ? 1e-2 : 1e-4;
+    result.gradientTolerance = result.precision == Precision::Bf16 ? narrowGradientTolerance(options.model.layers) : result.precision == Precision::Tf32 ? 1e-2 : 1e-4;
     result.lossTolerance = result.precision == Precision::Bf16 ? 2e-2 : result.precision == Precision::Tf32 ? 1e-2 : 1e-4;
     for (int step = 0; step < steps; ++step) {
         Result<double> loss = (*mine)->step(stop);

@@ -14,6 +14,7 @@
 #include "app/cli/usage.h"
 #include "engine/backend_check.h"
 #include "engine/execution_plan.h"
+#include "engine/kernel_check.h"
 #include "engine/training.h"
 #include "schedules/op_index.h"
 #include "schedules/variants.h"
@@ -89,15 +90,43 @@ bool onDevice(const std::string& backend)
     return backend != "cpu";
 }
 
+std::vector<Precision> precisionsOf(const TrainingOptions& training)
+{
+    if (training.device.precision != Precision::Default) return {training.device.precision};
+    return {Precision::Fp32, Precision::Tf32, Precision::Bf16};
+}
+
+// A device's kernels against the CPU's, one by one.
+Result<bool> compareEachKernel(const TrainingOptions& training, Session& session, Table& table, Json& results)
+{
+    bool passed = true;
+    for (const Precision precision : precisionsOf(training)) {
+        session.progress().tell(fmt::format("kernels of {} in {}", training.backend, toText(precision)), 0, 1);
+        auto compared = compareKernels(training.backend, training.device, precision);
+        if (!compared) return tl::unexpected(std::move(compared.error()));
+        for (const KernelComparison& one : *compared) {
+            passed = passed && one.passed;
+            table.add({one.kernel, training.backend, std::string(toText(precision)), fmt::format("{:.2g}", one.error), fmt::format("{:.0e}", one.tolerance),
+                       one.passed ? "pass" : "FAIL"},
+                      one.passed ? Tint::None : Tint::Bad);
+            results.push_back({{"kernel", one.kernel},
+                               {"backend", training.backend},
+                               {"precision", std::string(toText(precision))},
+                               {"error", one.error},
+                               {"tolerance", one.tolerance},
+                               {"passed", one.passed}});
+        }
+    }
+    return passed;
+}
+
 // A device's layers against the CPU's, in the precision asked for or in all of them.
 Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& model, Session& session, Table& table, Json& results,
                            std::stop_token stop)
 {
     constexpr int steps = 10;
-    std::vector<Precision> precisions = {Precision::Fp32, Precision::Tf32, Precision::Bf16};
-    if (training.device.precision != Precision::Default) precisions = {training.device.precision};
     bool passed = true;
-    for (const Precision precision : precisions) {
+    for (const Precision precision : precisionsOf(training)) {
         session.progress().tell(fmt::format("{} in {} against cpu", training.backend, toText(precision)), 0, 1);
         TrainingOptions options = training;
         options.model = model;
@@ -165,6 +194,8 @@ Result<int> run(const Options& options, Session& session)
     Table deviceTable({{"undivided model"}, {"precision"}, {"gradient error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"at"},
                        {"loss error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
     Json comparisons = Json::array();
+    Table kernelTable({{"kernel"}, {"backend"}, {"precision"}, {"error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
+    Json kernels = Json::array();
     const DeviceOptions devices = training.device;
     std::vector<std::string> notes;
     bool passed = true;
@@ -175,6 +206,9 @@ Result<int> run(const Options& options, Session& session)
         training.backend = backend;
         training.device = onDevice(backend) || !options.backend.empty() ? devices : DeviceOptions{};
         if (onDevice(backend)) {
+            auto each = compareEachKernel(training, session, kernelTable, kernels);
+            if (!each) return tl::unexpected(std::move(each.error()).with(backend));
+            passed = passed && *each;
             auto same = compareDevice(training, *model, session, deviceTable, comparisons, stop);
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));
             passed = passed && *same;
@@ -212,7 +246,8 @@ Result<int> run(const Options& options, Session& session)
     session.progress().tell("checked", total, total);
     session.progress().clear();
     if (session.json)
-        session.answer({{"passed", passed}, {"checks", std::move(results)}, {"against_cpu", comparisons}, {"left_out", leftOut}});
+        session.answer({{"passed", passed}, {"checks", std::move(results)}, {"kernels", kernels}, {"against_cpu", comparisons}, {"left_out", leftOut}});
+    if (!kernels.empty()) session.out(kernelTable.text(session.colourOut()) + "\n");
     if (!comparisons.empty()) session.out(deviceTable.text(session.colourOut()) + "\n");
     session.out(table.text(session.colourOut()));
     for (const std::string& note : notes) session.out("  " + note + "\n");

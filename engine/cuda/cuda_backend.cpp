@@ -3,6 +3,7 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "engine/cuda/device_math.h"
 #include "engine/cuda/device_memory.h"
 #include "engine/cuda/module.h"
+#include "engine/layers/math_source.h"
 #include "engine/layers/stage_model.h"
 #include "engine/stage_memory.h"
 
@@ -110,7 +112,7 @@ struct Device {
     bool partitions;
 };
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, public layers::MathSource {
 public:
     explicit CudaBackend(const DeviceOptions& options) : m_options(options)
     {
@@ -198,6 +200,13 @@ public:
         } catch (const std::exception& e) {
             return fail(ErrorCode::Unavailable, fmt::format("stage {}: {}", slice.stage, e.what()));
         }
+    }
+
+    std::unique_ptr<layers::LayerMath> makeMath(Allocator& allocator, bool streaming) override
+    {
+        auto* memory = dynamic_cast<cuda::DeviceMemory*>(&allocator.memory());
+        if (!memory) throw std::runtime_error("its memory is not a CUDA device's");
+        return cuda::makeDeviceMath(*memory, allocator, 0, streaming ? 1 : std::numeric_limits<int>::max());
     }
 
     std::vector<std::pair<std::string, std::string>> environment() const override

@@ -13,6 +13,10 @@ small='--model layers=4,hidden=16,heads=2,seq=8'
 # shellcheck disable=SC2086
 run stagewright check --backend cuda $small -p 2 -m 4 --steps 2
 expect_code 0
+for kernel in 'layer norm' 'linear, weight gradient' 'GELU layer, there and back' 'attention of a later slice' 'attention that streams its keys' \
+    'cross entropy' 'AdamW, there and back'; do
+    for precision in 'fp32 .* 1e-04' 'tf32 .* 4e-03' 'bf16 .* 2e-02'; do expect_out "^$kernel +cuda +$precision +pass\$"; done
+done
 expect_out '^cuda against cpu, 10 steps +fp32 .* pass$'
 expect_out '^cuda against cpu, 10 steps +tf32 .* pass$'
 expect_out '^cuda against cpu, 10 steps +bf16 .* pass$'

@@ -1,0 +1,28 @@
+// A device's kernels against the CPU's, one after the other on the same made-up numbers (engine/layers/math.h says what each computes).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/backend.h"
+
+namespace stagewright {
+
+struct KernelComparison {
+    std::string kernel;   // "attention, backward"
+    double error = 0;     // largest ‖a−b‖∞ / ‖b‖∞ over what it computes; infinite where NaN is among it
+    double tolerance = 0;
+    bool passed = false;
+};
+
+// What one kernel's results may differ by from the CPU's in fp32, inputs being rounded to the precision on both sides. fp32: sums in
+// another order, at most a few hundred terms of 2⁻²⁴: 1e-4. tf32: both factors of a product rounded to 11 bits, 2 · 2⁻¹¹ of the
+// largest term, and twice that where two products follow each other: 4e-3. bf16: results and what lies between two products
+// rounded to 8 bits, 2⁻⁸ each, at most five of them in one kernel (attention, backward): 2e-2.
+double kernelTolerance(Precision precision);
+
+// Every kernel of a backend that has its own (layers::MathSource), on its first device; precision: not Default. Unavailable where
+// there is no device; empty where the backend has none to compare.
+Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, const DeviceOptions& options, Precision precision);
+
+} // namespace stagewright
