@@ -12,6 +12,17 @@
 
 namespace stagewright {
 
+namespace {
+
+// Its memory, too, which assigning {} keeps.
+template <typename List>
+void giveBack(List& list)
+{
+    List().swap(list);
+}
+
+} // namespace
+
 struct TimelineBuilder::Pending
 {
     Timeline timeline;
@@ -224,10 +235,10 @@ void TimelineBuilder::Pending::arrange()
             timeline.m_spans[to] = spans[i];
             if (!cpuTime.empty()) timeline.m_cpuTime[to] = cpuTime[i];
         }
-        spans = {};
-        cpuTime = {};
+        giveBack(spans);
+        giveBack(cpuTime);
     }
-    trackOf = {};
+    giveBack(trackOf);
 
     auto earlier = [](const Span& a, const Span& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); };
     std::vector<SpanId> moved; // final id by id before sorting; only made where a track is out of order

@@ -20,6 +20,13 @@ namespace stagewright {
 
 namespace {
 
+// Its memory, too, which assigning {} keeps.
+template <typename List>
+void giveBack(List& list)
+{
+    List().swap(list);
+}
+
 // Of a communication library or PyTorch's schedule; what it tells is on the lanes of messages.
 bool isMessageRange(std::string_view name)
 {
@@ -164,11 +171,9 @@ private:
         addDevice(r);
         addRanges(r);
         addMemory(r);
-        rank(r).device = {};
-        rank(r).annotations = {};
-        rank(r).hostOps = {};
-        rank(r).launches = {};
-        rank(r).memory = {};
+        giveBack(rank(r).annotations);
+        giveBack(rank(r).hostOps);
+        giveBack(rank(r).memory);
     }
 
     void addCompute(int r)
@@ -277,6 +282,8 @@ private:
             if (from.messages[i].kind == MessageKind::Collective && from.messages[i].device && from.messages[i].work >= 0)
                 m_collectiveSpan[{static_cast<std::uint32_t>(r), i}] = {spanOf[static_cast<std::size_t>(from.messages[i].work)], from.messages[i].start, from.messages[i].end};
         work = {};
+        giveBack(from.device); // most of what is kept of a large trace
+        giveBack(from.launches);
     }
 
     void addRanges(int r)
@@ -345,7 +352,7 @@ private:
     void addMemory(int r)
     {
         for (const MemoryEvent& event : memoryOf(rank(r), m_hostOps[static_cast<std::size_t>(r)], ops(r), r)) m_builder.addMemory(event);
-        m_hostOps[static_cast<std::size_t>(r)] = {};
+        giveBack(m_hostOps[static_cast<std::size_t>(r)]);
     }
 
     void addMessageEdges()
