@@ -1,4 +1,4 @@
-// What a stage of the CPU layers takes in memory, from its shape alone: what an Allocator counts, to the byte.
+// What a stage takes in memory, from its shape alone: what an Allocator counts, to the byte.
 #pragma once
 
 #include "engine/backend.h"
@@ -7,11 +7,24 @@
 
 namespace stagewright {
 
+// What of it depends on the device that computes.
+struct StageLayout {
+    bool cuda = false;    // engine/cuda: masters beside narrower weights, attention by whole squares, activations made at once
+    int elementBytes = 4; // of activations and of the weights that layers compute with
+    int streamFrom = 0;   // tokens of a sample from which attention keeps a number a row and head
+};
+// Of a backend by name and the precision asked of it.
+StageLayout layoutOf(std::string_view backend, Precision precision);
+int cudaStreamFrom(); // 4,096, or what the environment's STAGEWRIGHT_CUDA_FLASH_FROM says
+
 // Of one stage with microbatches of `microbatchSize` whole samples (engine/layers/layers.h lists the tensors): activation is
-// kept after F, activation − freedAtInput after I; workspace is the most that F, I, B or W of one microbatch borrows;
-// boundary is a message in either direction, 0 where the stage is the whole model. optimizer depends on the kind alone:
-// two states a weight for AdamW, one for Sgd with momentum.
+// kept after F, activation − freedAtInput after I; workspace is the most that F, I, B or W of one microbatch borrows, and what a
+// device keeps for its losses; boundary is a message in either direction, 0 where the stage is the whole model. optimizer depends
+// on the kind alone: two states a weight for AdamW, one for Sgd with momentum.
 StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
-                          const OptimizerConfig& optimizer = {});
+                          const OptimizerConfig& optimizer = {}, const StageLayout& layout = {});
+
+// What each rank on a CUDA device takes beside: the workspace of cuBLASLt, as much as it asks for on Hopper.
+inline constexpr Bytes cudaRankBytes = Bytes{32} << 20;
 
 } // namespace stagewright

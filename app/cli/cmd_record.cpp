@@ -67,7 +67,8 @@ Result<void> withinMemory(const std::string& limit, const RecordSettings& settin
         CostModel bytes = CostModel::uniform(schedule);
         bytes.memoryUnit = 1;
         bytes.memory.clear();
-        for (const StageSlice& slice : *slices) bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize));
+        for (const StageSlice& slice : *slices) bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer,
+                                                                                      layoutOf(training.backend, training.device.precision)));
         if (auto held = checkMemoryLimit(limit, schedule, bytes); !held) return held;
     }
     return {};

@@ -40,14 +40,6 @@ std::vector<std::pair<std::string, std::string>> moduleFacts(const cuda::Module&
     return pairs;
 }
 
-// Tokens of a sample from which attention keeps no probabilities: slower, but of a memory that grows with the tokens only.
-int flashFrom()
-{
-    const char* text = std::getenv("STAGEWRIGHT_CUDA_FLASH_FROM");
-    const int given = text ? std::atoi(text) : 0;
-    return given > 0 ? given : 4096;
-}
-
 // How messages go between devices: "copies" by the driver's peer copies, or "nccl".
 Result<bool> linksByNccl()
 {
@@ -129,11 +121,10 @@ public:
         Result<std::vector<Device>> there = chosen();
         if (!there) return tl::unexpected(std::move(there.error()));
         if (Result<void> fits = checkModel(model); !fits) return fits;
-        const bool narrow = m_options.precision == Precision::Bf16;
-        double needed = 0;
+        double needed = 0; // a stage a rank, at most: what a rank takes beside is little against its stages
         for (const StageSlice& slice : slices) {
-            const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer);
-            needed += static_cast<double>(memory.weight + memory.gradient + memory.optimizer) + (narrow ? static_cast<double>(memory.weight) / 2 : 0);
+            const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer, layoutOf(name(), m_options.precision));
+            needed += static_cast<double>(memory.weight + memory.gradient + memory.optimizer + cudaRankBytes);
         }
         double free = 0;
         for (const Device& device : *there)
@@ -194,7 +185,7 @@ public:
         }
         try {
             return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator,
-                                                        cuda::makeDeviceMath(*memory, allocator, slice.stage, flashFrom()));
+                                                        cuda::makeDeviceMath(*memory, allocator, slice.stage, cudaStreamFrom()));
         } catch (const std::bad_alloc&) {
             return fail(ErrorCode::Unavailable, fmt::format("stage {}: the device's memory is out", slice.stage), "use a smaller model");
         } catch (const std::exception& e) {
