@@ -1,5 +1,6 @@
 #include "app/ui/edit_autosave.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include <QCoreApplication>
@@ -69,6 +70,15 @@ void EditAutosave::changed(Take take)
     if (!preferences.autosave) return;
     m_take = std::move(take);
     if (!m_due.isActive()) m_due.start(1000 * preferences.autosaveSeconds); // further changes don't put it off
+}
+
+void EditAutosave::preferencesChanged()
+{
+    const Preferences& preferences = PreferenceStore::instance().value();
+    if (!preferences.autosave)
+        m_due.stop();
+    else if (m_due.isActive())
+        m_due.start(std::min(m_due.remainingTime(), 1000 * preferences.autosaveSeconds));
 }
 
 void EditAutosave::write()

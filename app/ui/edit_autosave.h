@@ -27,7 +27,8 @@ public:
 
     static QString folder(); // beside the settings file
 
-    void changed(Take take); // written within two seconds, and at most once a second
+    void changed(Take take); // written within the preferred time, and at most once in it
+    void preferencesChanged(); // what is due follows them
     void flush(); // writes at once what is due; nothing is taken afterwards
     void clear();            // saved or left: nothing to recover
     bool written() const { return m_written && !m_writing && !m_due.isActive(); }

@@ -16,6 +16,7 @@
 #include "traces/simulated_run.h"
 #include "widgets/background.h"
 #include "widgets/edit/schedule_text.h"
+#include "widgets/preferences/preferences.h"
 
 namespace stagewright {
 namespace {
@@ -62,6 +63,10 @@ void EditController::connectReference()
             if (wanted) m_window.actions()[other]->setChecked(false); // one ghost at a time
             refreshGhost();
         });
+    connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, [this] {
+        m_autosave->preferencesChanged();
+        if (m_editor->active() && !(m_kept && *m_kept == m_editor->schedule())) keepSoon(); // switched on in the middle of an edit
+    });
     connect(m_autosave, &EditAutosave::failed, this, [this](const Error& error) { m_window.banner()->showError(QString(), error); });
 }
 

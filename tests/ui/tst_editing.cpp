@@ -387,6 +387,28 @@ private slots:
         window.editor()->undoStack()->redo();
         QTRY_VERIFY_WITH_TIMEOUT(window.edit()->autosave()->written(), longWait);
         QVERIFY(QFileInfo::exists(window.edit()->autosave()->file()));
+        // Switched off, nothing more is kept; switched on or made more often in the middle of an edit, what was changed meanwhile is.
+        const Preferences before = PreferenceStore::instance().value();
+        Preferences other = before;
+        other.autosave = false;
+        PreferenceStore::instance().set(other);
+        const auto keptNow = [&] {
+            QFile kept(window.edit()->autosave()->file());
+            if (!kept.open(QIODevice::ReadOnly)) return false;
+            const QByteArray bytes = kept.readAll();
+            const auto record = readEditRecord(std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
+            return record && record->edited == window.editor()->schedule();
+        };
+        QVERIFY(window.editor()->apply(tr("move"), moveOps(window.editor()->schedule(), {{1, 1}}, 1)));
+        QTest::qWait(1500);
+        QVERIFY(!keptNow());
+        other.autosave = true;
+        other.autosaveSeconds = 600;
+        PreferenceStore::instance().set(other);
+        QTest::qWait(50);
+        QVERIFY(!keptNow());
+        PreferenceStore::instance().set(before); // due in ten minutes, now in a second
+        QTRY_VERIFY_WITH_TIMEOUT(keptNow(), longWait);
         // Left: nothing stays behind.
         window.leaveEdit();
         QVERIFY(!QFileInfo::exists(window.edit()->autosave()->file()));
