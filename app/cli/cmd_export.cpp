@@ -123,11 +123,7 @@ Result<Json> exportTorchTitan(const StoredRun& stored, const Options& options)
     if (!schedule) return tl::unexpected(schedule.error());
     const auto files = torchTitanFolder(*schedule, fmt::format("{}, run {}", std::filesystem::path(stored.file).filename().string(), stored.run.info.id));
     if (!files) return tl::unexpected(files.error());
-    const auto written = writeFolderAtomically(options.output, [&](const std::string& folder) -> Result<void> {
-        for (const auto& [name, text] : *files)
-            if (auto done = writeFileAtomically(folder + "/" + name, text); !done) return done;
-        return {};
-    });
+    const auto written = writeTorchTitanFolder(*files, options.output);
     if (!written) return tl::unexpected(written.error());
     return Json{{"ranks", schedule->ranks}, {"stages", schedule->stages}, {"microbatches", schedule->microbatches}, {"files", files->size()}};
 }

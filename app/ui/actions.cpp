@@ -10,6 +10,7 @@ const std::vector<ActionEntry>& Actions::table()
     using M = MenuId;
     static const std::vector<ActionEntry> table{
         {I::Open, M::File, false, "open", QT_TR_NOOP("&Open…"), QT_TR_NOOP("Open…"), "Ctrl+O", QT_TR_NOOP("Open run files (.stagewright) or schedules (.csv)"), false},
+        {I::ImportTraces, M::File, false, "importTraces", QT_TR_NOOP("&Import traces…"), QT_TR_NOOP("Import…"), "Ctrl+I", QT_TR_NOOP("Traces of PyTorch's profiler, Nsight Systems or Chrome as runs, with their schedule recognised"), false},
         {I::OpenRecent, M::File, true, "openRecent", QT_TR_NOOP("Open &recent"), "", "", QT_TR_NOOP("Files opened lately"), false},
         {I::SaveCopy, M::File, false, "saveCopy", QT_TR_NOOP("&Save a copy…"), "", "Ctrl+S", QT_TR_NOOP("Write the runs of this file to another one; an edited order to a CSV"), false},
         {I::CloseFile, M::File, false, "closeFile", QT_TR_NOOP("&Close file"), "", "Ctrl+W", QT_TR_NOOP("Take this file off the list; nothing on disk changes"), false},
@@ -17,8 +18,11 @@ const std::vector<ActionEntry>& Actions::table()
         {I::MoveToWindow, M::File, false, "moveToWindow", QT_TR_NOOP("&Move the run to a new window"), "", "", QT_TR_NOOP("The run shown goes to a window of its own; this one shows the next run"), false},
         {I::ExportPicture, M::File, true, "exportPicture", QT_TR_NOOP("Export &picture…"), QT_TR_NOOP("Export…"), "Ctrl+E", QT_TR_NOOP("Timeline and memory with a caption, as PNG, SVG or PDF"), false},
         {I::ExportReport, M::File, false, "exportReport", QT_TR_NOOP("Export &report…"), "", "Ctrl+Alt+E", QT_TR_NOOP("The run, or the comparison, as one HTML page that needs nothing else"), false},
-        {I::ExportChrome, M::File, false, "exportChrome", QT_TR_NOOP("Export &trace…"), "", "", QT_TR_NOOP("For Perfetto and chrome://tracing"), false},
-        {I::ExportCsv, M::File, false, "exportCsv", QT_TR_NOOP("Export schedule CS&V…"), "", "", QT_TR_NOOP("The order as schedule CSV"), false},
+        {I::ExportChrome, M::Exchange, false, "exportChrome", QT_TR_NOOP("Export &trace for Perfetto or Chrome…"), "", "", QT_TR_NOOP("For ui.perfetto.dev and chrome://tracing"), false},
+        {I::ExportKineto, M::Exchange, false, "exportKineto", QT_TR_NOOP("Export PyTorch &profiler traces…"), "", "", QT_TR_NOOP("A folder with a Kineto JSON for each rank, for tools that read those"), false},
+        {I::ExportPyTorch, M::Exchange, true, "exportPyTorch", QT_TR_NOOP("Export &schedule for PyTorch…"), "", "", QT_TR_NOOP("The CSV that torch.distributed.pipelining runs: ops alone, or with its sends and receives"), false},
+        {I::ExportTorchTitan, M::Exchange, false, "exportTorchTitan", QT_TR_NOOP("Export a folder for T&orchTitan…"), "", "", QT_TR_NOOP("The CSV, the settings to paste, and what the job must meet"), false},
+        {I::ExportCsv, M::Exchange, true, "exportCsv", QT_TR_NOOP("Export schedule &CSV…"), "", "", QT_TR_NOOP("The order with all that a schedule can hold here"), false},
         {I::Quit, M::File, true, "quit", QT_TR_NOOP("&Quit"), "", "Ctrl+Q", "", false},
 
         {I::Undo, M::Edit, false, "undo", QT_TR_NOOP("&Undo"), "", "Ctrl+Z", QT_TR_NOOP("Takes the last change of the order back"), false},
@@ -155,6 +159,7 @@ const std::vector<ActionEntry>& Actions::table()
         {I::LoweredView, M::Analyse, false, "loweredView", QT_TR_NOOP("&Lowered schedule"), "", "Ctrl+Shift+L", QT_TR_NOOP("Sends and receives put into the order by a rule, how messages then travel, and how channels are used"), true},
         {I::DeviceTables, M::Analyse, false, "deviceTables", QT_TR_NOOP("&Kernels and links"), "", "Ctrl+Alt+K", QT_TR_NOOP("What ran on the devices: kernels and copies by op, waiting and transfer by link, and the roofline of each kind of op"), true},
         {I::Compare, M::Analyse, true, "compare", QT_TR_NOOP("&Compare…"), QT_TR_NOOP("Compare"), "Ctrl+K", QT_TR_NOOP("Two to four runs on one axis, what differs and why"), true},
+        {I::ComparePlan, M::Analyse, false, "comparePlan", QT_TR_NOOP("Compare with the p&lan"), "", "Ctrl+Alt+K", QT_TR_NOOP("A measured run against its own schedule, simulated with the costs fitted from it: the first op that deviates, and why"), false},
         {I::SwapCompare, M::Analyse, false, "swapCompare", QT_TR_NOOP("S&wap A and B"), "", "", "", false},
         {I::NextCompared, M::Analyse, false, "nextCompared", QT_TR_NOOP("&Other run against A"), "", "Ctrl+Shift+K", QT_TR_NOOP("Which of the runs shown the panel and the memory curves set against A"), false},
         {I::AlignAtOp, M::Analyse, false, "alignAtOp", QT_TR_NOOP("Align at the selected &op"), "", "Ctrl+J", QT_TR_NOOP("The op stands at one place of the axis in every run; again: the begins of their steps do"), true},

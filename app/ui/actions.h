@@ -33,9 +33,10 @@ enum class ActionId {
     MemoryActivations, MemoryCommunication, MemoryWorkspace, MemoryGradients, MemoryWeights, MemoryOptimizer, MemoryOwnScale, MemoryPredicted, MemoryCounters,
     ThemeSystem, ThemeLight, ThemeDark, ThemeHighContrast, KeysPerfetto, KeysNsight, KeysTracy,
     Keys, About,
+    ImportTraces, ExportKineto, ExportPyTorch, ExportTorchTitan, ComparePlan,
 };
 
-enum class MenuId { File, Edit, View, Rows, Times, MemoryCharts, Layouts, Bookmarks, Theme, Order, Schedule, Analyse, Learn, Help };
+enum class MenuId { File, Edit, View, Rows, Times, MemoryCharts, Layouts, Bookmarks, Theme, Order, Schedule, Analyse, Learn, Help, Exchange };
 
 struct ActionEntry {
     ActionId id;

@@ -60,6 +60,11 @@ void Banner::showQuestion(const QString& message, const QString& remedy, const Q
     m_answer->show();
 }
 
+void Banner::setMessage(const QString& message)
+{
+    if (!isHidden()) m_message->setText(message);
+}
+
 void Banner::clear() { hide(); }
 
 QString Banner::text() const

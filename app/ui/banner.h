@@ -21,6 +21,7 @@ public:
     void showNote(const QString& message);
     // With a button that does something about it and takes the banner away.
     void showQuestion(const QString& message, const QString& remedy, const QString& button, std::function<void()> answer);
+    void setMessage(const QString& message); // of what is shown; its tone, remedy and button stay
     QPushButton* answerButton() { return m_answer; }
     void clear();
     QString text() const;

@@ -8,7 +8,8 @@ QString helpText()
 {
     return QStringLiteral(R"(Usage: stagewright-ui [FILE…] [options]
 
-Opens run files (.stagewright) and schedules (.csv) in the window.
+Opens run files (.stagewright) and schedules (.csv) in the window; traces of other tools
+(.json, .gz, .sqlite, folders) are read and shown to be imported.
 
   --run A                 show this run (id or name) of the first file
   --step N                show this step, from 1 (default: the measured one with the median time)
@@ -18,7 +19,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window.
   --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
   --baseline RUN          tell every figure's change against this run of the first file
   --compare A B [C [D]]   show two to four runs of the first file, above one another
-  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|palette|sql|notes|search|keys|steps|range|stacked|rows|export|explore|heat
+  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|palette|sql|notes|search|keys|steps|range|stacked|rows|export|explore|heat|import|plan
                           open that part of the window as well
   --what-if CHANGES       ask it of the run shown, as simulate --what-if takes it: "B*0.5,link*2"
   --schedule NAME         the one of the library that --show new or block shows
@@ -131,7 +132,7 @@ CommandLine parseCommandLine(const QStringList& arguments)
         } else if (word == QLatin1String("--show")) {
             line.show = value();
             static const QStringList parts{"edit", "record", "new", "block", "lowered", "gap", "slack", "residuals", "preferences", "palette", "sql", "notes", "search",
-                                           "kernels", "links", "roofline", "keys", "steps", "range", "stacked", "rows", "export", "explore", "heat"};
+                                           "kernels", "links", "roofline", "keys", "steps", "range", "stacked", "rows", "export", "explore", "heat", "import", "plan"};
             if (!parts.contains(line.show))
                 wrong(QStringLiteral("--show %1: use %2 or %3").arg(line.show, parts.mid(0, parts.size() - 1).join(QStringLiteral(", ")), parts.last()));
         } else if (word == QLatin1String("--no-runs-list")) {

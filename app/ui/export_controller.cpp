@@ -12,14 +12,10 @@
 #include <QStatusBar>
 
 #include "app/ui/banner.h"
-#include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/version.h"
-#include "schedules/csv.h"
 #include "traces/formats/atomic_file.h"
-#include "traces/formats/chrome_json.h"
 #include "traces/formats/html_report.h"
-#include "traces/formats/perfetto.h"
 #include "widgets/background.h"
 #include "widgets/export/export_dialog.h"
 
@@ -60,8 +56,6 @@ ExportController::ExportController(MainWindow& window) : QObject(&window), m_win
     Actions& a = window.actions();
     connect(a[ActionId::ExportPicture], &QAction::triggered, this, &ExportController::openDialog);
     connect(a[ActionId::ExportReport], &QAction::triggered, this, &ExportController::exportReport);
-    connect(a[ActionId::ExportChrome], &QAction::triggered, this, &ExportController::exportTrace);
-    connect(a[ActionId::ExportCsv], &QAction::triggered, this, &ExportController::exportCsv);
     connect(a[ActionId::CopyTable], &QAction::triggered, this, [this] { copy(TableFormat::Csv); });
     connect(a[ActionId::CopyMarkdown], &QAction::triggered, this, [this] { copy(TableFormat::Markdown); });
     connect(&window, &MainWindow::modeChanged, this, &ExportController::refresh);
@@ -241,42 +235,6 @@ void ExportController::exportReport()
             else
                 m_window.statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
         });
-}
-
-void ExportController::exportTrace()
-{
-    const auto shown = m_window.shownView();
-    if (!shown) return;
-    const QString path = QFileDialog::getSaveFileName(&m_window, tr("Export a trace"), suggested(*shown, QStringLiteral("pftrace")),
-                                                      tr("Perfetto trace (*.pftrace *.perfetto-trace);;Chrome JSON (*.json)"));
-    if (path.isEmpty()) return;
-    const bool chrome = path.endsWith(QStringLiteral(".json"), Qt::CaseInsensitive);
-    inBackground(
-        this, [run = shown->run, path, chrome] { return (chrome ? writeChromeJsonFile : writePerfettoFile)(*run, path.toStdString(), {}); },
-        [this, path](Result<TraceCounts> counts) {
-            if (!counts)
-                m_window.banner()->showError(tr("could not export"), counts.error());
-            else
-                m_window.statusBar()->showMessage(
-                    tr("Wrote %1: %2 spans, %3 flows, %4 counter samples").arg(path).arg(counts->spans).arg(counts->flows).arg(counts->counterSamples), 8000);
-        });
-}
-
-void ExportController::exportCsv()
-{
-    const auto shown = m_window.shownView();
-    if (!shown) return;
-    const bool edited = m_window.mode() == MainWindow::Mode::Edit;
-    Result<Schedule> schedule = edited ? Result<Schedule>(m_window.editor()->schedule()) : scheduleOfRun(*shown->run);
-    Result<std::string> text = schedule ? writeScheduleCsv(*schedule) : Result<std::string>(tl::unexpected(schedule.error()));
-    if (!text) return m_window.banner()->showError(tr("could not export"), text.error());
-    const QString path = QFileDialog::getSaveFileName(&m_window, tr("Export the schedule"), suggested(*shown, edited ? QStringLiteral("edited.csv") : QStringLiteral("csv")),
-                                                      tr("Schedule CSV (*.csv)"));
-    if (path.isEmpty()) return;
-    if (auto done = writeFileAtomically(path.toStdString(), *text); !done)
-        return m_window.banner()->showError(tr("could not export"), done.error());
-    if (edited) m_window.edit()->saved();
-    m_window.statusBar()->showMessage(tr("Wrote %1").arg(path), 6000);
 }
 
 TableText ExportController::focusedTable() const

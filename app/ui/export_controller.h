@@ -1,5 +1,5 @@
-// ExportController: what leaves the window as a file or on the clipboard: pictures of the view shown, HTML reports,
-// traces, schedule CSV, tables. GUI thread only; files are written off it.
+// ExportController: what leaves the window for people, as a file or on the clipboard: pictures of the view shown, HTML reports,
+// tables. GUI thread only; files are written off it.
 #pragma once
 
 #include <optional>
@@ -34,8 +34,6 @@ private:
     void saveAsked(ExportDialog* dialog);
     void copyAsked(const ExportDialog& dialog);
     void exportReport();
-    void exportTrace();
-    void exportCsv();
     void copy(TableFormat format);
     void refresh(); // which actions can be had
     QStringList captionOf(const RunView& view, const QString& mark) const;

@@ -19,6 +19,7 @@
 #include "app/ui/export_controller.h"
 #include "app/ui/device_controller.h"
 #include "app/ui/explorer_controller.h"
+#include "app/ui/import_controller.h"
 #include "app/ui/lesson_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/range_controller.h"
@@ -120,6 +121,10 @@ int showLesson(MainWindow& window, const CommandLine& line)
 void showPart(MainWindow& window, const CommandLine& line)
 {
     if (line.show == QLatin1String("edit")) window.enterEdit();
+    if (line.show == QLatin1String("plan")) {
+        window.actions()[ActionId::ComparePlan]->trigger();
+        waitUntil([&] { return window.settled(); }, 60000);
+    }
     if (line.show == QLatin1String("gap")) window.actions()[ActionId::NextGap]->trigger();
     if (line.show == QLatin1String("slack")) window.actions()[ActionId::Slack]->trigger();
     if (line.show == QLatin1String("lowered")) window.setTool(MainWindow::Tool::Lowered);
@@ -186,7 +191,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     if (const int code = showAsked(window, line)) return code;
     if (!waitUntil([&] { return window.settled() || !window.bannerText().isEmpty(); }, 120000)) return complain(3, QStringLiteral("reading took too long"));
     auto* stuck = window.findChild<QDialog*>(QStringLiteral("deadlock"));
-    if (!line.files.isEmpty() && window.mode() == MainWindow::Mode::Empty && stuck == nullptr) return complain(3, window.bannerText().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.bannerText());
+    if (!line.files.isEmpty() && window.mode() == MainWindow::Mode::Empty && stuck == nullptr && window.importer()->dialog() == nullptr) return complain(3, window.bannerText().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.bannerText());
     if (line.hideMemory && window.actions()[ActionId::Memory]->isChecked()) window.actions()[ActionId::Memory]->trigger();
     if (!line.select.isEmpty()) window.find(line.select);
     if (const int code = showLesson(window, line)) return code;
@@ -216,6 +221,11 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     QImage image = window.grab().toImage();
     QDialog* dialog = stuck; // an order that never ends is told in a dialog of its own
     if (line.show == QLatin1String("record")) dialog = window.openRecordDialog();
+    if (line.show == QLatin1String("import")) window.importer()->open();
+    if (ImportDialog* traces = window.importer()->dialog()) { // also of traces that were named
+        if (!waitUntil([&] { return traces->settled(); }, 300000)) return complain(5, QStringLiteral("reading the traces took too long"));
+        dialog = traces;
+    }
     if (line.show == QLatin1String("export")) {
         ExportDialog* picture = window.exporter()->openDialog();
         if (picture == nullptr || !waitUntil([&] { return picture->settled(); }, 60000)) return complain(5, QStringLiteral("there is nothing to export"));
@@ -317,6 +327,7 @@ int main(int argc, char** argv)
             window.lessons()->start(line.lesson, false, line.lessonPage);
         if (line.show == QLatin1String("record")) window.openRecordDialog();
         if (line.show == QLatin1String("block")) window.openBlockEditor(line.schedule);
+        if (line.show == QLatin1String("import")) window.importer()->open();
         if (line.show == QLatin1String("new")) window.actions()[ActionId::NewSchedule]->trigger();
     });
     return QApplication::exec();

@@ -25,7 +25,9 @@
 #include "app/ui/banner.h"
 #include "app/ui/bookmarks_controller.h"
 #include "app/ui/compare_controller.h"
+#include "app/ui/exchange_controller.h"
 #include "app/ui/export_controller.h"
+#include "app/ui/import_controller.h"
 #include "app/ui/layout_controller.h"
 #include "app/ui/notes_controller.h"
 #include "app/ui/palette_controller.h"
@@ -33,6 +35,7 @@
 #include "app/ui/edit_controller.h"
 #include "app/ui/explorer_controller.h"
 #include "app/ui/lesson_controller.h"
+#include "app/ui/plan_controller.h"
 #include "app/ui/playback_controller.h"
 #include "app/ui/preferences_controller.h"
 #include "app/ui/memory_controller.h"
@@ -118,6 +121,9 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     m_stepsController = new StepsController(*this);
     m_explorer = new ExplorerController(*this);
     m_compare = new CompareController(*this);
+    m_plans = new PlanController(*this);
+    m_import = new ImportController(*this);
+    m_exchange = new ExchangeController(*this);
     restoreLayout();
     applyPreferences();
     m_export = new ExportController(*this);
@@ -132,7 +138,7 @@ MainWindow::~MainWindow()
     m_edit->closing();
     m_poll.stop();
     for (QObject* child : findChildren<QObject*>()) child->disconnect(this);
-    for (QObject* controller : std::initializer_list<QObject*>{m_layouts, m_export, m_compare, m_explorer, m_stepsController, m_session, m_bookmarks, m_palette, m_sql, m_device, m_search, m_notes,
+    for (QObject* controller : std::initializer_list<QObject*>{m_layouts, m_export, m_exchange, m_import, m_plans, m_compare, m_explorer, m_stepsController, m_session, m_bookmarks, m_palette, m_sql, m_device, m_search, m_notes,
                                                                m_preferences, m_range, m_memoryController, m_rowsController, m_lessons, m_playback, m_edit})
         delete controller;
 }
@@ -284,6 +290,7 @@ void MainWindow::buildMenus()
     std::map<MenuId, QMenu*>& menus = m_menus;
     for (const auto& [id, title] : titles)
         menus[id] = menuBar()->addMenu(title);
+    menus[MenuId::Exchange] = new QMenu(tr("Export for ot&her tools"), this);
     menus[MenuId::Theme] = new QMenu(tr("&Theme"), this);
     menus[MenuId::Rows] = new QMenu(tr("Ro&ws"), this);
     menus[MenuId::Layouts] = new QMenu(tr("Lay&outs"), this);
@@ -297,6 +304,7 @@ void MainWindow::buildMenus()
             m_recentMenu = menu->addMenu(tr(entry.text));
         else
             menu->addAction((*m_actions)[entry.id]);
+        if (entry.id == ActionId::ExportReport) menu->addMenu(menus[MenuId::Exchange]);
     }
     menus[MenuId::View]->addSeparator();
     for (const MenuId id : {MenuId::Rows, MenuId::Times, MenuId::MemoryCharts, MenuId::Bookmarks, MenuId::Layouts, MenuId::Theme})
@@ -587,6 +595,6 @@ void MainWindow::ready()
 
 QString MainWindow::bannerText() const { return m_banner->text(); }
 
-bool MainWindow::settled() const { return m_compare->settled() && !m_search->searching() && m_device->settled() && m_edit->settled() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
+bool MainWindow::settled() const { return m_compare->settled() && m_plans->settled() && m_import->settled() && m_exchange->settled() && !m_search->searching() && m_device->settled() && m_edit->settled() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
 
 } // namespace stagewright

@@ -45,13 +45,16 @@ class BookmarksController;
 class DeviceController;
 class EditController;
 class CompareController;
+class ExchangeController;
 class ExportController;
+class ImportController;
 class LayoutController;
 class ExplorerController;
 class LoweredPanel;
 class NotesController;
 class PaletteController;
 class LessonController;
+class PlanController;
 class PlaybackController;
 class PreferencesController;
 class SearchController;
@@ -84,7 +87,7 @@ public:
     explicit MainWindow(QWidget* parent = nullptr);
     ~MainWindow() override;
 
-    void openFiles(const QStringList& paths); // run files and schedule CSVs; shows the first run of the first file
+    void openFiles(const QStringList& paths); // run files and schedule CSVs; shows the first run of the first file. Traces go to the import
     void showRun(const RunRef& ref, int step = -1);
     void showSteps(const RunRef& ref, const ShownSteps& steps); // several on one axis
     // Every step on one axis, with the details of one (−1: the representative one); `then` when that is on screen.
@@ -169,6 +172,9 @@ public:
     PreferencesController* preferences() { return m_preferences; }
     ExplorerController* explorer() { return m_explorer; }
     CompareController* compare() { return m_compare; }
+    PlanController* plans() { return m_plans; }
+    ImportController* importer() { return m_import; }
+    ExchangeController* exchange() { return m_exchange; }
     LessonController* lessons() { return m_lessons; }
 
 signals:
@@ -376,6 +382,9 @@ private:
     ExplorerController* m_explorer = nullptr;
     CompareController* m_compare = nullptr;
     LessonController* m_lessons = nullptr;
+    PlanController* m_plans = nullptr;
+    ImportController* m_import = nullptr;
+    ExchangeController* m_exchange = nullptr;
 };
 
 } // namespace stagewright

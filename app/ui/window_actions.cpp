@@ -170,11 +170,11 @@ void MainWindow::refreshActions()
     const Actions& a = *m_actions;
     const bool shown = m_mode != Mode::Empty;
     const bool recording = m_process->running();
-    for (const I id : {I::ExportPicture, I::ExportChrome, I::ExportCsv, I::SaveCopy, I::CloseFile, I::Fit, I::FitSelection, I::Find, I::FindNext,
+    for (const I id : {I::ExportPicture, I::ExportCsv, I::ExportPyTorch, I::ExportTorchTitan, I::SaveCopy, I::CloseFile, I::Fit, I::FitSelection, I::Find, I::FindNext,
                        I::FindPrevious, I::CriticalPath, I::MemoryBudget, I::CommTracks, I::Memory, I::Details, I::SidePanel})
         a[id]->setEnabled(shown);
     const bool whole = shown && m_shown && !m_shown->partial;
-    for (const I id : {I::ExportChrome, I::EditMode}) // of a growing run only the newest step is here
+    for (const I id : {I::ExportChrome, I::ExportKineto, I::EditMode}) // of a growing run only the newest step is here
         a[id]->setEnabled(whole);
     a[I::EditMode]->setChecked(m_mode == Mode::Edit);
     const bool again = m_mode == Mode::Run && whole;

@@ -9,6 +9,7 @@
 
 #include "app/ui/banner.h"
 #include "app/ui/edit_controller.h"
+#include "app/ui/import_controller.h"
 #include "app/ui/lesson_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/session_controller.h"
@@ -38,15 +39,20 @@ void MainWindow::openAsked()
 {
     QString folder = PreferenceStore::instance().value().folder;
     if (folder.isEmpty() && !recentFiles().isEmpty()) folder = QFileInfo(recentFiles().first()).absolutePath();
-    const QStringList paths = QFileDialog::getOpenFileNames(this, tr("Open"), folder, tr("Runs, schedules and lessons (*.stagewright *.csv *.block *.md);;All files (*)"));
+    const QStringList paths = QFileDialog::getOpenFileNames(this, tr("Open"), folder, tr("Runs, schedules, lessons and traces (*.stagewright *.csv *.block *.md *.json *.gz *.sqlite);;All files (*)"));
     if (!paths.isEmpty()) openFiles(paths);
 }
 
 void MainWindow::openFiles(const QStringList& paths)
 {
     m_banner->clear();
+    QStringList traces;
     for (const QString& given : paths) {
         const QString path = RunLibrary::normalised(given);
+        if (isTrace(path)) {
+            traces << path;
+            continue;
+        }
         if (path.endsWith(QLatin1String(".csv"), Qt::CaseInsensitive)) {
             openSchedule(path);
             continue;
@@ -63,6 +69,7 @@ void MainWindow::openFiles(const QStringList& paths)
         m_pending = m_pending || m_mode == Mode::Empty;
         m_library->open(path);
     }
+    if (!traces.isEmpty()) m_import->open(traces);
     refreshStatus();
 }
 
@@ -214,7 +221,13 @@ void MainWindow::dropEvent(QDropEvent* event)
     QStringList paths;
     for (const QUrl& url : event->mimeData()->urls())
         if (url.isLocalFile()) paths << url.toLocalFile();
+    // Several files dropped at once are one job; what is not to be imported is opened.
+    QStringList traces;
+    for (const QString& path : paths)
+        if (isTrace(path) || path.endsWith(QLatin1String(".csv"), Qt::CaseInsensitive)) traces << RunLibrary::normalised(path);
+    paths.erase(std::remove_if(paths.begin(), paths.end(), [&](const QString& path) { return traces.contains(RunLibrary::normalised(path)); }), paths.end());
     if (!paths.isEmpty()) openFiles(paths);
+    if (!traces.isEmpty()) m_import->open(traces);
     event->acceptProposedAction();
 }
 

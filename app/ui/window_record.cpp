@@ -229,9 +229,9 @@ void MainWindow::adoptRecording(const QString& file)
             if (fresh.empty()) return;
             const QString place = QDir::toNativeSeparators(path);
             if (completed && m_recordFile == m_recordTarget) // a file the user may not know of yet
-                m_banner->showNote((fresh.size() == 1 ? tr("Recorded into %1") : tr("Recorded %2 runs into %1").arg(QStringLiteral("%1")).arg(fresh.size())).arg(place));
+                m_banner->showNote(fresh.size() == 1 ? tr("Recorded into %1").arg(place) : tr("Recorded %2 runs into %1").arg(place, QString::number(fresh.size())));
             else
-                statusBar()->showMessage((fresh.size() == 1 ? tr("Recorded a run into %1") : tr("Recorded %2 runs into %1").arg(QStringLiteral("%1")).arg(fresh.size())).arg(place), 8000);
+                statusBar()->showMessage(fresh.size() == 1 ? tr("Recorded a run into %1").arg(place) : tr("Recorded %2 runs into %1").arg(place, QString::number(fresh.size())), 8000);
             if (original.valid() && completed)
                 showCompare(original, fresh.back());
             else if (fresh.size() == 2 && completed)

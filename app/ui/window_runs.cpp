@@ -219,8 +219,8 @@ void MainWindow::tellDamage(std::initializer_list<const RunView*> views)
     for (const RunView* view : views) {
         const auto blocks = view->run->info.damagedBlocks;
         if (blocks > 0)
-            damaged << (blocks == 1 ? tr("one damaged block of %1 was left out") : tr("%2 damaged blocks of %1 were left out").arg(QStringLiteral("%1")).arg(blocks))
-                           .arg(runTitle(view->run->info));
+            damaged << (blocks == 1 ? tr("one damaged block of %1 was left out").arg(runTitle(view->run->info))
+                                    : tr("%2 damaged blocks of %1 were left out").arg(runTitle(view->run->info), QString::number(blocks)));
     }
     if (damaged.isEmpty()) {
         if (m_damageTold) m_banner->clear();

@@ -5,6 +5,7 @@
 #include "schedules/kinds.h"
 #include "schedules/pytorch.h"
 #include "schedules/registry.h"
+#include "traces/formats/atomic_file.h"
 
 namespace stagewright {
 
@@ -97,6 +98,15 @@ Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const 
                                                             {"schedule_comms.csv", std::move(forms->withMessages)},
                                                             {"settings.toml", settings(schedule, *builder)},
                                                             {"README.md", readme(schedule, *builder, source)}};
+}
+
+Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std::string>>& files, const std::string& folder)
+{
+    return writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
+        for (const auto& [name, text] : files)
+            if (auto done = writeFileAtomically(part + "/" + name, text); !done) return done;
+        return {};
+    });
 }
 
 } // namespace stagewright

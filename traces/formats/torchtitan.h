@@ -14,4 +14,7 @@ namespace stagewright {
 // express, with the nearest that it can.
 Result<std::vector<std::pair<std::string, std::string>>> torchTitanFolder(const Schedule& schedule, const std::string& source);
 
+// Writes them as a folder, whole or not at all (writeFolderAtomically).
+Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std::string>>& files, const std::string& folder);
+
 } // namespace stagewright

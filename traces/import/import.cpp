@@ -86,6 +86,7 @@ std::string runNameOf(const std::string& file)
     for (const std::string_view part : {"_rank_{}", "_rank{}", "-rank{}", "rank{}_", "rank_{}", "rank{}", "worker{}_", "_worker{}", "worker{}", "_{}", "-{}", "{}", ".#", "#"})
         if (const std::size_t at = name.find(part); at != std::string::npos) name.erase(at, part.size());
     while (!name.empty() && (name.back() == '_' || name.back() == '-' || name.back() == '.')) name.pop_back();
+    if (name.empty()) name = fs::path(file).parent_path().filename().string(); // rank0.pt.trace.json: as the folder
     return name.empty() ? "imported" : name;
 }
 

@@ -1,0 +1,580 @@
+// Traces of other tools in the window: the dialog's preview, storing whole or not at all, drops, the plan beside what was measured, and
+// the way out again. Traces are made by our own writer; recorded ones (STAGEWRIGHT_SHARED) skip where absent.
+#include <QDropEvent>
+#include <QFileDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QStatusBar>
+#include <QTreeWidget>
+
+#include "app/ui/banner.h"
+#include "app/ui/compare_controller.h"
+#include "app/ui/edit_controller.h"
+#include "app/ui/exchange_controller.h"
+#include "app/ui/import_controller.h"
+#include "app/ui/plan_controller.h"
+#include "schedules/csv.h"
+#include "schedules/diff.h"
+#include "schedules/kinds.h"
+#include "schedules/lower.h"
+#include "tests/ui/text_fit.h"
+#include "tests/ui/window_fixture.h"
+#include "traces/formats/kineto_writer.h"
+
+using namespace stagewright;
+
+namespace {
+
+QByteArray bytesOf(const QString& path)
+{
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+bool writeBytes(const QString& path, const QByteArray& bytes)
+{
+    QFile file(path);
+    return file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size();
+}
+
+} // namespace
+
+class TestImportDialog : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+    std::unique_ptr<MainWindow> m_window;
+
+    // A folder of traces, rank0.pt.trace.json and so on, of a simulated run.
+    QString traces(const char* schedule, const char* name, int ranks = 4, int microbatches = 8)
+    {
+        const QString folder = m_fixture->dir.filePath(QString::fromLatin1(name));
+        const Schedule order = *makeSchedule(schedule, Shape{ranks, microbatches, 0}); // without latency, which no message of theirs tells
+        const auto written = writeKinetoFolder(*simulatedRun(order, CostModel::uniform(order)), folder.toStdString());
+        return written ? folder : QString();
+    }
+    QStringList filesIn(const QString& folder) const
+    {
+        QStringList files;
+        for (const QString& name : QDir(folder).entryList(QDir::Files, QDir::Name)) files << QDir(folder).filePath(name);
+        return files;
+    }
+    ImportDialog* dialog() const { return m_window->importer()->dialog(); }
+    ImportDialog* preview(const QStringList& words)
+    {
+        ImportDialog* opened = m_window->importer()->open(words);
+        return QTest::qWaitFor([&] { return opened->settled(); }, 60000) ? opened : nullptr;
+    }
+    bool settle() { return QTest::qWaitFor([&] { return m_window->settled() && dialog() == nullptr; }, 60000); }
+    // Nothing of a half-written file is left beside what was asked for.
+    QStringList remains() const { return QDir(m_fixture->dir.path()).entryList({QStringLiteral("*.part*")}, QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot); }
+    void drop(const QStringList& paths)
+    {
+        QMimeData data;
+        QList<QUrl> urls;
+        for (const QString& path : paths) urls << QUrl::fromLocalFile(path);
+        data.setUrls(urls);
+        QDragEnterEvent enter(QPoint(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(m_window.get(), &enter);
+        QVERIFY(enter.isAccepted());
+        QDropEvent event(QPointF(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(m_window.get(), &event);
+    }
+    static QString fixture(const char* path)
+    {
+        const QString folder = qEnvironmentVariable("STAGEWRIGHT_SHARED") + QStringLiteral("/fixtures/") + QLatin1String(path);
+        return QFileInfo::exists(folder) ? folder : QString();
+    }
+
+private slots:
+    void init()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::show(*m_window));
+    }
+    void cleanup()
+    {
+        m_window.reset();
+        m_fixture.reset();
+    }
+
+    // From the menu's key to the run on screen, without the mouse.
+    void aFolderOfRanksBecomesARun()
+    {
+        const QString folder = traces("1f1b", "job");
+        QVERIFY(!folder.isEmpty());
+        QTest::keyClick(m_window.get(), Qt::Key_I, Qt::ControlModifier);
+        QVERIFY(dialog() != nullptr);
+        auto* words = dialog()->findChild<QPlainTextEdit*>(QStringLiteral("traces"));
+        QTRY_VERIFY(words->hasFocus());
+        QTest::keyClicks(words, folder);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled() && dialog()->reading(), 60000);
+        QCOMPARE(dialog()->runs()->topLevelItemCount(), 1);
+        const QString details = dialog()->detailsText();
+        for (const char* said : {"PyTorch profiler (Kineto), 4 files", "4 ranks, 1 step, 4 stages, 8 microbatches", "as the library has it", "64, named by PyTorch", "no messages bound their difference"})
+            QVERIFY2(details.contains(QString::fromUtf8(said)), qPrintable(QLatin1String(said) + QStringLiteral(" is not in:\n") + details));
+        const QString target = m_fixture->dir.filePath(QStringLiteral("job.stagewright"));
+        QCOMPARE(dialog()->target(), target); // beside the folder
+        QVERIFY(!QFileInfo::exists(target));
+        QTest::keyClick(dialog(), Qt::Key_I, Qt::AltModifier);
+        QVERIFY(settle());
+        QVERIFY(QFileInfo::exists(target));
+        QCOMPARE(m_window->mode(), MainWindow::Mode::Run);
+        QCOMPARE(m_window->shownRef().file, target);
+        const Run& run = *m_window->shownView()->run;
+        QCOMPARE(run.info.provenance, Provenance::Imported);
+        QCOMPARE(run.info.scheduleName, std::string("1f1b"));
+        QVERIFY(diffSchedules(withoutCommunication(*run.schedule), *makeSchedule("1f1b", Shape{4, 8, 0})).same());
+        QVERIFY(m_window->recentFiles().contains(target));
+        QCOMPARE(remains(), QStringList());
+
+        // What is offered then: the plan beside it, with the first op that deviates chosen and told.
+        QVERIFY2(m_window->bannerText().contains(QStringLiteral("was read as 1F1B")), qPrintable(m_window->bannerText()));
+        QPushButton* offer = m_window->banner()->answerButton();
+        QVERIFY(offer->isVisible());
+        QCOMPARE(offer->text(), QStringLiteral("Compare with the plan"));
+        offer->setFocus();
+        QTest::keyClick(offer, Qt::Key_Space);
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->mode(), MainWindow::Mode::Compare, 60000);
+        QVERIFY(settle());
+        QCOMPARE(m_window->compare()->shown().size(), std::size_t(2));
+        QCOMPARE(m_window->shownView()->run->info.provenance, Provenance::Simulated);
+        QCOMPARE(m_window->comparedView()->ref.file, target);
+        // its own costs give its own times: nothing deviates
+        QVERIFY2(m_window->bannerText().contains(QStringLiteral("No op begins or ends more than a fiftieth")), qPrintable(m_window->bannerText()));
+    }
+
+    // An op that took longer than its like: found, chosen, told with what it did.
+    void theFirstOpThatDeviatesIsChosen()
+    {
+        // GPipe of two ranks and four microbatches, µs: forwards 100, backwards 200, messages 5; 1F2 takes 800.
+        const Schedule schedule = *makeSchedule("gpipe", Shape{2, 4, 0});
+        std::map<std::string, double> begins, ends;
+        const QString folder = m_fixture->dir.filePath(QStringLiteral("slow"));
+        QVERIFY(QDir().mkpath(folder));
+        QByteArray texts[2];
+        std::size_t next[2] = {0, 0};
+        double free[2] = {0, 0};
+        for (bool more = true; more;) {
+            more = false;
+            for (int rank = 0; rank < 2; ++rank) {
+                const auto& ops = schedule.order[static_cast<std::size_t>(rank)];
+                if (next[rank] == ops.size()) continue;
+                const Op op = ops[next[rank]];
+                Op needed = op; // what it waits for
+                needed.stage = 1 - rank;
+                const bool waits = op.kind == OpKind::Forward ? rank == 1 : rank == 0;
+                if (waits && !ends.contains(toText(needed))) continue;
+                const double begin = std::max(free[rank], waits ? ends[toText(needed)] + 5 : 0.0);
+                const double takes = toText(op) == "1F2" ? 800 : op.kind == OpKind::Forward ? 100 : 200;
+                free[rank] = ends[toText(op)] = begin + takes;
+                texts[rank] += "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"PP:" + QByteArray::fromStdString(toText(op)) + "\",\"pid\":1,\"tid\":1,\"ts\":" + QByteArray::number(begin, 'f', 1) + ",\"dur\":" + QByteArray::number(takes, 'f', 1) + "},\n";
+                ++next[rank];
+                more = true;
+            }
+        }
+        for (int rank = 0; rank < 2; ++rank)
+            QVERIFY(writeBytes(folder + QStringLiteral("/slow_rank%1.json").arg(rank),
+                               "{\"distributedInfo\":{\"rank\":" + QByteArray::number(rank) + ",\"world_size\":2},\"traceEvents\":[\n" + texts[rank] + "{\"ph\":\"i\",\"name\":\"end\",\"ts\":9000}]}\n"));
+        ImportDialog* opened = preview({folder});
+        QVERIFY(opened != nullptr && opened->reading());
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("GPipe")), qPrintable(opened->detailsText()));
+        opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
+        QVERIFY(settle());
+        const RunRef measured = m_window->shownRef();
+        m_window->banner()->clear();
+        QAction* action = m_window->actions()[ActionId::ComparePlan];
+        QVERIFY(action->isEnabled());
+        m_window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
+        QTest::keyClick(m_window.get(), Qt::Key_K, Qt::ControlModifier | Qt::AltModifier);
+        QVERIFY(settle());
+        QVERIFY2(m_window->mode() == MainWindow::Mode::Compare, qPrintable(m_window->bannerText()));
+        QCOMPARE(m_window->comparedView()->ref, measured);
+        const auto& deviation = m_window->plans()->deviation();
+        QVERIFY(deviation.has_value());
+        QCOMPARE(QString::fromStdString(toText(deviation->op.op)), QStringLiteral("1F2"));
+        QCOMPARE(m_window->viewState()->selected(), (SpanRef{1, deviation->op.b}));
+        QVERIFY2(m_window->bannerText().contains(QStringLiteral("1F2 on rank 1 ends 705.0")) && m_window->bannerText().contains(QStringLiteral("it took 800")), qPrintable(m_window->bannerText()));
+        QVERIFY(!action->isEnabled());
+        m_window->showRun(m_window->compare()->shown().front()->ref); // the plan has no plan
+        QVERIFY(settle());
+        QVERIFY(!action->isEnabled());
+    }
+
+    void severalJobsAreSeveralRuns()
+    {
+        const QString one = traces("gpipe", "a"), other = traces("zb-h1", "b", 2, 4);
+        ImportDialog* opened = preview({one, other});
+        QVERIFY(opened != nullptr && opened->reading());
+        QCOMPARE(opened->runs()->topLevelItemCount(), 2);
+        QCOMPARE(opened->chosen().size(), std::size_t(2));
+        opened->runs()->setCurrentItem(opened->runs()->topLevelItem(1));
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("2 ranks, 1 step, 2 stages, 4 microbatches")), qPrintable(opened->detailsText()));
+        opened->runs()->topLevelItem(0)->setCheckState(0, Qt::Unchecked);
+        QCOMPARE(opened->chosen(), (std::vector<std::size_t>{1}));
+        auto* import = opened->findChild<QPushButton*>(QStringLiteral("primary"));
+        QVERIFY(import->isEnabled());
+        opened->runs()->topLevelItem(1)->setCheckState(0, Qt::Unchecked);
+        QVERIFY(!import->isEnabled()); // nothing to store
+        opened->runs()->topLevelItem(1)->setCheckState(0, Qt::Checked);
+        opened->setTarget(m_fixture->dir.filePath(QStringLiteral("two")));
+        import->click();
+        QVERIFY(settle());
+        QCOMPARE(m_window->shownRef().file, m_fixture->dir.filePath(QStringLiteral("two.stagewright")));
+        QCOMPARE(m_window->runs()->refs().size(), std::size_t(1));
+        QCOMPARE(m_window->shownView()->run->info.ranks, 2);
+    }
+
+    // Its runs stay, the new one is shown.
+    void aFileThatIsThereKeepsItsRuns()
+    {
+        const QString path = m_fixture->file("there.stagewright", {"1f1b", "zb-h1"});
+        m_window->openFiles({path});
+        QVERIFY(settle());
+        ImportDialog* opened = preview({traces("gpipe", "a")});
+        QVERIFY(opened != nullptr);
+        opened->setTarget(path);
+        bool told = false;
+        for (const QLabel* label : opened->findChildren<QLabel*>()) told = told || label->text().contains(QStringLiteral("are added to those it holds"));
+        QVERIFY(told);
+        opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
+        QVERIFY(settle());
+        QCOMPARE(m_window->runs()->refs().size(), std::size_t(3));
+        QCOMPARE(m_window->shownRef(), (RunRef{path, 3}));
+        QCOMPARE(remains(), QStringList());
+    }
+
+    // Nothing is half-written, whatever goes wrong; the dialog stays, with the reason.
+    void whatFailsLeavesNothing()
+    {
+        ImportDialog* opened = preview({traces("gpipe", "a")});
+        QVERIFY(opened != nullptr && opened->reading());
+        auto* import = opened->findChild<QPushButton*>(QStringLiteral("primary"));
+        const QString letter = m_fixture->dir.filePath(QStringLiteral("letter.stagewright"));
+        QVERIFY(writeBytes(letter, "Dear reader, this is no run.\n"));
+        opened->setTarget(letter);
+        import->click();
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && !opened->faultText().isEmpty(), 30000);
+        QVERIFY2(opened->faultText().contains(QStringLiteral("letter.stagewright")), qPrintable(opened->faultText()));
+        QCOMPARE(bytesOf(letter), QByteArray("Dear reader, this is no run.\n"));
+        const QString nowhere = m_fixture->dir.filePath(QStringLiteral("no/such/folder/a.stagewright"));
+        opened->setTarget(nowhere);
+        import->click();
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->faultText().contains(QStringLiteral("can't be written")), 30000);
+        QVERIFY(!QFileInfo::exists(m_fixture->dir.filePath(QStringLiteral("no"))));
+        QVERIFY(opened->isVisible());
+
+        // Cancelled before, and while it is stored.
+        const QString target = m_fixture->dir.filePath(QStringLiteral("never.stagewright"));
+        std::stop_source stopped;
+        stopped.request_stop();
+        const auto stored = storeImported(*opened->reading(), opened->chosen(), target, stopped.get_token());
+        QVERIFY(!stored && stored.error().code == ErrorCode::Cancelled);
+        opened->reject();
+        QVERIFY(settle());
+        QVERIFY(!QFileInfo::exists(target));
+        QCOMPARE(remains(), QStringList());
+        QCOMPARE(m_window->mode(), MainWindow::Mode::Empty);
+    }
+
+    // The window may close, or the question change, while traces are read.
+    void readingIsCancelled()
+    {
+        const QString folder = traces("1f1b", "many", 8, 64);
+        m_window->importer()->open({folder});
+        QVERIFY(!dialog()->settled());
+        auto* stop = dialog()->findChild<QPushButton*>(QStringLiteral("stop"));
+        QVERIFY(stop->isVisible());
+        stop->click();
+        QVERIFY(dialog()->settled());
+        QVERIFY(!dialog()->reading());
+        QVERIFY(!dialog()->findChild<QPushButton*>(QStringLiteral("primary"))->isEnabled());
+        QTest::qWait(50); // a late answer changes nothing
+        QVERIFY(!dialog()->reading());
+        QVERIFY(stop->isVisible()); // reads again now
+        stop->click();
+        QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled() && dialog()->reading(), 60000);
+        QVERIFY(!stop->isVisible());
+        dialog()->setTraces({folder + QStringLiteral("/rank*.json")});
+        dialog()->setTraces({folder});
+        QTest::keyClick(dialog(), Qt::Key_Escape);
+        QTRY_VERIFY(dialog() == nullptr);
+        m_window->importer()->open({folder});
+        m_window.reset();
+    }
+
+    void rulesAreTheUsers()
+    {
+        const QString folder = m_fixture->dir.filePath(QStringLiteral("own"));
+        QVERIFY(QDir().mkpath(folder));
+        for (int rank = 0; rank < 2; ++rank) {
+            QByteArray text = "{\"distributedInfo\":{\"rank\":" + QByteArray::number(rank) + ",\"world_size\":2},\"traceEvents\":[\n";
+            for (int i = 0; i < 2; ++i) {
+                const QByteArray of = " s" + QByteArray::number(rank) + " m" + QByteArray::number(i + 1);
+                text += "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"fwd" + of + "\",\"pid\":1,\"tid\":1,\"ts\":" + QByteArray::number(rank * 100 + i * 100) + ",\"dur\":80},\n";
+                text += "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"bwd" + of + "\",\"pid\":1,\"tid\":1,\"ts\":" + QByteArray::number(500 - rank * 100 + i * 200) + ",\"dur\":90},\n";
+            }
+            QVERIFY(writeBytes(folder + QStringLiteral("/own_rank%1.json").arg(rank), text + "{\"ph\":\"i\",\"name\":\"end\",\"ts\":2000}]}\n"));
+        }
+        const QString good = m_fixture->dir.filePath(QStringLiteral("names.txt")), bad = m_fixture->dir.filePath(QStringLiteral("bad.txt"));
+        QVERIFY(writeBytes(good, "# ours\nF fwd s{stage} m{microbatch-1}\nB bwd s{stage} m{microbatch-1}\n"));
+        QVERIFY(writeBytes(bad, "# ours\nF fwd {stge}\n"));
+        ImportDialog* opened = preview({folder});
+        QVERIFY(opened != nullptr && opened->reading());
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("a rules file can say which are")), qPrintable(opened->detailsText()));
+        opened->setRulesFile(bad);
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && !opened->faultText().isEmpty(), 30000);
+        QVERIFY2(opened->faultText().contains(QStringLiteral("line 2")) && opened->faultText().contains(QStringLiteral("stge")), qPrintable(opened->faultText()));
+        QVERIFY(!opened->reading());
+        opened->setRulesFile(m_fixture->dir.filePath(QStringLiteral("missing.txt")));
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->faultText().contains(QStringLiteral("missing.txt")), 30000);
+        opened->setRulesFile(good);
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 30000);
+        QCOMPARE(opened->faultText(), QString());
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("GPipe")), qPrintable(opened->detailsText()));
+        opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
+        QVERIFY(settle());
+        QCOMPARE(m_window->shownView()->run->info.scheduleName, std::string("gpipe"));
+        // they come back the next time
+        m_window->importer()->open();
+        QCOMPARE(dialog()->question().rulesFile, good);
+        QVERIFY(dialog()->question().words.isEmpty());
+        dialog()->reject();
+    }
+
+    // What can't be read is named, the rest is there.
+    void whatIsNotReadIsTold()
+    {
+        const QString folder = traces("1f1b", "job");
+        QVERIFY(writeBytes(folder + QStringLiteral("/readme.txt"), "no trace\n"));
+        const QString cut = folder + QStringLiteral("/rank3.pt.trace.json");
+        const QByteArray whole = bytesOf(cut);
+        QVERIFY(writeBytes(cut, whole.left(whole.size() * 2 / 3)));
+        ImportDialog* opened = preview({folder});
+        QVERIFY(opened != nullptr && opened->reading());
+        const QString details = opened->detailsText();
+        QVERIFY2(details.contains(QStringLiteral("readme.txt: no trace that is known")), qPrintable(details));
+        QVERIFY2(details.contains(QStringLiteral("rank3.pt.trace.json: ")), qPrintable(details)); // it ends early
+        opened->setTraces({m_fixture->dir.filePath(QStringLiteral("nowhere.json"))});
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled(), 30000);
+        QVERIFY2(opened->faultText().contains(QStringLiteral("nowhere.json")), qPrintable(opened->faultText()));
+        QVERIFY(!opened->findChild<QPushButton*>(QStringLiteral("primary"))->isEnabled());
+    }
+
+    // An order of nobody's: the nearest of the library and where it differs.
+    void anOrderOfItsOwnNamesTheNearest()
+    {
+        Schedule schedule = *makeSchedule("1f1b", Shape{4, 8, 0});
+        auto& ops = schedule.order[0];
+        std::swap(ops[1], ops[2]); // two forwards the other way round
+        const auto run = simulatedRun(schedule, CostModel::uniform(schedule));
+        QVERIFY(run.has_value());
+        const QString folder = m_fixture->dir.filePath(QStringLiteral("own"));
+        QVERIFY(writeKinetoFolder(*run, folder.toStdString()).has_value());
+        ImportDialog* opened = preview({folder});
+        QVERIFY(opened != nullptr && opened->reading());
+        const QString details = opened->detailsText();
+        QVERIFY2(details.contains(QStringLiteral("none of the library's; ")) && details.contains(QStringLiteral("here, ")), qPrintable(details));
+    }
+
+    void dropsAreImported()
+    {
+        const QString folder = traces("1f1b", "job");
+        const QStringList files = filesIn(folder);
+        QCOMPARE(files.size(), 4);
+        drop(files); // the ranks of one job
+        QVERIFY(dialog() != nullptr);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled(), 60000);
+        QCOMPARE(dialog()->question().words, files);
+        QCOMPARE(dialog()->runs()->topLevelItemCount(), 1);
+        QCOMPARE(QFileInfo(dialog()->target()).absolutePath(), folder); // beside the files
+        dialog()->reject();
+        QTRY_VERIFY(dialog() == nullptr);
+        drop({folder});
+        QVERIFY(dialog() != nullptr);
+        dialog()->reject();
+        QTRY_VERIFY(dialog() == nullptr);
+
+        // a run file opens as ever
+        const QString runs = m_fixture->file("runs.stagewright", {"zb-h1"});
+        drop({runs});
+        QVERIFY(dialog() == nullptr);
+        QVERIFY(settle());
+        QCOMPARE(m_window->shownRef().file, runs);
+
+        // a schedule may be stored as a run, or opened to be edited
+        const QString csv = m_fixture->dir.filePath(QStringLiteral("order.csv"));
+        QVERIFY(writeBytes(csv, QByteArray::fromStdString(*writeScheduleCsv(*makeSchedule("gpipe", Shape{2, 4, 0})))));
+        drop({csv});
+        QVERIFY(dialog() != nullptr);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled() && dialog()->reading(), 30000);
+        QVERIFY2(dialog()->detailsText().contains(QStringLiteral("simulated at unit costs")), qPrintable(dialog()->detailsText()));
+        QPushButton* open = nullptr;
+        for (auto* button : dialog()->findChildren<QPushButton*>())
+            if (button->text().contains(QStringLiteral("without storing"))) open = button;
+        QVERIFY(open != nullptr && open->isVisible());
+        open->click();
+        QVERIFY(settle());
+        QVERIFY(m_window->library()->isSimulated(m_window->shownRef().file));
+        QCOMPARE(m_window->shownView()->run->info.scheduleName, std::string("gpipe"));
+        // opened by name, traces are imported, too
+        m_window->openFiles({files.front()});
+        QVERIFY(dialog() != nullptr);
+    }
+
+    void everyFieldHasANameAndRoom()
+    {
+        LongTexts texts;
+        for (const bool longer : {false, true}) {
+            if (longer) QVERIFY(QCoreApplication::installTranslator(&texts));
+            for (const ThemeChoice theme : {ThemeChoice::Light, ThemeChoice::Dark}) {
+                MainWindow window;
+                window.setThemeChoice(theme);
+                QVERIFY(WindowFixture::show(window, {1280, 720}));
+                const QString folder = m_fixture->dir.filePath(QStringLiteral("named%1%2").arg(longer).arg(static_cast<int>(theme)));
+                QVERIFY(writeKinetoFolder(WindowFixture::simulated("zb-h1"), folder.toStdString()).has_value());
+                QVERIFY(writeBytes(folder + QStringLiteral("/readme.txt"), "no trace\n"));
+                ImportDialog* opened = window.importer()->open({folder});
+                QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
+                QTest::qWait(80); // laid out
+                (void)QTest::qWaitFor([&] { return clipped(opened).isEmpty(); }, 10000);
+                QVERIFY2(clipped(opened).isEmpty(), qPrintable(clipped(opened).join(QLatin1Char('\n'))));
+                QVERIFY2(opened->width() <= 1280 && opened->height() <= 720, qPrintable(QStringLiteral("%1 × %2").arg(opened->width()).arg(opened->height())));
+                if (const QString pictures = qEnvironmentVariable("STAGEWRIGHT_PICTURES"); !pictures.isEmpty())
+                    opened->grab().save(QStringLiteral("%1/import_%2%3.png").arg(pictures, theme == ThemeChoice::Dark ? QStringLiteral("dark") : QStringLiteral("light"), longer ? QStringLiteral("_long") : QString()));
+                // Tab comes by every field, and each says what it is.
+                QSet<QWidget*> reached;
+                opened->findChild<QPlainTextEdit*>()->setFocus();
+                for (int i = 0; i < 24; ++i) {
+                    QWidget* focus = QApplication::focusWidget();
+                    QVERIFY(focus != nullptr);
+                    QVERIFY2(!focus->accessibleName().isEmpty() || qobject_cast<QAbstractButton*>(focus), focus->metaObject()->className());
+                    QVERIFY2(!focus->toolTip().isEmpty() || focus == opened->findChild<QScrollArea*>(QStringLiteral("details")), qPrintable(told(focus)));
+                    reached << focus;
+                    QTest::keyClick(focus, Qt::Key_Tab);
+                }
+                for (const char* name : {"traces", "rules", "target", "boxed", "primary"})
+                    QVERIFY2(reached.contains(opened->findChild<QWidget*>(QLatin1String(name))), name);
+                opened->reject();
+            }
+            QCoreApplication::removeTranslator(&texts);
+        }
+    }
+
+    // Every format the window writes; what PyTorch can't express is told with the nearest that it can.
+    void whatIsShownIsExported()
+    {
+        m_window->openFiles({m_fixture->file("runs.stagewright", {"zbv", "dualpipe"})});
+        QVERIFY(settle());
+        using Kind = ExchangeController::Kind;
+        const auto write = [&](Kind kind, const char* name) {
+            const QString path = m_fixture->dir.filePath(QString::fromLatin1(name));
+            m_window->exchange()->write(kind, path);
+            return settle() ? path : QString();
+        };
+        QVERIFY(bytesOf(write(Kind::Perfetto, "a.pftrace")).size() > 1000);
+        QVERIFY(bytesOf(write(Kind::Chrome, "a.json")).startsWith('{'));
+        QCOMPARE(filesIn(write(Kind::Kineto, "kineto")).size(), 4);
+        const QByteArray ops = bytesOf(write(Kind::PyTorch, "ops.csv")), messages = bytesOf(write(Kind::PyTorchMessages, "messages.csv"));
+        QVERIFY(ops.startsWith("0F0") && !ops.contains("SEND_F"));
+        QVERIFY(messages.contains("SEND_F"));
+        QVERIFY(diffSchedules(*readScheduleCsv(ops.toStdString()), *makeSchedule("zbv", Shape{4, 8, 0})).same());
+        QCOMPARE(QDir(write(Kind::TorchTitan, "titan")).entryList(QDir::Files, QDir::Name), (QStringList{"README.md", "schedule.csv", "schedule_comms.csv", "settings.toml"}));
+        QVERIFY(bytesOf(write(Kind::Csv, "own.csv")).size() > 100);
+        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        QVERIFY(m_window->statusBar()->currentMessage().contains(QStringLiteral("4 ranks")));
+
+        // a folder that is not empty is left as it is
+        write(Kind::Kineto, "titan");
+        QVERIFY2(m_window->bannerText().contains(QStringLiteral("not empty")), qPrintable(m_window->bannerText()));
+        QCOMPARE(filesIn(m_fixture->dir.filePath(QStringLiteral("titan"))).size(), 4);
+
+        // refused before a place is asked for
+        m_window->showRun(m_window->runs()->refs()[1]);
+        QVERIFY(settle());
+        for (const ActionId id : {ActionId::ExportPyTorch, ActionId::ExportTorchTitan}) {
+            m_window->banner()->clear();
+            m_window->actions()[id]->trigger();
+            QTRY_VERIFY_WITH_TIMEOUT(m_window->settled() && !m_window->bannerText().isEmpty(), 60000);
+            QVERIFY2(m_window->bannerText().contains(QStringLiteral("has copies on ranks")) && m_window->bannerText().contains(QStringLiteral("earest that it can: dualpipev")), qPrintable(m_window->bannerText()));
+            QVERIFY(m_window->findChild<QFileDialog*>(QStringLiteral("exportTo")) == nullptr);
+        }
+        m_window->banner()->clear();
+        QVERIFY(bytesOf(write(Kind::Csv, "dualpipe.csv")).size() > 100); // ours holds it
+    }
+
+    // Asked for by the actions: the place is chosen in a dialog, its filter says the form.
+    void exportsAskForAPlace()
+    {
+        m_window->openFiles({m_fixture->file("runs.stagewright", {"1f1b"})});
+        QVERIFY(settle());
+        const auto ask = [&](ActionId id, int filter, const char* name) {
+            m_window->actions()[id]->trigger();
+            QFileDialog* place = nullptr;
+            if (!QTest::qWaitFor([&] { return (place = m_window->findChild<QFileDialog*>(QStringLiteral("exportTo"))) != nullptr; }, 30000)) return QString();
+            const QString path = m_fixture->dir.filePath(QString::fromLatin1(name));
+            if (filter >= 0) place->selectNameFilter(place->nameFilters().value(filter));
+            emit place->fileSelected(path);
+            place->close();
+            delete place;
+            return settle() ? path : QString();
+        };
+        QVERIFY(!bytesOf(ask(ActionId::ExportPyTorch, 0, "a") + QStringLiteral(".csv")).contains("SEND_F"));
+        QVERIFY(bytesOf(ask(ActionId::ExportPyTorch, 1, "b.csv")).contains("SEND_F"));
+        QVERIFY(bytesOf(ask(ActionId::ExportChrome, 0, "c") + QStringLiteral(".pftrace")).size() > 1000);
+        QVERIFY(bytesOf(ask(ActionId::ExportChrome, 1, "d") + QStringLiteral(".json")).startsWith('{'));
+        QCOMPARE(filesIn(ask(ActionId::ExportKineto, -1, "e")).size(), 4);
+        QCOMPARE(filesIn(ask(ActionId::ExportTorchTitan, -1, "f")).size(), 4);
+        // the edited order, and then it counts as saved
+        m_window->enterEdit();
+        QVERIFY(settle());
+        QVERIFY(m_window->editor()->move({1, 5}, 6));
+        QVERIFY(m_window->editor()->changed());
+        const Schedule edited = m_window->editor()->schedule();
+        const auto read = readScheduleCsv(bytesOf(ask(ActionId::ExportCsv, -1, "edited.csv")).toStdString());
+        QVERIFY(read.has_value());
+        QVERIFY(diffSchedules(*read, edited).same());
+    }
+
+    void recordedTracesAreRead()
+    {
+        const QString torch = fixture("kineto/torch26_gloo_pp4"), dlrm = fixture("kineto/dlrm_8rank"), nsys = fixture("nsys_sqlite/mfu_2gpu_before.sqlite");
+        if (torch.isEmpty() || dlrm.isEmpty() || nsys.isEmpty()) QSKIP("STAGEWRIGHT_SHARED names no folder with the recorded traces");
+        ImportDialog* opened = preview({torch});
+        QVERIFY(opened != nullptr && opened->reading());
+        QCOMPARE(opened->runs()->topLevelItemCount(), 3);
+        QStringList schedules;
+        for (int i = 0; i < 3; ++i) schedules << opened->runs()->topLevelItem(i)->text(3);
+        QVERIFY2(schedules[0].startsWith(QStringLiteral("1F1B")) && schedules[1].startsWith(QStringLiteral("GPipe")) && schedules[2].startsWith(QStringLiteral("Interleaved")), qPrintable(schedules.join(QLatin1Char(','))));
+        for (const char* said : {"PyTorch profiler (Kineto), 4 files", "pairs of send and receive", "±"})
+            QVERIFY2(opened->detailsText().contains(QString::fromUtf8(said)), qPrintable(opened->detailsText()));
+        opened->setTraces({dlrm});
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
+        QCOMPARE(opened->runs()->topLevelItemCount(), 1);
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("of two ranks or more")), qPrintable(opened->detailsText()));
+        opened->setTraces({nsys});
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("Nsight Systems, one file")), qPrintable(opened->detailsText()));
+        // one of a pipeline, stored: its plan beside it
+        opened->setTraces({torch});
+        opened->setTarget(m_fixture->dir.filePath(QStringLiteral("torch.stagewright")));
+        QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
+        opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
+        QVERIFY(settle());
+        QCOMPARE(m_window->runs()->refs().size(), std::size_t(3));
+        m_window->banner()->answerButton()->click();
+        QTRY_COMPARE_WITH_TIMEOUT(m_window->mode(), MainWindow::Mode::Compare, 60000);
+        QVERIFY(settle());
+        QVERIFY(m_window->plans()->deviation().has_value());
+        QVERIFY(m_window->viewState()->selected().valid());
+        QVERIFY2(m_window->bannerText().startsWith(QStringLiteral("The first op that deviates from the plan: ")), qPrintable(m_window->bannerText()));
+    }
+};
+
+QTEST_MAIN(TestImportDialog)
+#include "tst_import_dialog.moc"

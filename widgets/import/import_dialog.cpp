@@ -1,0 +1,487 @@
+#include "widgets/import/import_dialog.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include <QCheckBox>
+#include <QDir>
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSettings>
+#include <QStyle>
+#include <QTreeWidget>
+#include <QVBoxLayout>
+
+#include "widgets/background.h"
+#include "widgets/panel/style.h"
+#include "widgets/preferences/preferences.h"
+
+namespace stagewright {
+namespace {
+
+constexpr int readingPause = 250; // ms after the last change
+
+enum Column { NameColumn, RanksColumn, StepsColumn, ScheduleColumn, OpsColumn, KernelsColumn, ClocksColumn };
+
+constexpr Column numberColumns[] = {RanksColumn, StepsColumn, OpsColumn, KernelsColumn};
+constexpr int rowHeight = 24, rowsShown = 5; // more scroll
+
+QLabel* wrapped(const QString& text, const char* role, QWidget* parent)
+{
+    auto* label = makeLabel(text, role, parent, true);
+    label->setWordWrap(true);
+    return label;
+}
+
+QString megabytes(std::int64_t bytes) { return QStringLiteral("%L1").arg(static_cast<double>(bytes) / 1e6, 0, 'f', bytes < 100'000'000 ? 1 : 0); }
+
+} // namespace
+
+struct ImportDialog::Cell {
+    std::atomic<std::int64_t> done = 0;
+    std::atomic<std::int64_t> total = 0;
+    std::atomic<bool> bytes = true;
+};
+
+ImportDialog::ImportDialog(QWidget* parent) : QDialog(parent)
+{
+    setObjectName(QStringLiteral("importTraces"));
+    setWindowTitle(tr("Import traces"));
+    m_later.setSingleShot(true);
+    m_later.setInterval(readingPause);
+    connect(&m_later, &QTimer::timeout, this, &ImportDialog::read);
+    m_poll.setInterval(80);
+    connect(&m_poll, &QTimer::timeout, this, &ImportDialog::poll);
+    build();
+    QSettings settings;
+    const QString rules = settings.value(QStringLiteral("import/rules")).toString();
+    if (QFileInfo(rules).isFile()) m_rules->setText(rules);
+    m_host->setChecked(settings.value(QStringLiteral("import/hostOps"), false).toBool());
+    fillRuns();
+    resize(900, 660);
+}
+
+ImportDialog::~ImportDialog()
+{
+    stopReading();
+    if (m_reading) releaseInBackground(std::move(m_reading), QThreadPool::globalInstance()); // runs of any size
+}
+
+void ImportDialog::build()
+{
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(20, 16, 20, 16);
+    layout->setSpacing(8);
+    auto* fields = new QGridLayout;
+    fields->setHorizontalSpacing(10);
+    fields->setVerticalSpacing(7);
+    fields->setColumnStretch(1, 1);
+    layout->addLayout(fields);
+    const auto button = [this](const QString& text, const QString& tip, auto slot) {
+        auto* made = new QPushButton(text, this);
+        made->setAutoDefault(false);
+        made->setToolTip(tip);
+        connect(made, &QPushButton::clicked, this, slot);
+        return made;
+    };
+    const auto label = [this](const QString& text, QWidget* buddy) {
+        auto* made = makeLabel(text, "secondary", this);
+        made->setBuddy(buddy);
+        made->setMinimumWidth(made->fontMetrics().horizontalAdvance(text) + 4);
+        made->setToolTip(buddy->toolTip());
+        return made;
+    };
+
+    m_words = new QPlainTextEdit(this);
+    m_words->setObjectName(QStringLiteral("traces"));
+    m_words->setAccessibleName(tr("Traces"));
+    m_words->setToolTip(tr("A line each: a file, a folder, or a pattern with * and ?. The ranks of a job become one run."));
+    m_words->setPlaceholderText(tr("rank*.json.gz, a folder of traces, an export of Nsight Systems, a schedule CSV"));
+    m_words->setTabChangesFocus(true);
+    m_words->setLineWrapMode(QPlainTextEdit::NoWrap);
+    m_words->setFixedHeight(m_words->fontMetrics().lineSpacing() * 3 + 18);
+    m_words->setAcceptDrops(false); // files are the window's
+    m_files = button(tr("&Files…"), tr("Traces of one job, a file for each rank, or several jobs"), &ImportDialog::chooseFiles);
+    m_folder = button(tr("F&older…"), tr("Every trace in it"), &ImportDialog::chooseFolder);
+    auto* pick = new QVBoxLayout;
+    pick->setSpacing(6);
+    pick->addWidget(m_files);
+    pick->addWidget(m_folder);
+    pick->addStretch(1);
+    fields->addWidget(label(tr("&Traces"), m_words), 0, 0, Qt::AlignTop);
+    fields->addWidget(m_words, 0, 1);
+    fields->addLayout(pick, 0, 2);
+
+    m_rules = new QLineEdit(this);
+    m_rules->setObjectName(QStringLiteral("rules"));
+    m_rules->setAccessibleName(tr("Rules file"));
+    m_rules->setToolTip(tr("Your own names of ranges and the ops they stand for, a rule a line: F fwd stage {stage} mb {microbatch}. Empty: the names of PyTorch, zero-bubble and Megatron"));
+    m_rules->setPlaceholderText(tr("none: the names that PyTorch, zero-bubble and Megatron use"));
+    m_rules->setClearButtonEnabled(true);
+    m_rules->setAcceptDrops(false);
+    m_chooseRules = button(tr("Choose…"), tr("A text file with a rule a line"), &ImportDialog::chooseRules);
+    fields->addWidget(label(tr("&Rules"), m_rules), 1, 0);
+    fields->addWidget(m_rules, 1, 1);
+    fields->addWidget(m_chooseRules, 1, 2);
+    m_host = new QCheckBox(tr("&Keep the framework's operators on the host as lanes"), this);
+    m_host->setToolTip(tr("Else they are counted and left out"));
+    fields->addWidget(m_host, 2, 1, 1, 2);
+    m_rulesFault = wrapped({}, "worse", this);
+    m_rulesFault->setObjectName(QStringLiteral("rulesFault"));
+    fields->addWidget(m_rulesFault, 3, 1, 1, 2);
+
+    auto* state = new QHBoxLayout;
+    state->setSpacing(10);
+    m_stateText = makeLabel({}, "secondary", this, true);
+    m_bar = new QProgressBar(this);
+    m_bar->setTextVisible(false);
+    m_bar->setAccessibleName(tr("Progress of reading"));
+    m_stop = button({}, {}, [this] {
+        if (!m_stopSource) return read();
+        stopReading();
+        m_stateText->setText(tr("Stopped"));
+        check();
+    });
+    m_stop->setObjectName(QStringLiteral("stop"));
+    state->addWidget(m_stateText);
+    state->addWidget(m_bar, 1);
+    state->addWidget(m_stop);
+    layout->addLayout(state);
+
+    m_runs = new QTreeWidget(this);
+    m_runs->setObjectName(QStringLiteral("boxed"));
+    m_runs->setAccessibleName(tr("Runs found"));
+    m_runs->setToolTip(tr("What the traces make; those that are ticked are stored"));
+    m_runs->setRootIsDecorated(false);
+    m_runs->setUniformRowHeights(true);
+    m_runs->setHeaderLabels({tr("Run"), tr("Ranks"), tr("Steps"), tr("Schedule"), tr("Ops"), tr("Kernels"), tr("Clocks")});
+    m_runs->header()->setStretchLastSection(true);
+    for (const int column : numberColumns) m_runs->headerItem()->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+    layout->addWidget(m_runs);
+    m_details = new QScrollArea(this);
+    m_details->setObjectName(QStringLiteral("details"));
+    m_details->setAccessibleName(tr("What was found in the run"));
+    m_details->setWidgetResizable(true);
+    m_details->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_details->setFocusPolicy(Qt::TabFocus);
+    m_details->setMinimumHeight(110);
+    layout->addWidget(m_details, 1);
+
+    auto* where = new QGridLayout;
+    where->setHorizontalSpacing(10);
+    where->setVerticalSpacing(4);
+    where->setColumnStretch(1, 1);
+    m_target = new QLineEdit(this);
+    m_target->setObjectName(QStringLiteral("target"));
+    m_target->setAccessibleName(tr("Store in"));
+    m_target->setToolTip(tr("A run file. One that is there keeps its runs; these are added."));
+    m_target->setAcceptDrops(false);
+    m_chooseTarget = button(tr("Choose…"), tr("Another place or name"), &ImportDialog::chooseTarget);
+    m_targetNote = makeLabel({}, "faint", this);
+    where->addWidget(label(tr("&Store in"), m_target), 0, 0);
+    where->addWidget(m_target, 0, 1);
+    where->addWidget(m_chooseTarget, 0, 2);
+    where->addWidget(m_targetNote, 1, 1, 1, 2);
+    layout->addLayout(where);
+
+    m_fault = wrapped({}, "worse", this);
+    m_fault->setObjectName(QStringLiteral("fault"));
+    layout->addWidget(m_fault);
+    auto* bottom = new QHBoxLayout;
+    bottom->setSpacing(8);
+    m_open = button(tr("Op&en without storing"), tr("The schedule as a run in memory, to be looked at and edited"), [this] {
+        const QStringList files = question().words;
+        QDialog::reject();
+        emit openAsked(files);
+    });
+    m_cancel = button(tr("Cancel"), tr("Nothing is stored"), &ImportDialog::reject);
+    m_import = button(tr("&Import"), tr("Stores the runs that are ticked and shows the first"), [this] {
+        remember();
+        emit importAsked();
+    });
+    m_import->setObjectName(QStringLiteral("primary"));
+    m_import->setDefault(true);
+    bottom->addStretch(1);
+    bottom->addWidget(m_open);
+    bottom->addWidget(m_cancel);
+    bottom->addWidget(m_import);
+    layout->addLayout(bottom);
+    for (QLabel* fault : {m_rulesFault, m_fault}) fault->hide();
+
+    connect(m_words, &QPlainTextEdit::textChanged, this, &ImportDialog::changed);
+    connect(m_rules, &QLineEdit::textChanged, this, &ImportDialog::changed);
+    connect(m_host, &QCheckBox::toggled, this, &ImportDialog::changed);
+    connect(m_runs, &QTreeWidget::currentItemChanged, this, &ImportDialog::showDetails);
+    connect(m_runs, &QTreeWidget::itemChanged, this, &ImportDialog::check);
+    connect(m_target, &QLineEdit::textEdited, this, [this] { m_targetTyped = !m_target->text().trimmed().isEmpty(); });
+    connect(m_target, &QLineEdit::textChanged, this, &ImportDialog::check);
+}
+
+ImportQuestion ImportDialog::question() const
+{
+    ImportQuestion question;
+    for (QString line : m_words->toPlainText().split(QLatin1Char('\n'), Qt::SkipEmptyParts)) {
+        line = line.trimmed();
+        if (line.startsWith(QLatin1String("~/"))) line.replace(0, 1, QDir::homePath());
+        if (!line.isEmpty()) question.words << line;
+    }
+    question.rulesFile = m_rules->text().trimmed();
+    question.hostOps = m_host->isChecked();
+    return question;
+}
+
+void ImportDialog::setTraces(const QStringList& words)
+{
+    m_words->setPlainText(words.join(QLatin1Char('\n')));
+    if (m_later.isActive()) {
+        m_later.stop();
+        read();
+    }
+}
+
+void ImportDialog::setRulesFile(const QString& path) { m_rules->setText(path); }
+
+QString ImportDialog::target() const
+{
+    QString path = m_target->text().trimmed();
+    if (path.startsWith(QLatin1String("~/"))) path.replace(0, 1, QDir::homePath());
+    if (!path.isEmpty() && QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".stagewright");
+    return path;
+}
+
+void ImportDialog::setTarget(const QString& path)
+{
+    m_targetTyped = true;
+    m_target->setText(path);
+}
+
+QString ImportDialog::faultText() const
+{
+    if (!m_rulesFault->isHidden()) return m_rulesFault->text();
+    return m_fault->isHidden() ? QString() : m_fault->text();
+}
+
+bool ImportDialog::settled() const { return !m_later.isActive() && !m_stopSource && !m_storing; }
+
+void ImportDialog::changed()
+{
+    stopReading();
+    if (m_reading) releaseInBackground(std::move(m_reading), QThreadPool::globalInstance());
+    m_reading.reset();
+    fillRuns();
+    setFault(m_fault, {});
+    setFault(m_rulesFault, {});
+    m_stateText->clear();
+    if (!question().words.isEmpty()) m_later.start();
+    check();
+}
+
+void ImportDialog::stopReading()
+{
+    ++m_generation;
+    m_later.stop();
+    m_poll.stop();
+    if (m_stopSource) m_stopSource->request_stop();
+    m_stopSource.reset();
+}
+
+void ImportDialog::read()
+{
+    stopReading();
+    m_stopSource.emplace();
+    m_cell = std::make_shared<Cell>();
+    Progress progress;
+    progress.stop = m_stopSource->get_token();
+    progress.report = [cell = m_cell](std::string_view what, std::int64_t done, std::int64_t total) {
+        cell->bytes = what == "bytes";
+        cell->total = total;
+        cell->done = done;
+    };
+    m_poll.start();
+    poll();
+    check();
+    inBackground(
+        this, [question = question(), progress] { return readTraces(question, progress); },
+        [this, generation = m_generation](ImportAnswer answer) {
+            if (generation == m_generation) arrived(std::move(answer));
+        });
+}
+
+void ImportDialog::poll()
+{
+    const std::int64_t total = m_cell->total, done = m_cell->done;
+    if (m_cell->bytes && total > 0 && done < total)
+        m_stateText->setText(tr("Reading %1 of %2 MB").arg(megabytes(done), megabytes(total)));
+    else
+        m_stateText->setText(total > 0 ? tr("Making runs of it") : tr("Reading"));
+    // A bar that runs to and fro is not for those who want less motion.
+    const bool known = (m_cell->bytes && total > 0 && done < total) || PreferenceStore::instance().value().reducedMotion;
+    m_bar->setRange(0, known ? 1000 : 0);
+    if (known) m_bar->setValue(total > 0 ? static_cast<int>(1000 * static_cast<double>(done) / static_cast<double>(total)) : 0);
+}
+
+void ImportDialog::arrived(ImportAnswer answer)
+{
+    stopReading();
+    m_stateText->clear();
+    m_reading = std::move(answer.reading);
+    if (answer.error && answer.error->code != ErrorCode::Cancelled) {
+        QString text = QString::fromStdString(answer.error->message);
+        if (!answer.error->remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(answer.error->remedy);
+        setFault(answer.ofRules ? m_rulesFault : m_fault, text);
+    }
+    if (m_reading && !m_targetTyped) m_target->setText(m_reading->target);
+    fillRuns();
+    if (m_reading && m_import->isEnabled() && !m_words->hasFocus() && !m_rules->hasFocus()) m_import->setFocus();
+}
+
+void ImportDialog::fillRuns()
+{
+    const QSignalBlocker blocker(m_runs);
+    m_runs->clear();
+    if (m_reading)
+        for (std::size_t i = 0; i < m_reading->result.runs.size(); ++i) {
+            const ImportedRun& run = m_reading->result.runs[i];
+            auto* item = new QTreeWidgetItem(m_runs);
+            item->setText(NameColumn, QString::fromStdString(run.run.info.name));
+            item->setCheckState(NameColumn, Qt::Checked);
+            item->setText(RanksColumn, QString::number(run.run.info.ranks));
+            item->setText(StepsColumn, QString::number(run.run.info.steps));
+            item->setText(ScheduleColumn, m_reading->descriptions[i].schedule);
+            item->setText(OpsColumn, QStringLiteral("%L1").arg(run.ops));
+            item->setText(KernelsColumn, QStringLiteral("%L1").arg(run.kernels));
+            item->setText(ClocksColumn, QString::fromStdString(run.clocks));
+            for (const int column : numberColumns) item->setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+            item->setSizeHint(ClocksColumn, {0, rowHeight});
+            for (int column = 0; column < m_runs->columnCount(); ++column) item->setToolTip(column, item->text(column));
+        }
+    for (int column = 0; column + 1 < m_runs->columnCount(); ++column) {
+        m_runs->resizeColumnToContents(column);
+        m_runs->setColumnWidth(column, std::min(m_runs->columnWidth(column) + 12, 260));
+    }
+    m_runs->setFixedHeight(m_runs->header()->sizeHint().height() + rowHeight * std::clamp(m_runs->topLevelItemCount(), 2, rowsShown) + 14);
+    if (m_runs->topLevelItemCount() > 0) m_runs->setCurrentItem(m_runs->topLevelItem(0));
+    showDetails();
+    check();
+}
+
+void ImportDialog::showDetails()
+{
+    auto* body = new QWidget(m_details);
+    body->setObjectName(QStringLiteral("panelBody"));
+    auto* grid = new QGridLayout(body);
+    grid->setContentsMargins(12, 10, 12, 10);
+    grid->setHorizontalSpacing(14);
+    grid->setVerticalSpacing(4);
+    grid->setColumnStretch(1, 1);
+    int row = 0;
+    const auto add = [&](const QString& name, const QString& value, const QString& tip, const char* role) {
+        auto* label = makeLabel(name, "secondary", body);
+        auto* text = wrapped(value, role, body);
+        for (QLabel* one : {label, text}) one->setToolTip(tip);
+        grid->addWidget(label, row, 0, Qt::AlignTop);
+        grid->addWidget(text, row++, 1);
+    };
+    const int current = m_runs->indexOfTopLevelItem(m_runs->currentItem());
+    if (m_reading && current >= 0) {
+        const ImportDescription& described = m_reading->descriptions[static_cast<std::size_t>(current)];
+        for (const ImportFact& fact : described.facts) add(fact.label, fact.value, fact.tooltip, fact.wrong ? "strong" : "value");
+        for (qsizetype i = 0; i < described.notes.size(); ++i) add(i == 0 ? tr("Notes") : QString(), described.notes[i], tr("Kept as the note of the run"), "value");
+    }
+    if (m_reading)
+        for (qsizetype i = 0; i < m_reading->refused.size(); ++i) add(i == 0 ? tr("Not read") : QString(), m_reading->refused[i], tr("The other files are read all the same"), "worse");
+    grid->setRowStretch(row, 1);
+    m_details->setWidget(body);
+}
+
+QString ImportDialog::detailsText() const
+{
+    QStringList lines;
+    for (const QLabel* label : m_details->widget()->findChildren<QLabel*>())
+        if (!label->text().isEmpty()) lines << label->text();
+    return lines.join(QLatin1Char('\n'));
+}
+
+std::vector<std::size_t> ImportDialog::chosen() const
+{
+    std::vector<std::size_t> runs;
+    for (int i = 0; i < m_runs->topLevelItemCount(); ++i)
+        if (m_runs->topLevelItem(i)->checkState(NameColumn) == Qt::Checked) runs.push_back(static_cast<std::size_t>(i));
+    return runs;
+}
+
+void ImportDialog::check()
+{
+    const bool reading = m_stopSource.has_value();
+    m_bar->setVisible(reading || m_storing);
+    m_stop->setText(reading ? tr("Sto&p") : tr("Read &again"));
+    m_stop->setToolTip(reading ? tr("Stops reading; nothing is kept") : tr("Reads the traces once more"));
+    m_stop->setVisible(reading || (!m_reading && !m_later.isActive() && !m_storing && !question().words.isEmpty()));
+    for (QWidget* field : std::initializer_list<QWidget*>{m_words, m_files, m_folder, m_rules, m_chooseRules, m_host, m_runs, m_target, m_chooseTarget}) field->setEnabled(!m_storing);
+    m_import->setEnabled(m_reading && !m_storing && !chosen().empty() && !target().isEmpty());
+    const QStringList words = question().words;
+    const bool schedules = !words.isEmpty() && std::all_of(words.begin(), words.end(), [](const QString& word) { return word.endsWith(QLatin1String(".csv"), Qt::CaseInsensitive) && QFileInfo(word).isFile(); });
+    m_open->setVisible(schedules);
+    m_open->setEnabled(!m_storing);
+    const QString path = target();
+    m_targetNote->setText(path.isEmpty() ? QString() : QFileInfo::exists(path) ? tr("This file is there: the runs are added to those it holds.") : tr("A new file."));
+}
+
+void ImportDialog::setFault(QLabel* label, const QString& text)
+{
+    QString shown = text;
+    if (!shown.isEmpty()) shown[0] = shown[0].toUpper();
+    label->setText(shown);
+    label->setVisible(!shown.isEmpty());
+    if (label == m_rulesFault) {
+        m_rules->setProperty("fault", !shown.isEmpty());
+        m_rules->style()->unpolish(m_rules);
+        m_rules->style()->polish(m_rules);
+    }
+}
+
+void ImportDialog::setStoring(bool storing)
+{
+    m_storing = storing;
+    if (storing) {
+        m_bar->setRange(0, PreferenceStore::instance().value().reducedMotion ? 1 : 0);
+        setFault(m_fault, {});
+    }
+    m_stateText->setText(storing ? tr("Storing") : QString());
+    check();
+}
+
+void ImportDialog::showFault(const Error& error)
+{
+    setFault(m_fault, QString::fromStdString(error.remedy.empty() ? error.message : error.message + "; " + error.remedy));
+    check();
+}
+
+void ImportDialog::reject()
+{
+    if (m_storing) {
+        m_stateText->setText(tr("Stopping"));
+        emit storingCancelled();
+        return;
+    }
+    stopReading();
+    QDialog::reject();
+}
+
+void ImportDialog::remember() const
+{
+    QSettings settings;
+    const QStringList words = question().words;
+    if (!words.isEmpty()) settings.setValue(QStringLiteral("import/folder"), QFileInfo(words.front()).absolutePath());
+    settings.setValue(QStringLiteral("import/rules"), m_rules->text().trimmed());
+    settings.setValue(QStringLiteral("import/hostOps"), m_host->isChecked());
+}
+
+} // namespace stagewright

@@ -1,0 +1,99 @@
+// ImportDialog: which traces are brought in, with which rules, what they hold, and where to store them. It reads them off the GUI
+// thread as soon as they are named, with progress, and a newer question cancels an older one; what is shown is what will be stored. It
+// stores nothing itself. Folder, rules and switches used last come back. GUI thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include <QDialog>
+#include <QTimer>
+
+#include "widgets/import/import_reading.h"
+
+class QCheckBox;
+class QGridLayout;
+class QLabel;
+class QLineEdit;
+class QPlainTextEdit;
+class QProgressBar;
+class QPushButton;
+class QScrollArea;
+class QTreeWidget;
+
+namespace stagewright {
+
+class ImportDialog : public QDialog {
+    Q_OBJECT
+public:
+    explicit ImportDialog(QWidget* parent = nullptr);
+    ~ImportDialog() override; // cancels what is being read
+
+    void setTraces(const QStringList& words); // a word a line; read at once
+    void setRulesFile(const QString& path);
+    ImportQuestion question() const;
+    bool settled() const; // nothing is read, stored, or waits to be
+    std::shared_ptr<const ImportReading> reading() const { return m_reading; } // null: none, or it is out of date
+    std::vector<std::size_t> chosen() const; // runs that are ticked
+    QString target() const;
+    void setTarget(const QString& path);
+    QString faultText() const;
+    QTreeWidget* runs() const { return m_runs; }
+    QString detailsText() const; // as shown of the current run, a line each
+    // While what was asked for is stored; the fields can't be changed then.
+    void setStoring(bool storing);
+    bool storing() const { return m_storing; }
+    void showFault(const Error& error); // it could not be stored
+
+public slots:
+    void reject() override; // stops the storing first, where it is under way
+
+signals:
+    void importAsked();
+    void storingCancelled();
+    void openAsked(const QStringList& schedules); // to be edited without being stored
+
+private:
+    struct Cell; // progress, written by the worker
+    void build();
+    void changed(); // reads a little later
+    void stopReading();
+    void read();
+    void arrived(ImportAnswer answer);
+    void poll();
+    void fillRuns();
+    void showDetails();
+    void check(); // which buttons can be used, what is said of the target
+    void setFault(QLabel* label, const QString& text);
+    void chooseFiles();
+    void chooseFolder();
+    void chooseRules();
+    void chooseTarget();
+    void addWords(const QStringList& words);
+    QString folder() const; // where file dialogs begin
+    void remember() const;
+
+    QPlainTextEdit* m_words;
+    QPushButton *m_files, *m_folder;
+    QLineEdit* m_rules;
+    QPushButton* m_chooseRules;
+    QCheckBox* m_host;
+    QLabel *m_rulesFault, *m_stateText, *m_fault, *m_targetNote;
+    QProgressBar* m_bar;
+    QPushButton* m_stop;
+    QTreeWidget* m_runs;
+    QScrollArea* m_details;
+    QLineEdit* m_target;
+    QPushButton *m_chooseTarget, *m_open, *m_cancel, *m_import;
+    std::shared_ptr<const ImportReading> m_reading;
+    std::shared_ptr<Cell> m_cell;
+    std::optional<std::stop_source> m_stopSource;
+    quint64 m_generation = 0;
+    QTimer m_later, m_poll;
+    bool m_targetTyped = false; // else it follows what is read
+    bool m_storing = false;
+};
+
+} // namespace stagewright

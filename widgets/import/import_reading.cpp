@@ -1,0 +1,181 @@
+#include "widgets/import/import_reading.h"
+
+#include <algorithm>
+
+#include <QCoreApplication>
+#include <QDateTime>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QStandardPaths>
+
+#include "schedules/diff.h"
+#include "widgets/runs/runs_model.h"
+
+namespace stagewright {
+namespace {
+
+struct Text {
+    Q_DECLARE_TR_FUNCTIONS(stagewright::ImportReading)
+};
+
+constexpr qint64 mostRuleBytes = 1 << 20;
+constexpr std::size_t mostKindsLeftOut = 6;
+
+QString text(const std::string& words) { return QString::fromStdString(words); }
+
+Result<LabelRules> readRules(const QString& path)
+{
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) return fail(ErrorCode::Unreadable, "file " + path.toStdString() + ": " + file.errorString().toStdString(), "choose a file that can be read");
+    const QByteArray bytes = file.read(mostRuleBytes + 1);
+    if (bytes.size() > mostRuleBytes)
+        return fail(ErrorCode::Unreadable, "file " + path.toStdString() + ": more than " + std::to_string(mostRuleBytes) + " bytes of rules", "choose a file with a rule a line");
+    auto rules = LabelRules::parse(bytes.toStdString());
+    if (!rules) return tl::unexpected(std::move(rules.error()).with("file " + QFileInfo(path).fileName().toStdString()));
+    return rules;
+}
+
+QString formatText(const std::string& format)
+{
+    if (format == "kineto") return Text::tr("PyTorch profiler (Kineto)");
+    if (format == "chrome") return Text::tr("Chrome JSON");
+    if (format == "nsight") return Text::tr("Nsight Systems");
+    if (format == "csv") return Text::tr("Schedule CSV");
+    return text(format);
+}
+
+QString shortSchedule(const ImportedRun& run)
+{
+    if (!run.recognised.empty()) return scheduleTitle(run.recognised);
+    if (run.run.schedule) return Text::tr("an order of its own");
+    return run.ops > 0 ? Text::tr("not rebuilt") : Text::tr("no ops");
+}
+
+ImportFact scheduleFact(const ImportedRun& run)
+{
+    ImportFact fact{Text::tr("Schedule"), {}, Text::tr("The order of the step with the most ops, compared with every schedule of the library"), false};
+    if (!run.recognised.empty()) {
+        fact.value = Text::tr("%1, as the library has it for %2 ranks and %3 microbatches").arg(scheduleTitle(run.recognised)).arg(run.run.info.ranks).arg(run.run.info.microbatches);
+    } else if (run.run.schedule) {
+        fact.value = Text::tr("none of the library's");
+        if (const auto nearest = nearestSchedule(*run.run.schedule)) {
+            const std::size_t away = nearest->diff.distance();
+            fact.value = away == 1 ? Text::tr("none of the library's; 1 op from %1").arg(scheduleTitle(nearest->name)) : Text::tr("none of the library's; %2 ops from %1").arg(scheduleTitle(nearest->name), QString::number(away));
+            if (!nearest->diff.first.empty()) fact.value += QStringLiteral("; ") + text(describeFirst(nearest->diff.first.front(), Text::tr("here").toStdString(), Text::tr("there").toStdString()));
+        }
+    } else if (run.ops > 0) {
+        fact.value = Text::tr("not rebuilt: %1").arg(text(run.notRebuilt));
+        fact.wrong = true;
+    } else {
+        fact.value = Text::tr("none: no range is named like an op; a rules file can say which are");
+        fact.wrong = true;
+    }
+    return fact;
+}
+
+QString leftOutText(const ImportedRun& run)
+{
+    QStringList kinds;
+    for (std::size_t i = 0; i < std::min(run.leftOut.size(), mostKindsLeftOut); ++i) kinds << Text::tr("%L1 %2").arg(run.leftOut[i].second).arg(text(run.leftOut[i].first));
+    if (run.leftOut.size() > mostKindsLeftOut) kinds << Text::tr("%1 kinds more").arg(run.leftOut.size() - mostKindsLeftOut);
+    return kinds.join(QStringLiteral(", "));
+}
+
+ImportDescription describe(const ImportedRun& run)
+{
+    ImportDescription out;
+    out.schedule = shortSchedule(run);
+    const RunInfo& info = run.run.info;
+    const auto add = [&](const QString& label, const QString& value, const QString& tooltip, bool wrong = false) { out.facts.push_back({label, value, tooltip, wrong}); };
+    QStringList files;
+    for (const std::string& file : run.files)
+        if (!files.contains(text(file))) files << text(file); // one may hold several ranks
+    add(Text::tr("Format"), files.size() == 1 ? Text::tr("%1, one file").arg(formatText(run.format)) : Text::tr("%1, %2 files").arg(formatText(run.format)).arg(files.size()),
+        files.mid(0, 32).join(QLatin1Char('\n')));
+    QString shape = info.ranks == 1 ? Text::tr("1 rank") : Text::tr("%1 ranks").arg(info.ranks);
+    shape += info.steps == 1 ? Text::tr(", 1 step") : Text::tr(", %1 steps").arg(info.steps);
+    if (info.stages > 0) shape += Text::tr(", %1 stages, %2 microbatches").arg(info.stages).arg(info.microbatches);
+    add(Text::tr("Ranks"), shape, Text::tr("A file or a process is a rank; steps are marked in the trace, or begin where the same ops come again"));
+    out.facts.push_back(scheduleFact(run));
+    if (run.ops > 0) add(Text::tr("Ops"), run.dialect.empty() ? Text::tr("%L1").arg(run.ops) : Text::tr("%L1, named by %2").arg(run.ops).arg(text(run.dialect)), Text::tr("Ranges whose names stand for an op of the schedule"));
+    if (run.kernels > 0)
+        add(Text::tr("Kernels"), Text::tr("%L1 kernels and copies, %L2 under an op, %L3 under a named range").arg(run.kernels).arg(run.kernelsUnderOps).arg(run.kernelsUnderRanges),
+            Text::tr("Tied by correlation to the call that launched them, and so to the op around it"));
+    if (run.messages > 0 || run.unpaired > 0)
+        add(Text::tr("Messages"), run.unpaired > 0 ? Text::tr("%L1 pairs of send and receive, %L2 ends without the other side").arg(run.messages).arg(run.unpaired) : Text::tr("%L1 pairs of send and receive").arg(run.messages),
+            Text::tr("Joined by source, destination, tag and sequence number, else in order"), run.unpaired > 0);
+    if (run.collectives > 0) add(Text::tr("Collectives"), Text::tr("%L1 of two ranks or more").arg(run.collectives), Text::tr("Joined by group, name and sequence number"));
+    if (!run.clocks.empty())
+        add(Text::tr("Clocks"), text(run.clocks), Text::tr("What is sent is sent before it is received: how far the ranks' clocks may still be apart is told as ±"), run.clockError < 0 && info.ranks > 1 && run.format != "csv");
+    if (!run.leftOut.empty()) add(Text::tr("Left out"), leftOutText(run), Text::tr("Not taken over into the run, counted by kind"));
+    if (run.damaged > 0) add(Text::tr("Damaged"), Text::tr("%L1 of %L2 events could not be read").arg(run.damaged).arg(run.events + run.damaged), Text::tr("They were left out; reading went on behind them"), true);
+    for (const std::string& note : run.notes) out.notes << text(note);
+    return out;
+}
+
+QString targetOf(const QStringList& words, const ImportResult& result)
+{
+    const QFileInfo first(words.front());
+    QString folder = first.absolutePath(), name = text(result.runs.front().run.info.name);
+    if (words.size() == 1 && first.isDir()) { // beside the folder, which may be read again
+        const QDir dir(first.absoluteFilePath());
+        name = dir.dirName();
+        folder = QFileInfo(QDir::cleanPath(dir.absolutePath())).absolutePath();
+    } else if (!result.runs.front().files.empty()) {
+        folder = QFileInfo(text(result.runs.front().files.front())).absolutePath();
+    }
+    if (!QFileInfo(folder).isWritable()) folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
+    if (name.isEmpty() || name == QLatin1String("/")) name = Text::tr("imported");
+    return QDir(folder).filePath(name.replace(QLatin1Char('/'), QLatin1Char('-')) + QStringLiteral(".stagewright"));
+}
+
+} // namespace
+
+ImportAnswer readTraces(const ImportQuestion& question, const Progress& progress)
+{
+    ImportAnswer answer;
+    ImportOptions options;
+    options.hostOps = question.hostOps;
+    if (!question.rulesFile.isEmpty()) {
+        auto rules = readRules(question.rulesFile);
+        if (!rules) {
+            answer.error = std::move(rules.error());
+            answer.ofRules = true;
+            return answer;
+        }
+        options.rules = std::move(*rules);
+    }
+    std::vector<std::string> words;
+    for (const QString& word : question.words) words.push_back(word.toStdString());
+    auto result = importTraces(words, options, progress);
+    if (!result) {
+        answer.error = std::move(result.error());
+        return answer;
+    }
+    auto reading = std::make_shared<ImportReading>();
+    for (ImportedRun& run : result->runs) {
+        if (progress.cancelled()) {
+            answer.error = Error{ErrorCode::Cancelled, "importing was cancelled", {}};
+            return answer;
+        }
+        if (run.run.info.createdUnixMs == 0) run.run.info.createdUnixMs = QDateTime::currentMSecsSinceEpoch();
+        reading->descriptions.push_back(describe(run));
+    }
+    for (const RefusedFile& refused : result->refused)
+        reading->refused << (refused.error.remedy.empty() ? text(refused.error.message) : text(refused.error.message) + QStringLiteral("; ") + text(refused.error.remedy));
+    reading->target = targetOf(question.words, *result);
+    reading->result = std::move(*result);
+    answer.reading = std::move(reading);
+    return answer;
+}
+
+bool isTrace(const QString& path)
+{
+    const QFileInfo info(path);
+    if (info.isDir()) return true;
+    const QString suffix = info.suffix().toLower();
+    return suffix == QLatin1String("json") || suffix == QLatin1String("gz") || suffix == QLatin1String("sqlite");
+}
+
+} // namespace stagewright
