@@ -17,6 +17,8 @@ runs=$work/demo.stagewright
 mkdir -p "$out"
 "$program" record --schedule gpipe,1f1b,interleaved-1f1b,zb-h1 --ranks 4 --microbatches 8 --steps 8 --clock virtual \
     --link 500us -o "$runs" --progress none > /dev/null 2> "$work/recording" || { cat "$work/recording" >&2; exit 5; }
+mkdir "$work/job"
+"$program" export "$runs" 4 --format kineto -o "$work/job/traces" 2> "$work/recording" || { cat "$work/recording" >&2; exit 5; }
 export QT_QPA_PLATFORM=offscreen
 draw() { # draw NAME ARGUMENTS: both themes
     name=$1; shift
@@ -46,6 +48,8 @@ draw what_if "$runs" --run 2 --what-if "B*0.7,rank2*1.3"
 draw residuals "$runs" --run 4 --show residuals
 draw lowered "$runs" --run 2 --show lowered
 draw compare "$runs" --compare 2 4
+draw import "$work/job/traces"
+draw plan "$runs" --run 2 --show plan
 draw baseline "$runs" --run 4 --baseline 2
 draw edit "$runs" --run 4 --show edit
 draw explore --show explore
