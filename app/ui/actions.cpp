@@ -159,7 +159,7 @@ const std::vector<ActionEntry>& Actions::table()
         {I::LoweredView, M::Analyse, false, "loweredView", QT_TR_NOOP("&Lowered schedule"), "", "Ctrl+Shift+L", QT_TR_NOOP("Sends and receives put into the order by a rule, how messages then travel, and how channels are used"), true},
         {I::DeviceTables, M::Analyse, false, "deviceTables", QT_TR_NOOP("&Kernels and links"), "", "Ctrl+Alt+K", QT_TR_NOOP("What ran on the devices: kernels and copies by op, waiting and transfer by link, and the roofline of each kind of op"), true},
         {I::Compare, M::Analyse, true, "compare", QT_TR_NOOP("&Compare…"), QT_TR_NOOP("Compare"), "Ctrl+K", QT_TR_NOOP("Two to four runs on one axis, what differs and why"), true},
-        {I::ComparePlan, M::Analyse, false, "comparePlan", QT_TR_NOOP("Compare with the p&lan"), "", "Ctrl+Alt+K", QT_TR_NOOP("A measured run against its own schedule, simulated with the costs fitted from it: the first op that deviates, and why"), false},
+        {I::ComparePlan, M::Analyse, false, "comparePlan", QT_TR_NOOP("Compare with the p&lan"), "", "Ctrl+Alt+P", QT_TR_NOOP("A measured run against its own schedule, simulated with the costs fitted from it: the first op that deviates, and why"), false},
         {I::SwapCompare, M::Analyse, false, "swapCompare", QT_TR_NOOP("S&wap A and B"), "", "", "", false},
         {I::NextCompared, M::Analyse, false, "nextCompared", QT_TR_NOOP("&Other run against A"), "", "Ctrl+Shift+K", QT_TR_NOOP("Which of the runs shown the panel and the memory curves set against A"), false},
         {I::AlignAtOp, M::Analyse, false, "alignAtOp", QT_TR_NOOP("Align at the selected &op"), "", "Ctrl+J", QT_TR_NOOP("The op stands at one place of the axis in every run; again: the begins of their steps do"), true},

@@ -19,7 +19,7 @@ Opens run files (.stagewright) and schedules (.csv) in the window; traces of oth
   --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
   --baseline RUN          tell every figure's change against this run of the first file
   --compare A B [C [D]]   show two to four runs of the first file, above one another
-  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|palette|sql|notes|search|keys|steps|range|stacked|rows|export|explore|heat|import|plan
+  --show edit|record|new|block|lowered|gap|slack|residuals|preferences|palette|sql|notes|search|kernels|links|roofline|keys|steps|range|stacked|rows|export|explore|heat|import|plan
                           open that part of the window as well
   --what-if CHANGES       ask it of the run shown, as simulate --what-if takes it: "B*0.5,link*2"
   --schedule NAME         the one of the library that --show new or block shows

@@ -191,7 +191,7 @@ private slots:
         QVERIFY(action->isEnabled());
         m_window->activateWindow();
         QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
-        QTest::keyClick(m_window.get(), Qt::Key_K, Qt::ControlModifier | Qt::AltModifier);
+        QTest::keyClick(m_window.get(), Qt::Key_P, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(settle());
         QVERIFY2(m_window->mode() == MainWindow::Mode::Compare, qPrintable(m_window->bannerText()));
         QCOMPARE(m_window->comparedView()->ref, measured);
