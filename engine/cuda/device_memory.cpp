@@ -154,11 +154,13 @@ Mark DeviceMemory::receiveFrom(StagewrightQueue* sender, void* to, const void* f
         for (const Mark* mark : {&written, &before})
             done(m_table.teamAwait(team, end, raw(*mark)));
     done(m_table.transfer(team, Sender, from, Receiver, to, bytes));
-    StagewrightMark* marks[2] = {};
-    for (const int end : {Sender, Receiver})
-        done(m_table.teamMark(team, end, &marks[end]));
-    const Mark sent = owned(m_table, marks[Sender], sender, markOf(written).device);
-    awaitOn(STAGEWRIGHT_COMPUTE, owned(m_table, marks[Receiver], m_queue, m_wish.device));
+    const auto passed = [&](int end, StagewrightQueue* queue, int device) {
+        StagewrightMark* mark = nullptr;
+        done(m_table.teamMark(team, end, &mark));
+        return owned(m_table, mark, queue, device);
+    };
+    Mark sent = passed(Sender, sender, markOf(written).device);
+    awaitOn(STAGEWRIGHT_COMPUTE, passed(Receiver, m_queue, m_wish.device));
     return sent;
 }
 

@@ -32,7 +32,7 @@ struct Library
     std::thread::id grouping; // the thread between groupStart and groupEnd
     bool interleaved = false;
     int device = -1;
-    int inProgress = 0; // so many questions are answered so
+    std::atomic<int> inProgress = 0; // so many questions are answered so
     ncclResult_t later = ncclSuccess; // the state then
     ncclResult_t onSend = ncclSuccess;
     ncclResult_t onReceive = ncclSuccess;
@@ -236,7 +236,7 @@ private slots:
         NcclTeam team(m_functions, enter);
         library->inProgress = 5;
         QCOMPARE(team.open({{0, nullptr}, {1, nullptr}}), 0);
-        QCOMPARE(library->inProgress, 0);
+        QCOMPARE(library->inProgress.load(), 0);
     }
 
     void noProgressIsAnError()
