@@ -107,6 +107,7 @@ bool JsonEvents::scanValue(std::size_t most, bool here)
     m_scan = m_at;
     std::size_t depth = 0;
     bool string = false;
+    bool word = false; // a number or a word, over windows too: to the comma or bracket
     while (true) {
         const char* data = m_buffer.data();
         const char* end = data + m_end;
@@ -128,7 +129,8 @@ bool JsonEvents::scanValue(std::size_t most, bool here)
                 }
                 continue;
             }
-            if (depth == 0 && *at != '"' && *at != '{' && *at != '[') { // a number or a word: to the comma or bracket
+            if (word || (depth == 0 && *at != '"' && *at != '{' && *at != '[')) {
+                word = true;
                 while (at < end && *at != ',' && *at != '}' && *at != ']' && !isSpace(*at)) ++at;
                 m_scan = static_cast<std::size_t>(at - data);
                 if (at < end) return m_scan > m_at;
