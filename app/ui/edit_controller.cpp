@@ -217,6 +217,12 @@ void EditController::saved()
     m_autosave->clear();
 }
 
+void EditController::recorded(const Schedule& order)
+{
+    if (!m_editor->active() || m_editor->schedule() != order) return;
+    saved();
+}
+
 void EditController::redraw()
 {
     if (m_editor->active() && m_source) picture(m_editor->schedule().opCount() <= ScheduleEditor::detailLimit);

@@ -37,7 +37,8 @@ public:
 
     // Called by the window: a source is being edited from now on (mode Edit is set), or no longer.
     void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected);
-    void saved(); // the order as it is now is on disk, or recorded
+    void saved(); // the order as it is now is on disk
+    void recorded(const Schedule& order); // it was trained, and its run is in a file; it may be another than the one edited now
     void closing() { m_autosave->flush(); } // what is being edited stays on disk, for the next start
     void redraw(); // with another budget
     void refreshActions();

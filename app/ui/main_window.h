@@ -367,6 +367,7 @@ private:
     bool m_looking = false;    // at the growing file; the next look waits
     QElapsedTimer m_look;      // since the last look began
     qint64 m_lookPause = 0;    // ms from one look to the next
+    std::optional<Schedule> m_recorded; // the edited order under way
     RunRef m_compareAfter;  // the original of an edited schedule under way
     int m_recordCount = 0;
 

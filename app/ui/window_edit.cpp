@@ -139,7 +139,6 @@ void MainWindow::runEdited()
         return;
     }
     file.close();
-    m_edit->saved(); // what is recorded is in a file
     RecordSettings settings = settingsOf(*m_editSource->run);
     settings.scheduleFile = file.fileName();
     if (settings.layers < m_editor->schedule().stages) { // of a schedule that never ran
@@ -150,6 +149,7 @@ void MainWindow::runEdited()
     if (stored) {
         m_compareAfter = m_editSource->ref;
         startRecording(settings, m_editSource->ref.file, false);
+        if (m_process->running()) m_recorded = m_editor->schedule();
         return;
     }
     // What never ran has no measured run to be compared with: the original is recorded too, step by step in turn.
@@ -162,6 +162,7 @@ void MainWindow::runEdited()
             settings.baselineFile = baseline.fileName();
     }
     startRecording(settings, newRecordingPath(base), true);
+    if (m_process->running()) m_recorded = m_editor->schedule();
 }
 
 } // namespace stagewright

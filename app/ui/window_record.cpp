@@ -9,6 +9,7 @@
 
 #include "widgets/background.h"
 #include "app/ui/banner.h"
+#include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "traces/store/run_file.h"
 #include "widgets/record/record_dialog.h"
@@ -110,6 +111,7 @@ RecordDialog* MainWindow::openRecordDialog()
 void MainWindow::startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew)
 {
     if (m_process->running()) return;
+    m_recorded.reset();
     const QString program = findStagewright();
     if (program.isEmpty()) {
         m_banner->showError(tr("the program stagewright was not found"), tr("put it beside this program or into PATH, or set STAGEWRIGHT_PROGRAM"));
@@ -214,6 +216,8 @@ void MainWindow::recordingEnded()
 
 void MainWindow::adoptRecording(const QString& file)
 {
+    if (m_recorded) m_edit->recorded(*m_recorded); // only now is it kept: a recording that fails leaves nothing
+    m_recorded.reset();
     auto show = [this](const QString& path, const std::vector<qint64>& ids) {
         const RunRef original = m_compareAfter;
         const bool completed = m_process->state() == RecordProcess::State::Finished;

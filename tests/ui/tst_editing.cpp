@@ -348,6 +348,27 @@ private slots:
         window.leaveEdit();
     }
 
+    // Running it keeps an order only where the recording begins and has steps.
+    void anOrderThatCouldNotBeRecordedIsKept()
+    {
+        WindowFixture fixture;
+        MainWindow window;
+        QVERIFY(edit(fixture, window, "zb-h1"));
+        trigger(window, ActionId::SnapAll);
+        QVERIFY(window.editor()->changed() && window.editor()->valid());
+        const QByteArray program = qgetenv("STAGEWRIGHT_PROGRAM");
+        qputenv("STAGEWRIGHT_PROGRAM", "/nonexistent");
+        trigger(window, ActionId::RunEdited);
+        qputenv("STAGEWRIGHT_PROGRAM", program);
+        if (program.isEmpty()) qunsetenv("STAGEWRIGHT_PROGRAM");
+        QVERIFY(!window.recording()->running());
+        QVERIFY2(window.bannerText().contains(QStringLiteral("was not found")), qPrintable(window.bannerText()));
+        QTRY_VERIFY_WITH_TIMEOUT(window.edit()->autosave()->written() && QFileInfo::exists(window.edit()->autosave()->file()), longWait);
+        const std::size_t runs = window.runs()->refs().size();
+        window.leaveEdit();
+        QTRY_COMPARE_WITH_TIMEOUT(window.runs()->refs().size(), runs + 1, longWait);
+    }
+
     // A window that is killed while it edits: the next one offers the order, and two windows never share a file.
     void aKilledWindowIsRecovered()
     {
@@ -411,7 +432,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(keptNow(), longWait);
         // Left: nothing stays behind.
         window.leaveEdit();
-        QVERIFY(!QFileInfo::exists(window.edit()->autosave()->file()));
+        QTRY_VERIFY_WITH_TIMEOUT(!QFileInfo::exists(window.edit()->autosave()->file()), longWait); // once it is written
         MainWindow last;
         QVERIFY(last.edit()->recovery() == nullptr);
     }
