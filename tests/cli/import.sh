@@ -63,6 +63,16 @@ expect_json 16 runs 0 ops
 expect_json 8 runs 0 messages
 expect_json 0 runs 0 unpaired_messages
 expect_json 32 runs 0 spans
+# where only arrivals are known, too: the other end is written with them
+run stagewright simulate -s 1f1b -p 2 -m 4 --comm 0.25 -o arrivals.stagewright
+expect_code 0
+run stagewright export arrivals.stagewright 1 --format kineto -o arrivals
+expect_code 0
+run stagewright import arrivals --json
+expect_code 0
+expect_json 1f1b runs 0 recognised
+expect_json 8 runs 0 messages
+expect_json 0 runs 0 unpaired_messages
 
 # Nsight Systems, a file a node
 data=$SOURCE/../data/traces

@@ -45,6 +45,7 @@ public:
                 lane(track);
             if (!m_good) break;
         }
+        receives();
         memory();
         m_buffer += "\n]}\n";
         flush(0);
@@ -229,11 +230,39 @@ private:
         host("user_annotation", "PP:" + toText(span.op), span.start, span.end, thread, rest(id, span));
         const int peer = peerOf(span.op);
         if (peer < 0) return;
-        const bool sends = isSend(span.op.kind);
+        communication(isSend(span.op.kind), peer, span, thread);
+    }
+
+    void communication(bool sends, int peer, const Span& span, int thread)
+    {
         const std::int64_t sequence = m_sequences[{peer, sends}]++;
         host("cpu_op", "record_param_comms", span.start, span.end, thread,
              fmt::format(R"(,"Collective name":"{}","Process Group Name":"0","Process Group Description":"default_pg","Process Group Ranks":"{}","Group size":{},"Rank":{},"Src Rank":{},"Dst Rank":{},"Seq":{})",
                          sends ? "send" : "recv", m_ranks, m_timeline.ranks(), m_rank, sends ? m_rank : peer, sends ? peer : m_rank, sequence));
+    }
+
+    // Where only senders tell of messages, from the producer's end to the arrival, each has its other end here: readers pair both.
+    void receives()
+    {
+        const auto tracks = m_timeline.tracks();
+        if (std::any_of(tracks.begin(), tracks.end(), [](const Track& track) { return track.lane == Lane::Receive && track.end > track.begin; })) return;
+        std::vector<std::pair<Span, int>> ends; // and the sender
+        for (const Track& track : tracks) {
+            if (track.lane != Lane::Send || track.rank == m_rank) continue;
+            for (const Span& span : m_timeline.spansOf(track)) {
+                if (span.label != 0 || !isSend(span.op.kind) || peerOf(span.op) != m_rank) continue;
+                ends.emplace_back(span, track.rank);
+            }
+        }
+        std::stable_sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.first.start < b.first.start; });
+        std::vector<Span> spans;
+        for (const auto& end : ends) spans.push_back(end.first);
+        const auto lanes = sublanes(spans);
+        const int rows = lanes.empty() ? 0 : 1 + *std::max_element(lanes.begin(), lanes.end());
+        for (int row = 0; row < rows; ++row) nameThread(m_nextThread + row, rows == 1 ? "receive" : fmt::format("receive ({})", row + 1));
+        for (std::size_t i = 0; i < ends.size(); ++i)
+            communication(false, ends[i].second, ends[i].first, m_nextThread + lanes[i]); // without an op of its own: it may begin before the rank's step
+        m_nextThread += rows;
     }
 
     void memory()
