@@ -41,6 +41,12 @@ done
 run env STAGEWRIGHT_CUDA_FLASH_FROM=1 "$STAGEWRIGHT" check --backend cuda $small -s gpipe,terapipe -p 2 -m 4 --precision fp32
 expect_code 0
 expect_out 'all pass'
+# In bf16 attention runs through the bodies of the matrix units' kernels, thread by thread.
+# shellcheck disable=SC2086
+run env STAGEWRIGHT_CUDA_FLASH_FROM=1 "$STAGEWRIGHT" check --backend cuda $small -s 1f1b,zb-h1,terapipe -p 2 -m 4 --precision bf16 --recompute all
+expect_code 0
+expect_out '^cuda against cpu, 10 steps +bf16 .* pass$'
+expect_out 'all pass'
 
 # Stale weights, in copies of the precision that computes.
 printf '%s\n' '# weights=stashed' '0F0,0F1,0B0,0OPT,0F2,0B1,0OPT,0B2,0OPT' '1F0,1B0,1OPT,1F1,1B1,1OPT,1F2,1B2,1OPT' >stashed.csv

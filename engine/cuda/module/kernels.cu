@@ -1,4 +1,5 @@
 // The kernels: who computes what. What is computed is in kernel_bodies.h.
+#include "engine/cuda/flash_tiles.h"
 #include "engine/cuda/kernel_bodies.h"
 #include "engine/cuda/module/queue.cuh"
 
@@ -197,6 +198,11 @@ template <typename E> __global__ void narrowKernel(std::size_t count, const floa
     if (flatIndex() < count) E::store(row<E>(elements, 0), flatIndex(), x[flatIndex()]);
 }
 
+dim3 flashGrid(const StagewrightFlash& f) // a warp a row
+{
+    return dim3(static_cast<unsigned>((f.tokens + rowThreads / 32 - 1) / (rowThreads / 32)), static_cast<unsigned>(f.heads), static_cast<unsigned>(f.batch));
+}
+
 int launched(const char* what)
 {
     return check(cudaGetLastError(), what);
@@ -262,21 +268,25 @@ int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* s)
     return onElements(queue, "softmax backward", [&](auto e) { softmaxBackwardKernel<Of<decltype(e)>><<<grid, rowThreads, 0, queue->compute()>>>(*s); });
 }
 
+// On the matrix units where they take it, else by streaming keys past each row.
 int flash(StagewrightQueue* queue, const StagewrightFlash* f)
 {
-    const dim3 grid(static_cast<unsigned>((f->tokens + 7) / 8), static_cast<unsigned>(f->heads), static_cast<unsigned>(f->batch));
-    return onElements(queue, "attention", [&](auto e) { flashKernel<Of<decltype(e)>, FlashPass::Forward><<<grid, rowThreads, 0, queue->compute()>>>(*f); });
+    if (int bad = queue->enter()) return bad;
+    if (queue->wish.narrow != 0 && fitsTiles(*f)) return flashTiles(queue, *f);
+    return onElements(queue, "attention", [&](auto e) { flashKernel<Of<decltype(e)>, FlashPass::Forward><<<flashGrid(*f), rowThreads, 0, queue->compute()>>>(*f); });
 }
 
 int flashBackward(StagewrightQueue* queue, const StagewrightFlash* f)
 {
-    const dim3 grid(static_cast<unsigned>((f->tokens + 7) / 8), static_cast<unsigned>(f->heads), static_cast<unsigned>(f->batch));
-    return onElements(queue, "attention backward", [&](auto e) {
+    const bool tiles = queue->wish.narrow != 0 && fitsTiles(*f);
+    const int bad = onElements(queue, "attention backward", [&](auto e) {
         using E = Of<decltype(e)>;
-        flashKernel<E, FlashPass::Inner><<<grid, rowThreads, 0, queue->compute()>>>(*f);
-        flashKernel<E, FlashPass::Query><<<grid, rowThreads, 0, queue->compute()>>>(*f);
-        flashKernel<E, FlashPass::Key><<<grid, rowThreads, 0, queue->compute()>>>(*f);
+        flashKernel<E, FlashPass::Inner><<<flashGrid(*f), rowThreads, 0, queue->compute()>>>(*f);
+        if (tiles) return;
+        flashKernel<E, FlashPass::Query><<<flashGrid(*f), rowThreads, 0, queue->compute()>>>(*f);
+        flashKernel<E, FlashPass::Key><<<flashGrid(*f), rowThreads, 0, queue->compute()>>>(*f);
     });
+    return bad == 0 && tiles ? flashTilesBackward(queue, *f) : bad;
 }
 
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* g)

@@ -78,6 +78,8 @@ int softmax(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int softmaxBackward(StagewrightQueue* queue, const StagewrightSoftmax* softmax);
 int flash(StagewrightQueue* queue, const StagewrightFlash* flash);
 int flashBackward(StagewrightQueue* queue, const StagewrightFlash* flash);
+int flashTiles(StagewrightQueue* queue, const StagewrightFlash& flash); // on the matrix units; the caller has entered the queue
+int flashTilesBackward(StagewrightQueue* queue, const StagewrightFlash& flash); // after the inner sums
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
 int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding);
 int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const uint8_t* targets, float* rowLoss,

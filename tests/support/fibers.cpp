@@ -1,0 +1,133 @@
+#include "tests/support/fibers.h"
+
+#include <ucontext.h>
+
+#include <cstdint>
+#include <vector>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace stagewright::fake {
+
+namespace {
+
+constexpr std::size_t stackBytes = std::size_t{256} << 10;
+
+// Kept from one set of fibers to the next.
+thread_local std::vector<std::unique_ptr<std::byte[]>> theStacks;
+
+struct Place
+{
+    ucontext_t context{};
+    const void* bottom = nullptr; // of its stack
+    std::size_t bytes = 0;
+    void* fake = nullptr;   // address sanitizer's
+    void* thread = nullptr; // thread sanitizer's
+};
+
+} // namespace
+
+struct Fibers::Impl
+{
+    std::function<void(int)> entry;
+    std::vector<Place> places; // of the fibers; then the caller's
+    std::vector<std::unique_ptr<std::byte[]>> stacks;
+
+    Place& caller() { return places.back(); }
+
+    void go(Place& from, Place& to)
+    {
+#ifdef __SANITIZE_ADDRESS__
+        __sanitizer_start_switch_fiber(&from.fake, to.bottom, to.bytes);
+#endif
+#ifdef __SANITIZE_THREAD__
+        __tsan_switch_to_fiber(to.thread, 0);
+#endif
+        swapcontext(&from.context, &to.context);
+        arrived(from);
+    }
+    void arrived([[maybe_unused]] Place& place)
+    {
+#ifdef __SANITIZE_ADDRESS__
+        const void* bottom = nullptr;
+        std::size_t bytes = 0;
+        __sanitizer_finish_switch_fiber(place.fake, &bottom, &bytes);
+        if (caller().bottom == nullptr) { // the first switch was the caller's
+            caller().bottom = bottom;
+            caller().bytes = bytes;
+        }
+#endif
+    }
+
+    static void begin(unsigned high, unsigned low, int fiber)
+    {
+        auto* impl = reinterpret_cast<Impl*>(static_cast<std::uintptr_t>(high) << 32 | low);
+        impl->arrived(impl->places[static_cast<std::size_t>(fiber)]);
+        impl->entry(fiber);
+    }
+};
+
+Fibers::Fibers(int count, std::function<void(int)> entry) : m_impl(std::make_unique<Impl>())
+{
+    m_impl->entry = std::move(entry);
+    m_impl->places.resize(static_cast<std::size_t>(count) + 1);
+    for (int i = 0; i < count; ++i) {
+        if (theStacks.empty()) {
+            m_impl->stacks.push_back(std::make_unique_for_overwrite<std::byte[]>(stackBytes));
+        } else {
+            m_impl->stacks.push_back(std::move(theStacks.back()));
+            theStacks.pop_back();
+        }
+        Place& place = m_impl->places[static_cast<std::size_t>(i)];
+        place.bottom = m_impl->stacks.back().get();
+        place.bytes = stackBytes;
+#ifdef __SANITIZE_ADDRESS__
+        __asan_unpoison_memory_region(place.bottom, stackBytes); // what an earlier fiber left when it was dropped
+#endif
+#ifdef __SANITIZE_THREAD__
+        place.thread = __tsan_create_fiber(0);
+#endif
+        getcontext(&place.context);
+        place.context.uc_stack.ss_sp = m_impl->stacks.back().get();
+        place.context.uc_stack.ss_size = stackBytes;
+        const auto self = reinterpret_cast<std::uintptr_t>(m_impl.get());
+        makecontext(&place.context, reinterpret_cast<void (*)()>(&Impl::begin), 3, static_cast<unsigned>(self >> 32),
+                    static_cast<unsigned>(self & 0xffffffffU), i);
+    }
+#ifdef __SANITIZE_THREAD__
+    m_impl->caller().thread = __tsan_get_current_fiber();
+#endif
+}
+
+Fibers::~Fibers()
+{
+#ifdef __SANITIZE_THREAD__
+    for (std::size_t i = 0; i + 1 < m_impl->places.size(); ++i)
+        __tsan_destroy_fiber(m_impl->places[i].thread);
+#endif
+    for (auto& stack : m_impl->stacks)
+        theStacks.push_back(std::move(stack));
+}
+
+void Fibers::enter(int fiber)
+{
+    m_impl->go(m_impl->caller(), m_impl->places[static_cast<std::size_t>(fiber)]);
+}
+
+void Fibers::to(int from, int fiber)
+{
+    m_impl->go(m_impl->places[static_cast<std::size_t>(from)], m_impl->places[static_cast<std::size_t>(fiber)]);
+}
+
+void Fibers::leave(int from)
+{
+    m_impl->go(m_impl->places[static_cast<std::size_t>(from)], m_impl->caller());
+}
+
+} // namespace stagewright::fake
