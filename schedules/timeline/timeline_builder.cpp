@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/release_items.h"
 #include "schedules/timeline/timeline.h"
 
 namespace stagewright {
@@ -20,6 +21,9 @@ void giveBack(List& list)
 {
     List().swap(list);
 }
+
+// Items of a list that is copied from its begin on are given back so many at a time.
+constexpr std::size_t releasedAtOnce = 1 << 16;
 
 } // namespace
 
@@ -164,6 +168,7 @@ void TimelineBuilder::reserve(std::size_t spans)
 {
     m_pending->spans.reserve(spans);
     m_pending->trackOf.reserve(spans);
+    m_pending->edges.reserve(spans); // about as many; room that is not used takes no memory
 }
 
 Result<void> TimelineBuilder::Pending::check() const
@@ -234,6 +239,7 @@ void TimelineBuilder::Pending::arrange()
             newIds[i] = to;
             timeline.m_spans[to] = spans[i];
             if (!cpuTime.empty()) timeline.m_cpuTime[to] = cpuTime[i];
+            if ((i + 1) % releasedAtOnce == 0) releaseItems(spans, i + 1 - releasedAtOnce, i + 1);
         }
         giveBack(spans);
         giveBack(cpuTime);
@@ -341,15 +347,22 @@ Result<void> TimelineBuilder::Pending::arrangeEdges()
         }
     }
     auto order = [](const Edge& a, const Edge& b) { return std::tie(a.to, a.from) < std::tie(b.to, b.from); };
-    if (!std::is_sorted(edges.begin(), edges.end(), order)) {
+    const auto tail = std::is_sorted_until(edges.begin(), edges.end(), order);
+    const auto rest = edges.end() - tail;
+    if (rest > 0 && (static_cast<std::size_t>(rest) * 8 < edges.size() || std::is_sorted(tail, edges.end(), order))) {
+        std::stable_sort(tail, edges.end(), order);
+        std::inplace_merge(edges.begin(), tail, edges.end(), order);
+    } else if (rest > 0) {
         std::vector<std::uint32_t> offsets(spanCount + 1, 0);
         for (const Edge& edge : edges)
             ++offsets[edge.to + std::size_t{1}];
         std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
         std::vector<Edge> sorted(edges.size());
         std::vector<std::uint32_t> at(offsets.begin(), offsets.end() - 1);
-        for (const Edge& edge : edges)
-            sorted[at[edge.to]++] = edge;
+        for (std::size_t e = 0; e < edges.size(); ++e) {
+            sorted[at[edges[e].to]++] = edges[e];
+            if ((e + 1) % releasedAtOnce == 0) releaseItems(edges, e + 1 - releasedAtOnce, e + 1);
+        }
         for (std::size_t s = 0; s < spanCount; ++s)
             if (offsets[s + 1] - offsets[s] > 1)
                 std::stable_sort(sorted.begin() + offsets[s], sorted.begin() + offsets[s + 1], order);
@@ -384,8 +397,10 @@ Result<void> TimelineBuilder::Pending::arrangeMemory()
     if (!std::is_sorted(memory.begin(), memory.end(), byRankAndTime)) {
         std::vector<MemoryEvent> sorted(memory.size());
         std::vector<std::size_t> at(offsets.begin(), offsets.end() - 1);
-        for (const MemoryEvent& event : memory)
-            sorted[at[event.rank]++] = event;
+        for (std::size_t e = 0; e < memory.size(); ++e) {
+            sorted[at[memory[e].rank]++] = memory[e];
+            if ((e + 1) % releasedAtOnce == 0) releaseItems(memory, e + 1 - releasedAtOnce, e + 1);
+        }
         auto earlier = [](const MemoryEvent& a, const MemoryEvent& b) { return a.time < b.time; };
         for (std::size_t r = 0; r < ranks; ++r) {
             const auto first = sorted.begin() + static_cast<std::ptrdiff_t>(offsets[r]);

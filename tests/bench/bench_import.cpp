@@ -1,5 +1,7 @@
 // Reading large JSON traces: megabytes a second of one file, plain and gzip, and what memory it takes beside what is kept.
-//   bench_import [--megabytes N] [--only few|gzip|kernels]; files go to $TMPDIR or /tmp and are removed.
+//   bench_import [--megabytes N] [--only few|gzip|kernels] [--cancels N]; files go to $TMPDIR or /tmp and are removed.
+// --cancels: making the run is cancelled N times, at moments spread over it; told is the latest return.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -36,8 +39,8 @@ void writeTrace(const std::string& path, std::int64_t bytes, bool kernels)
         written += std::fprintf(file, "  {\n    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 77, \"tid\": 77,\n    \"ts\": %.3f, \"dur\": 4.100,\n    \"args\": {\n      \"External id\": %lld, \"cbid\": 211, \"correlation\": %lld\n    }\n  },\n",
                                 at + 3, static_cast<long long>(i), static_cast<long long>(i + 1));
         written += std::fprintf(file, "  {\n    \"ph\": \"s\", \"id\": %lld, \"pid\": 77, \"tid\": 77, \"ts\": %.3f,\n    \"cat\": \"ac2g\", \"name\": \"ac2g\"\n  },\n", static_cast<long long>(i + 1), at + 3);
-        written += std::fprintf(file, "  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<c10::BFloat16>, at::detail::Array<char*, 3>)\", \"pid\": 0, \"tid\": 7,\n    \"ts\": %.3f, \"dur\": 17.500,\n    \"args\": {\n      \"External id\": %lld, \"queued\": 0, \"device\": 0, \"context\": 1, \"stream\": 7, \"correlation\": %lld, \"registers per thread\": 32, \"shared memory\": 0, \"blocks per SM\": 7.5, \"warps per SM\": 30, \"grid\": [1024, 1, 1], \"block\": [128, 1, 1], \"est. achieved occupancy %%\": 47\n    }\n  },\n",
-                                at + 9, static_cast<long long>(i), static_cast<long long>(i + 1));
+        written += std::fprintf(file, "  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<c10::BFloat16>, at::detail::Array<char*, 3>)\", \"pid\": 0, \"tid\": %d,\n    \"ts\": %.3f, \"dur\": 17.500,\n    \"args\": {\n      \"External id\": %lld, \"queued\": 0, \"device\": 0, \"context\": 1, \"stream\": %d, \"correlation\": %lld, \"registers per thread\": 32, \"shared memory\": 0, \"blocks per SM\": 7.5, \"warps per SM\": 30, \"grid\": [1024, 1, 1], \"block\": [128, 1, 1], \"est. achieved occupancy %%\": 47\n    }\n  },\n",
+                                i % 8 == 0 ? 20 : 7, at + 9, static_cast<long long>(i), i % 8 == 0 ? 20 : 7, static_cast<long long>(i + 1));
     }
     std::fprintf(file, "  {\n    \"name\": \"Record Window End\", \"ph\": \"i\", \"s\": \"g\", \"pid\": \"\", \"tid\": \"\", \"ts\": 1.0\n  }\n  ],\n  \"traceName\": \"bench\",\n  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": 1700000000000000000\n}\n");
     if (std::fclose(file) != 0) std::abort();
@@ -57,28 +60,74 @@ double peakMegabytes()
     return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-void measure(const char* what, const std::string& path, double megabytes)
+double since(std::chrono::steady_clock::time_point begin)
 {
-    const double before = peakMegabytes();
-    const auto begin = std::chrono::steady_clock::now();
-    const double cpu = cpuSeconds();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+ForeignFile readAll(const std::string& path)
+{
     auto source = ByteSource::open(path);
     if (!source) std::abort();
     auto file = readJsonTrace(**source, path, {}, {});
     if (!file) std::abort();
+    return std::move(*file);
+}
+
+// How late making a run returns that takes `seconds` in all.
+void measureCancels(const std::string& path, int times, double seconds)
+{
+    double latest = 0;
+    double sum = 0;
+    int cut = 0;
+    for (int i = 0; i < times; ++i) {
+        ForeignFile file = readAll(path);
+        std::stop_source stop;
+        Progress progress;
+        progress.stop = stop.get_token();
+        std::chrono::steady_clock::time_point asked;
+        std::jthread asker([&, after = seconds * (i + 0.5) / times] {
+            std::this_thread::sleep_for(std::chrono::duration<double>(after));
+            asked = std::chrono::steady_clock::now();
+            stop.request_stop();
+        });
+        const auto made = assemble(std::move(file.ranks), "bench", {}, progress);
+        const auto returned = std::chrono::steady_clock::now();
+        asker.join();
+        if (made) continue; // it was done before
+        const double late = std::chrono::duration<double>(returned - asked).count();
+        ++cut;
+        sum += late;
+        latest = std::max(latest, late);
+    }
+    std::printf("%-28s cancelled %d times of %d: back after %.0f ms in the mean, %.0f ms at the latest\n", "", cut, times, cut > 0 ? sum / cut * 1e3 : 0.0, latest * 1e3);
+}
+
+void measure(const char* what, const std::string& path, double megabytes, int cancels)
+{
+    const double before = peakMegabytes();
+    const auto begin = std::chrono::steady_clock::now();
+    const double cpu = cpuSeconds();
+    ForeignFile file = readAll(path);
     const double readCpu = cpuSeconds() - cpu;
-    const double readTime = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const ForeignRank& rank = file->ranks[0];
+    const double readTime = since(begin);
+    const ForeignRank& rank = file.ranks[0];
     const double kept = static_cast<double>(rank.device.size() * sizeof(DeviceSpan) + rank.launches.size() * sizeof(Launch) + rank.annotations.size() * sizeof(ForeignSpan)) / 1048576;
     const double grown = peakMegabytes() - before;
     std::printf("%-28s read %6.0f MB: %6.0f MB/s by the clock, %6.0f MB/s CPU; %lld events, kept %.0f MiB, peak %.0f MiB, %.0f MiB beside what is kept\n", what, megabytes, megabytes / readTime,
                 megabytes / readCpu, static_cast<long long>(rank.events), kept, grown, grown - kept);
     std::fflush(stdout);
     const double cpu2 = cpuSeconds();
-    auto runs = assemble(std::move(file->ranks), "bench", {});
+    const auto makeBegin = std::chrono::steady_clock::now();
+    auto runs = assemble(std::move(file.ranks), "bench", {});
+    const double makeTime = since(makeBegin);
     if (!runs) std::abort();
     const Timeline& timeline = *runs->front().run.timeline;
-    std::printf("%-28s made a run of %zu spans and %zu edges in %.2f s CPU; peak %.0f MiB\n", "", timeline.spans().size(), timeline.edges().size(), cpuSeconds() - cpu2, peakMegabytes());
+    const double result = static_cast<double>(timeline.spans().size() * sizeof(Span) + timeline.edges().size() * (sizeof(Edge) + sizeof(std::uint32_t))) / 1048576;
+    const double peak = peakMegabytes() - before;
+    std::printf("%-28s made a run of %zu spans and %zu edges in %.2f s CPU; peak of reading and making %.0f MiB, %.0f MiB beside the run's %.0f MiB\n", "", timeline.spans().size(),
+                timeline.edges().size(), cpuSeconds() - cpu2, peak, peak - result, result);
+    if (cancels > 0) measureCancels(path, cancels, makeTime);
 }
 
 } // namespace
@@ -87,9 +136,11 @@ int main(int argc, char** argv)
 {
     std::int64_t megabytes = 400;
     std::string only;
+    int cancels = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (std::strcmp(argv[i], "--megabytes") == 0) megabytes = std::atoll(argv[i + 1]);
         if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
+        if (std::strcmp(argv[i], "--cancels") == 0) cancels = std::atoi(argv[i + 1]);
     }
     const auto wanted = [&only](const char* what) { return only.empty() || only == what; };
     const auto folder = std::filesystem::temp_directory_path();
@@ -99,10 +150,10 @@ int main(int argc, char** argv)
         if (kernels ? !wanted("kernels") : !wanted("few") && !wanted("gzip")) continue;
         writeTrace(path, megabytes * 1'000'000, kernels);
         const double size = static_cast<double>(std::filesystem::file_size(path)) / 1e6;
-        if (kernels || wanted("few")) measure(kernels ? "kernels in every op" : "few kernels", path, size);
+        if (kernels || wanted("few")) measure(kernels ? "kernels in every op" : "few kernels", path, size, cancels);
         if (!kernels && wanted("gzip")) {
             const std::string pack = "gzip -k -1 " + path;
-            if (std::system(pack.c_str()) == 0) measure("few kernels, gzip", path + ".gz", size);
+            if (std::system(pack.c_str()) == 0) measure("few kernels, gzip", path + ".gz", size, cancels);
             std::filesystem::remove(path + ".gz");
         }
         std::filesystem::remove(path);

@@ -202,14 +202,20 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
                                           const Progress& progress)
 {
     if (ranks.empty()) return fail(ErrorCode::Unreadable, "no ranks to import");
+    const auto cancelled = [] { return fail(ErrorCode::Cancelled, "importing was cancelled"); };
+    const auto rankCount = static_cast<std::int64_t>(ranks.size());
+    progress.tell("pairing messages", 0, rankCount);
     ImportedRun job;
     numberRanks(ranks, job.notes);
     const Nanos origin = toOneOrigin(ranks);
-    MessagePairs messages = pairMessages(ranks);
+    MessagePairs messages = pairMessages(ranks, progress.stop);
+    if (progress.cancelled()) return cancelled();
     job.notes.insert(job.notes.end(), messages.notes.begin(), messages.notes.end());
     if (messages.unpaired > 0) job.notes.push_back(fmt::format("{} sends and receives are without their other side", messages.unpaired));
     align(ranks, messages, job);
+    progress.tell("reading labels", 0, rankCount);
     OpReading reading = readOps(ranks, options.rules);
+    if (progress.cancelled()) return cancelled();
     job.notes.insert(job.notes.end(), reading.notes.begin(), reading.notes.end());
     if (reading.outside > 0) job.notes.push_back(fmt::format("{} ops are outside of whole steps and were left out", reading.outside));
     if (reading.nested > 0) job.notes.push_back(fmt::format("{} ranges named like ops stand within other ops and were left out", reading.nested));
@@ -235,6 +241,8 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
         one.run.timeline = std::move(*timeline);
         if (one.run.timeline->empty()) return fail(ErrorCode::Unreadable, "nothing in it has a duration");
         if (!one.notRebuilt.empty() && one.ops > 0) one.notes.push_back(fmt::format("no schedule was rebuilt: {}", one.notRebuilt));
+        progress.tell("fitting costs", static_cast<std::int64_t>(p), static_cast<std::int64_t>(pipelines.size()));
+        if (progress.cancelled()) return cancelled();
         describeRun(one, origin);
         out.push_back(std::move(one));
     }

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "traces/import/stoppable_sort.h"
+
 namespace stagewright {
 
 namespace {
@@ -305,12 +307,12 @@ private:
 
 } // namespace
 
-MessagePairs pairMessages(std::vector<ForeignRank>& ranks)
+MessagePairs pairMessages(std::vector<ForeignRank>& ranks, const std::stop_token& stop)
 {
     MessagePairs out;
     for (ForeignRank& rank : ranks) {
-        if (!std::is_sorted(rank.launches.begin(), rank.launches.end(), [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; }))
-            std::sort(rank.launches.begin(), rank.launches.end(), [](const Launch& a, const Launch& b) { return std::tie(a.correlation, a.time) < std::tie(b.correlation, b.time); });
+        sortStoppable(rank.launches.begin(), rank.launches.end(), [](const Launch& a, const Launch& b) { return std::tie(a.correlation, a.time) < std::tie(b.correlation, b.time); }, stop);
+        if (stop.stop_requested()) return out;
         readRanges(rank);
     }
     translate(ranks, out);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ struct MessagePairs {
 // Sends and receives by source, destination, tag and sequence number; in order where there are no numbers or they do not meet.
 // Numbers of a group are translated through its list of ranks where they can only be such. Collectives by group, name and sequence
 // number; without a number in order, and only where they overlap in time. Ranges named "nccl:send 0->1" name the messages of their
-// kernels. Changes `from` and `to` of the ranks' messages to ranks of the job.
-MessagePairs pairMessages(std::vector<ForeignRank>& ranks);
+// kernels. Changes `from` and `to` of the ranks' messages to ranks of the job, and sorts launches by correlation. Of no use once asked to stop.
+MessagePairs pairMessages(std::vector<ForeignRank>& ranks, const std::stop_token& stop = {});
 
 } // namespace stagewright

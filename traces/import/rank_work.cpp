@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "schedules/kinds.h"
+#include "traces/import/stoppable_sort.h"
 
 namespace stagewright {
 
@@ -50,9 +51,15 @@ private:
     std::vector<std::uint32_t> m_backwards;
 };
 
+// Asked once in some thousand items, so that work on millions of them stops within milliseconds.
+bool stopsAt(std::size_t item, const std::stop_token& stop)
+{
+    return (item & 0x3fff) == 0 && stop.stop_requested();
+}
+
 } // namespace
 
-RankWork placeWork(const ForeignRank& rank, RankOps& ops)
+RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token& stop)
 {
     RankWork work;
     work.opOfDevice.assign(rank.device.size(), noOpRange);
@@ -60,6 +67,7 @@ RankWork placeWork(const ForeignRank& rank, RankOps& ops)
     const bool deviceRanges = !ops.ops.empty() && ops.ops.front().device;
     std::vector<std::pair<Nanos, Nanos>> extent(ops.ops.size(), {0, -1});
     for (std::size_t i = 0; i < rank.device.size(); ++i) {
+        if (stopsAt(i, stop)) return work;
         const DeviceSpan& span = rank.device[i];
         std::uint32_t op = noOpRange;
         if (deviceRanges) {
@@ -121,7 +129,7 @@ RankWork placeWork(const ForeignRank& rank, RankOps& ops)
     return work;
 }
 
-DeviceRanges placeRanges(const ForeignRank& rank)
+DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop)
 {
     DeviceRanges out;
     out.extent.assign(rank.annotations.size(), {0, -1});
@@ -147,6 +155,7 @@ DeviceRanges placeRanges(const ForeignRank& rank)
         open.push_back(k);
     }
     for (std::size_t i = 0; i < rank.device.size(); ++i) {
+        if (stopsAt(i, stop)) return out;
         const DeviceSpan& span = rank.device[i];
         const auto launch = std::lower_bound(rank.launches.begin(), rank.launches.end(), span.correlation, [](const Launch& a, std::int64_t b) { return a.correlation < b; });
         if (span.correlation < 0 || launch == rank.launches.end() || launch->correlation != span.correlation) continue;
@@ -169,6 +178,73 @@ DeviceRanges placeRanges(const ForeignRank& rank)
     return out;
 }
 
+std::vector<DeviceTrack> arrangeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges, const std::stop_token& stop)
+{
+    auto& device = rank.device;
+    std::map<std::pair<bool, std::string>, std::uint32_t> numbers; // of tracks, in order
+    for (std::size_t i = 0; i < device.size(); ++i) {
+        if (stopsAt(i, stop)) return {};
+        if (i == 0 || device[i].copy != device[i - 1].copy || device[i].thread != device[i - 1].thread) numbers[{device[i].copy, rank.threads[device[i].thread].name}];
+    }
+    std::vector<DeviceTrack> tracks;
+    for (auto& [key, number] : numbers) {
+        number = static_cast<std::uint32_t>(tracks.size());
+        tracks.push_back({key.first, key.second, 0, 0});
+    }
+    std::vector<std::uint32_t> trackOf(2 * rank.threads.size(), 0); // by thread, kernels and copies
+    for (std::size_t thread = 0; thread < rank.threads.size(); ++thread)
+        for (const bool copy : {false, true})
+            if (const auto found = numbers.find({copy, rank.threads[thread].name}); found != numbers.end()) trackOf[2 * thread + (copy ? 1 : 0)] = found->second;
+    const auto trackAt = [&](std::uint32_t i) { return trackOf[2 * device[i].thread + (device[i].copy ? 1 : 0)]; };
+    const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return std::tie(device[a].start, device[a].end) < std::tie(device[b].start, device[b].end); };
+    bool sorted = true;
+    for (std::uint32_t i = 0; i < device.size(); ++i) {
+        if (stopsAt(i, stop)) return {};
+        ++tracks[trackAt(i)].end;
+        sorted = sorted && (i == 0 || trackAt(i - 1) < trackAt(i) || (trackAt(i - 1) == trackAt(i) && !earlier(i, i - 1)));
+    }
+    for (std::size_t track = 0, begin = 0; track < tracks.size(); ++track) {
+        tracks[track].begin = begin;
+        begin += tracks[track].end;
+        tracks[track].end = begin;
+    }
+    if (!sorted) {
+        std::vector<std::uint32_t> from(device.size()); // by new place: the old one
+        std::vector<std::size_t> next;
+        for (const DeviceTrack& track : tracks) next.push_back(track.begin);
+        for (std::uint32_t i = 0; i < from.size(); ++i) from[next[trackAt(i)]++] = i;
+        for (const DeviceTrack& track : tracks)
+            sortStoppable(from.begin() + static_cast<std::ptrdiff_t>(track.begin), from.begin() + static_cast<std::ptrdiff_t>(track.end), earlier, stop);
+        if (stop.stop_requested()) return {};
+        if (!rank.messages.empty()) {
+            std::vector<std::uint32_t> to(from.size());
+            for (std::uint32_t i = 0; i < from.size(); ++i) to[from[i]] = i;
+            for (ForeignMessage& message : rank.messages)
+                if (message.device && message.work >= 0) message.work = to[static_cast<std::size_t>(message.work)];
+        }
+        for (std::uint32_t first = 0; first < from.size(); ++first) { // circle by circle; what is in place points at itself
+            if (stopsAt(first, stop)) return {};
+            const DeviceSpan span = device[first];
+            const std::uint32_t op = work.opOfDevice[first];
+            const std::uint32_t range = ranges.rangeOfDevice[first];
+            std::uint32_t at = first;
+            while (from[at] != first) {
+                const std::uint32_t source = from[at];
+                device[at] = device[source];
+                work.opOfDevice[at] = work.opOfDevice[source];
+                ranges.rangeOfDevice[at] = ranges.rangeOfDevice[source];
+                from[at] = at;
+                at = source;
+            }
+            device[at] = span;
+            work.opOfDevice[at] = op;
+            ranges.rangeOfDevice[at] = range;
+            from[at] = at;
+        }
+    }
+    return tracks;
+}
+
 int stepAt(const RankOps& ops, Nanos time)
 {
     auto after = std::upper_bound(ops.stepBegins.begin(), ops.stepBegins.end(), time, [](Nanos at, const auto& step) { return at < step.first; });
@@ -176,12 +252,13 @@ int stepAt(const RankOps& ops, Nanos time)
     return (after - 1)->second;
 }
 
-std::vector<MemoryEvent> memoryOf(const ForeignRank& rank, const std::vector<OpRange>& hostOps, const RankOps& ops, int rankNumber)
+std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>& hostOps, const RankOps& ops, int rankNumber, const std::stop_token& stop)
 {
-    std::vector<MemoryChangeSeen> changes = rank.memory;
+    std::vector<MemoryChangeSeen> changes;
+    changes.swap(rank.memory);
     const bool device = std::any_of(changes.begin(), changes.end(), [](const MemoryChangeSeen& change) { return change.device; });
     std::erase_if(changes, [&](const MemoryChangeSeen& change) { return change.device != device || change.delta == 0; });
-    std::stable_sort(changes.begin(), changes.end(), [](const MemoryChangeSeen& a, const MemoryChangeSeen& b) { return a.time < b.time; });
+    sortStoppable(changes.begin(), changes.end(), [](const MemoryChangeSeen& a, const MemoryChangeSeen& b) { return a.time < b.time; }, stop);
     std::vector<MemoryEvent> out;
     if (changes.empty()) return out;
     const Holders holders(hostOps);
@@ -206,7 +283,9 @@ std::vector<MemoryEvent> memoryOf(const ForeignRank& rank, const std::vector<OpR
         out.push_back(before);
     }
     std::unordered_map<std::uint64_t, std::pair<std::size_t, std::uint32_t>> held; // by address: its event, its op
-    for (const MemoryChangeSeen& change : changes) {
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+        if (stopsAt(i, stop)) return out;
+        const MemoryChangeSeen& change = changes[i];
         const std::uint32_t op = holder(change);
         MemoryEvent event = eventOf(change, op);
         if (change.delta > 0) {

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stop_token>
+#include <string>
 #include <vector>
 
 #include "traces/import/foreign_trace.h"
@@ -23,21 +25,34 @@ struct RankWork {
 
 // Device work belongs to the op on whose thread it was launched; to a backward where another thread launched it meanwhile (the
 // framework's own); of ranges on the device to the one that holds its begin. An op that launched kernels, those of communication
-// apart, runs from the first one's begin to the last one's end: changes RankOps::ops. Launches are sorted by correlation.
-RankWork placeWork(const ForeignRank& rank, RankOps& ops);
+// apart, runs from the first one's begin to the last one's end: changes RankOps::ops. Launches are sorted by correlation. All of
+// these return early, with what is of no use, once they are asked to stop.
+RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token& stop);
 
 // Named ranges of the host where their kernels ran. Ranges that launched nothing have end < start.
 struct DeviceRanges {
     std::vector<std::pair<Nanos, Nanos>> extent; // by ForeignRank::annotations
     std::vector<std::uint32_t> rangeOfDevice;    // by ForeignRank::device: the innermost range it was launched in, or noOpRange
 };
-DeviceRanges placeRanges(const ForeignRank& rank);
+DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop);
+
+// A stream's kernels, or its copies: [begin, end) of ForeignRank::device.
+struct DeviceTrack {
+    bool copy = false;
+    std::string name;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+};
+// Puts device work in the order of its tracks and in them of time, in place, with what `work`, `ranges` and the rank's messages
+// say of it. Tracks by name, kernels first.
+std::vector<DeviceTrack> arrangeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges, const std::stop_token& stop);
 
 // The step of something at `time` that belongs to no op.
 int stepAt(const RankOps& ops, Nanos time);
 
 // Memory by category from the allocator's events: what a forward leaves behind are activations of its microbatch, what a backward
-// leaves to the end gradients, what comes and goes within an op workspace. In use before the first event: weights.
-std::vector<MemoryEvent> memoryOf(const ForeignRank& rank, const std::vector<OpRange>& hostOps, const RankOps& ops, int rankNumber);
+// leaves to the end gradients, what comes and goes within an op workspace. In use before the first event: weights. Takes the
+// rank's events.
+std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>& hostOps, const RankOps& ops, int rankNumber, const std::stop_token& stop);
 
 } // namespace stagewright

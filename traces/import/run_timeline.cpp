@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/release_items.h"
 #include "schedules/kinds.h"
 #include "schedules/op_index.h"
 #include "schedules/registry.h"
@@ -26,6 +27,9 @@ void giveBack(List& list)
 {
     List().swap(list);
 }
+
+// Of large lists so many items are looked at before it is asked whether to go on, and given back at a time.
+constexpr std::size_t itemsAtOnce = 1 << 16;
 
 // Of a communication library or PyTorch's schedule; what it tells is on the lanes of messages.
 bool isMessageRange(std::string_view name)
@@ -62,39 +66,44 @@ public:
 
     Result<std::shared_ptr<const Timeline>> build()
     {
-        place();
+        if (!place()) return cancelled();
         rebuild();
         findMessages();
         std::size_t spans = 0;
         for (std::size_t r = 0; r < m_parts.ranks.size(); ++r)
-            spans += m_work[r].compute.size() + m_parts.ranks[r].device.size() + m_parts.ranks[r].annotations.size() + m_parts.ranks[r].hostOps.size();
+            spans += m_work[r].compute.size() + m_parts.ranks[r].device.size() + 2 * m_parts.ranks[r].annotations.size() + m_parts.ranks[r].deviceAnnotations.size() + m_parts.ranks[r].hostOps.size();
         m_builder.reserve(spans + 2 * m_parts.messages.pairs.size());
         for (int r = 0; r < m_ranks; ++r) {
-            if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "importing was cancelled");
             m_progress.tell("ranks", r, m_ranks);
-            addRank(r);
+            if (!addRank(r)) return cancelled();
         }
         m_progress.tell("ranks", m_ranks, m_ranks);
-        addMessageEdges();
+        if (!addMessageEdges()) return cancelled();
         addCollectives();
-        addDataEdges();
+        if (!addDataEdges()) return cancelled();
+        if (m_progress.cancelled()) return cancelled();
         m_builder.setSchedule(m_schedule);
         m_out.run.schedule = m_schedule;
-        return m_builder.build();
+        auto timeline = m_builder.build();
+        if (m_progress.cancelled()) return cancelled();
+        return timeline;
     }
 
 private:
     ForeignRank& rank(int r) { return m_parts.ranks[static_cast<std::size_t>(r)]; }
     RankOps& ops(int r) { return m_parts.ops.ranks[static_cast<std::size_t>(r)]; }
+    static tl::unexpected<Error> cancelled() { return fail(ErrorCode::Cancelled, "importing was cancelled"); }
+    bool goesOn(std::size_t item) const { return item % itemsAtOnce != 0 || !m_progress.cancelled(); }
 
-    void place()
+    bool place() // this and what follows answers false where it was cancelled
     {
         std::int64_t clipped = 0;
         Nanos overlap = 0;
         std::int64_t projected = 0;
         for (int r = 0; r < m_ranks; ++r) {
             m_hostOps.push_back(ops(r).ops);
-            m_work.push_back(placeWork(rank(r), ops(r)));
+            m_work.push_back(placeWork(rank(r), ops(r), m_progress.stop));
+            if (m_progress.cancelled()) return false;
             clipped += m_work.back().clipped;
             overlap += m_work.back().overlap;
             projected += m_work.back().projected;
@@ -105,6 +114,7 @@ private:
         if (clipped > 0) m_out.notes.push_back(fmt::format("{} ops begin before the op before them ends, {} in all: they begin at its end", clipped, formatDuration(overlap)));
         if (projected > 0 && projected < m_out.ops)
             m_out.notes.push_back(fmt::format("{} of {} ops are where their kernels ran, the others where the host named them", projected, m_out.ops));
+        return true;
     }
 
     void rebuild()
@@ -164,16 +174,14 @@ private:
         rows.clear();
     }
 
-    void addRank(int r)
+    bool addRank(int r)
     {
         addCompute(r);
         addMessageSpans(r);
-        addDevice(r);
-        addRanges(r);
-        addMemory(r);
+        if (!addDevice(r) || !addRanges(r) || !addMemory(r)) return false;
         giveBack(rank(r).annotations);
         giveBack(rank(r).hostOps);
-        giveBack(rank(r).memory);
+        return true;
     }
 
     void addCompute(int r)
@@ -249,20 +257,22 @@ private:
         return labels[name];
     }
 
-    void addDevice(int r)
+    bool addDevice(int r)
     {
         ForeignRank& from = rank(r);
         RankWork& work = m_work[static_cast<std::size_t>(r)];
-        m_ranges = placeRanges(from);
+        m_ranges = placeRanges(from, m_progress.stop);
+        giveBack(from.launches);
+        const auto tracks = arrangeDevice(from, work, m_ranges, m_progress.stop);
+        if (m_progress.cancelled()) return false;
+        std::size_t ranged = 0;
+        for (std::size_t i = 0; i < from.device.size(); ++i) ranged += work.opOfDevice[i] == noOpRange && m_ranges.rangeOfDevice[i] != noOpRange ? 1 : 0;
         m_launchedIn.clear();
-        std::map<std::pair<Lane, std::string>, std::vector<std::uint32_t>> tracks;
-        for (std::uint32_t i = 0; i < from.device.size(); ++i)
-            tracks[{from.device[i].copy ? Lane::Copy : Lane::Kernel, from.threads[from.device[i].thread].name}].push_back(i);
+        m_launchedIn.reserve(ranged);
         std::vector<SpanId> spanOf(from.messages.empty() ? 0 : from.device.size(), noSpan);
-        for (auto& [key, list] : tracks) {
-            std::stable_sort(list.begin(), list.end(), [&](std::uint32_t a, std::uint32_t b) { return std::tie(from.device[a].start, from.device[a].end) < std::tie(from.device[b].start, from.device[b].end); });
-            const int track = m_builder.addTrack(r, key.first, fmt::format("rank {} {}", r, key.second));
-            for (const std::uint32_t i : list) {
+        for (const DeviceTrack& of : tracks) {
+            const int track = m_builder.addTrack(r, of.copy ? Lane::Copy : Lane::Kernel, fmt::format("rank {} {}", r, of.name));
+            for (std::size_t i = of.begin; i < of.end; ++i) {
                 const DeviceSpan& seen = from.device[i];
                 const std::uint32_t op = work.opOfDevice[i];
                 m_out.kernelsUnderRanges += op != noOpRange || m_ranges.rangeOfDevice[i] != noOpRange ? 1 : 0;
@@ -276,17 +286,22 @@ private:
                 if (!spanOf.empty()) spanOf[i] = id;
                 if (op != noOpRange && m_spanOfOp[op] != noSpan) m_builder.addEdge(m_spanOfOp[op], id, EdgeKind::Launch, seen.start);
                 else if (m_ranges.rangeOfDevice[i] != noOpRange) m_launchedIn.push_back({m_ranges.rangeOfDevice[i], id, seen.start});
+                if ((i + 1) % itemsAtOnce != 0) continue;
+                if (m_progress.cancelled()) return false;
+                releaseItems(from.device, i + 1 - itemsAtOnce, i + 1); // most of what is kept of a large trace
+                releaseItems(work.opOfDevice, i + 1 - itemsAtOnce, i + 1);
+                releaseItems(m_ranges.rangeOfDevice, i + 1 - itemsAtOnce, i + 1);
             }
         }
         for (std::uint32_t i = 0; i < from.messages.size(); ++i)
             if (from.messages[i].kind == MessageKind::Collective && from.messages[i].device && from.messages[i].work >= 0)
                 m_collectiveSpan[{static_cast<std::uint32_t>(r), i}] = {spanOf[static_cast<std::size_t>(from.messages[i].work)], from.messages[i].start, from.messages[i].end};
         work = {};
-        giveBack(from.device); // most of what is kept of a large trace
-        giveBack(from.launches);
+        giveBack(from.device);
+        return true;
     }
 
-    void addRanges(int r)
+    bool addRanges(int r)
     {
         ForeignRank& from = rank(r);
         // What the compute lane shows already is not shown again, unless it is elsewhere there: where its kernels ran.
@@ -296,16 +311,10 @@ private:
         std::unordered_map<std::uint32_t, std::uint32_t> messageOf; // by annotation
         for (std::uint32_t i = 0; i < from.messages.size(); ++i)
             if (from.messages[i].kind == MessageKind::Collective && !from.messages[i].device && from.messages[i].work >= 0) messageOf[static_cast<std::uint32_t>(from.messages[i].work)] = i;
-        std::map<std::string, std::vector<Row>> tracks;
-        const auto add = [&](const ForeignSpan& seen, std::uint32_t index) {
-            Span span;
-            span.start = seen.start;
-            span.end = seen.end;
-            span.label = labelOf(r, seen.name) & 0xffffffu;
-            span.step = stepAt(ops(r), seen.start);
-            tracks[from.threads[seen.thread].name].push_back({span, index});
-        };
+        RangeRows tracks;
+        const auto add = [&](const ForeignSpan& seen, std::uint32_t index) { addRow(tracks, r, seen, seen.start, seen.end, false, index); };
         for (std::uint32_t i = 0; i < from.annotations.size(); ++i) {
+            if (!goesOn(i)) return false;
             const ForeignSpan& seen = from.annotations[i];
             const std::string& name = from.names[seen.name];
             const bool message = !m_parts.messages.pairs.empty() && isMessageRange(name);
@@ -313,52 +322,75 @@ private:
             add(seen, i);
         }
         for (const ForeignSpan& seen : from.hostOps) add(seen, noSpan);
-        addDeviceRanges(r);
-        for (auto& [thread, rows] : tracks)
-            addTrack(r, Lane::Other, fmt::format("rank {} {}", r, thread), rows, [&](const Row& row, SpanId id) {
-                if (const auto found = messageOf.find(row.from); found != messageOf.end())
+        if (m_progress.cancelled()) return false;
+        addDeviceRanges(r, tracks);
+        std::unordered_map<std::uint32_t, SpanId> onDevice; // by annotation
+        for (auto& [key, rows] : tracks.byName)
+            addTrack(r, Lane::Other, key.first, rows, [&, device = key.second](const Row& row, SpanId id) {
+                if (device) onDevice[row.from] = id;
+                else if (const auto found = messageOf.find(row.from); found != messageOf.end())
                     m_collectiveSpan[{static_cast<std::uint32_t>(r), found->second}] = {id, row.span.start, row.span.end};
             });
+        for (std::size_t i = 0; i < m_launchedIn.size(); ++i) {
+            const auto& [range, kernel, start] = m_launchedIn[i];
+            if (const auto found = onDevice.find(range); found != onDevice.end()) m_builder.addEdge(found->second, kernel, EdgeKind::Launch, start);
+            if ((i + 1) % itemsAtOnce == 0) releaseItems(m_launchedIn, i + 1 - itemsAtOnce, i + 1);
+        }
+        giveBack(m_launchedIn);
         for (const CounterSeen& counter : from.counters) {
             const int number = m_builder.addCounter(r, counter.name, "");
             for (const CounterSample& sample : counter.samples) m_builder.addSample(number, sample.time, sample.value);
         }
+        return !m_progress.cancelled();
+    }
+
+    // By name of the track, and whether it is of the device: in the order the timeline has them, so that nothing is moved there.
+    struct RangeRows {
+        std::map<std::pair<std::string, bool>, std::vector<Row>> byName;
+        std::map<std::pair<std::uint32_t, bool>, std::vector<Row>*> ofThread;
+    };
+    void addRow(RangeRows& tracks, int r, const ForeignSpan& seen, Nanos start, Nanos end, bool device, std::uint32_t index)
+    {
+        Span span;
+        span.start = start;
+        span.end = end;
+        span.label = labelOf(r, seen.name) & 0xffffffu;
+        span.step = stepAt(ops(r), start);
+        std::vector<Row>*& rows = tracks.ofThread[{seen.thread, device}];
+        if (rows == nullptr) rows = &tracks.byName[{fmt::format("rank {} {}{}", r, rank(r).threads[seen.thread].name, device ? " on the device" : ""), device}];
+        rows->push_back({span, index});
     }
 
     // Where the kernels of named ranges ran; ranges of the device itself where no launches tell.
-    void addDeviceRanges(int r)
+    void addDeviceRanges(int r, RangeRows& tracks)
     {
         ForeignRank& from = rank(r);
-        std::map<std::string, std::vector<Row>> device;
-        const auto add = [&](const ForeignSpan& seen, Nanos start, Nanos end, std::uint32_t index) {
-            Span span;
-            span.start = start;
-            span.end = end;
-            span.label = labelOf(r, seen.name) & 0xffffffu;
-            span.step = stepAt(ops(r), start);
-            device[fmt::format("{} on the device", from.threads[seen.thread].name)].push_back({span, index});
-        };
+        bool any = false;
         for (std::uint32_t i = 0; i < from.annotations.size(); ++i)
-            if (const auto& [begin, end] = m_ranges.extent[i]; end >= begin) add(from.annotations[i], begin, end, i);
-        if (device.empty())
-            for (const ForeignSpan& seen : from.deviceAnnotations) add(seen, seen.start, seen.end, noSpan);
-        std::unordered_map<std::uint32_t, SpanId> spanOf;
-        for (auto& [thread, rows] : device)
-            addTrack(r, Lane::Other, fmt::format("rank {} {}", r, thread), rows, [&](const Row& row, SpanId id) { spanOf[row.from] = id; });
-        for (const auto& [range, kernel, start] : m_launchedIn)
-            if (const auto found = spanOf.find(range); found != spanOf.end()) m_builder.addEdge(found->second, kernel, EdgeKind::Launch, start);
+            if (const auto& [begin, end] = m_ranges.extent[i]; end >= begin) {
+                addRow(tracks, r, from.annotations[i], begin, end, true, i);
+                any = true;
+            }
+        if (any) return;
+        for (const ForeignSpan& seen : from.deviceAnnotations) addRow(tracks, r, seen, seen.start, seen.end, true, noSpan);
     }
 
-    void addMemory(int r)
+    bool addMemory(int r)
     {
-        for (const MemoryEvent& event : memoryOf(rank(r), m_hostOps[static_cast<std::size_t>(r)], ops(r), r)) m_builder.addMemory(event);
+        auto events = memoryOf(rank(r), m_hostOps[static_cast<std::size_t>(r)], ops(r), r, m_progress.stop);
+        for (std::size_t i = 0; i < events.size(); ++i) {
+            m_builder.addMemory(events[i]);
+            if ((i + 1) % itemsAtOnce == 0) releaseItems(events, i + 1 - itemsAtOnce, i + 1);
+        }
         giveBack(m_hostOps[static_cast<std::size_t>(r)]);
+        return !m_progress.cancelled();
     }
 
-    void addMessageEdges()
+    bool addMessageEdges()
     {
         const auto& pairs = m_parts.messages.pairs;
         for (std::size_t i = 0; i < pairs.size(); ++i) {
+            if (!goesOn(i)) return false;
             const MessageOp& carried = m_carried[i];
             Op consumer;
             if (carried.rank < 0 || !consumerOf(carried.op, m_schedule->stages, consumer)) continue;
@@ -377,6 +409,7 @@ private:
             auto& last = m_arrivals.try_emplace({producer->second.span, needs->second.span}, arrival).first->second;
             last = std::max(last, arrival);
         }
+        return true;
     }
 
     // From the one that came last, whom the others waited for.
@@ -396,13 +429,15 @@ private:
         }
     }
 
-    void addDataEdges()
+    bool addDataEdges()
     {
-        if (!m_schedule) return;
+        if (!m_schedule) return true;
         const auto cells = cellsOf(*m_schedule);
-        if (!cells) return;
+        if (!cells) return true;
         const OpIndex index(*m_schedule, *cells);
+        std::size_t looked = 0;
         for (const auto& [key, placed] : m_placed) {
+            if (!goesOn(looked++)) return false;
             if (!isCompute(key.op.kind)) continue;
             const bool inside = key.op.stage < m_schedule->stages && key.op.microbatch >= 0 && key.op.microbatch + key.op.count <= m_schedule->microbatches && opFault(*m_schedule, key.op).empty();
             if (!inside) continue;
@@ -416,6 +451,7 @@ private:
                 m_builder.addEdge(found->second.span, placed.span, EdgeKind::Data, arrival == m_arrivals.end() ? found->second.end : arrival->second);
             });
         }
+        return true;
     }
 
     JobParts m_parts;
