@@ -217,33 +217,49 @@ void products(std::vector<Case>& cases)
     }});
 }
 
-// past: keys of an earlier slice before the own ones.
-void attend(Side& s, int past)
+// shape.past: keys of an earlier slice before the own ones.
+void attend(Side& s, const AttentionShape& shape)
 {
-    const AttentionShape shape{batch, tokens, width, heads, past};
-    const int stride = 3 * width;
-    const float* own = s.elements(area(rows, stride));
+    const std::size_t own = area(shape.rows(), shape.hidden);
+    const int stride = 3 * shape.hidden;
+    const float* input = s.elements(3 * own);
+    const std::size_t past = area(shape.batch * shape.past, stride);
     std::vector<layers::KeySegment> segments;
     std::vector<layers::KeyGradSegment> gradients;
+    const auto hidden = static_cast<std::size_t>(shape.hidden);
     float* earlierGrad = nullptr;
     if (past > 0) {
-        const float* earlier = s.elements(area(batch * past, stride));
-        earlierGrad = s.elements(area(batch * past, stride));
-        segments.push_back({s.math.at(earlier, width), s.math.at(earlier, 2 * width), stride, past});
-        gradients.push_back({s.math.at(earlierGrad, width), s.math.at(earlierGrad, 2 * width), stride, false});
+        const float* earlier = s.elements(past);
+        earlierGrad = s.elements(past);
+        segments.push_back({s.math.at(earlier, hidden), s.math.at(earlier, 2 * hidden), stride, shape.past});
+        gradients.push_back({s.math.at(earlierGrad, hidden), s.math.at(earlierGrad, 2 * hidden), stride, false});
     }
-    float* ownGrad = s.elements(area(rows, stride));
-    segments.push_back({s.math.at(own, width), s.math.at(own, 2 * width), stride, tokens});
-    gradients.push_back({s.math.at(ownGrad, width), s.math.at(ownGrad, 2 * width), stride, true});
+    float* inputGrad = s.elements(3 * own);
+    segments.push_back({s.math.at(input, hidden), s.math.at(input, 2 * hidden), stride, shape.tokens});
+    gradients.push_back({s.math.at(inputGrad, hidden), s.math.at(inputGrad, 2 * hidden), stride, true});
     float* kept = s.empty(s.math.keptByAttention(shape));
-    float* out = s.emptyElements(area(rows, width));
-    s.math.attentionForward(shape, own, stride, segments, kept, out);
-    s.keepElements(out, area(rows, width));
-    const float* outGrad = s.elements(area(rows, width));
+    float* out = s.emptyElements(own);
+    s.math.attentionForward(shape, input, stride, segments, kept, out);
+    s.keepElements(out, own);
+    const float* outGrad = s.elements(own);
     float* workspace = s.empty(s.math.attentionWorkspace(shape));
-    s.math.attentionBackward(shape, own, stride, segments, kept, out, outGrad, ownGrad, gradients, workspace);
-    s.keepElements(ownGrad, area(rows, stride));
-    if (past > 0) s.keepElements(earlierGrad, area(batch * past, stride));
+    s.math.attentionBackward(shape, input, stride, segments, kept, out, outGrad, inputGrad, gradients, workspace);
+    s.keepElements(inputGrad, 3 * own);
+    if (past > 0) s.keepElements(earlierGrad, past);
+}
+
+// The number of the first case that streams, as those after it.
+std::size_t attentions(std::vector<Case>& cases)
+{
+    const auto add = [&](const char* name, const AttentionShape& shape) { cases.push_back({name, [shape](Side& s) { attend(s, shape); }}); };
+    add("attention, there and back", {batch, tokens, width, heads, 0});
+    add("attention of a later slice", {batch, tokens, width, heads, 2 * tokens});
+    const std::size_t streamed = cases.size();
+    add("attention that streams its keys", {batch, tokens, width, heads, 0});
+    add("attention that streams its keys, heads of 12", {batch, tokens, 24, 2, 0});
+    add("attention that streams its keys, heads of 64", {1, 150, 128, 2, 0}); // of more than a tile
+    add("attention that streams its keys, heads of 128", {1, 150, 128, 1, 0});
+    return streamed;
 }
 
 void ends(std::vector<Case>& cases)
@@ -360,16 +376,14 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
     std::vector<Case> cases;
     norms(cases);
     products(cases);
-    cases.push_back({"attention, there and back", [](Side& s) { attend(s, 0); }});
-    cases.push_back({"attention of a later slice", [](Side& s) { attend(s, 2 * tokens); }});
-    const std::size_t streamed = cases.size();
-    cases.push_back({"attention that streams its keys", [](Side& s) { attend(s, 0); }});
+    const std::size_t streamed = attentions(cases);
+    const std::size_t notStreamed = cases.size();
     ends(cases);
     optimizers(cases);
     for (std::size_t i = 0; i < cases.size(); ++i) {
         try {
             Allocator allocator(**memory);
-            const auto device = source->makeMath(allocator, i == streamed);
+            const auto device = source->makeMath(allocator, i >= streamed && i < notStreamed);
             const std::vector<Values> mine = resultsOf(cases[i], *device, allocator, precision);
             Allocator hostAllocator;
             const auto host = cpu::makeCpuMath();

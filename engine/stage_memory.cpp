@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "engine/cpu/attention.h"
 
@@ -24,7 +25,7 @@ AttentionMemory attentionOf(const ModelConfig& model, int microbatchSize, const 
         const cpu::AttentionShape shape{microbatchSize, model.sequence, model.hidden, model.heads};
         return {floatBytes * static_cast<Bytes>(cpu::probabilityCount(shape)), floatBytes * static_cast<Bytes>(cpu::attentionWorkspace(shape))};
     }
-    if (model.sequence >= layout.streamFrom && model.hidden / model.heads <= widestStreamedHead) {
+    if (model.sequence >= cudaStreamFrom(layout.elementBytes, model.hidden / model.heads)) {
         const Bytes rows = floatBytes * microbatchSize * model.sequence * model.heads;
         return {rows, rows};
     }
@@ -36,18 +37,20 @@ AttentionMemory attentionOf(const ModelConfig& model, int microbatchSize, const 
 
 } // namespace
 
-int cudaStreamFrom()
+int cudaStreamFrom(int elementBytes, int headWidth)
 {
+    if (headWidth > widestStreamedHead) return std::numeric_limits<int>::max();
     const char* text = std::getenv("STAGEWRIGHT_CUDA_FLASH_FROM");
     const int given = text ? std::atoi(text) : 0;
-    return given > 0 ? given : 4096;
+    if (given > 0) return given;
+    return elementBytes == 2 && headWidth % 8 == 0 ? 512 : 4096;
 }
 
 StageLayout layoutOf(std::string_view backend, Precision precision)
 {
     if (backend != "cuda") return {};
     const bool narrow = precision == Precision::Bf16 || precision == Precision::Default;
-    return {true, narrow ? 2 : 4, cudaStreamFrom()};
+    return {true, narrow ? 2 : 4};
 }
 
 StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int microbatchSize,

@@ -9,13 +9,15 @@ namespace stagewright {
 
 // What of it depends on the device that computes.
 struct StageLayout {
-    bool cuda = false;    // engine/cuda: masters beside narrower weights, attention by whole squares, activations made at once
+    bool cuda = false;    // engine/cuda: masters beside narrower weights, attention by whole squares or streamed, activations made at once
     int elementBytes = 4; // of activations and of the weights that layers compute with
-    int streamFrom = 0;   // tokens of a sample from which attention keeps a number a row and head
 };
 // Of a backend by name and the precision asked of it.
 StageLayout layoutOf(std::string_view backend, Precision precision);
-int cudaStreamFrom(); // 4,096, or what the environment's STAGEWRIGHT_CUDA_FLASH_FROM says
+// Tokens of a sample from which attention on a CUDA device keeps a number a row and head instead of its probabilities: 512 where
+// tiles go to the matrix units (two bytes an element, heads of a multiple of 8 numbers), 4,096 where keys stream past a row, or what
+// the environment's STAGEWRIGHT_CUDA_FLASH_FROM says; never for heads of over 128.
+int cudaStreamFrom(int elementBytes, int headWidth);
 
 // Of one stage with microbatches of `microbatchSize` whole samples (engine/layers/layers.h lists the tensors): activation is
 // kept after F, activation − freedAtInput after I; workspace is the most that F, I, B or W of one microbatch borrows, and what a

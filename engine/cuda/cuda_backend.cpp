@@ -184,8 +184,9 @@ public:
                         "use a smaller microbatch or a shorter sequence");
         }
         try {
+            const int streamFrom = cudaStreamFrom(memory->wish().narrow != 0 ? 2 : 4, model.hidden / model.heads);
             return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator,
-                                                        cuda::makeDeviceMath(*memory, allocator, slice.stage, cudaStreamFrom()));
+                                                        cuda::makeDeviceMath(*memory, allocator, slice.stage, streamFrom));
         } catch (const std::bad_alloc&) {
             return fail(ErrorCode::Unavailable, fmt::format("stage {}: the device's memory is out", slice.stage), "use a smaller model");
         } catch (const std::exception& e) {

@@ -11,6 +11,7 @@
 //   void copy16(to, from, there)        cp.async of 16 bytes to shared memory, zeros where not `there`; copy4: of 4 bytes
 //   void commitCopies(), waitCopies()   ends a group of copies; waits for all groups of this thread (a barrier tells the others)
 //   float sharedFloat(at)               shared memory; addresses are bytes from the block's dynamic part
+//   putSlot<T, Slots>(number, value), slot<T, Slots>(number)   shared memory beside it, for numbers that threads show each other
 //   loadFloat, loadPair, storeFloat, storePair (pointer …)   the device's memory; a pair: two bf16, the first in the lower half
 //   uint32 pack(first, second)          two fp32 as bf16, to the nearest even;  float exp2(x)
 #pragma once

@@ -14,16 +14,29 @@ class TestDeviceMemory : public QObject
 private slots:
     void initTestCase() { qputenv("STAGEWRIGHT_CUDA_MODULE", STAGEWRIGHT_FAKE_CUDA); }
 
+    void streamsWhereItPays()
+    {
+        qunsetenv("STAGEWRIGHT_CUDA_FLASH_FROM");
+        QCOMPARE(cudaStreamFrom(2, 64), 512); // on the matrix units
+        QCOMPARE(cudaStreamFrom(4, 64), 4096);
+        QCOMPARE(cudaStreamFrom(2, 60), 4096);
+        QCOMPARE(cudaStreamFrom(2, 136), std::numeric_limits<int>::max());
+        qputenv("STAGEWRIGHT_CUDA_FLASH_FROM", "7");
+        QCOMPARE(cudaStreamFrom(4, 60), 7);
+    }
+
     void memoryIsForetold_data()
     {
         QTest::addColumn<int>("precision");
         QTest::addColumn<int>("streamFrom");
+        QTest::addColumn<int>("headWidth");
         QTest::addColumn<std::vector<int>>("layers");
         for (const auto& [name, precision] : {std::pair("fp32", Precision::Fp32), std::pair("bf16", Precision::Bf16)}) {
-            for (const int from : {1, 4096}) {
+            for (const auto& [from, headWidth] : {std::pair(1, 12), std::pair(1, 16), std::pair(4096, 12)}) {
                 for (const auto& [cut, layers] : {std::pair("whole", std::vector<int>{3}), std::pair("two", std::vector<int>{1, 2}),
                                                   std::pair("ends alone", std::vector<int>{0, 3, 0})})
-                    QTest::addRow("%s, %s, %s", name, from == 1 ? "streamed" : "squares", cut) << static_cast<int>(precision) << from << layers;
+                    QTest::addRow("%s, %s, heads of %d, %s", name, from == 1 ? "streamed" : "squares", headWidth, cut)
+                        << static_cast<int>(precision) << from << headWidth << layers;
             }
         }
     }
@@ -31,11 +44,12 @@ private slots:
     {
         QFETCH(int, precision);
         QFETCH(int, streamFrom);
+        QFETCH(int, headWidth);
         QFETCH(std::vector<int>, layers);
         qputenv("STAGEWRIGHT_CUDA_FLASH_FROM", QByteArray::number(streamFrom));
         ModelConfig model;
         model.layers = 3;
-        model.hidden = 24;
+        model.hidden = 2 * headWidth;
         model.heads = 2;
         model.sequence = 10;
         constexpr int batch = 3;

@@ -220,8 +220,10 @@ private slots:
         Attention a(shape);
         const StagewrightFlash f = a.flash();
         QVERIFY(fitsTiles(f));
-        emulateFlash(f);
-        emulateFlashBackward(f);
+        FlashWatch watch;
+        watch.after = [](EmulatedKernel& kernel) { QCOMPARE(kernel.bankConflicts(), 0); };
+        emulateFlash(f, watch);
+        emulateFlashBackward(f, watch);
         const Distances d = compare(a);
         // Probabilities and gradients of scores are rounded to bf16 (2^-9) before a product, results once more.
         QVERIFY2(d.sums.error < 1e-4, qPrintable(QString::number(d.sums.error)));
@@ -282,6 +284,24 @@ private slots:
                 }
             }
         }
+    }
+
+    // Sixteen rows of 128 bytes, once as they lie and once with their pieces exchanged.
+    void seesBankConflicts()
+    {
+        const auto conflicts = [](auto place) {
+            EmulatedKernel kernel({});
+            kernel.run(32, 2048, [&](const EmulatedThread& t) {
+                const float zero = 0;
+                for (int i = t.thread(); i < 512; i += 32)
+                    t.storeShared(static_cast<std::uint32_t>(i * 4), &zero, 4);
+                t.barrier();
+                t.loadMatrices(place(t.thread() % 16, t.thread() / 16));
+            });
+            return kernel.bankConflicts();
+        };
+        QCOMPARE(conflicts([](int row, int piece) { return static_cast<std::uint32_t>(row * 128 + piece * 16); }), 4);
+        QCOMPARE(conflicts([](int row, int piece) { return pieceAt<64>(0, row, piece); }), 0);
     }
 
     void findsWhatIsWrong_data()

@@ -93,6 +93,7 @@ struct EmulatedKernel::State
     EmulatedKernel& kernel;
     std::vector<Range> ranges;
     int blocks = 0; // that have begun
+    int bankConflicts = 0;
 
     std::uint32_t dynamicBytes = 0;
     std::vector<std::byte> shared;
@@ -205,13 +206,16 @@ struct EmulatedKernel::State
     {
         for (int m = 0; m < 4; ++m) {
             std::uint16_t matrix[8][8];
+            unsigned banks = 0; // 128 bytes lie side by side: eight rows of 16 fit
             for (int r = 0; r < 8; ++r) {
                 const int lane = 8 * m + r;
                 const std::uint32_t at = warp.requests[static_cast<std::size_t>(lane)].at;
                 if (at % 16 != 0) fail(first + lane, "a matrix's row begins at byte " + text(at) + " of shared memory, no multiple of 16");
                 look(first + lane, several, at, 16, false);
                 std::memcpy(matrix[r], shared.data() + at, 16);
+                banks |= 1U << at / 16 % 8;
             }
+            if (banks != 0xff) ++bankConflicts;
             for (int lane = 0; lane < lanes; ++lane) {
                 const int of = lane / 4;
                 const int pair = lane % 4 * 2;
@@ -395,6 +399,11 @@ int EmulatedKernel::barriersOfLastBlock() const
 int EmulatedKernel::waitsOfLastBlock() const
 {
     return m_state->threads.front().waitsForCopies;
+}
+
+int EmulatedKernel::bankConflicts() const
+{
+    return m_state->bankConflicts;
 }
 
 void EmulatedThread::barrier() const

@@ -54,6 +54,7 @@ public:
 
     int barriersOfLastBlock() const;
     int waitsOfLastBlock() const; // of its thread 0
+    int bankConflicts() const;    // matrices loaded with two of their rows in the same banks, all blocks
 
 private:
     friend class EmulatedThread;

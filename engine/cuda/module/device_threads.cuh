@@ -57,6 +57,15 @@ struct DeviceThreads {
         asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(base + at) : "memory");
         return value;
     }
+    // Numbers that a block's threads show each other, beside the dynamic shared memory.
+    template <typename T, int Slots> __device__ static T* slots()
+    {
+        __shared__ T all[Slots];
+        return all;
+    }
+    template <typename T, int Slots> __device__ void putSlot(int number, T value) const { slots<T, Slots>()[number] = value; }
+    template <typename T, int Slots> __device__ T slot(int number) const { return slots<T, Slots>()[number]; }
+
     __device__ float loadFloat(const float* from) const { return *from; }
     __device__ std::uint32_t loadPair(const std::uint16_t* from) const { return *reinterpret_cast<const std::uint32_t*>(from); }
     __device__ void storeFloat(float* to, float value) const { *to = value; }

@@ -1,6 +1,7 @@
-// The kernels: who computes what. What is computed is in kernel_bodies.h.
+// The kernels: who computes what. What is computed is in kernel_bodies.h and lanes.h.
 #include "engine/cuda/flash_tiles.h"
-#include "engine/cuda/kernel_bodies.h"
+#include "engine/cuda/lanes.h"
+#include "engine/cuda/module/device_threads.cuh"
 #include "engine/cuda/module/queue.cuh"
 
 namespace stagewright::cuda::module {
@@ -9,55 +10,9 @@ namespace {
 
 constexpr int rowThreads = 256;
 constexpr int flatThreads = 256;
-constexpr int columnsPerBlock = 32;
-constexpr int rowsPerBlock = 16; // that sum columns side by side
 
-// A warp, or a block of rowThreads, as lanes. Every lane of it must call sum() and largest() together.
-struct WarpLanes {
-    static constexpr int headPerLane = 4;
-    __device__ int index() const { return static_cast<int>(threadIdx.x) % 32; }
-    __device__ int count() const { return 32; }
-    template <typename T> __device__ T sum(T x) const
-    {
-        for (int offset = 16; offset > 0; offset /= 2)
-            x += __shfl_xor_sync(0xffffffffU, x, offset);
-        return x;
-    }
-    __device__ float largest(float x) const
-    {
-        for (int offset = 16; offset > 0; offset /= 2)
-            x = fmaxf(x, __shfl_xor_sync(0xffffffffU, x, offset));
-        return x;
-    }
-};
-struct BlockLanes {
-    __device__ int index() const { return static_cast<int>(threadIdx.x); }
-    __device__ int count() const { return rowThreads; }
-    template <typename T> __device__ T sum(T x) const
-    {
-        __shared__ T parts[rowThreads / 32];
-        const T warp = WarpLanes{}.sum(x);
-        __syncthreads(); // the last sum has been read
-        if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = warp;
-        __syncthreads();
-        T total = parts[0];
-        for (int i = 1; i < rowThreads / 32; ++i)
-            total += parts[i];
-        return total;
-    }
-    __device__ float largest(float x) const
-    {
-        __shared__ float parts[rowThreads / 32];
-        const float warp = WarpLanes{}.largest(x);
-        __syncthreads();
-        if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = warp;
-        __syncthreads();
-        float most = parts[0];
-        for (int i = 1; i < rowThreads / 32; ++i)
-            most = fmaxf(most, parts[i]);
-        return most;
-    }
-};
+using Warp = WarpLanes<DeviceThreads>;
+using Block = BlockLanes<DeviceThreads, rowThreads>;
 
 __device__ std::size_t flatIndex()
 {
@@ -68,40 +23,20 @@ unsigned blocksFor(std::size_t count)
     return static_cast<unsigned>((count + flatThreads - 1) / flatThreads);
 }
 
-template <typename E> __global__ void normKernel(StagewrightNorm n) { normRow<E>(BlockLanes{}, n, blockIdx.x); }
-template <typename E> __global__ void normBackwardKernel(StagewrightNorm n) { normBackwardRow<E>(BlockLanes{}, n, blockIdx.x); }
+template <typename E> __global__ void normKernel(StagewrightNorm n) { normRow<E>(Block{}, n, blockIdx.x); }
+template <typename E> __global__ void normBackwardKernel(StagewrightNorm n) { normBackwardRow<E>(Block{}, n, blockIdx.x); }
 template <typename E> __global__ void scaleShiftKernel(StagewrightNorm n, std::size_t count)
 {
     if (flatIndex() < count) scaleShiftAt<E>(n, flatIndex());
 }
 
-// Every thread sums each rowsPerBlock-th row of a column; the first row of threads adds them up in order.
 template <typename E> __global__ void normSumsKernel(StagewrightNorm n)
 {
-    __shared__ NormSums parts[rowsPerBlock][columnsPerBlock];
-    const int column = static_cast<int>(blockIdx.x) * columnsPerBlock + static_cast<int>(threadIdx.x);
-    const int first = static_cast<int>(threadIdx.y);
-    NormSums own;
-    if (column < n.width) own = normColumn<E>(n, column, first, rowsPerBlock);
-    parts[first][threadIdx.x] = own;
-    __syncthreads();
-    if (first != 0 || column >= n.width) return;
-    for (int i = 1; i < rowsPerBlock; ++i)
-        own.add(parts[i][threadIdx.x]);
-    putSums(n, column, own);
+    normSumsBlock<E>(DeviceThreads{}, n, static_cast<int>(blockIdx.x));
 }
 template <typename E> __global__ void columnSumsKernel(const void* x, int rows, int width, float* sums)
 {
-    __shared__ float parts[rowsPerBlock][columnsPerBlock];
-    const int column = static_cast<int>(blockIdx.x) * columnsPerBlock + static_cast<int>(threadIdx.x);
-    const int first = static_cast<int>(threadIdx.y);
-    float own = column < width ? columnSum<E>(x, rows, width, column, first, rowsPerBlock) : 0.0F;
-    parts[first][threadIdx.x] = own;
-    __syncthreads();
-    if (first != 0 || column >= width) return;
-    for (int i = 1; i < rowsPerBlock; ++i)
-        own += parts[i][threadIdx.x];
-    sums[column] = own;
+    columnSumsBlock<E>(DeviceThreads{}, x, rows, width, sums, static_cast<int>(blockIdx.x));
 }
 
 template <typename E> __global__ void geluKernel(std::size_t count, const void* x, void* out)
@@ -131,11 +66,11 @@ template <typename E> __global__ void finishKernel(StagewrightProduct p, std::si
 
 template <typename E> __global__ void softmaxKernel(StagewrightSoftmax s)
 {
-    softmaxRow<E>(BlockLanes{}, s, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x));
+    softmaxRow<E>(Block{}, s, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x));
 }
 template <typename E> __global__ void softmaxBackwardKernel(StagewrightSoftmax s)
 {
-    softmaxBackwardRow<E>(BlockLanes{}, s, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x));
+    softmaxBackwardRow<E>(Block{}, s, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x));
 }
 
 enum class FlashPass { Forward, Inner, Query, Key };
@@ -145,7 +80,7 @@ template <typename E, FlashPass pass> __global__ void flashKernel(StagewrightFla
     if (r >= f.tokens) return; // whole warps
     const int sample = static_cast<int>(blockIdx.z);
     const int head = static_cast<int>(blockIdx.y);
-    const WarpLanes lanes;
+    const Warp lanes;
     if constexpr (pass == FlashPass::Forward) flashRow<E>(lanes, f, sample, head, r);
     if constexpr (pass == FlashPass::Inner) flashInnerRow<E>(lanes, f, sample, head, r);
     if constexpr (pass == FlashPass::Query) flashQueryRow<E>(lanes, f, sample, head, r);
@@ -159,15 +94,15 @@ template <typename E> __global__ void embedKernel(StagewrightEmbedding e, std::s
 template <typename E> __global__ void embedGradKernel(StagewrightEmbedding e)
 {
     const int block = static_cast<int>(blockIdx.x);
-    if (block < e.vocabulary) tokenGrad<E>(BlockLanes{}, e, block);
-    else positionGrad<E>(BlockLanes{}, e, block - e.vocabulary);
+    if (block < e.vocabulary) tokenGrad<E>(Block{}, e, block);
+    else positionGrad<E>(Block{}, e, block - e.vocabulary);
 }
 
 template <typename E> __global__ void crossEntropyKernel(int vocabulary, void* logits, const std::uint8_t* targets, float* rowLoss)
 {
-    crossEntropyRow<E>(BlockLanes{}, vocabulary, logits, targets[blockIdx.x], rowLoss, blockIdx.x);
+    crossEntropyRow<E>(Block{}, vocabulary, logits, targets[blockIdx.x], rowLoss, blockIdx.x);
 }
-__global__ void meanLossKernel(int rows, const float* rowLoss, double* loss) { meanLoss(BlockLanes{}, rows, rowLoss, loss); }
+__global__ void meanLossKernel(int rows, const float* rowLoss, double* loss) { meanLoss(Block{}, rows, rowLoss, loss); }
 
 __global__ void addKernel(std::size_t count, const float* x, float* sum)
 {
@@ -176,18 +111,9 @@ __global__ void addKernel(std::size_t count, const float* x, float* sum)
 // Each block a part of the numbers; then one block adds up the parts.
 __global__ void squaresKernel(std::size_t count, const float* x, double* partial)
 {
-    const std::size_t each = (count + STAGEWRIGHT_PARTIALS - 1) / STAGEWRIGHT_PARTIALS;
-    const std::size_t first = blockIdx.x * each;
-    const std::size_t mine = first >= count ? 0 : (count - first < each ? count - first : each);
-    const double sum = squares(BlockLanes{}, mine, x + first);
-    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+    squaresPart(Block{}, count, x, partial, static_cast<int>(blockIdx.x));
 }
-__global__ void addPartialsKernel(const double* partial, double* sum)
-{
-    const double all = BlockLanes{}.sum(partial[threadIdx.x]);
-    if (threadIdx.x == 0) *sum += all;
-}
-static_assert(STAGEWRIGHT_PARTIALS == rowThreads);
+__global__ void addPartialsKernel(const double* partial, double* sum) { addPartials(Block{}, partial, sum); }
 
 template <typename E> __global__ void stepKernel(int kind, StagewrightStep s)
 {
@@ -239,7 +165,7 @@ int normBackward(StagewrightQueue* queue, const StagewrightNorm* n)
     return onElements(queue, "layer norm backward", [&](auto e) {
         normBackwardKernel<Of<decltype(e)>><<<n->rows, rowThreads, 0, queue->compute()>>>(*n);
         const unsigned blocks = static_cast<unsigned>((n->width + columnsPerBlock - 1) / columnsPerBlock);
-        normSumsKernel<Of<decltype(e)>><<<blocks, dim3(columnsPerBlock, rowsPerBlock), 0, queue->compute()>>>(*n);
+        normSumsKernel<Of<decltype(e)>><<<blocks, columnThreads, 0, queue->compute()>>>(*n);
     });
 }
 
@@ -314,7 +240,7 @@ int columnSums(StagewrightQueue* queue, int32_t rows, int32_t width, const void*
 {
     const unsigned blocks = static_cast<unsigned>((width + columnsPerBlock - 1) / columnsPerBlock);
     return onElements(queue, "column sums", [&](auto e) {
-        columnSumsKernel<Of<decltype(e)>><<<blocks, dim3(columnsPerBlock, rowsPerBlock), 0, queue->compute()>>>(x, rows, width, sums);
+        columnSumsKernel<Of<decltype(e)>><<<blocks, columnThreads, 0, queue->compute()>>>(x, rows, width, sums);
     });
 }
 

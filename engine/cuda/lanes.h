@@ -1,0 +1,116 @@
+// Lanes of the bodies in kernel_bodies.h that are threads of a GPU's block, over `Threads` (matrix_tiles.h), and sums of columns by a
+// block. Sums have a fixed shape: halves of a warp's lanes onto each other, then warps in order.
+#pragma once
+
+#include "engine/cuda/matrix_tiles.h"
+
+namespace stagewright::cuda {
+
+// A warp. All its lanes call sum() and largest() together.
+template <typename Threads> struct WarpLanes {
+    static constexpr int headPerLane = 4; // heads of at most 128
+    Threads threads;
+
+    STAGEWRIGHT_BOTH int index() const { return threads.thread() % 32; }
+    STAGEWRIGHT_BOTH int count() const { return 32; }
+    template <typename T> STAGEWRIGHT_BOTH T sum(T x) const
+    {
+        for (int offset = 16; offset > 0; offset /= 2)
+            x += threads.shuffleXor(x, offset);
+        return x;
+    }
+    STAGEWRIGHT_BOTH float largest(float x) const
+    {
+        for (int offset = 16; offset > 0; offset /= 2)
+            x = fmaxf(x, threads.shuffleXor(x, offset));
+        return x;
+    }
+};
+
+// A block of Count threads, which call sum() and largest() together.
+template <typename Threads, int Count> struct BlockLanes {
+    static constexpr int warps = Count / 32;
+    Threads threads;
+
+    STAGEWRIGHT_BOTH int index() const { return threads.thread(); }
+    STAGEWRIGHT_BOTH int count() const { return Count; }
+    template <typename T> STAGEWRIGHT_BOTH T sum(T x) const
+    {
+        share(WarpLanes<Threads>{threads}.sum(x));
+        T total = threads.template slot<T, warps>(0);
+        for (int i = 1; i < warps; ++i)
+            total += threads.template slot<T, warps>(i);
+        return total;
+    }
+    STAGEWRIGHT_BOTH float largest(float x) const
+    {
+        share(WarpLanes<Threads>{threads}.largest(x));
+        float most = threads.template slot<float, warps>(0);
+        for (int i = 1; i < warps; ++i)
+            most = fmaxf(most, threads.template slot<float, warps>(i));
+        return most;
+    }
+
+private:
+    template <typename T> STAGEWRIGHT_BOTH void share(T ofWarp) const
+    {
+        threads.barrier(); // what was shared before has been read
+        if (index() % 32 == 0) threads.template putSlot<T, warps>(index() / 32, ofWarp);
+        threads.barrier();
+    }
+};
+
+// Sums of columns: blocks of columnThreads for columnsPerBlock columns each. Every thread sums each rowsPerBlock-th row of a column; the
+// first row of threads adds them up in order.
+inline constexpr int columnsPerBlock = 32;
+inline constexpr int rowsPerBlock = 16;
+inline constexpr int columnThreads = columnsPerBlock * rowsPerBlock;
+
+template <typename E, typename Threads> STAGEWRIGHT_BOTH void normSumsBlock(const Threads& threads, const StagewrightNorm& n, int block)
+{
+    const int column = block * columnsPerBlock + threads.thread() % columnsPerBlock;
+    const int first = threads.thread() / columnsPerBlock;
+    NormSums own;
+    if (column < n.width) own = normColumn<E>(n, column, first, rowsPerBlock);
+    threads.template putSlot<NormSums, columnThreads>(threads.thread(), own);
+    threads.barrier();
+    if (first != 0 || column >= n.width) return;
+    for (int i = 1; i < rowsPerBlock; ++i)
+        own.add(threads.template slot<NormSums, columnThreads>(i * columnsPerBlock + threads.thread()));
+    putSums(n, column, own);
+}
+
+template <typename E, typename Threads>
+STAGEWRIGHT_BOTH void columnSumsBlock(const Threads& threads, const void* x, int rows, int width, float* sums, int block)
+{
+    const int column = block * columnsPerBlock + threads.thread() % columnsPerBlock;
+    const int first = threads.thread() / columnsPerBlock;
+    float own = column < width ? columnSum<E>(x, rows, width, column, first, rowsPerBlock) : 0.0F;
+    threads.template putSlot<float, columnThreads>(threads.thread(), own);
+    threads.barrier();
+    if (first != 0 || column >= width) return;
+    for (int i = 1; i < rowsPerBlock; ++i)
+        own += threads.template slot<float, columnThreads>(i * columnsPerBlock + threads.thread());
+    sums[column] = own;
+}
+
+// Part `part` of STAGEWRIGHT_PARTIALS of a sum of squares, by lanes that are a block.
+template <typename Lanes> STAGEWRIGHT_BOTH void squaresPart(const Lanes& lanes, std::size_t count, const float* x, double* partial, int part)
+{
+    const std::size_t each = (count + STAGEWRIGHT_PARTIALS - 1) / STAGEWRIGHT_PARTIALS;
+    const std::size_t first = static_cast<std::size_t>(part) * each;
+    const std::size_t mine = first >= count ? 0 : (count - first < each ? count - first : each);
+    const double sum = squares(lanes, mine, x + first);
+    if (lanes.index() == 0) partial[part] = sum;
+}
+template <typename Lanes> STAGEWRIGHT_BOTH void addPartials(const Lanes& lanes, const double* partial, double* sum)
+{
+    static_assert(STAGEWRIGHT_PARTIALS % 32 == 0);
+    double own = 0;
+    for (int i = lanes.index(); i < STAGEWRIGHT_PARTIALS; i += lanes.count())
+        own += partial[i];
+    const double all = lanes.sum(own);
+    if (lanes.index() == 0) *sum += all;
+}
+
+} // namespace stagewright::cuda

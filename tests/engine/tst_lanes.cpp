@@ -1,0 +1,322 @@
+// The kernels' bodies on the lanes that a GPU gives them: warps and blocks of emulated threads against one lane, in either order of
+// threads the same bits; and that every barrier of the sums is needed.
+#include <QTest>
+
+#include <cmath>
+#include <random>
+
+#include "engine/cuda/lanes.h"
+#include "tests/support/emulated_block.h"
+
+using namespace stagewright::cuda;
+using namespace stagewright::fake;
+
+namespace {
+
+enum class Way { OneLane, Warp, Block, BlockBackwards };
+constexpr int blockThreads = 256;
+
+// The body on such lanes, as one row's kernel runs it.
+template <typename Body> void on(Way way, Body&& body)
+{
+    if (way == Way::OneLane) {
+        body(OneLane{});
+        return;
+    }
+    EmulatedKernel kernel({});
+    kernel.newestFirst = way == Way::BlockBackwards;
+    if (way == Way::Warp) kernel.run(32, 0, [&](const EmulatedThread& t) { body(WarpLanes<EmulatedThread>{t}); });
+    else kernel.run(blockThreads, 0, [&](const EmulatedThread& t) { body(BlockLanes<EmulatedThread, blockThreads>{t}); });
+}
+
+// Numbers of a kernel, in elements; what it made of them.
+template <typename E> struct Numbers
+{
+    using Stored = typename E::Stored;
+    std::vector<Stored> all;
+
+    explicit Numbers(std::size_t count, unsigned seed = 0, float from = -1, float to = 1) : all(count)
+    {
+        std::mt19937 random(seed);
+        for (std::size_t i = 0; seed != 0 && i < count; ++i)
+            E::store(all.data(), i, from + (to - from) * static_cast<float>(random() >> 8) / 16777216.0F);
+    }
+    Stored* data() { return all.data(); }
+};
+using Results = std::vector<double>;
+template <typename Stored> void keep(Results& results, const std::vector<Stored>& made)
+{
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        if constexpr (std::is_same_v<Stored, std::uint16_t>) results.push_back(static_cast<double>(Bf16::load(made.data(), i)));
+        else results.push_back(static_cast<double>(made[i]));
+    }
+}
+
+template <typename E> Results norms(Way way, int width)
+{
+    constexpr int rows = 3;
+    const std::size_t count = rows * static_cast<std::size_t>(width);
+    const auto one = static_cast<std::size_t>(width);
+    Numbers<E> x(count, 1), bias(one, 2), gamma(one, 3), beta(one, 4), normal(count), out(count), outGrad(count, 5), residual(count, 6), inputGrad(count);
+    std::vector<float> deviation(rows);
+    StagewrightNorm n{};
+    n.rows = rows;
+    n.width = width;
+    n.x = x.data();
+    n.bias = bias.data();
+    n.gamma = gamma.data();
+    n.beta = beta.data();
+    n.normal = normal.data();
+    n.deviation = deviation.data();
+    n.out = out.data();
+    n.outGrad = outGrad.data();
+    n.residual = residual.data();
+    n.inputGrad = inputGrad.data();
+    for (std::size_t r = 0; r < rows; ++r) {
+        on(way, [&](const auto& lanes) { normRow<E>(lanes, n, r); });
+        on(way, [&](const auto& lanes) { normBackwardRow<E>(lanes, n, r); });
+    }
+    Results results;
+    keep(results, x.all);
+    keep(results, normal.all);
+    keep(results, out.all);
+    keep(results, deviation);
+    keep(results, inputGrad.all);
+    return results;
+}
+
+template <typename E> Results softmaxes(Way way, int width)
+{
+    constexpr int blocks = 2, rows = 2;
+    StagewrightSoftmax s{};
+    s.blocks = blocks;
+    s.rows = rows;
+    s.columns = width + 1;
+    s.past = width - 1;
+    s.blockStride = rows * s.columns + 3;
+    Numbers<E> scores(static_cast<std::size_t>(blocks * s.blockStride), 1, -4, 4), gradient(scores.all.size(), 2);
+    s.scores = scores.data();
+    s.gradient = gradient.data();
+    for (int block = 0; block < blocks; ++block) {
+        for (int r = 0; r < rows; ++r) {
+            on(way, [&](const auto& lanes) { softmaxRow<E>(lanes, s, block, r); });
+            on(way, [&](const auto& lanes) { softmaxBackwardRow<E>(lanes, s, block, r); });
+        }
+    }
+    Results results;
+    keep(results, scores.all);
+    keep(results, gradient.all);
+    return results;
+}
+
+template <typename E> Results losses(Way way, int width)
+{
+    constexpr int rows = 3;
+    Numbers<E> logits(rows * static_cast<std::size_t>(width), 1, -4, 4);
+    std::vector<float> rowLoss(rows);
+    double loss = 0;
+    for (int r = 0; r < rows; ++r)
+        on(way, [&](const auto& lanes) { crossEntropyRow<E>(lanes, width, logits.data(), r * (width - 1) / 2, rowLoss.data(), static_cast<std::size_t>(r)); });
+    on(way, [&](const auto& lanes) { meanLoss(lanes, rows, rowLoss.data(), &loss); });
+    Results results{loss};
+    keep(results, logits.all);
+    keep(results, rowLoss);
+    return results;
+}
+
+template <typename E> Results embeddings(Way way, int width)
+{
+    constexpr int batch = 2, tokens = 3, vocabulary = 4;
+    Numbers<E> outGrad(static_cast<std::size_t>(batch * tokens * width), 1);
+    Numbers<Fp32> token(static_cast<std::size_t>(vocabulary * width), 2), position(static_cast<std::size_t>((tokens + 1) * width), 3);
+    const std::uint8_t bytes[] = {2, 0, 2, 1, 2, 0};
+    StagewrightEmbedding e{};
+    e.batch = batch;
+    e.tokens = tokens;
+    e.past = 1;
+    e.width = width;
+    e.vocabulary = vocabulary;
+    e.bytes = bytes;
+    e.outGrad = outGrad.data();
+    e.tokenGrad = token.data();
+    e.positionGrad = position.data();
+    for (int i = 0; i < vocabulary; ++i)
+        on(way, [&](const auto& lanes) { tokenGrad<E>(lanes, e, i); });
+    for (int i = 0; i < tokens; ++i)
+        on(way, [&](const auto& lanes) { positionGrad<E>(lanes, e, i); });
+    Results results;
+    keep(results, token.all);
+    keep(results, position.all);
+    return results;
+}
+
+Results squareSums(Way way, int width)
+{
+    const auto count = static_cast<std::size_t>(width);
+    Numbers<Fp32> x(count, 1);
+    if (way == Way::OneLane) return {squares(OneLane{}, count, x.data()) + 0.5};
+    std::vector<double> partial(STAGEWRIGHT_PARTIALS, -1);
+    double sum = 0.5;
+    for (int part = 0; part < STAGEWRIGHT_PARTIALS; ++part)
+        on(way, [&](const auto& lanes) { squaresPart(lanes, count, x.data(), partial.data(), part); });
+    on(way, [&](const auto& lanes) { addPartials(lanes, partial.data(), &sum); });
+    return {sum};
+}
+
+template <typename E> Results streamed(Way way, int width)
+{
+    constexpr int tokens = 5;
+    StagewrightFlash f{};
+    f.batch = 1;
+    f.heads = 2;
+    f.tokens = tokens;
+    f.width = width;
+    f.stride = 6 * width + 1;
+    f.addKeys = 1;
+    const std::size_t count = static_cast<std::size_t>(f.stride) * tokens;
+    const std::size_t hidden = 2 * static_cast<std::size_t>(width);
+    Numbers<E> in(count, 1), gradients(count, 2), out(hidden * tokens), outGrad(hidden * tokens, 3);
+    std::vector<float> sums(2 * tokens), inner(2 * tokens);
+    f.query = in.data();
+    f.key = in.data() + hidden;
+    f.value = in.data() + 2 * hidden;
+    f.out = out.data();
+    f.outGrad = outGrad.data();
+    f.sums = sums.data();
+    f.inner = inner.data();
+    f.queryGrad = gradients.data();
+    f.keyGrad = gradients.data() + hidden;
+    f.valueGrad = gradients.data() + 2 * hidden;
+    const auto each = [&](auto&& row) {
+        for (int head = 0; head < 2; ++head)
+            for (int r = 0; r < tokens; ++r) {
+                if (way == Way::OneLane) row(OneLane{}, head, r);
+                else EmulatedKernel({}).run(32, 0, [&](const EmulatedThread& t) { row(WarpLanes<EmulatedThread>{t}, head, r); });
+            }
+    };
+    each([&](const auto& lanes, int head, int r) { flashRow<E>(lanes, f, 0, head, r); });
+    each([&](const auto& lanes, int head, int r) { flashInnerRow<E>(lanes, f, 0, head, r); });
+    each([&](const auto& lanes, int head, int r) { flashQueryRow<E>(lanes, f, 0, head, r); });
+    each([&](const auto& lanes, int head, int r) { flashKeyRow<E>(lanes, f, 0, head, r); });
+    Results results;
+    keep(results, out.all);
+    keep(results, sums);
+    keep(results, inner);
+    keep(results, gradients.all);
+    return results;
+}
+
+// Sums of columns by blocks against one after the other.
+template <typename E> Results columns(Way way, int width)
+{
+    constexpr int rows = 37;
+    const std::size_t count = rows * static_cast<std::size_t>(width);
+    Numbers<E> x(count, 1), normal(count, 2), residual(count, 3), inputGrad(count, 4);
+    const auto one = static_cast<std::size_t>(width);
+    std::vector<float> gamma(one), beta(one), ofResidual(one), ofInput(one), sums(one);
+    StagewrightNorm n{};
+    n.rows = rows;
+    n.width = width;
+    n.outGrad = x.data();
+    n.normal = normal.data();
+    n.residual = residual.data();
+    n.inputGrad = inputGrad.data();
+    n.gammaSum = gamma.data();
+    n.betaSum = beta.data();
+    n.residualSum = ofResidual.data();
+    n.inputSum = ofInput.data();
+    if (way == Way::OneLane) {
+        for (int column = 0; column < width; ++column) {
+            putSums(n, column, normColumn<E>(n, column, 0, 1));
+            sums[static_cast<std::size_t>(column)] = columnSum<E>(x.data(), rows, width, column, 0, 1);
+        }
+    } else {
+        for (int block = 0; block < (width + columnsPerBlock - 1) / columnsPerBlock; ++block) {
+            EmulatedKernel kernel({});
+            kernel.newestFirst = way == Way::BlockBackwards;
+            kernel.run(columnThreads, 0, [&](const EmulatedThread& t) { normSumsBlock<E>(t, n, block); });
+            kernel.run(columnThreads, 0, [&](const EmulatedThread& t) { columnSumsBlock<E>(t, x.data(), rows, width, sums.data(), block); });
+        }
+    }
+    Results results;
+    for (const auto* made : {&gamma, &beta, &ofResidual, &ofInput, &sums})
+        keep(results, *made);
+    return results;
+}
+
+using Kernel = Results (*)(Way, int);
+
+} // namespace
+
+class TestLanes : public QObject
+{
+    Q_OBJECT
+
+private slots:
+    void agreeWithOneLane_data()
+    {
+        QTest::addColumn<Kernel>("kernel");
+        QTest::addColumn<int>("width");
+        QTest::addColumn<double>("allowed");
+        const auto add = [](const char* name, Kernel kernel, double allowed, std::initializer_list<int> widths) {
+            for (const int width : widths)
+                QTest::addRow("%s, %d", name, width) << kernel << width << allowed;
+        };
+        constexpr double fp32 = 2e-5, bf16 = 8e-3; // of a result's size: a rounding of bf16 that falls the other way
+        add("norms fp32", norms<Fp32>, fp32, {1, 31, 256, 700});
+        add("norms bf16", norms<Bf16>, bf16, {33, 300});
+        add("softmax fp32", softmaxes<Fp32>, fp32, {1, 40, 256, 700});
+        add("softmax bf16", softmaxes<Bf16>, bf16, {33, 300});
+        add("losses fp32", losses<Fp32>, fp32, {2, 96, 256, 700});
+        add("losses bf16", losses<Bf16>, bf16, {33, 300});
+        add("embeddings fp32", embeddings<Fp32>, fp32, {1, 40, 300});
+        add("embeddings bf16", embeddings<Bf16>, bf16, {33, 300});
+        add("square sums", squareSums, 1e-12, {1, 255, 5000});
+        add("streamed attention fp32", streamed<Fp32>, fp32, {8, 33, 128});
+        add("streamed attention bf16", streamed<Bf16>, bf16, {12, 128});
+        add("columns fp32", columns<Fp32>, fp32, {1, 32, 45});
+        add("columns bf16", columns<Bf16>, fp32, {33});
+    }
+    void agreeWithOneLane()
+    {
+        QFETCH(Kernel, kernel);
+        QFETCH(int, width);
+        QFETCH(double, allowed);
+        const Results one = kernel(Way::OneLane, width);
+        for (const Way way : {Way::Warp, Way::Block}) {
+            const Results many = kernel(way, width);
+            QCOMPARE(many.size(), one.size());
+            for (std::size_t i = 0; i < one.size(); ++i)
+                QVERIFY2(std::abs(many[i] - one[i]) <= allowed * std::max(1.0, std::abs(one[i])),
+                         qPrintable(QString("%1: %2, not %3").arg(i).arg(many[i]).arg(one[i])));
+        }
+        QCOMPARE(kernel(Way::BlockBackwards, width), kernel(Way::Block, width));
+    }
+
+    void sumsNeedTheirBarriers()
+    {
+        const auto run = [](int ignored) {
+            EmulatedKernel kernel({});
+            kernel.ignoredBarrier = ignored;
+            double total = 0;
+            try {
+                kernel.run(blockThreads, 0, [&](const EmulatedThread& t) {
+                    const BlockLanes<EmulatedThread, blockThreads> lanes{t};
+                    const float sum = lanes.sum(1.0F);
+                    const float most = lanes.largest(static_cast<float>(t.thread()));
+                    const double both = lanes.sum(static_cast<double>(sum + most));
+                    if (t.thread() == 0) total = both;
+                });
+            } catch (const KernelFault& fault) {
+                return QString(fault.what());
+            }
+            return QString::number(total);
+        };
+        QCOMPARE(run(-1), QString::number(blockThreads * (2.0 * blockThreads - 1)));
+        for (int barrier = 1; barrier < 6; ++barrier) // nothing is read before the first
+            QVERIFY2(run(barrier).contains("with no barrier between"), qPrintable(run(barrier)));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestLanes)
+#include "tst_lanes.moc"
