@@ -112,17 +112,19 @@ Result<Json> exportSchedule(const StoredRun& stored, const Options& options, Ses
     csv.pytorch = options.pytorch;
     auto text = writeScheduleCsv(*schedule, csv);
     if (!text) return tl::unexpected(std::move(text.error()));
+    (void)session.stop(); // a signal from here on leaves no half of it
     if (auto written = writeFileAtomically(options.output, *text); !written) return tl::unexpected(std::move(written.error()));
     if (options.verbose) session.note(fmt::format("{} ranks, {} ops", schedule->ranks, schedule->opCount()));
     return Json{{"ranks", schedule->ranks}, {"ops", schedule->opCount()}};
 }
 
-Result<Json> exportTorchTitan(const StoredRun& stored, const Options& options)
+Result<Json> exportTorchTitan(const StoredRun& stored, const Options& options, Session& session)
 {
     const auto schedule = scheduleOfRun(stored);
     if (!schedule) return tl::unexpected(schedule.error());
     const auto files = torchTitanFolder(*schedule, fmt::format("{}, run {}", std::filesystem::path(stored.file).filename().string(), stored.run.info.id));
     if (!files) return tl::unexpected(files.error());
+    (void)session.stop(); // a signal from here on leaves no half of it
     const auto written = writeTorchTitanFolder(*files, options.output);
     if (!written) return tl::unexpected(written.error());
     return Json{{"ranks", schedule->ranks}, {"stages", schedule->stages}, {"microbatches", schedule->microbatches}, {"files", files->size()}};
@@ -139,21 +141,36 @@ Result<Json> exportKineto(const StoredRun& stored, const Options& options, Sessi
 Result<Json> exportSpans(const StoredRun& stored, const Options& options, Session& session)
 {
     const Timeline& timeline = *stored.run.timeline;
+    const Progress progress = session.reporter("spans");
     std::string text = csvLine({"step", "rank", "lane", "stage", "kind", "microbatch", "start_ns", "end_ns", "cpu_ns", "name"});
     std::int64_t count = 0;
-    for (const Track& track : timeline.tracks()) {
-        for (SpanId id = track.begin; id < track.end; ++id, ++count) {
-            const Span& span = timeline.spans()[id];
-            const bool foreign = span.label != 0;
-            text += csvLine({std::to_string(span.step), std::to_string(track.rank), std::string(toText(track.lane)),
-                             foreign ? "" : std::to_string(span.op.stage), foreign ? "" : std::string(ruleOf(span.op.kind).text),
-                             foreign || span.op.microbatch < 0 ? "" : std::to_string(span.op.microbatch), std::to_string(span.start),
-                             std::to_string(span.end),
-                             timeline.hasCpuTime() && timeline.cpuTime(id) >= 0 ? std::to_string(timeline.cpuTime(id)) : "",
-                             timeline.nameOf(span)});
+    const auto written = writeFileAtomically(options.output, [&](const Sink& out) -> Result<void> {
+        constexpr std::size_t block = 1 << 20;
+        const auto flush = [&] {
+            const bool good = out(text);
+            text.clear();
+            return good;
+        };
+        for (const Track& track : timeline.tracks()) {
+            for (SpanId id = track.begin; id < track.end; ++id, ++count) {
+                const Span& span = timeline.spans()[id];
+                const bool foreign = span.label != 0;
+                text += csvLine({std::to_string(span.step), std::to_string(track.rank), std::string(toText(track.lane)),
+                                 foreign ? "" : std::to_string(span.op.stage), foreign ? "" : std::string(ruleOf(span.op.kind).text),
+                                 foreign || span.op.microbatch < 0 ? "" : std::to_string(span.op.microbatch), std::to_string(span.start),
+                                 std::to_string(span.end),
+                                 timeline.hasCpuTime() && timeline.cpuTime(id) >= 0 ? std::to_string(timeline.cpuTime(id)) : "",
+                                 timeline.nameOf(span)});
+                if (text.size() < block) continue;
+                progress.tell("writing spans", count, static_cast<std::int64_t>(timeline.spans().size()));
+                if (progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
+                if (!flush()) return {}; // the file tells why
+            }
         }
-    }
-    if (auto written = writeFileAtomically(options.output, text); !written) return tl::unexpected(std::move(written.error()));
+        (void)flush();
+        return {};
+    });
+    if (!written) return tl::unexpected(written.error());
     if (options.verbose) session.note(fmt::format("{} spans", count));
     return Json{{"spans", count}};
 }
@@ -178,6 +195,7 @@ Result<Json> exportHtml(const StoredRun& stored, const Options& options, Session
         page = htmlComparison(other->run, stored.run, html);
     }
     if (!page) return tl::unexpected(std::move(page.error()));
+    (void)session.stop(); // a signal from here on leaves no half of it
     if (auto written = writeFileAtomically(options.output, *page); !written) return tl::unexpected(std::move(written.error()));
     return Json{{"bytes", page->size()}};
 }
@@ -246,7 +264,7 @@ Result<int> run(const Options& given, Session& session)
     Result<Json> counts = options.format == "chrome" || options.format == "perfetto" ? exportTrace(*stored, options, session)
                           : options.format == "csv"   ? exportSchedule(*stored, options, session)
                           : options.format == "kineto" ? exportKineto(*stored, options, session)
-                          : options.format == "torchtitan" ? exportTorchTitan(*stored, options)
+                          : options.format == "torchtitan" ? exportTorchTitan(*stored, options, session)
                           : options.format == "spans" ? exportSpans(*stored, options, session)
                           : options.format == "html"  ? exportHtml(*stored, options, session)
                                                       : exportPicture(*stored, options);

@@ -5,12 +5,12 @@
 
 #include "app/cli/command.h"
 #include "app/cli/files.h"
-#include "app/cli/run_access.h"
 #include "app/cli/run_json.h"
 #include "app/cli/session.h"
 #include "app/cli/table.h"
 #include "app/cli/usage.h"
 #include "traces/import/import.h"
+#include "traces/store/add_runs.h"
 
 namespace stagewright {
 
@@ -102,21 +102,23 @@ Result<int> run(const Options& options, Session& session)
         if (!rules) return tl::unexpected(std::move(rules.error()).with("file " + options.rules));
         import.rules = std::move(*rules);
     }
+    if (!options.output.empty())
+        if (auto may = mayAddRuns(options.output); !may) return tl::unexpected(std::move(may.error()));
     auto result = importTraces(options.files, import, session.reporter("bytes"));
     if (!result) return tl::unexpected(std::move(result.error()));
     for (const RefusedFile& refused : result->refused) session.warn(refused.error.message);
     if (!options.output.empty()) {
-        auto file = openRunFile(options.output, OpenMode::Create);
-        if (!file) return tl::unexpected(std::move(file.error()));
+        std::vector<const Run*> runs;
         for (ImportedRun& imported : result->runs) {
             Run& one = imported.run;
             if (!options.name.empty()) one.info.name = options.name;
             if (one.info.createdUnixMs == 0)
                 one.info.createdUnixMs = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-            auto id = (*file)->add(one);
-            if (!id) return tl::unexpected(std::move(id.error()));
-            one.info.id = *id;
+            runs.push_back(&one);
         }
+        const auto ids = addRuns(options.output, runs, session.reporter("spans"));
+        if (!ids) return tl::unexpected(ids.error());
+        for (std::size_t i = 0; i < ids->size(); ++i) result->runs[i].run.info.id = (*ids)[i];
     }
     if (session.json) {
         Json runs = Json::array();

@@ -1,63 +1,25 @@
 #include "app/ui/import_controller.h"
 
-#include <algorithm>
 #include <memory>
 
 #include <QDir>
-#include <QFile>
-#include <QFileInfo>
 #include <QStatusBar>
-#include <QTemporaryDir>
 
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "app/ui/plan_controller.h"
-#include "traces/store/run_file.h"
+#include "traces/store/add_runs.h"
 #include "widgets/background.h"
 
 namespace stagewright {
 
-Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen, const QString& target, std::stop_token stop)
+Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen, const QString& target, const Progress& progress)
 {
-    const bool there = QFileInfo::exists(target);
-    std::vector<RunInfo> before;
-    if (there) { // before the work: whether it may be added to
-        auto file = RunFile::open(target.toStdString(), OpenMode::Write);
-        if (!file) return tl::unexpected(std::move(file.error()));
-        auto runs = (*file)->runs();
-        if (!runs) return tl::unexpected(std::move(runs.error()));
-        before = std::move(*runs);
-    }
-    const QTemporaryDir beside(target + QStringLiteral(".part-XXXXXX"));
-    if (!beside.isValid())
-        return fail(ErrorCode::Unreadable, "folder " + QFileInfo(target).absolutePath().toStdString() + ": it can't be written to (" + beside.errorString().toStdString() + ")", "choose another place");
-    const QString part = beside.filePath(QStringLiteral("runs.stagewright"));
-    std::vector<qint64> ids;
-    {
-        auto file = RunFile::open(part.toStdString(), OpenMode::Create);
-        if (!file) return tl::unexpected(std::move(file.error()));
-        for (const std::size_t run : chosen) {
-            if (stop.stop_requested()) break;
-            auto id = (*file)->add(reading.result.runs[run].run);
-            if (!id) return tl::unexpected(std::move(id.error()));
-            ids.push_back(*id);
-        }
-    }
-    if (stop.stop_requested()) return fail(ErrorCode::Cancelled, "importing was cancelled");
-    if (!there) {
-        if (!QFile::rename(part, target))
-            return fail(ErrorCode::Failed, "file " + target.toStdString() + ": could not be made of " + part.toStdString(), "choose another place");
-        return ids;
-    }
-    auto file = RunFile::open(target.toStdString(), OpenMode::Write);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    if (auto merged = (*file)->merge(part.toStdString()); !merged) return tl::unexpected(std::move(merged.error()));
-    auto after = (*file)->runs();
-    if (!after) return tl::unexpected(std::move(after.error()));
-    ids.clear();
-    for (const RunInfo& info : *after)
-        if (std::none_of(before.begin(), before.end(), [&](const RunInfo& old) { return old.id == info.id; })) ids.push_back(info.id);
-    return ids;
+    std::vector<const Run*> runs;
+    for (const std::size_t run : chosen) runs.push_back(&reading.result.runs[run].run);
+    auto ids = addRuns(target.toStdString(), runs, progress);
+    if (!ids) return tl::unexpected(std::move(ids.error()));
+    return std::vector<qint64>(ids->begin(), ids->end());
 }
 
 ImportController::ImportController(MainWindow& window) : QObject(&window), m_window(window)
@@ -111,8 +73,10 @@ void ImportController::store()
     }
     m_stop.emplace();
     m_dialog->setStoring(true);
+    Progress progress;
+    progress.stop = m_stop->get_token();
     inBackground(
-        this, [reading, chosen, target, stop = m_stop->get_token()] { return storeImported(*reading, chosen, target, stop); },
+        this, [reading, chosen, target, progress] { return storeImported(*reading, chosen, target, progress); },
         [this, target, offer](Result<std::vector<qint64>> ids) {
             m_stop.reset();
             if (m_dialog) m_dialog->setStoring(false);

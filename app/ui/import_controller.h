@@ -9,6 +9,7 @@
 #include <QObject>
 #include <QPointer>
 
+#include "schedules/base/progress.h"
 #include "schedules/base/result.h"
 #include "widgets/import/import_dialog.h"
 #include "widgets/runs/runs_model.h"
@@ -19,7 +20,7 @@ class MainWindow;
 
 // Stores these runs in `target`: a new file, or added to those of one that is there. Gives their ids; with an Error (also
 // Cancelled) the target is as it was.
-Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen, const QString& target, std::stop_token stop = {});
+Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen, const QString& target, const Progress& progress = {});
 
 class ImportController : public QObject {
     Q_OBJECT

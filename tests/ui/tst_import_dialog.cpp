@@ -269,12 +269,16 @@ private slots:
         QVERIFY(!QFileInfo::exists(m_fixture->dir.filePath(QStringLiteral("no"))));
         QVERIFY(opened->isVisible());
 
-        // Cancelled before, and while it is stored.
+        // Cancelled while it is stored: from the storing itself.
         const QString target = m_fixture->dir.filePath(QStringLiteral("never.stagewright"));
         std::stop_source stopped;
-        stopped.request_stop();
-        const auto stored = storeImported(*opened->reading(), opened->chosen(), target, stopped.get_token());
-        QVERIFY(!stored && stored.error().code == ErrorCode::Cancelled);
+        Progress progress;
+        progress.stop = stopped.get_token();
+        progress.report = [&stopped](std::string_view what, std::int64_t, std::int64_t) {
+            if (what == "storing spans") stopped.request_stop();
+        };
+        const auto stored = storeImported(*opened->reading(), opened->chosen(), target, progress);
+        QVERIFY(stopped.stop_requested() && !stored && stored.error().code == ErrorCode::Cancelled);
         opened->reject();
         QVERIFY(settle());
         QVERIFY(!QFileInfo::exists(target));

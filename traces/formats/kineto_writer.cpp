@@ -1,6 +1,7 @@
 #include "traces/formats/kineto_writer.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <vector>
@@ -28,8 +29,8 @@ constexpr std::size_t blockSize = 1 << 20;
 
 class RankWriter {
 public:
-    RankWriter(const Run& run, int rank, const Sink& out, KinetoCounts& counts)
-        : m_run(run), m_timeline(*run.timeline), m_rank(rank), m_out(out), m_counts(counts), m_shift(traceShift(m_timeline))
+    RankWriter(const Run& run, int rank, const Sink& out, KinetoCounts& counts, const Progress& progress)
+        : m_run(run), m_timeline(*run.timeline), m_rank(rank), m_out(out), m_counts(counts), m_progress(progress), m_shift(traceShift(m_timeline))
     {
     }
 
@@ -45,10 +46,11 @@ public:
                 lane(track);
             if (!m_good) break;
         }
-        receives();
-        memory();
+        if (m_good) receives();
+        if (m_good) memory();
         m_buffer += "\n]}\n";
         flush(0);
+        if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
         if (!m_good) return fail(ErrorCode::Failed, fmt::format("the trace of rank {} could not be written", m_rank), "free some space or choose another place");
         ++m_counts.ranks;
         return {};
@@ -57,9 +59,10 @@ public:
 private:
     void flush(std::size_t keep)
     {
-        if (m_buffer.size() <= keep || !m_good) return;
-        m_good = m_out(m_buffer);
+        if (m_buffer.size() <= keep) return;
+        m_good = m_good && !m_progress.cancelled() && m_out(m_buffer);
         m_buffer.clear();
+        if (m_good) m_progress.tell("writing spans", m_counts.spans, static_cast<std::int64_t>(m_timeline.spans().size()));
     }
 
     template <typename... Args>
@@ -111,18 +114,41 @@ private:
               microseconds(end - start), m_nextId++, more);
     }
 
-    // A step reaches from the first to the last of its compute spans on this rank.
+    using Bounds = std::map<int, std::pair<Nanos, Nanos>>; // by step
+    static void hold(Bounds& bounds, const Span& span)
+    {
+        auto& [begin, end] = bounds.try_emplace(span.step, span.start, span.end).first->second;
+        begin = std::min(begin, span.start);
+        end = std::max(end, span.end);
+    }
+
+    // A step reaches from the first to the last of its compute spans on this rank, and further where its messages do: not into the
+    // compute spans of others.
+    Bounds boundsOfSteps() const
+    {
+        Bounds bounds, messages;
+        for (const Track& track : m_timeline.tracks()) {
+            if (track.rank != m_rank) continue;
+            for (const Span& span : m_timeline.spansOf(track))
+                if (track.lane == Lane::Compute) hold(bounds, span);
+                else if ((track.lane == Lane::Send || track.lane == Lane::Receive) && span.label == 0) hold(messages, span);
+        }
+        Nanos before = std::numeric_limits<Nanos>::min(); // the end of the step before
+        for (auto at = bounds.begin(); at != bounds.end(); ++at) {
+            auto& [begin, end] = at->second;
+            if (const auto of = messages.find(at->first); of != messages.end()) {
+                const auto next = std::next(at);
+                begin = std::min(begin, std::max(before, of->second.first));
+                end = std::max(end, next == bounds.end() ? of->second.second : std::min(of->second.second, next->second.first));
+            }
+            before = end;
+        }
+        return bounds;
+    }
+
     void steps()
     {
-        std::map<int, std::pair<Nanos, Nanos>> bounds;
-        for (const Track& track : m_timeline.tracks()) {
-            if (track.rank != m_rank || track.lane != Lane::Compute) continue;
-            for (const Span& span : m_timeline.spansOf(track)) {
-                auto& [begin, end] = bounds.try_emplace(span.step, span.start, span.end).first->second;
-                begin = std::min(begin, span.start);
-                end = std::max(end, span.end);
-            }
-        }
+        const Bounds bounds = boundsOfSteps();
         bool apart = true;
         std::optional<Nanos> last;
         for (const auto& [step, bound] : bounds) {
@@ -151,7 +177,7 @@ private:
     {
         const auto all = m_timeline.spans();
         const auto lanes = sublanes(m_timeline.spansOf(track));
-        for (SpanId id = track.begin; id < track.end; ++id) {
+        for (SpanId id = track.begin; id < track.end && m_good; ++id) {
             const Span& span = all[id];
             const bool pair = id + 1 < track.end && span.label == 0 && all[id + 1].label == 0 && all[id + 1].start == span.start && all[id + 1].end == span.end && span.end > span.start;
             const int thread = lanes[id - track.begin] == 0 ? hostThread : firstLaneThread + 90 + lanes[id - track.begin];
@@ -194,7 +220,7 @@ private:
         const int first = next;
         next += rows;
         for (int row = 0; row < rows && !device; ++row) nameThread(first + row, rows == 1 ? track.name : fmt::format("{} ({})", track.name, row + 1));
-        for (SpanId id = track.begin; id < track.end; ++id) {
+        for (SpanId id = track.begin; id < track.end && m_good; ++id) {
             const Span& span = m_timeline.spans()[id];
             const int row = first + lanes[id - track.begin];
             ++m_counts.spans;
@@ -270,6 +296,7 @@ private:
         if (m_timeline.memoryUnit() != 1) return; // unit-cost work has no bytes
         Bytes total = 0;
         for (const MemoryEvent& one : m_timeline.memoryOf(m_rank)) {
+            if (!m_good) return;
             total += one.delta;
             const std::uint64_t address = (static_cast<std::uint64_t>(one.category) + 1) << 48 | static_cast<std::uint64_t>(one.stage) << 32 | static_cast<std::uint32_t>(one.microbatch + 1);
             event(R"({{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":{},"tid":{},"ts":{},"args":{{"Total Allocated":{},"Bytes":{},"Addr":{},"Device Id":0,"Device Type":1,"category":"{}"}}}})",
@@ -283,6 +310,7 @@ private:
     int m_rank = 0;
     const Sink& m_out;
     KinetoCounts& m_counts;
+    const Progress& m_progress;
     Nanos m_shift = 0;
     std::string m_buffer;
     std::string m_ranks;
@@ -296,10 +324,10 @@ private:
 
 } // namespace
 
-Result<void> writeKinetoRank(const Run& run, int rank, const Sink& out, KinetoCounts& counts)
+Result<void> writeKinetoRank(const Run& run, int rank, const Sink& out, KinetoCounts& counts, const Progress& progress)
 {
     if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {}: it has no timeline", run.info.name));
-    return RankWriter(run, rank, out, counts).write();
+    return RankWriter(run, rank, out, counts, progress).write();
 }
 
 Result<KinetoCounts> writeKinetoFolder(const Run& run, const std::string& folder, const Progress& progress)
@@ -308,10 +336,8 @@ Result<KinetoCounts> writeKinetoFolder(const Run& run, const std::string& folder
     KinetoCounts counts;
     const auto written = writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
         for (int rank = 0; rank < run.timeline->ranks(); ++rank) {
-            if (progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
-            auto done = writeFileAtomically(fmt::format("{}/rank{}.pt.trace.json", part, rank), [&](const Sink& out) { return writeKinetoRank(run, rank, out, counts); });
+            auto done = writeFileAtomically(fmt::format("{}/rank{}.pt.trace.json", part, rank), [&](const Sink& out) { return writeKinetoRank(run, rank, out, counts, progress); });
             if (!done) return done;
-            progress.tell("writing ranks", rank + 1, run.timeline->ranks());
         }
         return {};
     });

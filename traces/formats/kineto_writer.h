@@ -29,8 +29,8 @@ struct KinetoCounts { // what was written over all ranks
 };
 std::string toText(const KinetoCounts& counts);
 
-// One rank to `out`; adds to counts. A false return of out stops with an Error (Failed).
-Result<void> writeKinetoRank(const Run& run, int rank, const Sink& out, KinetoCounts& counts);
+// One rank to `out`; adds to counts. A false return of out stops with an Error (Failed). Cancelled within a megabyte.
+Result<void> writeKinetoRank(const Run& run, int rank, const Sink& out, KinetoCounts& counts, const Progress& progress = {});
 // rank0.pt.trace.json and so on in a folder, whole or not at all (writeFolderAtomically).
 Result<KinetoCounts> writeKinetoFolder(const Run& run, const std::string& folder, const Progress& progress = {});
 

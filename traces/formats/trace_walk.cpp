@@ -31,6 +31,7 @@ namespace {
 constexpr int ordersPerRow = 1 << 10; // a row's further rows come behind it
 constexpr SpanId spansAtOnce = 1 << 22;
 constexpr std::int64_t countsBetweenFlushes = 64;
+constexpr std::int64_t spansBetweenTold = 1 << 12;
 
 // Rows for work of one kind: the first that is free at its start.
 struct Rows {
@@ -118,6 +119,8 @@ private:
         return rows;
     }
 
+    void tellSpans() const { m_progress.tell("writing spans", m_counts.spans, static_cast<std::int64_t>(m_timeline.spans().size())); }
+
     // The row for work from start to end; declared where it is new.
     int rowFor(Rows& rows, Nanos start, Nanos end)
     {
@@ -178,10 +181,11 @@ private:
                 m_sink.span(item);
                 ++m_counts.spans;
                 m_counts.flows += static_cast<std::int64_t>(m_arrives.size());
+                if (m_counts.spans % spansBetweenTold == 0) tellSpans();
                 if (auto done = flush(); !done) return done;
             }
-            m_progress.tell("writing spans", m_counts.spans, static_cast<std::int64_t>(all.size()));
         }
+        tellSpans();
         return {};
     }
 

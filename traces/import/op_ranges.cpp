@@ -162,7 +162,8 @@ private:
             for (const StepRange& step : m_steps[r]) rank.stepBegins.emplace_back(step.start, index[step.number]);
             for (OpRange& range : rank.ops)
                 if (range.step >= 0) range.step = index[m_steps[r][static_cast<std::size_t>(range.step)].number];
-            out.outside += static_cast<std::int64_t>(std::erase_if(rank.ops, [](const OpRange& range) { return range.step < 0; }));
+            for (const OpRange& range : rank.ops) out.outside += range.step < 0 && !isMessage(range.op.kind) ? 1 : 0;
+            std::erase_if(rank.ops, [](const OpRange& range) { return range.step < 0; });
         }
         return true;
     }
@@ -173,7 +174,7 @@ private:
         auto after = std::upper_bound(steps.begin(), steps.end(), time, [](Nanos at, const StepRange& step) { return at < step.start; });
         if (after == steps.begin()) return nullptr;
         --after;
-        return time < after->end ? &*after : nullptr;
+        return time <= after->end ? &*after : nullptr;
     }
 
     // The n-th time an op comes it belongs to step n. A backward whose forward did not come is of a step that began before.

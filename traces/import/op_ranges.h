@@ -36,7 +36,7 @@ struct OpReading {
     std::optional<LabelDialect> dialect; // none: no op was found
     int steps = 0;
     bool markedSteps = false;    // cut where ranges mark them, else where ops come again
-    std::int64_t outside = 0;    // ops outside of whole steps, left out
+    std::int64_t outside = 0;    // ops outside of whole steps, left out; messages are told by their records
     std::int64_t nested = 0;     // ranges of ops within ops, left out
     std::vector<std::string> notes;
 };

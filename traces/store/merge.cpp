@@ -36,12 +36,21 @@ Result<void> copyRun(Database& database, std::int64_t from)
     return {};
 }
 
-Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs)
+int asksToStop(void* progress)
+{
+    return static_cast<const Progress*>(progress)->cancelled() ? 1 : 0;
+}
+
+Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs, const Progress& progress)
 {
     auto transaction = Transaction::begin(database);
     if (!transaction) return tl::unexpected(transaction.error());
-    for (const RunInfo& run : runs)
+    std::int64_t copied = 0;
+    for (const RunInfo& run : runs) {
+        progress.tell("adding runs", copied++, static_cast<std::int64_t>(runs.size()));
+        if (progress.cancelled()) return fail(ErrorCode::Cancelled, "storing was cancelled");
         if (auto done = copyRun(database, run.id); !done) return done;
+    }
     const auto queries = database.integer("SELECT count(*) FROM other.sqlite_schema WHERE name='saved_query'");
     if (!queries) return tl::unexpected(queries.error());
     if (*queries > 0)
@@ -54,7 +63,7 @@ Result<void> copyAll(Database& database, const std::vector<RunInfo>& runs)
 
 } // namespace
 
-Result<void> mergeRuns(RunStore& store, const std::string& otherPath)
+Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Progress& progress)
 {
     std::error_code problem;
     if (std::filesystem::equivalent(store.path, otherPath, problem))
@@ -76,8 +85,12 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath)
     if (!attach) return tl::unexpected(attach.error());
     attach->bind(std::string_view(otherPath));
     if (auto done = database.run(*attach); !done) return tl::unexpected(std::move(done.error()).with("merge " + otherPath));
-    auto copied = copyAll(database, runs);
+    Progress asked = progress;
+    sqlite3_progress_handler(database.handle(), 1000, asksToStop, &asked);
+    auto copied = copyAll(database, runs, progress);
+    sqlite3_progress_handler(database.handle(), 0, nullptr, nullptr);
     (void)database.execute("DETACH other");
+    if (!copied && progress.cancelled()) return fail(ErrorCode::Cancelled, "storing was cancelled");
     if (!copied) return tl::unexpected(std::move(copied.error()).with("merge " + otherPath));
     return {};
 }

@@ -214,7 +214,7 @@ Result<RunFile::Overview> RunFile::overview(std::int64_t id, int atLeastBuckets,
     return readOverview(*m_state->store, id, atLeastBuckets, only);
 }
 
-Result<std::int64_t> RunFile::add(const Run& run)
+Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
 {
     RunStore& store = *m_state->store;
     if (auto held = store.mayWrite(); !held) return tl::unexpected(held.error());
@@ -232,7 +232,8 @@ Result<std::int64_t> RunFile::add(const Run& run)
             if (auto done = rows.addMetric(metric.name, metric.unit, step++, value); !done) return tl::unexpected(done.error());
     }
     if (run.timeline)
-        if (auto done = rows.addSegment(*run.timeline); !done) return tl::unexpected(done.error());
+        if (auto done = rows.addSegment(*run.timeline, progress); !done) return tl::unexpected(done.error());
+    if (progress.cancelled()) return fail(ErrorCode::Cancelled, "storing was cancelled");
     if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
     return id;
 }
@@ -303,12 +304,12 @@ Result<void> RunFile::remove(std::int64_t id)
     return transaction->commit();
 }
 
-Result<void> RunFile::merge(const std::string& otherPath)
+Result<void> RunFile::merge(const std::string& otherPath, const Progress& progress)
 {
     RunStore& store = *m_state->store;
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
-    return mergeRuns(store, otherPath);
+    return mergeRuns(store, otherPath, progress);
 }
 
 Result<void> RunFile::compact()

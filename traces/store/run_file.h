@@ -94,15 +94,15 @@ public:
     Result<Overview> overview(std::int64_t id, int atLeastBuckets, std::optional<Lane> only = {}) const;
 
     // A whole run in one transaction; its id is the file's. Provenance, clock, ranks, steps and span count are those of
-    // its timeline.
-    Result<std::int64_t> add(const Run& run);
+    // its timeline. Cancelled: nothing of it is there.
+    Result<std::int64_t> add(const Run& run, const Progress& progress = {});
     // Begins a run in state Recording (its timeline and metric values are not looked at, its metrics' units are). Several
     // runs may be recorded in turn.
     Result<std::unique_ptr<RunWriter>> begin(const Run& header);
     Result<void> rename(std::int64_t id, const std::string& name);
     Result<void> annotate(std::int64_t id, const std::string& note);
     Result<void> remove(std::int64_t id);
-    Result<void> merge(const std::string& otherPath); // appends its runs under new ids
+    Result<void> merge(const std::string& otherPath, const Progress& progress = {}); // appends its runs under new ids, all or none
     Result<void> compact();
 
     // What was written down beside a run: its own notes, then, where asked, the op notes of the other runs of the same

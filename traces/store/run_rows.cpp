@@ -20,6 +20,11 @@ Result<void> write(Database& database, std::string_view sql, Bind bind)
     return database.run(**statement);
 }
 
+tl::unexpected<Error> cancelled()
+{
+    return fail(ErrorCode::Cancelled, "storing was cancelled");
+}
+
 } // namespace
 
 Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, RunState state)
@@ -137,13 +142,13 @@ Result<void> RunRows::numberLabels(const Timeline& timeline)
     return {};
 }
 
-Result<void> RunRows::addSegment(const Timeline& timeline)
+Result<void> RunRows::addSegment(const Timeline& timeline, const Progress& progress)
 {
     if (auto done = numberLabels(timeline); !done) return done;
     for (const Track& track : timeline.tracks())
-        if (auto done = addSpans(timeline, track); !done) return done;
-    if (auto done = addMemory(timeline); !done) return done;
-    if (auto done = addEdges(timeline); !done) return done;
+        if (auto done = addSpans(timeline, track, progress); !done) return done;
+    if (auto done = addMemory(timeline, progress); !done) return done;
+    if (auto done = addEdges(timeline, progress); !done) return done;
     if (auto done = addCounters(timeline); !done) return done;
     const auto spans = static_cast<std::int64_t>(timeline.spans().size());
     auto done = write(m_database, "INSERT INTO segment VALUES(?,?,?,?)", [&](Statement& s) {
@@ -188,7 +193,7 @@ Result<void> RunRows::updateRun(const Timeline& timeline)
     });
 }
 
-Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track)
+Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track, const Progress& progress)
 {
     const auto number = trackNumber(track);
     if (!number) return tl::unexpected(number.error());
@@ -214,6 +219,8 @@ Result<void> RunRows::addSpans(const Timeline& timeline, const Track& track)
         const auto stored = labelled ? std::span<const Span>(m_scratch) : block;
         if (auto done = addSpanBlock(*number, first, stored, m_cpu); !done) return done;
         at = end;
+        progress.tell("storing spans", static_cast<std::int64_t>(track.begin + at), static_cast<std::int64_t>(timeline.spans().size()));
+        if (progress.cancelled()) return cancelled();
     }
     return addPyramid(*number, spans);
 }
@@ -268,7 +275,7 @@ Result<void> RunRows::addMemoryBase()
     return {};
 }
 
-Result<void> RunRows::addMemory(const Timeline& timeline)
+Result<void> RunRows::addMemory(const Timeline& timeline, const Progress& progress)
 {
     if (auto done = addMemoryBase(); !done) return done;
     for (const MemoryEvent& event : timeline.memory()) {
@@ -281,6 +288,7 @@ Result<void> RunRows::addMemory(const Timeline& timeline)
     for (int rank = 0; rank < timeline.ranks() && timeline.hasMemory(); ++rank) {
         const auto events = timeline.memoryOf(rank);
         for (std::size_t at = 0; at < events.size(); at += blockRows) {
+            if (progress.cancelled()) return cancelled();
             const auto part = events.subspan(at, std::min(blockRows, events.size() - at));
             const auto data = encodeMemory(m_encoder, part);
             auto done = write(m_database, "INSERT INTO memory_block VALUES(?,?,?,?,?,?)", [&](Statement& s) {
@@ -293,10 +301,11 @@ Result<void> RunRows::addMemory(const Timeline& timeline)
     return {};
 }
 
-Result<void> RunRows::addEdges(const Timeline& timeline)
+Result<void> RunRows::addEdges(const Timeline& timeline, const Progress& progress)
 {
     const auto edges = timeline.edges();
     for (std::size_t at = 0; at < edges.size(); at += blockRows) {
+        if (progress.cancelled()) return cancelled();
         const auto part = edges.subspan(at, std::min(blockRows, edges.size() - at));
         const auto data = encodeEdges(m_encoder, part);
         auto done = write(m_database, "INSERT INTO edge_block VALUES(?,?,?,?,?)", [&](Statement& s) {

@@ -48,7 +48,7 @@ Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atL
 // Adds up the pyramids of a recording's many segments into those of summarySegment, where that saves reading.
 Result<void> summarisePyramids(RunStore& store, std::int64_t id);
 inline constexpr std::int64_t summarySegment = -1;
-Result<void> mergeRuns(RunStore& store, const std::string& otherPath);
+Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Progress& progress);
 Result<void> removeRun(Database& database, std::int64_t id); // within a transaction
 
 // Of a file of version 1 or 2 they are empty. carried: op notes of other runs of the same schedule as well.
@@ -68,8 +68,8 @@ public:
     static Result<std::int64_t> insertHeader(Database& database, const Run& run, RunState state);
     std::int64_t run() const { return m_run; }
     Result<void> declareMetrics(const std::vector<Metric>& metrics);
-    // One timeline as one segment.
-    Result<void> addSegment(const Timeline& timeline);
+    // One timeline as one segment. Cancelled, the transaction is to be rolled back.
+    Result<void> addSegment(const Timeline& timeline, const Progress& progress = {});
     Result<void> addMetric(const std::string& name, const std::string& unit, std::int64_t step, double value);
     Result<void> setCosts(const CostModel& costs);
     Result<void> setState(RunState state);
@@ -96,12 +96,12 @@ private:
     Result<std::int64_t> trackNumber(const Track& track);
     Result<std::int64_t> labelNumber(std::string_view text);
     Result<void> numberLabels(const Timeline& timeline);
-    Result<void> addSpans(const Timeline& timeline, const Track& track);
+    Result<void> addSpans(const Timeline& timeline, const Track& track, const Progress& progress);
     Result<void> addSpanBlock(std::int64_t track, SpanId first, std::span<const Span> spans, std::span<const Nanos> cpu);
     Result<void> addPyramid(std::int64_t track, std::span<const Span> spans);
-    Result<void> addMemory(const Timeline& timeline);
+    Result<void> addMemory(const Timeline& timeline, const Progress& progress);
     Result<void> addMemoryBase();
-    Result<void> addEdges(const Timeline& timeline);
+    Result<void> addEdges(const Timeline& timeline, const Progress& progress);
     Result<void> addCounters(const Timeline& timeline);
     Result<void> updateRun(const Timeline& timeline);
 

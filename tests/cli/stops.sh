@@ -1,0 +1,84 @@
+# Ctrl+C in the middle of an export or an import: exit code 130, what was there is as it was, nothing half-written is left.
+# shellcheck shell=bash
+
+# Everything here but what the test itself writes: names and sizes.
+listing() { find . -path ./told -prune -o -printf '%p %s\n' | sort; }
+
+half_written() { compgen -G 'result*.part-*' >/dev/null; }
+reading() { grep -q '"event":"progress"' told/err.txt 2>/dev/null; }
+
+# stop_when CONDITION WORDS...: runs the program until the condition holds, freezes it, sends SIGINT and lets it go on. rc is 0
+# where it was done before.
+stop_when() {
+    local condition=$1 pid i
+    shift
+    mkdir -p told
+    rm -f told/*
+    # a background job of a script ignores SIGINT; a program that catches it hears it again
+    "$STAGEWRIGHT" "$@" </dev/null >told/out.txt 2>told/err.txt &
+    pid=$!
+    for ((i = 0; i < 20000; ++i)); do
+        if $condition || ! kill -0 $pid 2>/dev/null; then break; fi
+        sleep 0.002
+    done
+    kill -STOP $pid 2>/dev/null || true
+    kill -INT $pid 2>/dev/null || true
+    kill -CONT $pid 2>/dev/null || true
+    rc=0
+    wait $pid || rc=$?
+    out=$(cat told/out.txt)
+    err=$(cat told/err.txt)
+    last="stagewright $*, then SIGINT"
+}
+
+# made SIZE: a run of so many ranks, and its traces
+made() {
+    [ -f "run$1.stagewright" ] && return
+    stagewright simulate --schedule 1f1b -p "$1" -m 8192 -o "run$1.stagewright" >/dev/null 2>&1
+    stagewright export "run$1.stagewright" --format kineto -o "traces$1" >/dev/null 2>&1
+}
+
+# stopped CONDITION WORDS...: with @ for a size that grows until the signal came in the middle
+stopped() {
+    local size before condition=$1
+    shift
+    for size in 8 32 128; do
+        made $size
+        before=$(listing)
+        stop_when "$condition" "${@//@/$size}"
+        [ $rc -eq 0 ] || break
+        echo "done before the signal came: $last"
+        rm -rf result.*
+        [ ! -f kept ] || cp kept result.stagewright
+    done
+    expect_code 130
+    expect_err cancelled
+    expect_same "$(listing)" "$before"
+}
+
+stopped half_written export run@.stagewright --format perfetto -o result.pftrace
+stopped half_written export run@.stagewright --format chrome -o result.json
+stopped half_written export run@.stagewright --format kineto -o result.traces
+stopped half_written export run@.stagewright --format spans -o result.csv
+stopped reading import traces@ --progress jsonl -o result.stagewright
+stopped half_written import traces@ -o result.stagewright
+
+# what is there stays as it is, and takes the runs when nobody stops
+stagewright simulate --schedule zb-h1 -o result.stagewright >/dev/null 2>&1
+cp result.stagewright kept
+stopped half_written import traces@ -o result.stagewright
+expect_that 'the file is as it was' cmp kept result.stagewright
+run stagewright import traces8 -o result.stagewright --json
+expect_code 0
+expect_json 2 runs 0 run
+run stagewright runs result.stagewright --json
+expect_json 2 runs
+
+# a place that can't be written to is told before the traces are read
+run stagewright import traces8 --progress jsonl -o no/such/folder/result.stagewright
+expect_code 3
+expect_err "it can't be written to"
+expect_that 'nothing was read' test -z "$(grep '"event":"progress"' <<<"$err")"
+run stagewright import traces8 -o traces8
+expect_code 3
+expect_err 'is a folder, not a run file'

@@ -1,0 +1,133 @@
+#include "traces/store/add_runs.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "traces/store/run_file.h"
+
+namespace stagewright {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+tl::unexpected<Error> cancelled()
+{
+    return fail(ErrorCode::Cancelled, "storing was cancelled");
+}
+
+tl::unexpected<Error> noPlace(const fs::path& folder, const char* why)
+{
+    return fail(ErrorCode::Unreadable, "folder " + folder.string() + ": it can't be written to (" + why + ")", "choose another place");
+}
+
+fs::path folderOf(const std::string& path)
+{
+    const fs::path folder = fs::path(path).parent_path();
+    return folder.empty() ? fs::path(".") : folder;
+}
+
+bool isThere(const std::string& path)
+{
+    std::error_code problem;
+    return fs::exists(path, problem);
+}
+
+// Beside the file, so that it can be renamed into its place; goes with all that is in it.
+class FolderBeside {
+public:
+    explicit FolderBeside(const std::string& path) : m_path(path + ".part-XXXXXX")
+    {
+        if (::mkdtemp(m_path.data()) == nullptr) m_path.clear();
+    }
+    FolderBeside(const FolderBeside&) = delete;
+    FolderBeside& operator=(const FolderBeside&) = delete;
+    ~FolderBeside()
+    {
+        std::error_code problem;
+        if (!m_path.empty()) fs::remove_all(m_path, problem);
+    }
+    bool made() const { return !m_path.empty(); }
+    std::string file() const { return m_path + "/runs.stagewright"; }
+
+private:
+    std::string m_path;
+};
+
+// Without replacing what came there meanwhile, where the file system can tell.
+Result<void> putInPlace(const std::string& part, const std::string& path)
+{
+    if (::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return {};
+    if (errno == EINVAL && !isThere(path) && std::rename(part.c_str(), path.c_str()) == 0) return {};
+    return fail(ErrorCode::Failed, "file " + path + ": it can't be made (" + std::strerror(errno) + ")", "choose another name");
+}
+
+Result<std::vector<std::int64_t>> idsIn(const RunFile& file)
+{
+    const auto infos = file.runs();
+    if (!infos) return tl::unexpected(infos.error());
+    std::vector<std::int64_t> ids;
+    for (const RunInfo& info : *infos) ids.push_back(info.id);
+    return ids;
+}
+
+} // namespace
+
+Result<void> mayAddRuns(const std::string& path)
+{
+    std::error_code problem;
+    if (fs::is_directory(path, problem)) return fail(ErrorCode::Unreadable, path + " is a folder, not a run file", "name a file in it");
+    if (isThere(path)) {
+        if (fs::file_size(path, problem) == 0 && !problem) return {}; // made and not used yet: it becomes a run file
+        const auto file = RunFile::open(path, OpenMode::Write);
+        return file ? Result<void>() : tl::unexpected(file.error());
+    }
+    const fs::path folder = folderOf(path);
+    if (::access(folder.c_str(), W_OK | X_OK) != 0) return noPlace(folder, std::strerror(errno));
+    return {};
+}
+
+Result<std::vector<std::int64_t>> addRuns(const std::string& path, std::span<const Run* const> runs, const Progress& progress)
+{
+    if (auto may = mayAddRuns(path); !may) return tl::unexpected(std::move(may.error()));
+    const FolderBeside beside(path);
+    if (!beside.made()) return noPlace(folderOf(path), std::strerror(errno));
+    std::vector<std::int64_t> ids;
+    {
+        auto part = RunFile::open(beside.file(), OpenMode::Create);
+        if (!part) return tl::unexpected(std::move(part.error()));
+        std::int64_t before = 0;
+        std::int64_t total = 0;
+        for (const Run* run : runs) total += run->timeline ? static_cast<std::int64_t>(run->timeline->spans().size()) : 0;
+        for (const Run* run : runs) {
+            Progress one;
+            one.stop = progress.stop;
+            one.report = [&](std::string_view what, std::int64_t done, std::int64_t) { progress.tell(what, before + done, total); };
+            auto id = (*part)->add(*run, one);
+            if (!id) return tl::unexpected(std::move(id.error()));
+            ids.push_back(*id);
+            before += run->timeline ? static_cast<std::int64_t>(run->timeline->spans().size()) : 0;
+        }
+    }
+    if (progress.cancelled()) return cancelled();
+    if (!isThere(path)) {
+        if (auto done = putInPlace(beside.file(), path); !done) return tl::unexpected(std::move(done.error()));
+        return ids;
+    }
+    auto file = RunFile::open(path, OpenMode::Create);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    const auto old = idsIn(**file);
+    if (!old) return old;
+    if (auto merged = (*file)->merge(beside.file(), progress); !merged) return tl::unexpected(std::move(merged.error()));
+    auto all = idsIn(**file);
+    if (all) std::erase_if(*all, [&](std::int64_t id) { return std::find(old->begin(), old->end(), id) != old->end(); });
+    return all;
+}
+
+} // namespace stagewright
