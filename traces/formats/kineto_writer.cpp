@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -46,7 +47,7 @@ public:
                 lane(track);
             if (!m_good) break;
         }
-        if (m_good) receives();
+        if (m_good && !hasMessages(Lane::Receive)) hasMessages(Lane::Send) ? receives() : arrivals();
         if (m_good) memory();
         m_buffer += "\n]}\n";
         flush(0);
@@ -267,28 +268,67 @@ private:
                          sends ? "send" : "recv", m_ranks, m_timeline.ranks(), m_rank, sends ? m_rank : peer, sends ? peer : m_rank, sequence));
     }
 
+    bool hasMessages(Lane lane) const
+    {
+        const auto tracks = m_timeline.tracks();
+        return std::any_of(tracks.begin(), tracks.end(), [lane](const Track& track) { return track.lane == lane && track.end > track.begin; });
+    }
+
+    struct Message {
+        Span span;
+        int peer;
+        std::uint64_t order; // among those that begin at once, the same at both ends
+    };
+
+    // Records without ops of their own: they may begin before the rank's step.
+    void records(std::vector<Message>& messages, bool sends)
+    {
+        std::sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) { return std::tie(a.span.start, a.order) < std::tie(b.span.start, b.order); });
+        std::vector<Span> spans;
+        for (const Message& message : messages) spans.push_back(message.span);
+        const auto lanes = sublanes(spans);
+        const int rows = lanes.empty() ? 0 : 1 + *std::max_element(lanes.begin(), lanes.end());
+        const char* name = sends ? "send" : "receive";
+        for (int row = 0; row < rows; ++row) nameThread(m_nextThread + row, rows == 1 ? name : fmt::format("{} ({})", name, row + 1));
+        for (std::size_t i = 0; i < messages.size() && m_good; ++i) communication(sends, messages[i].peer, messages[i].span, m_nextThread + lanes[i]);
+        m_nextThread += rows;
+    }
+
     // Where only senders tell of messages, from the producer's end to the arrival, each has its other end here: readers pair both.
     void receives()
     {
-        const auto tracks = m_timeline.tracks();
-        if (std::any_of(tracks.begin(), tracks.end(), [](const Track& track) { return track.lane == Lane::Receive && track.end > track.begin; })) return;
-        std::vector<std::pair<Span, int>> ends; // and the sender
-        for (const Track& track : tracks) {
+        std::vector<Message> ends;
+        for (const Track& track : m_timeline.tracks()) {
             if (track.lane != Lane::Send || track.rank == m_rank) continue;
-            for (const Span& span : m_timeline.spansOf(track)) {
-                if (span.label != 0 || !isSend(span.op.kind) || peerOf(span.op) != m_rank) continue;
-                ends.emplace_back(span, track.rank);
+            for (SpanId id = track.begin; id < track.end; ++id) {
+                const Span& span = m_timeline.spans()[id];
+                if (span.label == 0 && isSend(span.op.kind) && peerOf(span.op) == m_rank) ends.push_back({span, track.rank, id});
             }
         }
-        std::stable_sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.first.start < b.first.start; });
-        std::vector<Span> spans;
-        for (const auto& end : ends) spans.push_back(end.first);
-        const auto lanes = sublanes(spans);
-        const int rows = lanes.empty() ? 0 : 1 + *std::max_element(lanes.begin(), lanes.end());
-        for (int row = 0; row < rows; ++row) nameThread(m_nextThread + row, rows == 1 ? "receive" : fmt::format("receive ({})", row + 1));
-        for (std::size_t i = 0; i < ends.size(); ++i)
-            communication(false, ends[i].second, ends[i].first, m_nextThread + lanes[i]); // without an op of its own: it may begin before the rank's step
-        m_nextThread += rows;
+        records(ends, false);
+    }
+
+    // Where ops alone tell of messages, by what they waited for on other ranks: from the producer's end to the arrival at both ends.
+    void arrivals()
+    {
+        std::vector<Message> sent, received;
+        const auto add = [&](const Edge& edge, std::vector<Message>& to, SpanId other) {
+            const Track& track = m_timeline.trackOf(other);
+            if (edge.kind != EdgeKind::Data || track.rank == m_rank || track.lane != Lane::Compute) return;
+            Span span;
+            span.start = m_timeline.spans()[edge.from].end;
+            span.end = std::max(span.start, edge.arrival);
+            to.push_back({span, track.rank, std::uint64_t{edge.from} << 32 | edge.to});
+        };
+        for (const Track& track : m_timeline.tracks()) {
+            if (track.rank != m_rank || track.lane != Lane::Compute) continue;
+            for (SpanId id = track.begin; id < track.end; ++id) {
+                for (const Edge& edge : m_timeline.edgesFrom(id)) add(edge, sent, edge.to);
+                for (const Edge& edge : m_timeline.edgesInto(id)) add(edge, received, edge.from);
+            }
+        }
+        records(sent, true);
+        records(received, false);
     }
 
     void memory()
