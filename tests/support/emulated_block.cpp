@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <map>
 
 #include "tests/support/fibers.h"
 
@@ -86,6 +87,8 @@ struct Thread
     std::size_t committed = 0;
 };
 
+thread_local std::map<int, std::unique_ptr<Fibers>> theFibers; // by how many they are: kept from block to block
+
 } // namespace
 
 struct EmulatedKernel::State
@@ -105,7 +108,8 @@ struct EmulatedKernel::State
     int atBarrier = 0;
     int ended = 0;
     std::string fault;
-    Fibers* fibers = nullptr;
+    std::unique_ptr<Fibers> fibers;
+    const std::function<void(const EmulatedThread&)>* body = nullptr;
 
     explicit State(EmulatedKernel& owner) : kernel(owner) {}
 
@@ -334,18 +338,19 @@ struct EmulatedKernel::State
         }
     }
 
-    void runThread(int thread, const std::function<void(const EmulatedThread&)>& body)
+    static void runThread(void* context, int thread)
     {
+        auto& s = *static_cast<State*>(context);
         try {
-            body(EmulatedThread(*this, thread));
-            if (!threads[static_cast<std::size_t>(thread)].copies.empty()) fail(thread, "ends before its copies, which nobody waited for");
+            (*s.body)(EmulatedThread(s, thread));
+            if (!s.threads[static_cast<std::size_t>(thread)].copies.empty()) s.fail(thread, "ends before its copies, which nobody waited for");
         } catch (const std::exception& e) {
-            fault = e.what();
+            s.fault = e.what();
         }
-        threads[static_cast<std::size_t>(thread)].ended = true;
-        ++ended;
-        if (!fault.empty()) fibers->leave(thread);
-        goOn(thread);
+        s.threads[static_cast<std::size_t>(thread)].ended = true;
+        ++s.ended;
+        if (!s.fault.empty()) s.fibers->leave(thread);
+        s.goOn(thread); // the last that this thread does
     }
 };
 
@@ -382,13 +387,17 @@ void EmulatedKernel::run(int threads, std::uint32_t sharedBytes, const std::func
     s.ready.clear();
     s.atBarrier = s.ended = 0;
     s.fault.clear();
-    Fibers fibers(threads, [&](int thread) { s.runThread(thread, body); });
-    s.fibers = &fibers;
+    s.body = &body;
     for (int i = 0; i < threads; ++i)
         s.ready.push_back(i);
-    fibers.enter(s.next());
-    s.fibers = nullptr;
-    if (!s.fault.empty()) throw KernelFault(s.fault);
+    s.fibers = std::move(theFibers[threads]);
+    if (!s.fibers) s.fibers = std::make_unique<Fibers>(threads);
+    s.fibers->run(s.next(), &State::runThread, &s);
+    if (!s.fault.empty()) {
+        s.fibers.reset(); // they are in the middle of it
+        throw KernelFault(s.fault);
+    }
+    theFibers[threads] = std::move(s.fibers);
 }
 
 int EmulatedKernel::barriersOfLastBlock() const
@@ -419,18 +428,11 @@ std::uint64_t EmulatedThread::shuffle(std::uint64_t bits, int mask) const
     return m_state->meet(m_thread, Meeting::Shuffle, request).bits;
 }
 
-Quad EmulatedThread::loadMatrices(std::uint32_t at) const
+Quad EmulatedThread::load(std::uint32_t at, bool transposed) const
 {
     Request request;
     request.at = at;
-    return m_state->meet(m_thread, Meeting::LoadMatrices, request).loaded;
-}
-
-Quad EmulatedThread::loadTransposed(std::uint32_t at) const
-{
-    Request request;
-    request.at = at;
-    return m_state->meet(m_thread, Meeting::LoadTransposed, request).loaded;
+    return m_state->meet(m_thread, transposed ? Meeting::LoadTransposed : Meeting::LoadMatrices, request).loaded;
 }
 
 void EmulatedThread::multiplyAdd(float (&sums)[4], const Quad& a, std::uint32_t b0, std::uint32_t b1) const

@@ -77,8 +77,8 @@ public:
         std::memcpy(&x, &bits, sizeof x);
         return x;
     }
-    cuda::Quad loadMatrices(std::uint32_t at) const;
-    cuda::Quad loadTransposed(std::uint32_t at) const;
+    cuda::Quad loadMatrices(std::uint32_t at) const { return load(at, false); }
+    cuda::Quad loadTransposed(std::uint32_t at) const { return load(at, true); }
     void multiplyAdd(float (&sums)[4], const cuda::Quad& a, std::uint32_t b0, std::uint32_t b1) const;
     void copy16(std::uint32_t to, const void* from, bool there) const { copy(to, from, 16, there); }
     void copy4(std::uint32_t to, const void* from, bool there) const { copy(to, from, 4, there); }
@@ -121,6 +121,7 @@ private:
     friend class EmulatedKernel;
     EmulatedThread(EmulatedKernel::State& state, int thread) : m_state(&state), m_thread(thread) {}
     std::uint64_t shuffle(std::uint64_t bits, int mask) const;
+    cuda::Quad load(std::uint32_t at, bool transposed) const;
     void copy(std::uint32_t to, const void* from, std::uint32_t bytes, bool there) const;
     void slotAccess(int number, int slots, void* value, std::size_t bytes, bool writes) const;
     void look(const void* at, std::size_t bytes, bool writes) const;

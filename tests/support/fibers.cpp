@@ -2,11 +2,11 @@
 
 #include <ucontext.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef __SANITIZE_THREAD__
@@ -18,9 +18,6 @@ namespace stagewright::fake {
 namespace {
 
 constexpr std::size_t stackBytes = std::size_t{256} << 10;
-
-// Kept from one set of fibers to the next.
-thread_local std::vector<std::unique_ptr<std::byte[]>> theStacks;
 
 struct Place
 {
@@ -35,7 +32,8 @@ struct Place
 
 struct Fibers::Impl
 {
-    std::function<void(int)> entry;
+    void (*body)(void*, int) = nullptr;
+    void* context = nullptr;
     std::vector<Place> places; // of the fibers; then the caller's
     std::vector<std::unique_ptr<std::byte[]>> stacks;
 
@@ -69,27 +67,19 @@ struct Fibers::Impl
     {
         auto* impl = reinterpret_cast<Impl*>(static_cast<std::uintptr_t>(high) << 32 | low);
         impl->arrived(impl->places[static_cast<std::size_t>(fiber)]);
-        impl->entry(fiber);
+        for (;;)
+            impl->body(impl->context, fiber);
     }
 };
 
-Fibers::Fibers(int count, std::function<void(int)> entry) : m_impl(std::make_unique<Impl>())
+Fibers::Fibers(int count) : m_impl(std::make_unique<Impl>())
 {
-    m_impl->entry = std::move(entry);
     m_impl->places.resize(static_cast<std::size_t>(count) + 1);
     for (int i = 0; i < count; ++i) {
-        if (theStacks.empty()) {
-            m_impl->stacks.push_back(std::make_unique_for_overwrite<std::byte[]>(stackBytes));
-        } else {
-            m_impl->stacks.push_back(std::move(theStacks.back()));
-            theStacks.pop_back();
-        }
+        m_impl->stacks.push_back(std::make_unique_for_overwrite<std::byte[]>(stackBytes));
         Place& place = m_impl->places[static_cast<std::size_t>(i)];
         place.bottom = m_impl->stacks.back().get();
         place.bytes = stackBytes;
-#ifdef __SANITIZE_ADDRESS__
-        __asan_unpoison_memory_region(place.bottom, stackBytes); // what an earlier fiber left when it was dropped
-#endif
 #ifdef __SANITIZE_THREAD__
         place.thread = __tsan_create_fiber(0);
 #endif
@@ -100,9 +90,6 @@ Fibers::Fibers(int count, std::function<void(int)> entry) : m_impl(std::make_uni
         makecontext(&place.context, reinterpret_cast<void (*)()>(&Impl::begin), 3, static_cast<unsigned>(self >> 32),
                     static_cast<unsigned>(self & 0xffffffffU), i);
     }
-#ifdef __SANITIZE_THREAD__
-    m_impl->caller().thread = __tsan_get_current_fiber();
-#endif
 }
 
 Fibers::~Fibers()
@@ -111,13 +98,16 @@ Fibers::~Fibers()
     for (std::size_t i = 0; i + 1 < m_impl->places.size(); ++i)
         __tsan_destroy_fiber(m_impl->places[i].thread);
 #endif
-    for (auto& stack : m_impl->stacks)
-        theStacks.push_back(std::move(stack));
 }
 
-void Fibers::enter(int fiber)
+void Fibers::run(int first, void (*body)(void*, int), void* context)
 {
-    m_impl->go(m_impl->caller(), m_impl->places[static_cast<std::size_t>(fiber)]);
+    m_impl->body = body;
+    m_impl->context = context;
+#ifdef __SANITIZE_THREAD__
+    m_impl->caller().thread = __tsan_get_current_fiber();
+#endif
+    m_impl->go(m_impl->caller(), m_impl->places[static_cast<std::size_t>(first)]);
 }
 
 void Fibers::to(int from, int fiber)

@@ -1,8 +1,6 @@
 // Threads of control on one thread of the host, each on a stack of its own, told to the sanitizers. Who runs says who runs next.
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <memory>
 
 namespace stagewright::fake {
@@ -10,16 +8,16 @@ namespace stagewright::fake {
 class Fibers
 {
 public:
-    // `count` fibers that have not begun; each runs entry(number) once it is first switched to, and must not return from it but by
-    // leave().
-    Fibers(int count, std::function<void(int)> entry);
-    ~Fibers();
+    explicit Fibers(int count);
+    ~Fibers(); // the fibers may be dropped where they are, if their stacks own nothing
     Fibers(const Fibers&) = delete;
     Fibers& operator=(const Fibers&) = delete;
 
-    void enter(int fiber);        // from the caller; returns at leave()
+    // Each fiber runs body(context, number) once it is first switched to. A body ends by switching away for good; a fiber that is
+    // switched to in a later run returns from that and runs the body of then. So what follows the last switch may touch nothing.
+    void run(int first, void (*body)(void* context, int fiber), void* context); // from the caller; returns at leave()
     void to(int from, int fiber); // from a fiber to another
-    void leave(int from);         // to the caller; the fibers may be dropped where they are if their stacks own nothing
+    void leave(int from);         // to the caller
 
 private:
     struct Impl;
