@@ -154,14 +154,15 @@ STAGEWRIGHT_TILE void flashForwardTile(const Threads& t, const StagewrightFlash&
                     high = fmaxf(high, fmaxf(score[m][n][2 * half], score[m][n][2 * half + 1]));
                 high = fmaxf(high, t.shuffleXor(high, 1)); // the four lanes that share a row
                 high = fmaxf(high, t.shuffleXor(high, 2));
-                const float keep = t.exp2((most[m][half] - high) * scale);
+                const float level = high * scale;
+                const float keep = t.exp2(most[m][half] * scale - level);
                 most[m][half] = high;
                 float sum = 0;
                 STAGEWRIGHT_UNROLL
                 for (int n = 0; n < streamed / 8; ++n) {
                     STAGEWRIGHT_UNROLL
                     for (int i = 2 * half; i < 2 * half + 2; ++i) {
-                        score[m][n][i] = t.exp2((score[m][n][i] - high) * scale);
+                        score[m][n][i] = t.exp2(score[m][n][i] * scale - level);
                         sum += score[m][n][i];
                     }
                 }

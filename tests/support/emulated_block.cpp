@@ -231,7 +231,7 @@ struct EmulatedKernel::State
     }
     // A: registers 0 … 3 hold rows lane/4, +8, +0, +8 and columns lane%4·2, +0, +8, +8; B: rows lane%4·2, +8 of column lane/4; the sums
     // rows lane/4, +8 and columns lane%4·2.
-    static void multiplyAdd(Warp& warp)
+    void multiplyAdd(Warp& warp) const
     {
         float a[16][16];
         float b[16][8];
@@ -249,10 +249,7 @@ struct EmulatedKernel::State
                 }
             }
         }
-        for (int row = 0; row < 16; ++row)
-            for (int k = 0; k < 16; ++k)
-                for (int column = 0; column < 8; ++column)
-                    c[row][column] += a[row][k] * b[k][column];
+        multiplyTile(a, b, c, kernel.matrixSums);
         for (int lane = 0; lane < lanes; ++lane)
             for (int i = 0; i < 4; ++i)
                 warp.requests[static_cast<std::size_t>(lane)].sums[i] = c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];

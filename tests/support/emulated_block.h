@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "engine/cuda/matrix_tiles.h"
+#include "tests/support/emulated_matrix.h"
 
 namespace stagewright::fake {
 
@@ -47,10 +48,11 @@ public:
     // Runs a block of `threads` (a multiple of 32) with so much dynamic shared memory; slots are beside it.
     void run(int threads, std::uint32_t sharedBytes, const std::function<void(const EmulatedThread&)>& body);
 
-    // How the tests make a kernel wrong, or its threads run in another order. Barriers and waits are counted within a thread, from 0.
+    // How the tests make a kernel wrong, its threads run in another order or its sums round otherwise. Barriers and waits are counted within a thread, from 0.
     int ignoredBarrier = -1; // threads meet there, but it orders nothing
     int ignoredWait = -1;    // does not wait
     bool newestFirst = false;
+    MatrixSums matrixSums = MatrixSums::Nearest;
 
     int barriersOfLastBlock() const;
     int waitsOfLastBlock() const; // of its thread 0
