@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "traces/formats/format_registry.h"
+#include "traces/formats/nccl_calls.h"
+#include "traces/formats/nvtx_payload.h"
 #include "traces/store/database.h"
 
 namespace stagewright {
@@ -38,6 +40,7 @@ public:
         readDeviceWork("CUPTI_ACTIVITY_KIND_MEMSET", {}, "memset", true);
         m_deviceRead = !m_rankOf.empty();
         readLaunches();
+        readSchemas();
         readRanges();
         readMemory();
         for (const char* table : {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "OSRT_API", "CUPTI_ACTIVITY_KIND_OVERHEAD", "PROFILER_OVERHEAD", "DIAGNOSTIC_EVENT"}) countLeftOut(table);
@@ -242,6 +245,23 @@ private:
         return name.starts_with("aten::") || name.starts_with("autograd::");
     }
 
+    void readSchemas()
+    {
+        each("NVTX_PAYLOAD_SCHEMA_ENTRIES", columnsOf("NVTX_PAYLOAD_SCHEMA_ENTRIES"), {"domainId", "schemaId", "idx", "type", "name", "offset"}, [this](Statement& row) {
+            // The first one's offset is not written.
+            m_schemas.add(row.integer(0), row.integer(1), row.integer(2), row.integer(3), row.text(4), row.isNull(5) ? -1 : row.integer(5));
+        });
+    }
+
+    // A call of NCCL with its payload, which tells the peer.
+    void takeCall(const Statement& row, int column, const ForeignSpan& span, std::size_t rank, const std::string& name)
+    {
+        if (m_schemas.empty() || !isNcclCall(name)) return;
+        NcclCall call{span, row.isNull(column) ? NvtxPayload() : m_schemas.read(row.blob(column))};
+        if (!row.isNull(column)) ++(call.payload.empty() ? m_payloadsUnread : m_payloadsRead);
+        m_calls[rank].push_back(std::move(call));
+    }
+
     void readRanges()
     {
         const Columns has = columnsOf("NVTX_EVENTS");
@@ -251,7 +271,7 @@ private:
             std::size_t rank;
         };
         std::vector<Range> ranges;
-        each("NVTX_EVENTS", has, {"start", "end", "eventType", "text", "textId", "globalTid"}, [&](Statement& row) {
+        each("NVTX_EVENTS", has, {"start", "end", "eventType", "text", "textId", "globalTid", "binaryData"}, [&](Statement& row) {
             const std::int64_t type = row.integer(2);
             const bool range = row.isNull(2) || type == 59 || type == 60 || type == 70 || type == 71;
             if (!range) return; // marks, names of domains
@@ -270,8 +290,12 @@ private:
             std::string name = row.isNull(3) ? stringOf(row, 4) : row.text(3);
             for (const char* tail : {", op_id = ", ", seq = ", ", sizes = "}) // of PyTorch's emit_nvtx: other for every call
                 if (const std::size_t at = name.find(tail); at != std::string::npos) name.erase(at);
-            ranges.push_back({{row.integer(0), row.integer(1), rank->names.idOf(name), hostThread(*rank, thread)}, static_cast<std::size_t>(rank - m_file.ranks.data())});
+            const auto number = static_cast<std::size_t>(rank - m_file.ranks.data());
+            ranges.push_back({{row.integer(0), row.integer(1), rank->names.idOf(name), hostThread(*rank, thread)}, number});
+            takeCall(row, 6, ranges.back().span, number, name);
         });
+        for (auto& [rank, calls] : m_calls) tieNcclCalls(m_file.ranks[rank], std::move(calls));
+        if (m_payloadsUnread > 0) m_notes.push_back(fmt::format("{} of {} payloads of NCCL's calls are of a layout that is not known", m_payloadsUnread, m_payloadsRead + m_payloadsUnread));
         std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
             return std::tuple(a.rank, a.span.thread, a.span.start, -a.span.end) < std::tuple(b.rank, b.span.thread, b.span.start, -b.span.end);
         });
@@ -349,6 +373,10 @@ private:
     std::vector<std::int64_t> m_firstDevice;      // by rank
     std::map<std::tuple<std::ptrdiff_t, std::int64_t, bool>, std::uint32_t> m_threads;
     ForeignFile m_file;
+    NvtxPayloadSchemas m_schemas;
+    std::map<std::size_t, std::vector<NcclCall>> m_calls; // by rank
+    std::int64_t m_payloadsRead = 0;
+    std::int64_t m_payloadsUnread = 0;
     Nanos m_epoch = 0;
     std::vector<std::pair<std::string, std::string>> m_environment;
     std::vector<std::string> m_notes;

@@ -37,6 +37,20 @@ int rankOf(const ExportFile& file)
     return rank >= 0 ? rank : rankInName(path.parent_path().filename().string()).rank;
 }
 
+// Places are held once: of two windows of one process they are the same.
+bool shareCommunicator(const ExportFile& a, const ExportFile& b)
+{
+    bool shared = false;
+    for (const auto& [communicator, places] : a.places) {
+        const auto found = b.places.find(communicator);
+        if (found == b.places.end()) continue;
+        for (const int place : places)
+            if (found->second.contains(place)) return false;
+        shared = true;
+    }
+    return shared;
+}
+
 bool together(const ExportFile& a, const ExportFile& b)
 {
     if (a.end < a.begin || b.end < b.begin) return rankOf(a) >= 0 && rankOf(b) >= 0 && rankOf(a) != rankOf(b);
@@ -87,8 +101,23 @@ std::vector<std::vector<std::size_t>> groupsOfExports(const std::vector<ExportFi
         else groups.push_back({i});
     }
     std::vector<std::vector<std::size_t>> out;
-    for (auto& [pattern, groups] : byPattern)
-        for (auto& group : groups) out.push_back(std::move(group));
+    for (auto& [pattern, groups] : byPattern) {
+        for (auto& group : groups) {
+            const auto shares = [&](const auto& other) {
+                return std::any_of(other.begin(), other.end(), [&](std::size_t a) { return std::any_of(group.begin(), group.end(), [&](std::size_t b) { return shareCommunicator(files[a], files[b]); }); });
+            };
+            for (auto at = out.begin(); at != out.end();) { // those that are one with it
+                if (!shares(*at)) {
+                    ++at;
+                    continue;
+                }
+                group.insert(group.end(), at->begin(), at->end());
+                at = out.erase(at);
+            }
+            std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) { return naturalLess(files[a].path, files[b].path); });
+            out.push_back(std::move(group));
+        }
+    }
     std::sort(out.begin(), out.end());
     return out;
 }

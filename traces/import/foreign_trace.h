@@ -70,7 +70,9 @@ struct ForeignMessage {
     std::int64_t tag = 0;
     std::int64_t correlation = -1;
     std::int64_t work = -1; // what shows it: of ForeignRank::device, or where it is the host's, of annotations; −1: nothing does
+    std::int64_t bytes = -1; // −1: unknown
     bool device = false;    // times are the device's
+    bool inGroup = false;   // from and to are places in the group, known or not
 };
 
 struct MemoryChangeSeen { // of the allocator, on the host
@@ -109,6 +111,7 @@ struct ForeignRank {
     std::vector<MemoryChangeSeen> memory;
     std::vector<CounterSeen> counters;
     std::map<std::string, std::vector<int>, std::less<>> groups; // process group → ranks of the job, in order of the group
+    std::map<std::string, int, std::less<>> placeInGroup; // process group → own place; of groups whose ranks the trace does not list
     std::map<std::string, std::string, std::less<>> groupPurpose; // process group → "mesh_pp", "default_pg"
     std::vector<std::pair<std::string, std::string>> environment; // "device", "backend" … as text
     std::int64_t events = 0;

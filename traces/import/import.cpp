@@ -171,9 +171,11 @@ private:
 // What an export holds by the wall clock.
 ExportFile extentOf(const std::string& path, const std::vector<ForeignRank>& ranks)
 {
-    ExportFile out{path, 0, -1};
+    ExportFile out{path, 0, -1, {}};
+    for (const ForeignRank& rank : ranks)
+        for (const auto& [communicator, place] : rank.placeInGroup) out.places[communicator].insert(place);
     for (const ForeignRank& rank : ranks) {
-        if (rank.epoch == 0) return {path, 0, -1};
+        if (rank.epoch == 0) return {path, 0, -1, std::move(out.places)};
         const auto add = [&](const ForeignSpan& span) {
             const bool first = out.end < out.begin;
             out.begin = first ? rank.epoch + span.start : std::min(out.begin, rank.epoch + span.start);

@@ -119,6 +119,35 @@ int placeIn(const std::vector<int>& ranks, int rank)
     return found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
 }
 
+// Ranks of groups of which each member knows its own place alone. Of a group of two whose begin was not traced the peer is the other.
+void listGroups(std::vector<ForeignRank>& ranks, MessagePairs& out)
+{
+    std::map<std::string, std::map<int, int>> places;                       // by group and place: the rank
+    std::map<std::string, std::map<std::size_t, std::set<int>>> peers; // by group and rank given: the places it talks to
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        for (const auto& [group, place] : ranks[r].placeInGroup) places[group].emplace(place, ranks[r].rank);
+        for (const ForeignMessage& message : ranks[r].messages)
+            if (message.inGroup && message.kind != MessageKind::Collective) peers[ranks[r].names[message.group]][r].insert(message.kind == MessageKind::Send ? message.to : message.from);
+    }
+    for (const auto& [group, of] : peers) {
+        auto& known = places[group];
+        const auto& [first, toFirst] = *of.begin();
+        const auto& [last, toLast] = *of.rbegin();
+        if (known.empty() && of.size() == 2 && toFirst.size() == 1 && toLast.size() == 1 && *toFirst.begin() != *toLast.begin()) {
+            known[*toFirst.begin()] = ranks[last].rank;
+            known[*toLast.begin()] = ranks[first].rank;
+        }
+        if (known.empty()) out.notes.push_back(fmt::format("communicator {} was made before the trace began: whom its messages go to is not known", group));
+        std::vector<int> list;
+        for (const auto& [place, rank] : known) {
+            if (place < 0 || place >= 1 << 14) continue;
+            list.resize(static_cast<std::size_t>(place) + 1, -1);
+            list.back() = rank;
+        }
+        for (const auto& [r, to] : of) ranks[r].groups[group] = list;
+    }
+}
+
 void translate(std::vector<ForeignRank>& ranks, MessagePairs& out)
 {
     std::map<std::pair<std::string, std::vector<int>>, GroupSense> groups; // pipelines of one job share names of groups
@@ -132,7 +161,7 @@ void translate(std::vector<ForeignRank>& ranks, MessagePairs& out)
     };
     for (ForeignRank& rank : ranks) {
         for (const ForeignMessage& message : rank.messages) {
-            if (message.kind == MessageKind::Collective) continue;
+            if (message.kind == MessageKind::Collective || message.inGroup) continue;
             GroupSense* sense = senseOf(rank, message);
             if (sense == nullptr) continue;
             const int own = message.kind == MessageKind::Send ? message.from : message.to;
@@ -149,7 +178,10 @@ void translate(std::vector<ForeignRank>& ranks, MessagePairs& out)
         for (ForeignMessage& message : rank.messages) {
             if (message.kind == MessageKind::Collective) continue;
             GroupSense* sense = senseOf(rank, message);
-            if (sense != nullptr && sense->local > sense->global) {
+            if (message.inGroup) {
+                int& peer = message.kind == MessageKind::Send ? message.to : message.from;
+                peer = sense != nullptr && peer >= 0 && peer < static_cast<int>(sense->ranks.size()) ? sense->ranks[static_cast<std::size_t>(peer)] : -1;
+            } else if (sense != nullptr && sense->local > sense->global) {
                 for (int* end : {&message.from, &message.to})
                     if (*end >= 0) *end = *end < static_cast<int>(sense->ranks.size()) ? sense->ranks[static_cast<std::size_t>(*end)] : -1;
                 if (!sense->translated) out.notes.push_back(fmt::format("process group '{}' counts its own ranks: translated", rank.names[message.group]));
@@ -169,7 +201,7 @@ public:
 
     void pointToPoint()
     {
-        std::map<std::tuple<int, int, std::int64_t>, std::pair<Ends, Ends>> channels; // from, to, tag
+        std::map<std::tuple<int, int, std::int64_t, std::string>, std::pair<Ends, Ends>> channels; // from, to, tag, communicator
         for (std::uint32_t r = 0; r < m_ranks.size(); ++r) {
             for (std::uint32_t i = 0; i < m_ranks[r].messages.size(); ++i) {
                 const ForeignMessage& message = m_ranks[r].messages[i];
@@ -178,11 +210,14 @@ public:
                     ++m_out.unpaired;
                     continue;
                 }
-                auto& [sends, receives] = channels[{message.from, message.to, message.tag}];
+                auto& [sends, receives] = channels[{message.from, message.to, message.tag, message.inGroup ? m_ranks[r].names[message.group] : std::string()}];
                 (message.kind == MessageKind::Send ? sends : receives).push_back({r, i});
             }
         }
         for (auto& [key, ends] : channels) pairChannel(ends.first, ends.second);
+        std::int64_t unequal = 0;
+        for (const MessagePairs::Pair& pair : m_out.pairs) unequal += at(pair.send).bytes >= 0 && at(pair.receive).bytes >= 0 && at(pair.send).bytes != at(pair.receive).bytes ? 1 : 0;
+        if (unequal > 0) m_out.notes.push_back(fmt::format("{} of {} messages are of other sizes where they were sent and where they were received", unequal, m_out.pairs.size()));
     }
 
     void collectives()
@@ -315,6 +350,7 @@ MessagePairs pairMessages(std::vector<ForeignRank>& ranks, const std::stop_token
         if (stop.stop_requested()) return out;
         readRanges(rank);
     }
+    listGroups(ranks, out);
     translate(ranks, out);
     Pairing pairing(ranks, out);
     pairing.pointToPoint();

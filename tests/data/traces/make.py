@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import struct
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BASE = 1_700_000_000_000_000_000
@@ -193,6 +194,70 @@ def nsight():
     db.close()
 
 
+def nsight_messages():
+    """GPipe of four stages in one file, two microbatches; NCCL's calls with payloads, whose places in the communicator run backwards."""
+    db = export("nsight_messages.sqlite", BASE)
+    db.execute("ALTER TABLE NVTX_EVENTS ADD COLUMN domainId INTEGER")
+    db.execute("ALTER TABLE NVTX_EVENTS ADD COLUMN binaryData TEXT")
+    db.execute("CREATE TABLE NVTX_PAYLOAD_SCHEMAS (domainId INTEGER, schemaId INTEGER, name TEXT, type INTEGER, flags INTEGER, numEntries INTEGER, payloadSize INTEGER, alignTo INTEGER)")
+    db.execute("CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES (domainId INTEGER, schemaId INTEGER, idx INTEGER, flags INTEGER, type INTEGER, name TEXT, description TEXT, arrayOrUnionDetail INTEGER, offset INTEGER)")
+    begin, message, group = 16777218, 16777225, 16777230
+    comm = (18, "NCCL communicator ID", None)
+    schemas = {begin: [comm, (5, "No. of ranks", 8), (5, "Rank", 12), (5, "CUDA device", 16)], message: [comm, (22, "Message size [bytes]", 8), (5, "Peer rank", 16)], group: [comm]}
+    names = ["ncclCommInitRankConfig", "ncclGroupStart", "ncclGroupEnd", "ncclSend", "ncclRecv", "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"]
+    for index, name in enumerate(names):
+        db.execute("INSERT INTO StringIds VALUES (?,?)", (100 + index, name))
+    us = 1000
+    where = 0xfeedc0ffee123456
+    payload_of = lambda schema, *values: (lambda body: struct.pack("<IIIIQQ", 1, 0, schema, 0, len(body), 32 + len(body)) + body)(struct.pack({begin: "<QiiiI", message: "<QQiI", group: "<Q"}[schema], *values))
+    for rank in range(4):
+        pid = (700 + rank) << 24
+        tid = pid | (700 + rank)
+        for schema, entries in schemas.items():  # every process tells them
+            db.execute("INSERT INTO NVTX_PAYLOAD_SCHEMAS VALUES (1,?,'',1,NULL,?,24,NULL)", (schema, len(entries)))
+            for index, (kind, name, offset) in enumerate(entries):
+                db.execute("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1,?,?,NULL,?,?,NULL,NULL,?)", (schema, index, kind, name, offset))
+        correlation = 0
+
+        def call(name, start, end, payload):
+            db.execute("INSERT INTO NVTX_EVENTS VALUES (?,?,59,NULL,?,?,1,?)", (start, end, 100 + names.index(name), tid, payload))
+
+        def kernel(at, long, name, stream):
+            nonlocal correlation
+            correlation += 1
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?,?,?,?,3)", (at - 20 * us, at - 19 * us, tid, correlation))
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,?,?,?,?,?)", (at, at + long, rank, stream, correlation, pid, name, name))
+
+        def op(name, at, long):
+            db.execute("INSERT INTO NVTX_EVENTS VALUES (?,?,59,?,NULL,?,0,NULL)", (at - 25 * us, at - 15 * us, name, tid))
+            kernel(at, long, 1, 7)
+
+        def messages(at, long, *ends):
+            ends = [(name, peer, size) for name, peer, size in ends if 0 <= peer < 4]
+            grouped = len(ends) != 1
+            if not ends:
+                return
+            if grouped:
+                call("ncclGroupStart", at - 30 * us, at - 29 * us, None)
+            for index, (name, peer, size) in enumerate(ends):
+                start = at - (28 - 2 * index) * us
+                call(name, start, start + us if grouped else at - 15 * us, payload_of(message, where, size, 3 - peer, 0))
+            if grouped:
+                call("ncclGroupEnd", at - 22 * us, at - 15 * us, payload_of(group, where))
+            kernel(at, long, 105, 20)
+
+        call("ncclCommInitRankConfig", 100 * us, 200 * us, payload_of(begin, where, 4, 3 - rank, rank, 0))
+        for kind, first, step, long, source, target in (("F", 1000 + rank * 150, 150, 100, rank - 1, rank + 1), ("B", 3000 + (3 - rank) * 250, 250, 200, rank + 1, rank - 1)):
+            messages((first - 50) * us, 50 * us, ("ncclRecv", source, 4096))
+            op(f"PP:{rank}{kind}0", first * us, long * us)
+            messages((first + long) * us, 50 * us, ("ncclSend", target, 4096), ("ncclRecv", source, 8192))
+            op(f"PP:{rank}{kind}1", (first + step) * us, long * us)
+            messages((first + step + long) * us, 50 * us, ("ncclSend", target, 8192))
+    db.commit()
+    db.execute("VACUUM")
+    db.close()
+
+
 for index in range(2):
     write(f"gpu_rank{(4, 6)[index]}.json", gpu_rank(index))
 write("old_rank0.json", old_format(), compact=True)
@@ -202,3 +267,4 @@ for index, trace in enumerate(zero_bubble()):
 nsight()
 for index in range(2):
     nsight_node(index)
+nsight_messages()
