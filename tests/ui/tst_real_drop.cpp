@@ -1,0 +1,120 @@
+// Files dragged from another program and dropped onto the window, on a real X server with its mouse.
+#include <QDir>
+#include <QFileInfo>
+#include <QLineEdit>
+
+#include "app/ui/import_controller.h"
+#include "schedules/registry.h"
+#include "tests/ui/real_input.h"
+#include "tests/ui/window_fixture.h"
+#include "traces/formats/kineto_writer.h"
+
+using namespace stagewright;
+
+class TestRealDrop : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+    std::unique_ptr<MainWindow> m_window;
+
+    // What the source says of the drag; empty where it could not be made.
+    QString drop(const QStringList& files, const QWidget* onto)
+    {
+        QProcess source;
+        source.setProcessChannelMode(QProcess::ForwardedErrorChannel);
+        source.start(QStringLiteral(STAGEWRIGHT_DRAG_SOURCE), files);
+        QString said;
+        const auto says = [&](const QString& word) {
+            return QTest::qWaitFor([&] {
+                said += QString::fromLocal8Bit(source.readAllStandardOutput());
+                return said.contains(word);
+            }, 30000);
+        };
+        if (!says(QStringLiteral("ready"))) return {};
+        const auto mouse = [](const QStringList& words) { return RealInput::send(words); };
+        const auto move = [&](QPoint to) { return mouse({QStringLiteral("mousemove"), QString::number(to.x()), QString::number(to.y())}); };
+        const QPoint from(1510, 100), to = onto->mapToGlobal(onto->rect().center());
+        bool done = move(from) && mouse({QStringLiteral("mousedown"), QStringLiteral("1")});
+        for (int step = 1; step <= 8 && done; ++step) done = move(from + (to - from) * step / 8); // the drag begins, and enters the window
+        QTest::qWait(200); // the window answers whether it takes them
+        done = done && move(to + QPoint(3, 3)) && mouse({QStringLiteral("mouseup"), QStringLiteral("1")});
+        if (done) says(QStringLiteral("ed\n"));
+        source.kill();
+        source.waitForFinished(20000);
+        return said.section(QLatin1Char('\n'), 1, 1);
+    }
+
+private slots:
+    void initTestCase()
+    {
+        const QString missing = RealInput::missing();
+        if (!missing.isEmpty()) QSKIP(qPrintable(missing));
+    }
+    void init()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        m_window = std::make_unique<MainWindow>();
+        m_window->setGeometry(0, 0, 1400, 860);
+        m_window->show();
+        QVERIFY(QTest::qWaitForWindowExposed(m_window.get(), 20000));
+        m_window->activateWindow(); // without a window manager nobody hands out the focus
+        QVERIFY(QTest::qWaitForWindowActive(m_window.get(), 20000));
+    }
+    void cleanup()
+    {
+        m_window.reset();
+        m_fixture.reset();
+    }
+
+    void tracesAreImported()
+    {
+        const Schedule order = *makeSchedule("1f1b", Shape{4, 8, 0});
+        const QString folder = m_fixture->dir.filePath(QStringLiteral("a job's traces")); // with what URLs escape
+        QVERIFY(writeKinetoFolder(*simulatedRun(order, CostModel::uniform(order)), folder.toStdString()).has_value());
+        QStringList files;
+        for (const QString& name : QDir(folder).entryList(QDir::Files, QDir::Name)) files << QDir(folder).filePath(name);
+        QCOMPARE(drop(files, m_window.get()), QStringLiteral("copied"));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->importer()->dialog() != nullptr, 20000);
+        ImportDialog* dialog = m_window->importer()->dialog();
+        QTRY_VERIFY_WITH_TIMEOUT(dialog->settled() && dialog->reading(), 60000);
+        QCOMPARE(dialog->question().words, files);
+        QVERIFY2(dialog->detailsText().contains(QStringLiteral("4 ranks, 1 step, 4 stages, 8 microbatches")), qPrintable(dialog->detailsText()));
+        dialog->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(dialog, 20000));
+        QVERIFY(RealInput::key(QStringLiteral("alt+i")));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->importer()->dialog() == nullptr && m_window->mode() == MainWindow::Mode::Run && m_window->settled(), 60000);
+        QCOMPARE(m_window->shownView()->run->info.scheduleName, std::string("1f1b"));
+        QVERIFY(QFileInfo::exists(m_window->shownRef().file));
+    }
+
+    // Onto what is shown, too, and run files open as ever.
+    void runFilesAreOpened()
+    {
+        const QString first = m_fixture->file("first.stagewright", {"1f1b"}), second = m_fixture->file("second.stagewright", {"zb-h1"});
+        QCOMPARE(drop({first}, m_window.get()), QStringLiteral("copied"));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->mode() == MainWindow::Mode::Run && m_window->settled() && m_window->shownRef().file == first, 60000);
+        QCOMPARE(drop({second}, m_window->timelineView()), QStringLiteral("copied"));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->settled() && m_window->shownRef().file == second, 60000);
+        QVERIFY(m_window->importer()->dialog() == nullptr);
+        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+    }
+
+    // Fields of text are no place for files: the window takes them.
+    void fieldsLeaveThemToTheWindow()
+    {
+        const QString file = m_fixture->file("runs.stagewright", {"gpipe"});
+        m_window->openFiles({m_fixture->file("other.stagewright", {"1f1b"})});
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->mode() == MainWindow::Mode::Run && m_window->settled(), 60000);
+        QLineEdit* field = nullptr;
+        for (auto* one : m_window->findChildren<QLineEdit*>())
+            if (one->isVisible() && one->width() > 40) field = one;
+        QVERIFY(field != nullptr);
+        const QString before = field->text();
+        QCOMPARE(drop({file}, field), QStringLiteral("copied"));
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->settled() && m_window->shownRef().file == file, 60000);
+        QCOMPARE(field->text(), before);
+    }
+};
+
+QTEST_MAIN(TestRealDrop)
+#include "tst_real_drop.moc"
