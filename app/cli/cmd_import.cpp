@@ -1,4 +1,6 @@
 #include <chrono>
+#include <map>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -70,6 +72,19 @@ std::string scheduleText(const ImportedRun& imported)
     return imported.ops > 0 ? "not rebuilt" : "no ops";
 }
 
+// What is no trace at all is told in one line: folders hold other things, too.
+void warnOfRefused(const std::vector<RefusedFile>& refused, Session& session)
+{
+    std::string others;
+    std::size_t count = 0;
+    for (const RefusedFile& file : refused) {
+        if (!file.error.message.ends_with(": no trace that is known")) session.warn(file.error.message);
+        else if (++count <= 5) others += (count > 1 ? ", " : "") + file.path;
+    }
+    if (count == 1) session.warn(fmt::format("file {}: no trace that is known", others));
+    else if (count > 1) session.warn(fmt::format("{} files are no traces that are known: {}{}", count, others, count > 5 ? " …" : ""));
+}
+
 void print(const ImportResult& result, Session& session)
 {
     Table table({{"run", Table::Align::Right}, {"name"}, {"format"}, {"ranks", Table::Align::Right}, {"steps", Table::Align::Right}, {"ops", Table::Align::Right},
@@ -81,11 +96,21 @@ void print(const ImportResult& result, Session& session)
                    scheduleText(imported), imported.clocks});
     }
     session.out(table.text(session.colourOut()));
+    std::map<std::string, std::vector<const ImportedRun*>> byNote; // what is said of many is said once
+    for (const ImportedRun& imported : result.runs)
+        for (const std::string& note : imported.notes) byNote[note].push_back(&imported);
+    std::set<std::string> said;
     for (const ImportedRun& imported : result.runs) {
         if (imported.kernels > 0)
             session.out(fmt::format("{}: {} of {} kernels and copies are under an op, {} under a named range\n", imported.run.info.name, imported.kernelsUnderOps, imported.kernels,
                                     imported.kernelsUnderRanges));
-        for (const std::string& note : imported.notes) session.out(fmt::format("{}: {}\n", imported.run.info.name, note));
+        for (const std::string& note : imported.notes) {
+            const std::size_t times = byNote[note].size();
+            if (times <= 3) session.out(fmt::format("{}: {}\n", imported.run.info.name, note));
+            else if (said.insert(note).second) session.out(fmt::format("{} runs: {}\n", times, note));
+        }
+        if (imported.ops == 0 && imported.run.timeline)
+            session.out(fmt::format("{}: no range is named like an op; --rules says which names are (docs/formats.md)\n", imported.run.info.name));
     }
 }
 
@@ -106,7 +131,7 @@ Result<int> run(const Options& options, Session& session)
         if (auto may = mayAddRuns(options.output); !may) return tl::unexpected(std::move(may.error()));
     auto result = importTraces(options.files, import, session.reporter("bytes"));
     if (!result) return tl::unexpected(std::move(result.error()));
-    for (const RefusedFile& refused : result->refused) session.warn(refused.error.message);
+    warnOfRefused(result->refused, session);
     if (!options.output.empty()) {
         std::vector<const Run*> runs;
         for (ImportedRun& imported : result->runs) {

@@ -1,6 +1,42 @@
 # Traces of other tools as runs: recorded pipelines, GPU ranks, Nsight exports, CSV; rules, damage, what is refused.
 # shellcheck shell=bash
 
+# what was written for other tools comes back, or says where it does
+stagewright simulate --schedule zb-h1 --comm 0.1 -o ours.stagewright >/dev/null 2>&1
+stagewright export ours.stagewright -o ours.json >/dev/null 2>&1
+run stagewright import ours.json --json
+expect_code 0
+expect_json zb-h1 runs 0 recognised
+expect_json 96 runs 0 ops
+expect_json 4 runs 0 ranks
+expect_json 0 runs 0 notes
+stagewright export ours.stagewright -o ours.pftrace >/dev/null 2>&1
+run stagewright import ours.pftrace
+expect_code 3
+expect_err 'Perfetto traces are written, not read'
+expect_err 'kineto'
+echo report >report.nsys-rep
+run stagewright import report.nsys-rep
+expect_code 3
+expect_err 'nsys export --type sqlite report.nsys-rep'
+stagewright export ours.stagewright --format torchtitan -o titan >/dev/null 2>&1
+run stagewright import titan
+expect_code 0
+expect_err '2 files are no traces that are known: titan/README.md, titan/settings.toml'
+printf '0F0,0B0\n1F0,1Q0\n' >wrong.csv
+run stagewright import wrong.csv
+expect_code 3
+expect_err 'line 2, cell 2 .1Q0.'
+mkfifo pipe
+run stagewright import pipe
+expect_code 3
+expect_err 'write what comes through it to a file first'
+mkdir many
+for i in 1 2 3 4 5; do printf '0F0,0B0\n' >"many/order$i.csv"; done
+run stagewright import many
+expect_code 0
+expect_out '5 runs: an order without times'
+
 # a trace of our own, of two ranks: labels of a user's, one step
 for rank in 0 1; do
     {

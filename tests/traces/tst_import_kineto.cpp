@@ -4,6 +4,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <random>
+
+#include <zlib.h>
 
 #include "schedules/csv.h"
 #include "schedules/kinds.h"
@@ -195,6 +198,37 @@ private slots:
             const auto refused = importTraces({path}, {});
             QVERIFY2(!refused && refused.error().message.find(what) != std::string::npos, refused ? text : refused.error().message.c_str());
         }
+    }
+
+    // Damage in the middle of packed data: what came before it is read.
+    void damagedGzip()
+    {
+        std::string text = quoted("{'traceEvents':[");
+        std::mt19937 random(7);
+        for (int i = 0; i < 20'000; ++i) text += quoted("{'ph':'X','cat':'user_annotation','name':'r" + std::to_string(random() % 1000) + "','pid':1,'tid':1,'ts':" + std::to_string(i * 10) + ",'dur':" + std::to_string(random() % 9) + "},");
+        text += quoted("{'ph':'i','name':'end','ts':1}]}");
+        const QTemporaryDir folder;
+        const std::string path = folder.filePath("a_rank0.json.gz").toStdString();
+        gzFile packed = gzopen(path.c_str(), "wb6");
+        QCOMPARE(gzwrite(packed, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
+        QCOMPARE(gzclose(packed), Z_OK);
+        std::string bytes = textOf(path);
+        const auto importedFrom = [&](std::string changed) {
+            std::ofstream(path, std::ios::binary | std::ios::trunc) << changed;
+            return importTraces({path}, {});
+        };
+        std::string middle = bytes;
+        for (std::size_t i = 0; i < 64; ++i) middle[middle.size() / 2 + i] = static_cast<char>(0xa5);
+        const auto half = importedFrom(middle);
+        QVERIFY(half);
+        QVERIFY2(half->runs[0].events > 4'000 && half->runs[0].events < 20'000, qPrintable(QString::number(half->runs[0].events)));
+        QVERIFY(notesSay(half->runs[0], "the compressed data is damaged: "));
+        QVERIFY(!notesSay(half->runs[0], "<fd"));
+        std::string begin = bytes;
+        for (std::size_t i = 12; i < 64; ++i) begin[i] = static_cast<char>(0xff);
+        const auto none = importedFrom(begin);
+        QVERIFY(!none);
+        QVERIFY2(none.error().message.find("the compressed data is damaged") != std::string::npos, none.error().message.c_str());
     }
 
     void chromeJsonIsLanes()

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "schedules/kinds.h"
+#include "schedules/op.h"
 #include "traces/formats/kineto_event.h"
 #include "traces/formats/kineto_job.h"
 #include "traces/formats/kineto_launches.h"
@@ -74,9 +76,10 @@ public:
         while (true) {
             auto more = events.next(item);
             if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-            if (!more) return tl::unexpected(std::move(more.error()));
+            if (!more) return tl::unexpected(source.damage().empty() ? std::move(more.error()) : Error{ErrorCode::Unreadable, source.damage(), "copy it again from where it comes"});
             if (!*more) break;
             if (item.member) {
+                m_own = m_own || (item.key == "otherData" && item.text.find("\"generator\":\"stagewright\"") != std::string_view::npos);
                 m_kineto = readTraceMember(item.key, item.text, m_rank) || m_kineto;
                 continue;
             }
@@ -188,6 +191,7 @@ private:
         if (m_event.category.empty()) m_category = ofAutograd();
         m_kineto = m_kineto || m_category == Category::HostOp || m_category == Category::Kernel || m_category == Category::Launch;
         ForeignSpan span{start, start + duration, 0, 0};
+        if (m_own && takeOwn(span)) return true;
         const KinetoArgs& args = m_event.args;
         switch (m_category) {
         case Category::Kernel:
@@ -229,6 +233,21 @@ private:
             m_rank.annotations.push_back(span);
             break;
         }
+        return true;
+    }
+
+    // Chrome JSON as it is written here: ops have their kind for a category, and bubbles follow from them.
+    bool takeOwn(ForeignSpan& span)
+    {
+        if (m_event.category == "bubble") {
+            ++m_rank.leftOut["bubbles"];
+            return true;
+        }
+        const auto op = parseOp(m_event.name);
+        if (!op || ruleOf(op->kind).text != m_event.category) return false;
+        span.name = m_rank.names.idOf(fmt::format("PP:{}", m_event.name));
+        span.thread = threadOf(false);
+        m_rank.annotations.push_back(span);
         return true;
     }
 
@@ -400,6 +419,7 @@ private:
     KinetoEvent m_event;
     std::string m_repair;
     bool m_kineto = false;
+    bool m_own = false; // written by this program
     std::string m_lastCategory;
     Category m_category = Category::Unknown;
     TraceThreads m_threads;

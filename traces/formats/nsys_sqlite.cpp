@@ -28,7 +28,7 @@ public:
         auto opened = Database::open(m_path, SQLITE_OPEN_READONLY);
         if (!opened) return tl::unexpected(std::move(opened.error()));
         m_database = std::move(*opened);
-        if (auto done = readTables(); !done) return tl::unexpected(std::move(done.error()));
+        if (auto done = readTables(); !done) return fail(ErrorCode::Unreadable, reasonOf(done.error()), "export it again: nsys export --type sqlite");
         if (m_tables.contains("run") && m_tables.contains("span_block"))
             return fail(ErrorCode::Unreadable, "a run file, no foreign trace", "open it as it is, or take its runs over with runs --merge");
         if (!m_tables.contains("StringIds")) return fail(ErrorCode::Unreadable, "no export of Nsight Systems: there is no table StringIds", "make one with nsys export --type sqlite");
@@ -50,6 +50,13 @@ public:
     }
 
 private:
+    // Without the file, which is named around it.
+    std::string reasonOf(const Error& error) const
+    {
+        const std::string file = "file " + m_path + ": ";
+        return error.message.starts_with(file) ? error.message.substr(file.size()) : error.message;
+    }
+
     Result<void> readTables()
     {
         auto list = m_database->prepare("SELECT name FROM sqlite_master WHERE type='table' AND sql NOT LIKE 'CREATE VIRTUAL%'");
@@ -87,7 +94,7 @@ private:
         while (rows) {
             const auto row = m_database->step(*rows);
             if (!row) {
-                m_notes.push_back(fmt::format("table {} is damaged behind row {}: {}", table, count, row.error().message));
+                m_notes.push_back(fmt::format("table {} is damaged behind row {}: {}", table, count, reasonOf(row.error())));
                 ++m_damaged;
                 return;
             }
@@ -98,7 +105,7 @@ private:
                 if (m_progress.cancelled()) return;
             }
         }
-        m_notes.push_back(fmt::format("table {} can't be read: {}", table, rows.error().message));
+        m_notes.push_back(fmt::format("table {} can't be read: {}", table, reasonOf(rows.error())));
         ++m_damaged;
     }
 

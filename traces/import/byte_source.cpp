@@ -60,11 +60,22 @@ public:
     std::size_t read(char* to, std::size_t size) override
     {
         if (!m_damage.empty()) return 0;
-        const int got = gzread(m_file, to, static_cast<unsigned>(std::min<std::size_t>(size, 1u << 30)));
+        // A part at a time: a call that meets damage gives nothing of what it had unpacked before.
+        constexpr std::size_t part = 1 << 16;
+        std::size_t filled = 0;
+        int got = 0;
+        do {
+            got = gzread(m_file, to + filled, static_cast<unsigned>(std::min(size - filled, part)));
+            filled += static_cast<std::size_t>(std::max(0, got));
+        } while (got > 0 && filled < size);
         int code = Z_OK;
         const char* why = gzerror(m_file, &code);
-        if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) m_damage = fmt::format("the compressed data is damaged: {}", why);
-        return got > 0 ? static_cast<std::size_t>(got) : 0;
+        if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) {
+            const std::string_view said(why); // behind a name that zlib gives the file
+            const std::size_t name = said.starts_with('<') ? said.find(": ") : std::string_view::npos;
+            m_damage = fmt::format("the compressed data is damaged: {}", name == std::string_view::npos ? said : said.substr(name + 2));
+        }
+        return filled;
     }
     std::int64_t consumed() const override { return std::min<std::int64_t>(m_size, std::max<std::int64_t>(0, gzoffset(m_file))); }
     bool restart() override
@@ -113,7 +124,7 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& path)
     struct stat about = {};
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
         close(file);
-        return unreadable(path, "no regular file");
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: no regular file", path), S_ISDIR(about.st_mode) ? "name the files in it" : "write what comes through it to a file first");
     }
     std::array<unsigned char, 2> magic{};
     if (pread(file, magic.data(), magic.size(), 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b) {

@@ -96,15 +96,33 @@ struct ReadFile {
     std::string format;
 };
 
+bool hasSuffix(const std::string& path, std::initializer_list<std::string_view> suffixes)
+{
+    return std::any_of(suffixes.begin(), suffixes.end(), [&path](std::string_view suffix) { return path.ends_with(suffix); });
+}
+
+// What comes to mind to import and is not read, with the way to what is.
+Error unknown(const std::string& path, bool empty)
+{
+    if (hasSuffix(path, {".nsys-rep", ".qdrep"}))
+        return {ErrorCode::Unreadable, fmt::format("file {}: a report of Nsight Systems that is not exported", path), fmt::format("export it: nsys export --type sqlite {}", path)};
+    if (hasSuffix(path, {".pftrace", ".perfetto-trace"}))
+        return {ErrorCode::Unreadable, fmt::format("file {}: Perfetto traces are written, not read", path), "for the way back export the run as kineto, or keep its run file"};
+    std::error_code failed;
+    if (empty && fs::file_size(path, failed) > 0 && !failed)
+        return {ErrorCode::Unreadable, fmt::format("file {}: the compressed data is damaged from its begin on", path), "copy it again from where it comes"};
+    return {ErrorCode::Unreadable, fmt::format("file {}: {}", path, empty ? "it is empty" : "no trace that is known"),
+            "Kineto or Chrome JSON, plain or gzip, Nsight Systems exported to SQLite, and schedule CSV are read"};
+}
+
 Result<ForeignFile> readOne(const std::string& path, const ImportOptions& options, const Progress& progress, std::string& format)
 {
     if (auto opened = ByteSource::open(path); !opened) return tl::unexpected(std::move(opened.error()));
     const std::string head = headOf(path);
     const FormatInfo* info = formatOfHead(head);
     const auto named = [&path](Error error) { return tl::unexpected(error.message.starts_with("file ") ? std::move(error) : std::move(error).with("file " + path)); };
-    if (info == nullptr)
-        return fail(ErrorCode::Unreadable, head.empty() ? fmt::format("file {}: it is empty", path) : fmt::format("file {}: no trace that is known", path),
-                    "Kineto or Chrome JSON, plain or gzip, Nsight Systems exported to SQLite, and schedule CSV are read");
+    if (info == nullptr && !head.empty() && hasSuffix(path, {".csv"})) info = findFormat("csv"); // its reader tells what is wrong
+    if (info == nullptr) return tl::unexpected(unknown(path, head.empty()));
     format = info->name;
     auto read = info->read(path, options, progress);
     if (!read) return named(std::move(read.error()));
