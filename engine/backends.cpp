@@ -27,6 +27,11 @@ std::string_view toText(DeviceSharing sharing)
     return sharing == DeviceSharing::Partitions ? "partitions" : "queues";
 }
 
+std::string_view toText(DeviceTransport transport)
+{
+    return transport == DeviceTransport::Nccl ? "nccl" : "copies";
+}
+
 Result<std::unique_ptr<Memory>> Backend::openMemory(int, int)
 {
     return std::unique_ptr<Memory>();

@@ -397,6 +397,11 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
             return fail(ErrorCode::Failed, fmt::format("{}: {}", cases[i].name, e.what()));
         }
     }
+    auto* connected = dynamic_cast<CollectiveSource*>(made->get());
+    if (connected == nullptr || precision != Precision::Fp32) return all;
+    auto collectives = connected->compareCollectives();
+    if (!collectives) return tl::unexpected(std::move(collectives.error()));
+    all.insert(all.end(), collectives->begin(), collectives->end());
     return all;
 }
 

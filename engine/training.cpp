@@ -308,6 +308,7 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
     if (m_state->ranks.front().memory) {
         add("precision", std::string(toText(precisionOf(options.device.precision, *m_state->backend))));
         add("sharing", m_state->clock == ClockMode::Virtual ? "serialised" : std::string(toText(options.device.sharing)));
+        add("gpu_transport", std::string(toText(options.device.transport)));
     }
     add("transport", std::string(m_state->transport->name()));
     if (options.channels.sends == SendMode::Rendezvous) {

@@ -52,6 +52,17 @@ void inBackground(QObject* context, Work work, Then then, QThreadPool* pool = QT
     pool->start(std::move(task));
 }
 
+// what() on the GUI thread, soon, while `context` lives; asked for on any thread.
+inline void onGuiThread(QObject* context, std::function<void()> what)
+{
+    std::function<void()> call = [what = std::move(what)] {
+        afterHandOver();
+        what();
+    };
+    beforeHandOver();
+    QMetaObject::invokeMethod(context, std::move(call), Qt::QueuedConnection);
+}
+
 // Frees what takes a while to free, on the pool.
 template <typename T>
 void releaseInBackground(std::shared_ptr<T> held, QThreadPool* pool)

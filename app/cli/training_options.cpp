@@ -39,6 +39,9 @@ void addDeviceOptions(CLI::App& app, TrainingChoice& choice)
                    "How ranks share a GPU: queues side by side, partitions of its multiprocessors, or serialised, one op at a time, placed by "
                    "the virtual clock [queues where each has one of its own, else serialised]")
         ->type_name("HOW")->check(oneOf({"queues", "partitions", "serialised"}));
+    app.add_option("--transport", choice.transport,
+                   "How messages go between GPUs: copies, the driver's own, or nccl, where each rank has a GPU of its own [copies]")
+        ->type_name("HOW")->check(oneOf({"copies", "nccl"}));
 }
 
 } // namespace
@@ -62,6 +65,7 @@ Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training)
                                 : choice.precision == "bf16" ? Precision::Bf16
                                                              : Precision::Default;
     training.device.sharing = choice.sharing == "partitions" ? DeviceSharing::Partitions : DeviceSharing::Queues;
+    training.device.transport = choice.transport == "nccl" ? DeviceTransport::Nccl : DeviceTransport::Copies;
     const ClockMode wanted = choice.sharing == "serialised" ? ClockMode::Virtual : ClockMode::Wall;
     if (!choice.sharing.empty()) {
         if (training.clock != ClockMode::Auto && training.clock != wanted)

@@ -428,7 +428,7 @@ std::function<void(std::string_view, std::int64_t, std::int64_t)> RunLibrary::re
     return [this, shown = std::int64_t{0}](std::string_view, std::int64_t done, std::int64_t total) mutable {
         if (done - shown < 100'000) return;
         shown = done;
-        QMetaObject::invokeMethod(this, [this, done, total] { emit lanesProgress(done, total); }, Qt::QueuedConnection);
+        onGuiThread(this, [this, done, total] { emit lanesProgress(done, total); });
     };
 }
 

@@ -27,7 +27,7 @@ void saveSettings(const RecordSettings& s)
     store.setValue(QStringLiteral("model"), QVariantList{s.layers, s.hidden, s.heads, s.sequence});
     store.setValue(QStringLiteral("run"), QVariantList{s.steps, s.warmup});
     store.setValue(QStringLiteral("clock"), s.clock);
-    store.setValue(QStringLiteral("device"), QStringList{s.backend, s.devices, s.precision, s.sharing});
+    store.setValue(QStringLiteral("device"), QStringList{s.backend, s.devices, s.precision, s.sharing, s.transport});
     store.setValue(QStringLiteral("link"), s.link);
     store.setValue(QStringLiteral("data"), s.dataFile);
     store.setValue(QStringLiteral("seed"), s.seed);
@@ -61,11 +61,12 @@ RecordSettings loadSettings()
     }
     s.clock = store.value(QStringLiteral("clock")).toString();
     const QStringList device = store.value(QStringLiteral("device")).toStringList();
-    if (device.size() == 4) {
+    if (device.size() == 5) {
         s.backend = device[0];
         s.devices = device[1];
         s.precision = device[2];
         s.sharing = device[3];
+        s.transport = device[4];
     }
     s.link = store.value(QStringLiteral("link")).toString();
     s.dataFile = store.value(QStringLiteral("data")).toString();
@@ -84,7 +85,7 @@ QString MainWindow::newRecordingPath(const QString& name) const
 
 RecordDialog* MainWindow::openRecordDialog()
 {
-    if (auto* open = findChild<RecordDialog*>()) {
+    if (auto* open = findChild<RecordDialog*>(); open && open->isVisible()) { // not one that has been closed just now
         open->raise();
         return open;
     }

@@ -129,8 +129,8 @@ Result<std::unique_ptr<Backend>> backends::cpu(const DeviceOptions& options)
         return fail(ErrorCode::Usage, "the cpu backend computes in fp32, not in " + std::string(toText(options.precision)),
                     "use --precision fp32, or --backend cuda");
     }
-    if (options.sharing == DeviceSharing::Partitions || !options.devices.empty())
-        return fail(ErrorCode::Usage, "the cpu backend has no devices to choose or share", "use --backend cuda with it");
+    if (options.sharing != DeviceSharing::Queues || options.transport != DeviceTransport::Copies || !options.devices.empty())
+        return fail(ErrorCode::Usage, "the cpu backend has no devices to choose, share or connect", "use --backend cuda with it");
     return std::make_unique<CpuBackend>();
 }
 

@@ -10,6 +10,7 @@
 
 #include "engine/backends.h"
 #include "engine/cuda/ceilings.h"
+#include "engine/cuda/collective_check.h"
 #include "engine/cuda/device_math.h"
 #include "engine/cuda/device_memory.h"
 #include "engine/cuda/module.h"
@@ -38,16 +39,6 @@ std::vector<std::pair<std::string, std::string>> moduleFacts(const cuda::Module&
     pairs.emplace_back("nccl", nccl == 0 ? "none" : fmt::format("{}.{}.{}", nccl / 10000, nccl % 10000 / 100, nccl % 100));
     pairs.emplace_back("architectures", facts.architectures);
     return pairs;
-}
-
-// How messages go between devices: "copies" by the driver's peer copies, or "nccl".
-Result<bool> linksByNccl()
-{
-    const char* text = std::getenv("STAGEWRIGHT_CUDA_LINKS");
-    const std::string_view wanted = text && *text ? text : "copies";
-    if (wanted == "nccl") return true;
-    if (wanted == "copies") return false;
-    return fail(ErrorCode::Usage, fmt::format("STAGEWRIGHT_CUDA_LINKS is '{}'", wanted), "it is copies or nccl");
 }
 
 DeviceInfo unusable(std::string reason, std::vector<std::pair<std::string, std::string>> details = {})
@@ -104,7 +95,7 @@ struct Device {
     bool partitions;
 };
 
-class CudaBackend final : public Backend, public layers::MathSource {
+class CudaBackend final : public Backend, public layers::MathSource, public CollectiveSource {
 public:
     explicit CudaBackend(const DeviceOptions& options) : m_options(options)
     {
@@ -146,12 +137,11 @@ public:
         if (partitioned(ranks) && !device.partitions)
             return fail(ErrorCode::Unavailable, fmt::format("{}: its driver has no green contexts", device.name), "use --sharing queues");
         m_ranks = ranks;
-        const Result<bool> nccl = linksByNccl();
-        if (!nccl) return tl::unexpected(nccl.error());
-        if (*nccl && ranks > devices)
+        const bool nccl = m_options.transport == DeviceTransport::Nccl;
+        if (nccl && ranks > devices)
             return fail(ErrorCode::Usage, fmt::format("NCCL serves one rank a device: {} ranks on {} devices", ranks, devices),
-                        "use fewer ranks, or STAGEWRIGHT_CUDA_LINKS=copies");
-        if (rank == 0 || !*nccl) m_links = *nccl ? std::make_shared<cuda::DeviceLinks>(*cuda::theModule()->table) : nullptr;
+                        "use fewer ranks, or --transport copies");
+        if (nccl && rank == 0) m_links = std::make_shared<cuda::DeviceLinks>(*cuda::theModule()->table);
         const StagewrightQueueWish wish = wishOf(device, rank, ranks, devices);
         try {
             return std::make_unique<cuda::DeviceMemory>(*cuda::theModule()->table, wish, device.origins, m_links);
@@ -201,6 +191,17 @@ public:
         return cuda::makeDeviceMath(*memory, allocator, 0, streaming ? 1 : std::numeric_limits<int>::max());
     }
 
+    Result<std::vector<KernelComparison>> compareCollectives() override
+    {
+        Result<std::vector<Device>> there = chosen();
+        if (!there) return tl::unexpected(std::move(there.error()));
+        if (m_options.transport != DeviceTransport::Nccl) return std::vector<KernelComparison>();
+        std::vector<int> numbers;
+        for (const Device& device : *there)
+            numbers.push_back(device.number);
+        return cuda::compareCollectives(*cuda::theModule()->table, numbers);
+    }
+
     std::vector<std::pair<std::string, std::string>> environment() const override
     {
         std::vector<std::pair<std::string, std::string>> facts;
@@ -209,7 +210,6 @@ public:
                 facts.emplace_back(fmt::format("gpu_{}", device.number), device.name);
         const std::vector<DeviceInfo> all = devices();
         facts.insert(facts.end(), all.front().details.begin(), all.front().details.end());
-        facts.emplace_back("gpu_links", m_links ? "nccl" : "copies");
         addCeilings(facts);
         return facts;
     }

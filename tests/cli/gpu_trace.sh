@@ -82,9 +82,9 @@ export STAGEWRIGHT_FAKE_DEVICES=2
 losses=''
 for links in copies nccl; do
     # shellcheck disable=SC2086
-    run env STAGEWRIGHT_CUDA_LINKS=$links "$STAGEWRIGHT" record --backend cuda --precision fp32 -s zb-h1 -p 2 -m 4 $small --steps 3 --json -o $links.stagewright
+    run stagewright record --backend cuda --transport $links --precision fp32 -s zb-h1 -p 2 -m 4 $small --steps 3 --json -o $links.stagewright
     expect_code 0
-    expect_fact $links.stagewright gpu_links $links
+    expect_fact $links.stagewright gpu_transport $links
     expect_fact $links.stagewright gpu_trace whole
     for absent in unowned ambiguous half_messages; do expect_no_fact $links.stagewright gpu_trace_$absent; done
     losses="$losses $(json runs 0 loss 3)"
@@ -95,15 +95,16 @@ for rank in 0 1; do
     expect_same "$ends" 32 # eight messages a step, an end each
 done
 # shellcheck disable=SC2086
-run env STAGEWRIGHT_CUDA_LINKS=nccl "$STAGEWRIGHT" check --backend cuda --precision fp32 -s 1f1b,zbv,dualpipe,terapipe -p 2 -m 4 $small
+run stagewright check --backend cuda --transport nccl --precision fp32 -s 1f1b,zbv,dualpipe,terapipe -p 2 -m 4 $small
 expect_code 0
 expect_out 'all pass'
+for each in 'message along the devices' all-reduce reduce-scatter all-gather; do expect_out "^$each +cuda +fp32 .* pass\$"; done
 # nccl_fails CODE MESSAGE VARIABLE=VALUE OPTION…
 nccl_fails() {
     local code=$1 message=$2 variable=$3
     shift 3
     # shellcheck disable=SC2086
-    run env STAGEWRIGHT_CUDA_LINKS=nccl "$variable" "$STAGEWRIGHT" record --backend cuda "$@" $small --steps 4 -o failed.stagewright
+    run env "$variable" "$STAGEWRIGHT" record --backend cuda --transport nccl "$@" $small --steps 4 -o failed.stagewright
     expect_code "$code"
     expect_err "$message"
     rm -f failed.stagewright
@@ -111,7 +112,6 @@ nccl_fails() {
 nccl_fails 5 'rank [01].*NCCL can.t be loaded' STAGEWRIGHT_FAKE_NCCL=absent -s gpipe -p 2 -m 4
 nccl_fails 5 'rank [01].*NCCL: remote process exited' STAGEWRIGHT_FAKE_NCCL=broken -s gpipe -p 2 -m 4
 nccl_fails 2 'NCCL serves one rank a device: 4 ranks on 2 devices' STAGEWRIGHT_FAKE_NCCL= -s gpipe -p 4 -m 4
-nccl_fails 2 "STAGEWRIGHT_CUDA_LINKS is 'rdma'" STAGEWRIGHT_CUDA_LINKS=rdma -s gpipe -p 2 -m 4
 unset STAGEWRIGHT_FAKE_DEVICES
 
 # Two schedules in turn share the tracer.

@@ -55,6 +55,22 @@ inline QString told(const QWidget* widget)
 inline QString plain(const QString& text) { return QString(text).remove(QLatin1Char('&')); }
 inline bool elided(const QString& text) { return text.endsWith(QChar(0x2026)); }
 
+// Fields that lie over one another, as they do in a dialog that is too small for its layout.
+inline QStringList overlapping(const QWidget* root)
+{
+    QStringList found;
+    QList<QWidget*> fields;
+    for (QWidget* widget : root->findChildren<QWidget*>())
+        if (widget->isVisibleTo(root) && !internal(widget) &&
+            (widget->inherits("QLineEdit") || widget->inherits("QComboBox") || widget->inherits("QAbstractSpinBox") || widget->inherits("QAbstractButton")))
+            fields << widget;
+    for (qsizetype i = 0; i < fields.size(); ++i)
+        for (qsizetype k = 0; k < i; ++k)
+            if (fields[i]->parentWidget() == fields[k]->parentWidget() && fields[i]->geometry().intersects(fields[k]->geometry()))
+                found << told(fields[i]) + QStringLiteral(" lies over ") + told(fields[k]);
+    return found;
+}
+
 // Texts that are cut off, of what is visible in `root`.
 inline QStringList clipped(QWidget* root)
 {

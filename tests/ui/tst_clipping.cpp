@@ -46,7 +46,7 @@ class TestClipping : public QObject {
         if (!ready(window)) m_found << QString::fromLatin1(page) + QStringLiteral(": does not settle");
         QWidget* shown = dialog != nullptr ? dialog : &window;
         (void)QTest::qWaitFor([&] { return clipped(shown).isEmpty(); }, 10000); // it may still be laying itself out
-        for (const QString& text : clipped(shown)) m_found << QString::fromLatin1(page) + QStringLiteral(": ") + text;
+        for (const QString& text : dialog != nullptr ? clipped(shown) + overlapping(shown) : clipped(shown)) m_found << QString::fromLatin1(page) + QStringLiteral(": ") + text;
         if (window.size() != m_size) {
             m_found << QStringLiteral("%1: the window wants %2 × %3").arg(QLatin1String(page)).arg(window.width()).arg(window.height());
             m_size = window.size();
@@ -167,6 +167,13 @@ private slots:
         window.preferences()->open();
         dialog("preferences", window.findChild<QDialog*>(QStringLiteral("preferences")));
         dialog("record", window.openRecordDialog());
+        RecordSettings onGpus;
+        onGpus.backend = QStringLiteral("cuda");
+        onGpus.sharing = QStringLiteral("partitions"); // the longest of their meanings
+        RecordDialog* gpus = window.openRecordDialog();
+        QVERIFY(gpus->isVisible());
+        gpus->setSettings(onGpus);
+        dialog("record_gpus", gpus);
         ExportDialog* picture = window.exporter()->openDialog();
         QVERIFY(picture != nullptr);
         QVERIFY(QTest::qWaitFor([&] { return picture->settled(); }, 60000));

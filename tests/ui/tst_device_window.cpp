@@ -13,11 +13,8 @@
 
 using namespace stagewright;
 
-class TestDeviceWindow : public QObject {
+class TestDeviceWindow : public WindowTest {
     Q_OBJECT
-
-    std::unique_ptr<WindowFixture> m_fixture;
-    std::unique_ptr<MainWindow> m_window;
 
     DevicePanel& panel() { return *m_window->device()->panel(); }
     static QString cell(const FigureTable& table, int row, int column) { return table.model()->index(row, column).data().toString(); }
@@ -39,21 +36,8 @@ class TestDeviceWindow : public QObject {
 private slots:
     void initTestCase()
     {
-        const QString program = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright");
-        QVERIFY2(QFileInfo(program).isExecutable(), "the program stagewright is not built");
-        qputenv("STAGEWRIGHT_PROGRAM", program.toLocal8Bit());
+        QVERIFY2(WindowFixture::recordsWithBuiltProgram(), "the program stagewright is not built");
     }
-    void init()
-    {
-        m_fixture = std::make_unique<WindowFixture>();
-        m_window = std::make_unique<MainWindow>();
-    }
-    void cleanup()
-    {
-        m_window.reset();
-        m_fixture.reset();
-    }
-
     void kernelsByOpAndWhereTheyAre()
     {
         openGpuRun();

@@ -1,5 +1,4 @@
 // The whole loop in the real window with the real recorder as its child: record, edit by mouse, run, compare.
-#include <QFileInfo>
 #include <QSignalSpy>
 
 #include "schedules/timeline/timeline_of.h"
@@ -14,9 +13,7 @@ class TestEndToEnd : public QObject {
 private slots:
     void initTestCase()
     {
-        const QString program = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright");
-        QVERIFY2(QFileInfo(program).isExecutable(), "the program stagewright is not built");
-        qputenv("STAGEWRIGHT_PROGRAM", program.toLocal8Bit());
+        QVERIFY2(WindowFixture::recordsWithBuiltProgram(), "the program stagewright is not built");
     }
 
     void recordEditRunCompare()

@@ -11,11 +11,8 @@
 
 using namespace stagewright;
 
-class TestExplanations : public QObject {
+class TestExplanations : public WindowTest {
     Q_OBJECT
-
-    std::unique_ptr<WindowFixture> m_fixture;
-    std::unique_ptr<MainWindow> m_window;
 
     void press(int key, Qt::KeyboardModifiers modifiers = {})
     {
@@ -40,18 +37,6 @@ class TestExplanations : public QObject {
     }
 
 private slots:
-    void init()
-    {
-        m_fixture = std::make_unique<WindowFixture>();
-        m_window = std::make_unique<MainWindow>();
-        QVERIFY(WindowFixture::show(*m_window));
-    }
-    void cleanup()
-    {
-        m_window.reset();
-        m_fixture.reset();
-    }
-
     void walksThroughGapsByKeyboard()
     {
         open({"1f1b"});

@@ -42,11 +42,8 @@ bool writeBytes(const QString& path, const QByteArray& bytes)
 
 } // namespace
 
-class TestImportDialog : public QObject {
+class TestImportDialog : public WindowTest {
     Q_OBJECT
-
-    std::unique_ptr<WindowFixture> m_fixture;
-    std::unique_ptr<MainWindow> m_window;
 
     // A folder of traces, rank0.pt.trace.json and so on, of a simulated run.
     QString traces(const char* schedule, const char* name, int ranks = 4, int microbatches = 8)
@@ -90,18 +87,6 @@ class TestImportDialog : public QObject {
     }
 
 private slots:
-    void init()
-    {
-        m_fixture = std::make_unique<WindowFixture>();
-        m_window = std::make_unique<MainWindow>();
-        QVERIFY(WindowFixture::show(*m_window));
-    }
-    void cleanup()
-    {
-        m_window.reset();
-        m_fixture.reset();
-    }
-
     // From the menu's key to the run on screen, without the mouse.
     void aFolderOfRanksBecomesARun()
     {

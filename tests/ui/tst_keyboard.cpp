@@ -8,11 +8,8 @@
 
 using namespace stagewright;
 
-class TestKeyboard : public QObject {
+class TestKeyboard : public WindowTest {
     Q_OBJECT
-
-    std::unique_ptr<WindowFixture> m_fixture;
-    std::unique_ptr<MainWindow> m_window;
 
     // Goes to whatever has the focus, as a key does.
     static void press(int key, Qt::KeyboardModifiers modifiers = {})
@@ -38,18 +35,6 @@ class TestKeyboard : public QObject {
     }
 
 private slots:
-    void init()
-    {
-        m_fixture = std::make_unique<WindowFixture>();
-        m_window = std::make_unique<MainWindow>();
-        QVERIFY(WindowFixture::show(*m_window));
-    }
-    void cleanup()
-    {
-        m_window.reset();
-        m_fixture.reset();
-    }
-
     void walksAlongRankStageAndDependencies()
     {
         open({"1f1b"});

@@ -5,7 +5,6 @@
 #include <QDockWidget>
 #include <QFile>
 #include <QFileDialog>
-#include <QFileInfo>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
@@ -52,9 +51,7 @@ class TestLessons : public QObject {
 private slots:
     void initTestCase()
     {
-        const QString program = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright");
-        QVERIFY2(QFileInfo(program).isExecutable(), "the program stagewright is not built");
-        qputenv("STAGEWRIGHT_PROGRAM", program.toLocal8Bit());
+        QVERIFY2(WindowFixture::recordsWithBuiltProgram(), "the program stagewright is not built");
     }
 
     void init()

@@ -42,9 +42,7 @@ private slots:
     {
         const QString missing = RealInput::missing();
         if (!missing.isEmpty()) QSKIP(qPrintable(missing));
-        const QString program = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright");
-        QVERIFY2(QFileInfo(program).isExecutable(), "the program stagewright is not built");
-        qputenv("STAGEWRIGHT_PROGRAM", program.toLocal8Bit());
+        QVERIFY2(WindowFixture::recordsWithBuiltProgram(), "the program stagewright is not built");
     }
 
     void recordEditRunCompare()

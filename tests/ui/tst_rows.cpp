@@ -16,11 +16,8 @@
 
 using namespace stagewright;
 
-class TestRows : public QObject {
+class TestRows : public WindowTest {
     Q_OBJECT
-
-    std::unique_ptr<WindowFixture> m_fixture;
-    std::unique_ptr<MainWindow> m_window;
 
     int m_files = 0;
 
@@ -74,18 +71,12 @@ class TestRows : public QObject {
     }
 
 private slots:
-    void init()
-    {
-        m_fixture = std::make_unique<WindowFixture>();
-        m_window = std::make_unique<MainWindow>();
-        QVERIFY(WindowFixture::show(*m_window));
-    }
     void cleanup()
     {
         m_window.reset();
         PreferenceStore::instance().set({});
         setTimeUnit(TimeUnit::Automatic);
-        m_fixture.reset();
+        WindowTest::cleanup();
     }
 
     void rowsByKeysAreRemembered()

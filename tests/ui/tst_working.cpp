@@ -28,11 +28,8 @@
 
 using namespace stagewright;
 
-class TestWorking : public QObject {
+class TestWorking : public WindowTest {
     Q_OBJECT
-
-    std::unique_ptr<WindowFixture> m_fixture;
-    std::unique_ptr<MainWindow> m_window;
 
     QString open(std::initializer_list<const char*> schedules, const char* name = "work.stagewright")
     {
@@ -58,18 +55,6 @@ class TestWorking : public QObject {
     }
 
 private slots:
-    void init()
-    {
-        m_fixture = std::make_unique<WindowFixture>();
-        m_window = std::make_unique<MainWindow>();
-        QVERIFY(WindowFixture::show(*m_window));
-    }
-    void cleanup()
-    {
-        m_window.reset();
-        m_fixture.reset();
-    }
-
     void notesAreMarkedKeptChangedAndUndone()
     {
         const QString path = open({"1f1b", "zb-h1"});

@@ -1,6 +1,7 @@
 // A window under test: settings of its own, runs made by simulation in a file of its own, and waiting until it is settled.
 #pragma once
 
+#include <QFileInfo>
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QtTest>
@@ -17,6 +18,14 @@ struct WindowFixture {
     QTemporaryDir dir;
 
     WindowFixture() { QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, dir.path()); }
+
+    // The program that records is the one built beside the test. False: it is not built.
+    static bool recordsWithBuiltProgram()
+    {
+        const QString program = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright");
+        qputenv("STAGEWRIGHT_PROGRAM", program.toLocal8Bit());
+        return QFileInfo(program).isExecutable();
+    }
 
     static Run simulated(const char* name, int ranks = 4, int microbatches = 8)
     {
@@ -93,6 +102,28 @@ struct WindowFixture {
             QCoreApplication::sendEvent(view, &move);
         }
         QTest::mouseRelease(view, Qt::LeftButton, {}, to);
+    }
+};
+
+// A shown window of its own for each test function.
+class WindowTest : public QObject {
+    Q_OBJECT
+
+protected:
+    std::unique_ptr<WindowFixture> m_fixture;
+    std::unique_ptr<MainWindow> m_window;
+
+protected slots:
+    void init()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::show(*m_window));
+    }
+    void cleanup()
+    {
+        m_window.reset();
+        m_fixture.reset();
     }
 };
 

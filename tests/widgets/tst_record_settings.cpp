@@ -170,6 +170,7 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         s.devices = QStringLiteral("0,1");
         s.precision = QStringLiteral("tf32");
         s.sharing = QStringLiteral("partitions");
+        s.transport = QStringLiteral("nccl");
         dialog.setSettings(s);
         QVERIFY(dialog.settings() == s);
         QVERIFY(dialog.faultText().isEmpty());
@@ -181,6 +182,7 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--backend")) + 1), QStringLiteral("cuda"));
         QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--device")) + 1), QStringLiteral("0,1"));
         QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--sharing")) + 1), QStringLiteral("partitions"));
+        QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--transport")) + 1), QStringLiteral("nccl"));
         QVERIFY(!arguments.contains(QStringLiteral("--clock"))); // sharing says it
 
         dialog.setDevices({{QStringLiteral("cpu"), QStringLiteral("p"), {}}, {QStringLiteral("cuda"), {}, QStringLiteral("no driver")}});

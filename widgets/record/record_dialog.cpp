@@ -36,13 +36,13 @@ public:
         into->addWidget(makeLabel(title, "title", parent));
         m_grid = new QGridLayout;
         m_grid->setHorizontalSpacing(10);
-        m_grid->setVerticalSpacing(7);
+        m_grid->setVerticalSpacing(6);
         m_grid->setColumnStretch(1, 1);
         m_grid->setColumnStretch(3, 1);
         m_grid->setColumnMinimumWidth(0, 98);
         m_grid->setColumnMinimumWidth(2, 96);
         into->addLayout(m_grid);
-        into->addSpacing(8);
+        into->addSpacing(6);
         m_parent = parent;
     }
     void add(const QString& label, QWidget* field, bool wide = false)
@@ -142,10 +142,12 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     m_devices = line("devices", tr("all"), tr("GPUs by number, as stagewright devices lists them; ranks take them in turn."));
     m_precision = choice("precision", {{tr("bf16"), ""}, {tr("tf32"), "tf32"}, {tr("fp32"), "fp32"}}, tr("Of activations and products on GPUs. Master weights, gradients and sums are fp32 always."));
     m_sharing = choice("sharing", {{tr("chosen at the start"), ""}, {tr("queues"), "queues"}, {tr("partitions"), "partitions"}, {tr("serialised"), "serialised"}}, tr("How ranks share a GPU."));
+    m_transport = choice("transport", {{tr("copies"), ""}, {tr("NCCL"), "nccl"}}, tr("How messages go between GPUs: by the driver's copies, or by NCCL where each rank has a GPU of its own."));
     device.add(tr("Train on"), m_backend);
     device.add(tr("GPUs"), m_devices);
     device.add(tr("Precision"), m_precision);
     device.add(tr("Sharing"), m_sharing);
+    device.add(tr("Messages"), m_transport);
     m_sharingMeaning = makeLabel({}, "faint", this);
     m_sharingMeaning->setObjectName(QStringLiteral("sharingMeaning"));
     m_sharingMeaning->setWordWrap(true);
@@ -323,7 +325,7 @@ void RecordDialog::setSettings(const RecordSettings& s)
     m_microbatchSize->setValue(s.microbatchSize);
     m_steps->setValue(s.steps);
     m_warmup->setValue(s.warmup);
-    for (const auto& [box, value] : {std::pair(m_clock, s.clock), {m_backend, s.backend}, {m_precision, s.precision == QLatin1String("bf16") ? QString() : s.precision}, {m_sharing, s.sharing}})
+    for (const auto& [box, value] : {std::pair(m_clock, s.clock), {m_backend, s.backend}, {m_precision, s.precision == QLatin1String("bf16") ? QString() : s.precision}, {m_sharing, s.sharing}, {m_transport, s.transport}})
         box->setCurrentIndex(std::max(0, box->findData(value)));
     m_devices->setText(s.devices);
     m_link->setText(s.link);
@@ -360,6 +362,7 @@ RecordSettings RecordDialog::settings() const
     s.devices = m_devices->text().remove(QLatin1Char(' '));
     s.precision = m_precision->currentData().toString();
     s.sharing = m_sharing->currentData().toString();
+    s.transport = m_transport->currentData().toString();
     s.link = m_link->text().trimmed();
     s.seed = m_seed->text().isEmpty() ? 1 : m_seed->text().toULongLong();
     s.dataFile = m_dataFile->text().trimmed();
@@ -397,18 +400,24 @@ void RecordDialog::setDevices(const QVector<TrainingDevice>& devices)
     check();
 }
 
-// What only a GPU has is off for the processor, and the other way round; sharing says what it can show and what not.
+// What only a GPU has is not there for the processor, and the other way round; sharing says what it can show and what not.
 void RecordDialog::showDevice(const RecordSettings& s)
 {
     const bool gpu = !s.backend.isEmpty();
-    for (QWidget* field : {static_cast<QWidget*>(m_devices), static_cast<QWidget*>(m_precision), static_cast<QWidget*>(m_sharing)}) field->setEnabled(gpu);
-    m_clock->setEnabled(!gpu);
+    for (QWidget* field : std::initializer_list<QWidget*>{m_devices, m_precision, m_sharing, m_transport, m_clock}) {
+        const bool meant = gpu == (field != m_clock);
+        field->setEnabled(meant);
+        field->setVisible(meant);
+        for (QLabel* label : findChildren<QLabel*>())
+            if (label->buddy() == field) label->setVisible(meant);
+    }
     QString meaning = tr("Queues where each rank has a GPU of its own, else serialised.");
     if (s.sharing == QLatin1String("queues")) meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow one another, so op times are not those of a GPU of their own.");
     if (s.sharing == QLatin1String("partitions")) meaning = tr("An equal part of the multiprocessors each: real waits, no rank takes another's. Ops are slower than on a whole GPU; memory bandwidth is still shared.");
     if (s.sharing == QLatin1String("serialised")) meaning = tr("One op at a time: exact op times of a whole GPU, placed as if each rank had one. Contention and real overlap are not shown.");
     m_sharingMeaning->setText(meaning);
     m_sharingMeaning->setVisible(gpu);
+    if (const int needed = layout()->totalHeightForWidth(width()); needed > height()) resize(width(), needed); // texts are of several lines
 }
 
 QString RecordDialog::targetFile() const { return m_target->currentData().toString(); }

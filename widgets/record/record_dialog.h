@@ -50,7 +50,7 @@ private:
     QSpinBox *m_ranks, *m_microbatches, *m_chunks;
     QSpinBox *m_layers, *m_hidden, *m_heads, *m_sequence, *m_microbatchSize;
     QSpinBox *m_steps, *m_warmup;
-    QComboBox *m_backend = nullptr, *m_precision = nullptr, *m_sharing = nullptr, *m_clock = nullptr, *m_target = nullptr;
+    QComboBox *m_backend = nullptr, *m_precision = nullptr, *m_sharing = nullptr, *m_transport = nullptr, *m_clock = nullptr, *m_target = nullptr;
     QLineEdit* m_devices = nullptr;
     QLabel* m_sharingMeaning = nullptr;
     QString m_noCuda; // why there is none; empty: it can be used, or is not known

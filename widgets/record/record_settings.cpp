@@ -38,6 +38,7 @@ QStringList commonArguments(const RecordSettings& s, const QString& output)
         if (!s.devices.isEmpty()) add("--device", s.devices);
         if (!s.precision.isEmpty()) add("--precision", s.precision);
         if (!s.sharing.isEmpty()) add("--sharing", s.sharing);
+        if (!s.transport.isEmpty()) add("--transport", s.transport);
     } else if (!s.clock.isEmpty()) {
         add("--clock", s.clock);
     }
@@ -226,6 +227,8 @@ RecordSettings settingsOf(const Run& run)
             s.precision = value == QLatin1String("default") ? QString() : value;
         } else if (key == QLatin1String("sharing")) {
             s.sharing = value;
+        } else if (key == QLatin1String("gpu_transport")) {
+            s.transport = value == QLatin1String("copies") ? QString() : value;
         }
     }
     return s;

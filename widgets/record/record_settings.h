@@ -27,6 +27,7 @@ struct RecordSettings {
     QString devices;   // of cuda: "0,1"; empty: all
     QString precision; // of cuda: "", "fp32", "tf32", "bf16"; empty: the default
     QString sharing;   // of cuda: "", "queues", "partitions", "serialised", which is its clock, too; empty: chosen at the start
+    QString transport; // of cuda: "", "copies", "nccl"; empty: copies
     QString clock; // of the processor: "", "wall", "virtual"; empty: chosen at the start
     QString link;  // "LATENCY[,BANDWIDTH]" as --link takes it; empty: none
     QString optimizer;    // "", "adamw", "sgd"; empty: the default

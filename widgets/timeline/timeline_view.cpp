@@ -7,6 +7,7 @@
 #include <QPaintEvent>
 #include <QTimer>
 
+#include "widgets/background.h"
 #include "widgets/hover_card.h"
 #include "widgets/timeline/frame_worker.h"
 #include "widgets/timeline/timeline_accessible.h"
@@ -388,8 +389,7 @@ void TimelineView::settle()
     if (m_frameStale || m_frameMoved || m_canvas.detail == Detail::Exact) return;
     if (!m_worker) {
         m_worker = std::make_unique<FrameWorker>([this](QImage image, std::uint64_t generation) {
-            QMetaObject::invokeMethod(this, [this, image = std::move(image), generation] { acceptFrame(image, generation); },
-                                      Qt::QueuedConnection);
+            onGuiThread(this, [this, image = std::move(image), generation] { acceptFrame(image, generation); });
         });
     }
     m_worker->paint({m_scene, m_theme, devicePixelRatioF(), m_generation});
