@@ -100,7 +100,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled() && dialog()->reading(), 60000);
         QCOMPARE(dialog()->runs()->topLevelItemCount(), 1);
         const QString details = dialog()->detailsText();
-        for (const char* said : {"PyTorch profiler (Kineto), 4 files", "4 ranks, 1 step, 4 stages, 8 microbatches", "as the library has it", "64, named by PyTorch", "no messages bound their difference"})
+        for (const char* said : {"PyTorch profiler (Kineto), 4 files", "4 ranks, 1 step, 4 stages, 8 microbatches", "as the library has it", "64, named by PyTorch", "48 pairs of send and receive", "agree"})
             QVERIFY2(details.contains(QString::fromUtf8(said)), qPrintable(QLatin1String(said) + QStringLiteral(" is not in:\n") + details));
         const QString target = m_fixture->dir.filePath(QStringLiteral("job.stagewright"));
         QCOMPARE(dialog()->target(), target); // beside the folder
