@@ -27,6 +27,12 @@ namespace {
 
 constexpr std::size_t stackBytes = std::size_t{256} << 10;
 
+// In a frame of its own: whoever sees getcontext() must think that it may come back. makecontext() then says where it goes instead.
+[[gnu::noinline]] void fill(ucontext_t& context)
+{
+    getcontext(&context);
+}
+
 struct Place
 {
     ucontext_t context{};
@@ -91,7 +97,7 @@ Fibers::Fibers(int count) : m_impl(std::make_unique<Impl>())
 #ifdef __SANITIZE_THREAD__
         place.thread = __tsan_create_fiber(0);
 #endif
-        getcontext(&place.context);
+        fill(place.context);
         place.context.uc_stack.ss_sp = m_impl->stacks.back().get();
         place.context.uc_stack.ss_size = stackBytes;
         const auto self = reinterpret_cast<std::uintptr_t>(m_impl.get());
