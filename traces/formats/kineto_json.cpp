@@ -116,7 +116,7 @@ private:
         const auto room = [read](auto& list) {
             const std::size_t size = list.size();
             if (size < 1 << 16 || size * 16 < list.capacity() * 15) return;
-            const double wanted = static_cast<double>(size) * std::clamp(1.1 / std::max(read, 1e-3), 1.25, 8.0);
+            const double wanted = static_cast<double>(size) * std::clamp(1.1 / std::max(read, 1e-3), 1.25, 256.0);
             list.reserve(static_cast<std::size_t>(wanted));
         };
         room(m_rank.device);

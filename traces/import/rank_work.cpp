@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "schedules/base/release_items.h"
 #include "schedules/kinds.h"
 #include "traces/import/stoppable_sort.h"
 
@@ -178,70 +179,41 @@ DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop)
     return out;
 }
 
-std::vector<DeviceTrack> arrangeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges, const std::stop_token& stop)
+std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges, const std::stop_token& stop)
 {
     auto& device = rank.device;
-    std::map<std::pair<bool, std::string>, std::uint32_t> numbers; // of tracks, in order
+    std::vector<std::size_t> counts(2 * rank.threads.size(), 0); // by thread, kernels and copies
+    const auto slotOf = [](const DeviceSpan& span) { return 2 * std::size_t{span.thread} + (span.copy ? 1 : 0); };
     for (std::size_t i = 0; i < device.size(); ++i) {
         if (stopsAt(i, stop)) return {};
-        if (i == 0 || device[i].copy != device[i - 1].copy || device[i].thread != device[i - 1].thread) numbers[{device[i].copy, rank.threads[device[i].thread].name}];
+        ++counts[slotOf(device[i])];
     }
+    std::map<std::pair<bool, std::string>, std::size_t> sizes; // of tracks, in order
+    for (std::size_t slot = 0; slot < counts.size(); ++slot)
+        if (counts[slot] > 0) sizes[{slot % 2 == 1, rank.threads[slot / 2].name}] += counts[slot];
     std::vector<DeviceTrack> tracks;
-    for (auto& [key, number] : numbers) {
-        number = static_cast<std::uint32_t>(tracks.size());
-        tracks.push_back({key.first, key.second, 0, 0});
+    std::vector<std::size_t> trackOf(counts.size(), 0);
+    for (const auto& [key, size] : sizes) {
+        for (std::size_t slot = 0; slot < counts.size(); ++slot)
+            if ((slot % 2 == 1) == key.first && rank.threads[slot / 2].name == key.second) trackOf[slot] = tracks.size();
+        tracks.push_back({key.first, key.second, {}});
+        tracks.back().work.reserve(size);
     }
-    std::vector<std::uint32_t> trackOf(2 * rank.threads.size(), 0); // by thread, kernels and copies
-    for (std::size_t thread = 0; thread < rank.threads.size(); ++thread)
-        for (const bool copy : {false, true})
-            if (const auto found = numbers.find({copy, rank.threads[thread].name}); found != numbers.end()) trackOf[2 * thread + (copy ? 1 : 0)] = found->second;
-    const auto trackAt = [&](std::uint32_t i) { return trackOf[2 * device[i].thread + (device[i].copy ? 1 : 0)]; };
-    const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return std::tie(device[a].start, device[a].end) < std::tie(device[b].start, device[b].end); };
-    bool sorted = true;
-    for (std::uint32_t i = 0; i < device.size(); ++i) {
+    for (std::size_t i = 0; i < device.size(); ++i) {
         if (stopsAt(i, stop)) return {};
-        ++tracks[trackAt(i)].end;
-        sorted = sorted && (i == 0 || trackAt(i - 1) < trackAt(i) || (trackAt(i - 1) == trackAt(i) && !earlier(i, i - 1)));
+        const DeviceSpan& span = device[i];
+        tracks[trackOf[slotOf(span)]].work.push_back({span.start, span.end, span.name, work.opOfDevice[i], ranges.rangeOfDevice[i], static_cast<std::uint32_t>(i)});
+        constexpr std::size_t atOnce = 1 << 16;
+        if ((i + 1) % atOnce != 0) continue;
+        releaseItems(device, i + 1 - atOnce, i + 1); // most of what is kept of a large trace
+        releaseItems(work.opOfDevice, i + 1 - atOnce, i + 1);
+        releaseItems(ranges.rangeOfDevice, i + 1 - atOnce, i + 1);
     }
-    for (std::size_t track = 0, begin = 0; track < tracks.size(); ++track) {
-        tracks[track].begin = begin;
-        begin += tracks[track].end;
-        tracks[track].end = begin;
-    }
-    if (!sorted) {
-        std::vector<std::uint32_t> from(device.size()); // by new place: the old one
-        std::vector<std::size_t> next;
-        for (const DeviceTrack& track : tracks) next.push_back(track.begin);
-        for (std::uint32_t i = 0; i < from.size(); ++i) from[next[trackAt(i)]++] = i;
-        for (const DeviceTrack& track : tracks)
-            sortStoppable(from.begin() + static_cast<std::ptrdiff_t>(track.begin), from.begin() + static_cast<std::ptrdiff_t>(track.end), earlier, stop);
-        if (stop.stop_requested()) return {};
-        if (!rank.messages.empty()) {
-            std::vector<std::uint32_t> to(from.size());
-            for (std::uint32_t i = 0; i < from.size(); ++i) to[from[i]] = i;
-            for (ForeignMessage& message : rank.messages)
-                if (message.device && message.work >= 0) message.work = to[static_cast<std::size_t>(message.work)];
-        }
-        for (std::uint32_t first = 0; first < from.size(); ++first) { // circle by circle; what is in place points at itself
-            if (stopsAt(first, stop)) return {};
-            const DeviceSpan span = device[first];
-            const std::uint32_t op = work.opOfDevice[first];
-            const std::uint32_t range = ranges.rangeOfDevice[first];
-            std::uint32_t at = first;
-            while (from[at] != first) {
-                const std::uint32_t source = from[at];
-                device[at] = device[source];
-                work.opOfDevice[at] = work.opOfDevice[source];
-                ranges.rangeOfDevice[at] = ranges.rangeOfDevice[source];
-                from[at] = at;
-                at = source;
-            }
-            device[at] = span;
-            work.opOfDevice[at] = op;
-            ranges.rangeOfDevice[at] = range;
-            from[at] = at;
-        }
-    }
+    std::vector<DeviceSpan>().swap(device);
+    work = {};
+    std::vector<std::uint32_t>().swap(ranges.rangeOfDevice);
+    for (DeviceTrack& track : tracks)
+        sortStoppable(track.work.begin(), track.work.end(), [](const DeviceWork& a, const DeviceWork& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); }, stop);
     return tracks;
 }
 

@@ -36,16 +36,23 @@ struct DeviceRanges {
 };
 DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop);
 
-// A stream's kernels, or its copies: [begin, end) of ForeignRank::device.
+struct DeviceWork {
+    Nanos start = 0;
+    Nanos end = 0;
+    std::uint32_t name = 0;           // of ForeignRank::names
+    std::uint32_t op = noOpRange;     // of RankOps::ops
+    std::uint32_t range = noOpRange;  // of ForeignRank::annotations
+    std::uint32_t item = 0;           // what it was of ForeignRank::device
+};
+// A stream's kernels, or its copies, in order of time.
 struct DeviceTrack {
     bool copy = false;
     std::string name;
-    std::size_t begin = 0;
-    std::size_t end = 0;
+    std::vector<DeviceWork> work;
 };
-// Puts device work in the order of its tracks and in them of time, in place, with what `work`, `ranges` and the rank's messages
-// say of it. Tracks by name, kernels first.
-std::vector<DeviceTrack> arrangeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges, const std::stop_token& stop);
+// The rank's device work by tracks, with what `work` and `ranges` say of it: takes all three, giving back their memory as it
+// goes. Tracks by name, kernels first.
+std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges, const std::stop_token& stop);
 
 // The step of something at `time` that belongs to no op.
 int stepAt(const RankOps& ops, Nanos time);

@@ -260,44 +260,40 @@ private:
     bool addDevice(int r)
     {
         ForeignRank& from = rank(r);
-        RankWork& work = m_work[static_cast<std::size_t>(r)];
         m_ranges = placeRanges(from, m_progress.stop);
         giveBack(from.launches);
-        const auto tracks = arrangeDevice(from, work, m_ranges, m_progress.stop);
+        std::vector<SpanId> spanOf(from.messages.empty() ? 0 : from.device.size(), noSpan);
+        auto tracks = takeDevice(from, m_work[static_cast<std::size_t>(r)], m_ranges, m_progress.stop);
         if (m_progress.cancelled()) return false;
         std::size_t ranged = 0;
-        for (std::size_t i = 0; i < from.device.size(); ++i) ranged += work.opOfDevice[i] == noOpRange && m_ranges.rangeOfDevice[i] != noOpRange ? 1 : 0;
+        for (const DeviceTrack& of : tracks)
+            for (const DeviceWork& seen : of.work) ranged += seen.op == noOpRange && seen.range != noOpRange ? 1 : 0;
         m_launchedIn.clear();
         m_launchedIn.reserve(ranged);
-        std::vector<SpanId> spanOf(from.messages.empty() ? 0 : from.device.size(), noSpan);
-        for (const DeviceTrack& of : tracks) {
+        for (DeviceTrack& of : tracks) {
             const int track = m_builder.addTrack(r, of.copy ? Lane::Copy : Lane::Kernel, fmt::format("rank {} {}", r, of.name));
-            for (std::size_t i = of.begin; i < of.end; ++i) {
-                const DeviceSpan& seen = from.device[i];
-                const std::uint32_t op = work.opOfDevice[i];
-                m_out.kernelsUnderRanges += op != noOpRange || m_ranges.rangeOfDevice[i] != noOpRange ? 1 : 0;
+            for (std::size_t i = 0; i < of.work.size(); ++i) {
+                const DeviceWork& seen = of.work[i];
+                m_out.kernelsUnderRanges += seen.op != noOpRange || seen.range != noOpRange ? 1 : 0;
                 Span span;
                 span.start = seen.start;
                 span.end = seen.end;
                 span.label = labelOf(r, seen.name) & 0xffffffu;
-                span.step = op == noOpRange ? stepAt(ops(r), seen.start) : ops(r).ops[op].step;
-                if (op != noOpRange) span.op = ops(r).ops[op].op;
+                span.step = seen.op == noOpRange ? stepAt(ops(r), seen.start) : ops(r).ops[seen.op].step;
+                if (seen.op != noOpRange) span.op = ops(r).ops[seen.op].op;
                 const SpanId id = m_builder.addSpan(track, span);
-                if (!spanOf.empty()) spanOf[i] = id;
-                if (op != noOpRange && m_spanOfOp[op] != noSpan) m_builder.addEdge(m_spanOfOp[op], id, EdgeKind::Launch, seen.start);
-                else if (m_ranges.rangeOfDevice[i] != noOpRange) m_launchedIn.push_back({m_ranges.rangeOfDevice[i], id, seen.start});
+                if (!spanOf.empty()) spanOf[seen.item] = id;
+                if (seen.op != noOpRange && m_spanOfOp[seen.op] != noSpan) m_builder.addEdge(m_spanOfOp[seen.op], id, EdgeKind::Launch, seen.start);
+                else if (seen.range != noOpRange) m_launchedIn.push_back({seen.range, id, seen.start});
                 if ((i + 1) % itemsAtOnce != 0) continue;
                 if (m_progress.cancelled()) return false;
-                releaseItems(from.device, i + 1 - itemsAtOnce, i + 1); // most of what is kept of a large trace
-                releaseItems(work.opOfDevice, i + 1 - itemsAtOnce, i + 1);
-                releaseItems(m_ranges.rangeOfDevice, i + 1 - itemsAtOnce, i + 1);
+                releaseItems(of.work, i + 1 - itemsAtOnce, i + 1);
             }
+            giveBack(of.work);
         }
         for (std::uint32_t i = 0; i < from.messages.size(); ++i)
             if (from.messages[i].kind == MessageKind::Collective && from.messages[i].device && from.messages[i].work >= 0)
                 m_collectiveSpan[{static_cast<std::uint32_t>(r), i}] = {spanOf[static_cast<std::size_t>(from.messages[i].work)], from.messages[i].start, from.messages[i].end};
-        work = {};
-        giveBack(from.device);
         return true;
     }
 
