@@ -10,6 +10,11 @@ expect_json zb-h1 runs 0 recognised
 expect_json 96 runs 0 ops
 expect_json 4 runs 0 ranks
 expect_json 0 runs 0 notes
+stagewright simulate --schedule dualpipe -p 4 -m 8 -o pairs.stagewright >/dev/null 2>&1
+stagewright export pairs.stagewright -o pairs.json >/dev/null 2>&1
+run stagewright import pairs.json --json
+expect_json dualpipe runs 0 recognised
+expect_json 0 runs 0 notes
 stagewright export ours.stagewright -o ours.pftrace >/dev/null 2>&1
 run stagewright import ours.pftrace
 expect_code 3

@@ -245,6 +245,13 @@ private:
         }
         const auto op = parseOp(m_event.name);
         if (!op || ruleOf(op->kind).text != m_event.category) return false;
+        // A pair that ran as one interval stands one behind the other.
+        if (m_ownBefore.process == m_event.pid && m_ownBefore.start == span.start && m_ownBefore.end == span.end && span.end > span.start && isCompute(op->kind) && !m_rank.annotations.empty()) {
+            m_rank.annotations.back().name = m_rank.names.idOf(fmt::format("PP:({};{})OVERLAP_F_B", m_ownBefore.op, m_event.name));
+            m_ownBefore = {};
+            return true;
+        }
+        m_ownBefore = isCompute(op->kind) ? OwnOp{std::string(m_event.pid), std::string(m_event.name), span.start, span.end} : OwnOp{};
         span.name = m_rank.names.idOf(fmt::format("PP:{}", m_event.name));
         span.thread = threadOf(false);
         m_rank.annotations.push_back(span);
@@ -420,6 +427,12 @@ private:
     std::string m_repair;
     bool m_kineto = false;
     bool m_own = false; // written by this program
+    struct OwnOp {
+        std::string process, op;
+        Nanos start = 0;
+        Nanos end = -1;
+    };
+    OwnOp m_ownBefore; // the op that was read last; none: its end is before its start
     std::string m_lastCategory;
     Category m_category = Category::Unknown;
     TraceThreads m_threads;
