@@ -73,6 +73,7 @@ Result<void> change(const Options& options, RunFile& file, Session& session)
 struct Verified {
     std::vector<bool> read; // by place in the list; false: nothing of it can be read
     std::size_t damaged = 0;
+    std::vector<std::optional<bool>> intact; // likewise; see RunFile::intact
     std::optional<Error> problem; // the last one met
 };
 
@@ -82,6 +83,7 @@ Verified verify(const RunFile& file, std::vector<RunInfo>& runs, Session& sessio
     for (RunInfo& info : runs) {
         auto stored = readRun(file, std::to_string(info.id));
         result.read.push_back(stored.has_value());
+        result.intact.emplace_back();
         if (!stored) {
             session.warn(fmt::format("run {} {} can't be read: {}", info.id, info.name, stored.error().message));
             result.problem = std::move(stored.error());
@@ -90,7 +92,13 @@ Verified verify(const RunFile& file, std::vector<RunInfo>& runs, Session& sessio
         }
         warnOfDamage(*stored, session);
         info.damagedBlocks = stored->run.info.damagedBlocks;
-        if (info.damagedBlocks > 0) ++result.damaged;
+        const auto intact = file.intact(info.id);
+        result.intact.back() = intact ? *intact : false;
+        const bool altered = result.intact.back() == false;
+        if (altered)
+            session.warn(fmt::format("run {} {}: what is told of it beside its spans (configuration, environment, schedule, tracks, metrics) is not as it was "
+                                     "stored\n  restore the file from a copy", info.id, info.name));
+        if (info.damagedBlocks > 0 || altered) ++result.damaged;
     }
     return result;
 }
@@ -109,10 +117,10 @@ Made madeWith(const RunFile& file, const RunInfo& info)
     return {configured(*run, "model"), configured(*run, "microbatch_size"), linkLatencyText(*run)};
 }
 
-std::string stateText(const RunInfo& info, bool unreadable)
+std::string stateText(const RunInfo& info, bool unreadable, bool altered)
 {
     if (unreadable) return "unreadable";
-    return fmt::format("{}{}", toText(info.state), info.damagedBlocks > 0 ? ", damaged" : "");
+    return fmt::format("{}{}", toText(info.state), info.damagedBlocks > 0 || altered ? ", damaged" : "");
 }
 
 Result<int> run(const Options& options, Session& session)
@@ -136,9 +144,12 @@ Result<int> run(const Options& options, Session& session)
     for (std::size_t i = 0; i < runs->size(); ++i) {
         const RunInfo& info = (*runs)[i];
         const bool read = options.verify && verified.read[i];
-        const std::string state = stateText(info, options.verify && !read);
+        const bool intact = read && verified.intact[i] == true;
+        const bool altered = read && verified.intact[i] == false;
+        const std::string state = stateText(info, options.verify && !read, altered);
         const Made made = madeWith(**file, info);
         array.push_back(runInfoJson(info, read));
+        array.back()["intact"] = intact || altered ? Json(intact) : Json(nullptr);
         const auto told = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
         array.back()["model"] = told(made.model);
         array.back()["microbatch_size"] = told(made.microbatchSize);

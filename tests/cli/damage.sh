@@ -14,6 +14,30 @@ expect_code 0
 expect_json 0 runs 1 damaged_blocks
 expect_err 'nothing is damaged'
 
+expect_json ON runs 0 intact
+
+# A text of the run that is changed behind its back: every block is whole.
+cp good.stagewright told.stagewright
+place=$(LC_ALL=C grep -obUa 'costsF=1, I=1' told.stagewright | tail -n 1 | cut -d: -f1)
+expect_that "its text is found in the file" [ -n "$place" ]
+printf 'G' | dd of=told.stagewright bs=1 seek=$((place + 5)) conv=notrunc status=none
+run stagewright runs told.stagewright --verify --json
+expect_code 1
+expect_json 0 runs 0 damaged_blocks
+expect_json OFF runs 0 intact
+expect_json ON runs 1 intact
+expect_err 'run 1 zb-h1: what is told of it .* is not as it was'
+run stagewright runs told.stagewright --verify
+expect_code 1
+expect_out 'complete, damaged'
+# names and notes are people's to change; a run that is taken over keeps its checksum
+stagewright runs good.stagewright --rename 2 other --note 2 words >/dev/null 2>&1
+stagewright simulate -s 1f1b -p 2 -m 2 -o taken.stagewright >/dev/null 2>&1
+stagewright runs taken.stagewright --merge good.stagewright >/dev/null 2>&1
+run stagewright runs taken.stagewright --verify --json
+expect_code 0
+for run in 0 1 2; do expect_json ON runs $run intact; done
+
 # flip one bit in the first block of spans of the first run
 start=$(stagewright sql good.stagewright --csv 'SELECT hex(substr(data, 1, 24)) FROM span_block WHERE run = 1 LIMIT 1' | tail -n 1)
 place=$(LC_ALL=C grep -obUaP "$(sed 's/../\\x&/g' <<<"$start")" good.stagewright | head -n 1 | cut -d: -f1)

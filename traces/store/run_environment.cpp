@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "traces/store/database.h"
+#include "traces/store/run_digest.h"
 
 namespace stagewright {
 
@@ -15,6 +16,8 @@ Result<void> addEnvironment(const std::string& path, std::int64_t run, const Tex
     auto known = (*database)->integer(fmt::format("SELECT count(*) FROM run WHERE id={}", run));
     if (!known) return tl::unexpected(std::move(known.error()));
     if (*known == 0) return fail(ErrorCode::Usage, fmt::format("file {}: there is no run {}", path, run));
+    const auto intact = digestHolds(**database, run);
+    if (!intact) return tl::unexpected(intact.error());
     for (const auto& [key, value] : pairs) {
         auto insert = (*database)->cached("INSERT INTO run_text SELECT ?1, 'environment', coalesce(max(ordinal) + 1, 0), ?2, ?3 FROM run_text "
                                           "WHERE run=?1 AND section='environment'");
@@ -22,6 +25,8 @@ Result<void> addEnvironment(const std::string& path, std::int64_t run, const Tex
         (*insert)->bind(run).bind(std::string_view(key)).bind(std::string_view(value));
         if (auto done = (*database)->run(**insert); !done) return done;
     }
+    if (*intact == true) // a run that was damaged before stays so
+        if (auto done = storeDigest(**database, run); !done) return done;
     return transaction->commit();
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/store/run_digest.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schema.h"
 #include "traces/store/sql_tables.h"
@@ -204,6 +205,11 @@ Result<std::int64_t> RunFile::streamSpans(std::int64_t id, const SpanSink& sink,
     return stagewright::streamSpans(*m_state->store, id, sink, progress);
 }
 
+Result<std::optional<bool>> RunFile::intact(std::int64_t id) const
+{
+    return digestHolds(*m_state->store->database, id);
+}
+
 Result<std::int64_t> RunFile::streamMemory(std::int64_t id, const MemorySink& sink, const Progress& progress) const
 {
     return stagewright::streamMemory(*m_state->store, id, sink, progress);
@@ -233,6 +239,7 @@ Result<std::int64_t> RunFile::add(const Run& run, const Progress& progress)
     }
     if (run.timeline)
         if (auto done = rows.addSegment(*run.timeline, progress); !done) return tl::unexpected(done.error());
+    if (auto done = storeDigest(*store.database, *id); !done) return tl::unexpected(done.error());
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "storing was cancelled");
     if (auto done = transaction->commit(); !done) return tl::unexpected(done.error());
     return id;
@@ -428,6 +435,7 @@ Result<void> RunWriter::finish(RunState end, const std::optional<CostModel>& cos
     if (costs) result = state.rows.setCosts(*costs);
     (void)summarisePyramids(*state.store, id()); // the first view is slower without it
     if (result) result = state.rows.setState(end == RunState::Recording ? RunState::Interrupted : end);
+    if (result) result = storeDigest(*state.store->database, id());
     if (--state.store->writers == 0) leaveWal(*state.store->database);
     state.store->lock.release();
     return result;

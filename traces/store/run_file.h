@@ -78,6 +78,10 @@ public:
     using MemorySink = std::function<bool(std::span<const MemoryEvent>)>;
     Result<std::int64_t> streamMemory(std::int64_t id, const MemorySink& sink, const Progress& progress = {}) const;
 
+    // Whether what is told of the run beside its blocks is as it was stored (names, notes and state may change); nothing where that can't be
+    // known, as of an interrupted recording. Blocks are checked where they are read.
+    Result<std::optional<bool>> intact(std::int64_t id) const;
+
     // First view without reading the spans: occupancy per track and bucket from the stored pyramid. Bucket i of a track
     // starts at begin + i × bucketWidth; a power of two, so begin is the last multiple of it at or before the first span.
     struct Overview {

@@ -69,7 +69,7 @@ public:
 private:
     Result<void> texts()
     {
-        return forEachRow(m_database, "SELECT section, key, value FROM run_text WHERE run=? ORDER BY section, ordinal", m_id,
+        return forEachRow(m_database, "SELECT section, key, value FROM run_text WHERE run=? AND section<>'digest' ORDER BY section, ordinal", m_id,
                           [&](const Statement& row) -> Result<void> {
                               TextPairs& pairs = row.text(0) == "environment" ? m_run.environment : m_run.configuration;
                               pairs.emplace_back(row.text(1), row.text(2));
