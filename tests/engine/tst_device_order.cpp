@@ -8,6 +8,7 @@
 #include "engine/cuda/device_links.h"
 #include "engine/cuda/device_memory.h"
 #include "engine/cuda/module.h"
+#include "engine/cuda/product_rules.h"
 
 using namespace stagewright;
 using namespace stagewright::cuda;
@@ -71,6 +72,73 @@ private slots:
         one->await(read);
         one->clear(sent.data(), 16);
         QVERIFY_THROWS_EXCEPTION(std::runtime_error, one->clear(sent.data() + 100, 16)); // not taken
+    }
+
+    // As cuBLASLt, the copies and the launches of a GPU: what they would not take fails here as well.
+    void whatAGpuRefusesIsRefused()
+    {
+        const auto one = queue();
+        Allocator memory(*one);
+        const Buffer block = memory.take(4096, {});
+        StagewrightProduct p{};
+        p.kind = STAGEWRIGHT_A_BT;
+        p.rows = p.columns = p.depth = 8;
+        p.aStride = p.bStride = p.cStride = 8;
+        p.alpha = 1.0F;
+        p.batches = 1;
+        p.a = p.b = block.data();
+        p.c = block.data() + 64;
+        QCOMPARE(m_table->multiply(one->queue(), &p), 0);
+        const auto refused = [&](const StagewrightProduct& wrong, const char* why) {
+            const bool failed = m_table->multiply(one->queue(), &wrong) != 0;
+            return failed && QString(m_table->lastError()).contains(why);
+        };
+        StagewrightProduct wrong = p;
+        wrong.bStride = 7;
+        QVERIFY(refused(wrong, "rows of B are 8 long and begin 7 apart"));
+        wrong = p;
+        wrong.c = reinterpret_cast<char*>(block.data()) + 2;
+        QVERIFY(refused(wrong, "not aligned to its elements"));
+        wrong = p;
+        wrong.rows = 0;
+        QVERIFY(refused(wrong, "nothing to compute"));
+        wrong = p;
+        wrong.finish = STAGEWRIGHT_BIAS;
+        wrong.bias = block.data();
+        wrong.beta = 1.0F;
+        QVERIFY(refused(wrong, "an end is for one product"));
+        QVERIFY(m_table->add(one->queue(), 0, block.data(), block.data()) != 0);
+        QVERIFY(QString(m_table->lastError()).contains("sum: a launch of 0 x 1 x 1 blocks"));
+        StagewrightSoftmax s{};
+        s.blocks = 65536;
+        s.rows = s.columns = 1;
+        s.scores = block.data();
+        QVERIFY(m_table->softmax(one->queue(), &s) != 0);
+        QVERIFY(m_table->copyRows(one->queue(), STAGEWRIGHT_COMPUTE, block.data(), 16, block.data() + 512, 8, 16, 2) != 0);
+    }
+
+    // The ends that cuBLASLt is given to fuse: aligned, of a leading dimension that it takes, GELU in narrow types only.
+    void endsAreFusedWhereTheyMayBe()
+    {
+        alignas(16) static float place[8];
+        StagewrightProduct p{};
+        p.columns = 64;
+        p.batches = 1;
+        QVERIFY(endIsFused(p, false, false));
+        p.finish = STAGEWRIGHT_BIAS;
+        p.bias = place;
+        QVERIFY(endIsFused(p, false, false) && endIsFused(p, true, false));
+        p.bias = place + 1;
+        QVERIFY(!endIsFused(p, false, false));
+        p.bias = place;
+        p.finish = STAGEWRIGHT_GELU;
+        p.aux = place + 4;
+        QVERIFY(!endIsFused(p, false, false) && endIsFused(p, false, true) && endIsFused(p, true, false));
+        p.columns = 68;
+        QVERIFY(!endIsFused(p, true, false));
+        p.columns = 64;
+        p.aux = place + 2;
+        QVERIFY(!endIsFused(p, true, false));
     }
 
     // A block that goes back to the allocator and is taken again keeps its history: only the same queue may use it at once.

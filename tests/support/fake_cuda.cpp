@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "engine/cuda/kernel_bodies.h"
+#include "engine/cuda/product_rules.h"
 #include "tests/support/emulated_flash.h"
 #include "tests/support/fake_device.h"
 
@@ -26,12 +27,22 @@ std::size_t width(const StagewrightQueue* queue)
 {
     return queue->wish.narrow != 0 ? 2 : 4;
 }
+// A launch of x · y · z blocks, as CUDA allows it (compute capability 8.0 and later): else it fails.
+constexpr std::size_t mostBlocksX = 0x7fffffff, mostBlocksYZ = 65535;
+std::string gridFault(const char* what, std::size_t x, std::size_t y = 1, std::size_t z = 1)
+{
+    if (x >= 1 && y >= 1 && z >= 1 && x <= mostBlocksX && y <= mostBlocksYZ && z <= mostBlocksYZ) return {};
+    return std::string(what) + ": a launch of " + std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z) +
+           " blocks, at least one and at most " + std::to_string(mostBlocksX) + " x " + std::to_string(mostBlocksYZ) + " x " +
+           std::to_string(mostBlocksYZ) + " are possible";
+}
 template <typename... Sizes> std::size_t times(Sizes... sizes)
 {
     return (static_cast<std::size_t>(sizes) * ...);
 }
+std::size_t flatBlocks(std::size_t count) { return (count + 255) / 256; } // a thread a number
 
-template <typename E> void multiplyNow(const StagewrightProduct& p)
+template <typename E> void multiplyNow(const StagewrightProduct& p, bool fused)
 {
     for (int batch = 0; batch < p.batches; ++batch) {
         const auto* a = row<E>(p.a, static_cast<std::size_t>(batch * p.aBatch));
@@ -47,6 +58,11 @@ template <typename E> void multiplyNow(const StagewrightProduct& p)
                 sum *= p.alpha;
                 const std::size_t at = times(r, p.cStride) + c;
                 const std::size_t dense = times(r, p.columns) + c;
+                if (!fused) { // a kernel of its own reads what the product left
+                    typename E::Stored stored;
+                    E::store(&stored, 0, sum);
+                    sum = E::load(&stored, 0);
+                }
                 if (p.finish == STAGEWRIGHT_BIAS || p.finish == STAGEWRIGHT_GELU) sum += E::load(row<E>(p.bias, 0), c);
                 if (p.finish == STAGEWRIGHT_GELU) {
                     E::store(row<E>(p.aux, 0), dense, sum);
@@ -66,6 +82,7 @@ template <typename E> void multiplyNow(const StagewrightProduct& p)
 }
 int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
 {
+    if (std::string fault = productFault(*product, queue->wish.narrow != 0); !fault.empty()) return failed(std::move(fault));
     const StagewrightProduct p = *product;
     const auto bytes = [&](std::int64_t batch, int rows, std::int64_t stride, int columns, std::size_t element) {
         return (times(p.batches - 1, batch) + times(rows - 1, stride) + static_cast<std::size_t>(columns)) * element;
@@ -74,6 +91,7 @@ int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
     const bool aUp = p.kind == STAGEWRIGHT_AT_B;
     const bool bUp = p.kind == STAGEWRIGHT_A_BT;
     const Touched c{p.c, bytes(p.cBatch, p.rows, p.cStride, p.columns, p.floats != 0 ? 4 : e), true};
+    const bool fused = endIsFused(p, queue->wish.narrow != 0, queue->wish.tf32 != 0);
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "product",
                    {{p.a, bytes(p.aBatch, aUp ? p.depth : p.rows, p.aStride, aUp ? p.rows : p.depth, e), false},
@@ -81,12 +99,13 @@ int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
                     {p.bias, times(p.columns, e), false},
                     {p.aux, times(p.rows, p.columns, e), p.finish == STAGEWRIGHT_GELU},
                     c},
-                   [p] { multiplyNow<decltype(element)>(p); });
+                   [p, fused] { multiplyNow<decltype(element)>(p, fused); });
     });
 }
 
 int norm(StagewrightQueue* queue, const StagewrightNorm* norm)
 {
+    if (std::string fault = gridFault("layer norm", times(norm->rows)); !fault.empty()) return failed(std::move(fault));
     const StagewrightNorm n = *norm;
     const std::size_t all = times(n.rows, n.width, width(queue));
     const std::size_t one = times(n.width, width(queue));
@@ -102,6 +121,7 @@ int norm(StagewrightQueue* queue, const StagewrightNorm* norm)
 }
 int scaleShift(StagewrightQueue* queue, const StagewrightNorm* norm)
 {
+    if (std::string fault = gridFault("scale and shift", flatBlocks(times(norm->rows, norm->width))); !fault.empty()) return failed(std::move(fault));
     const StagewrightNorm n = *norm;
     const std::size_t all = times(n.rows, n.width, width(queue));
     const std::size_t one = times(n.width, width(queue));
@@ -114,6 +134,7 @@ int scaleShift(StagewrightQueue* queue, const StagewrightNorm* norm)
 }
 int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm)
 {
+    if (std::string fault = gridFault("layer norm backward", times(norm->rows)); !fault.empty()) return failed(std::move(fault));
     const StagewrightNorm n = *norm;
     const std::size_t all = times(n.rows, n.width, width(queue));
     const std::size_t floats = times(n.width, 4);
@@ -133,6 +154,7 @@ int normBackward(StagewrightQueue* queue, const StagewrightNorm* norm)
 }
 int gelu(StagewrightQueue* queue, std::uint64_t count, const void* x, void* out)
 {
+    if (std::string fault = gridFault("gelu", flatBlocks(count)); !fault.empty()) return failed(std::move(fault));
     const std::size_t bytes = times(count, width(queue));
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "gelu", {{x, bytes, false}, {out, bytes, true}}, [=] {
@@ -144,6 +166,7 @@ int gelu(StagewrightQueue* queue, std::uint64_t count, const void* x, void* out)
 }
 template <bool Backward> int anySoftmax(StagewrightQueue* queue, const StagewrightSoftmax* softmax)
 {
+    if (std::string fault = gridFault("softmax", times(softmax->rows), times(softmax->blocks)); !fault.empty()) return failed(std::move(fault));
     const StagewrightSoftmax s = *softmax;
     const std::size_t bytes = times(s.blocks, s.blockStride, width(queue));
     return withElements(queue, [&](auto element) {
@@ -175,6 +198,7 @@ template <typename Run> void emulated(Run&& run)
 }
 template <bool Backward> int anyFlash(StagewrightQueue* queue, const StagewrightFlash* flash)
 {
+    if (std::string fault = gridFault("attention", times(flash->tokens), times(flash->heads), times(flash->batch)); !fault.empty()) return failed(std::move(fault));
     const StagewrightFlash f = *flash;
     const std::size_t e = width(queue);
     const std::size_t in = (times(f.batch * f.tokens - 1, f.stride) + times(f.heads, f.width)) * e;
@@ -204,6 +228,7 @@ template <bool Backward> int anyFlash(StagewrightQueue* queue, const Stagewright
 }
 int embed(StagewrightQueue* queue, const StagewrightEmbedding* embedding)
 {
+    if (std::string fault = gridFault("embedding", flatBlocks(times(embedding->batch, embedding->tokens, embedding->width))); !fault.empty()) return failed(std::move(fault));
     const StagewrightEmbedding e = *embedding;
     const std::size_t rows = times(e.batch, e.tokens);
     return withElements(queue, [&](auto element) {
@@ -233,6 +258,7 @@ int embedGrad(StagewrightQueue* queue, const StagewrightEmbedding* embedding)
 int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void* logits, const std::uint8_t* targets, float* rowLoss,
                  double* loss)
 {
+    if (std::string fault = gridFault("cross entropy", times(rows)); !fault.empty()) return failed(std::move(fault));
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "cross entropy",
                    {{logits, times(rows, vocabulary, width(queue)), true}, {targets, times(rows), false}, {rowLoss, times(rows, 4), true}, {loss, 8, true}},
@@ -245,6 +271,7 @@ int crossEntropy(StagewrightQueue* queue, int32_t rows, int32_t vocabulary, void
 }
 int columnSums(StagewrightQueue* queue, int32_t rows, int32_t columns, const void* x, float* sums)
 {
+    if (std::string fault = gridFault("column sums", times(columns)); !fault.empty()) return failed(std::move(fault));
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "column sums", {{x, times(rows, columns, width(queue)), false}, {sums, times(columns, 4), true}}, [=] {
             for (int column = 0; column < columns; ++column)
@@ -254,6 +281,7 @@ int columnSums(StagewrightQueue* queue, int32_t rows, int32_t columns, const voi
 }
 int add(StagewrightQueue* queue, std::uint64_t count, const float* x, float* sum)
 {
+    if (std::string fault = gridFault("sum", flatBlocks(count)); !fault.empty()) return failed(std::move(fault));
     return ask(queue, 0, "sum", {{x, count * 4, false}, {sum, count * 4, true}}, [=] {
         for (std::uint64_t i = 0; i < count; ++i)
             sum[i] += x[i];
@@ -266,6 +294,7 @@ int squareSum(StagewrightQueue* queue, std::uint64_t count, const float* x, doub
 }
 int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* given)
 {
+    if (std::string fault = gridFault("optimizer", flatBlocks(given->count)); !fault.empty()) return failed(std::move(fault));
     const StagewrightStep s = *given;
     const std::size_t floats = s.count * 4;
     const bool writes = kind != STAGEWRIGHT_PREDICT;
@@ -281,6 +310,7 @@ int step(StagewrightQueue* queue, int32_t kind, const StagewrightStep* given)
 }
 int narrow(StagewrightQueue* queue, std::uint64_t count, const float* x, void* elements)
 {
+    if (std::string fault = gridFault("narrowing", flatBlocks(count)); !fault.empty()) return failed(std::move(fault));
     return withElements(queue, [&](auto element) {
         return ask(queue, 0, "narrowing", {{x, count * 4, false}, {elements, count * width(queue), true}}, [=] {
             using E = decltype(element);

@@ -319,6 +319,8 @@ int copyRows(StagewrightQueue* queue, int32_t lane, void* to, std::size_t toStri
              std::size_t bytes, std::size_t rows)
 {
     if (rows == 0) return 0;
+    if (rows > 1 && (bytes > toStride || bytes > fromStride)) // as cudaMemcpy2DAsync
+        return failed("copy: rows of " + std::to_string(bytes) + " bytes begin " + std::to_string(std::min(toStride, fromStride)) + " apart");
     return ask(queue, lane, "copy", {{from, (rows - 1) * fromStride + bytes, false}, {to, (rows - 1) * toStride + bytes, true}}, [=] {
         for (std::size_t r = 0; r < rows; ++r)
             std::memcpy(static_cast<char*>(to) + r * toStride, static_cast<const char*>(from) + r * fromStride, bytes);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "engine/cuda/module/queue.cuh"
+#include "engine/cuda/product_rules.h"
 
 namespace stagewright::cuda::module {
 
@@ -33,30 +34,34 @@ bool ProductKey::operator<(const ProductKey& other) const
     const auto all = [](const ProductKey& k) {
         const StagewrightProduct& p = k.shape;
         return std::make_tuple(p.kind, p.rows, p.columns, p.depth, p.finish, p.floats, p.beta, p.aStride, p.bStride, p.cStride, p.aBatch, p.bBatch,
-                               p.cBatch, p.batches, k.alignment[0], k.alignment[1], k.alignment[2], k.alignment[3]);
+                               p.cBatch, p.batches, k.alignment[0], k.alignment[1], k.alignment[2], k.fused);
     };
     return all(*this) < all(other);
 }
 
 namespace {
 
-int alignmentOf(const void* pointer)
+// Of a matrix and of those of later batches.
+int alignmentOf(const void* pointer, std::int64_t batchBytes)
 {
-    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    int alignment = 16;
-    while (alignment > 1 && address % static_cast<std::uintptr_t>(alignment) != 0)
+    const std::uintptr_t places = reinterpret_cast<std::uintptr_t>(pointer) | static_cast<std::uintptr_t>(batchBytes);
+    int alignment = productAlignment;
+    while (alignment > 1 && places % static_cast<std::uintptr_t>(alignment) != 0)
         alignment /= 2;
     return alignment;
 }
 
-ProductKey keyOf(const StagewrightProduct& p)
+ProductKey keyOf(const StagewrightQueue& queue, const StagewrightProduct& p)
 {
     ProductKey key{};
     key.shape = p;
     key.shape.beta = p.beta == 0.0F ? 0.0F : 1.0F; // whether C is read
-    const void* pointers[] = {p.a, p.b, p.c, p.aux};
-    for (int i = 0; i < 4; ++i)
-        key.alignment[i] = pointers[i] ? alignmentOf(pointers[i]) : 16;
+    const bool narrow = queue.wish.narrow != 0;
+    const bool more = p.batches > 1;
+    key.alignment[0] = alignmentOf(p.a, more ? p.aBatch * (narrow ? 2 : 4) : 0);
+    key.alignment[1] = alignmentOf(p.b, more ? p.bBatch * (narrow ? 2 : 4) : 0);
+    key.alignment[2] = alignmentOf(p.c, more ? p.cBatch * (narrow && p.floats == 0 ? 2 : 4) : 0);
+    key.fused = endIsFused(p, narrow, queue.wish.tf32 != 0);
     return key;
 }
 
@@ -78,13 +83,13 @@ template <typename Value> int set(cublasLtMatmulDesc_t description, cublasLtMatm
     return check(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value), "description of a product");
 }
 
-int setEnd(const ProductPlan& plan, const StagewrightProduct& p)
+int setEnd(const ProductPlan& plan, const StagewrightProduct& p, const void* bias, void* aux)
 {
     if (p.finish == STAGEWRIGHT_PLAIN || !plan.fused) return 0;
     if (p.bias)
-        if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias)) return bad;
+        if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias)) return bad;
     if (!p.aux) return 0;
-    return set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.aux);
+    return set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux);
 }
 
 cublasLtEpilogue_t epilogueOf(int finish)
@@ -97,7 +102,6 @@ cublasLtEpilogue_t epilogueOf(int finish)
     }
 }
 
-// 1 with no error text: there is no algorithm.
 int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKey& key, bool fused, ProductPlan& plan)
 {
     const cudaDataType_t element = queue.wish.narrow != 0 ? CUDA_R_16BF : CUDA_R_32F;
@@ -122,7 +126,9 @@ int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKe
             if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, stride)) return bad;
             if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, element)) return bad;
         }
-        if (int bad = setEnd(plan, p)) return bad;
+        // The choice looks at how these pointers are aligned and follows none: it must not depend on where the first call's lie.
+        void* const place = reinterpret_cast<void*>(std::uintptr_t{productAlignment});
+        if (int bad = setEnd(plan, p, place, place)) return bad;
     }
     const bool aUp = p.kind == STAGEWRIGHT_AT_B;
     const bool bUp = p.kind == STAGEWRIGHT_A_BT;
@@ -145,30 +151,34 @@ int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKe
     if (int bad = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[1])) return bad;
     if (int bad = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2])) return bad;
     if (int bad = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[2])) return bad;
-    cublasLtMatmulHeuristicResult_t found{};
+    constexpr int asked = 8;
+    cublasLtMatmulHeuristicResult_t found[asked] = {};
     int count = 0;
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(queue.products, plan.description, plan.first, plan.second, plan.result,
-                                                                 plan.result, preference, 1, &found, &count);
-    if (status != CUBLAS_STATUS_SUCCESS || count == 0) {
+                                                                 plan.result, preference, asked, found, &count);
+    const cublasLtMatmulHeuristicResult_t* best = nullptr; // the first that is valid: they come by their estimated time
+    for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < count && !best; ++i)
+        if (found[i].state == CUBLAS_STATUS_SUCCESS && found[i].workspaceSize <= workspaceBytes) best = &found[i];
+    if (!best) {
         lastErrorText() = std::string("cuBLASLt has no product of ") + std::to_string(p.rows) + " x " + std::to_string(p.columns) + " x " +
-                          std::to_string(p.depth) + ": " + cublasLtGetStatusString(status);
+                          std::to_string(p.depth) + ": " + cublasLtGetStatusString(status == CUBLAS_STATUS_SUCCESS ? CUBLAS_STATUS_NOT_SUPPORTED : status);
         return 1;
     }
-    plan.algorithm = found.algo;
+    plan.algorithm = best->algo;
     return 0;
 }
 
 int planFor(StagewrightQueue& queue, const StagewrightProduct& p, ProductPlan*& out)
 {
-    const ProductKey key = keyOf(p);
+    const ProductKey key = keyOf(queue, p);
     const auto known = queue.plans.find(key);
     if (known != queue.plans.end()) {
         out = known->second.get();
         return 0;
     }
     auto plan = std::make_shared<ProductPlan>();
-    if (choose(queue, p, key, true, *plan) != 0) {
-        if (p.finish == STAGEWRIGHT_PLAIN) return 1;
+    if (choose(queue, p, key, key.fused, *plan) != 0) {
+        if (p.finish == STAGEWRIGHT_PLAIN || !key.fused) return 1;
         plan = std::make_shared<ProductPlan>();
         if (int bad = choose(queue, p, key, false, *plan)) return bad;
     }
@@ -182,9 +192,10 @@ int planFor(StagewrightQueue& queue, const StagewrightProduct& p, ProductPlan*& 
 int multiply(StagewrightQueue* queue, const StagewrightProduct* product)
 {
     if (int bad = queue->enter()) return bad;
+    if (std::string fault = productFault(*product, queue->wish.narrow != 0); !fault.empty()) return failed(std::move(fault));
     ProductPlan* plan = nullptr;
     if (int bad = planFor(*queue, *product, plan)) return bad;
-    if (int bad = setEnd(*plan, *product)) return bad;
+    if (int bad = setEnd(*plan, *product, product->bias, product->aux)) return bad;
     if (int bad = check(cublasLtMatmul(queue->products, plan->description, &product->alpha, product->b, plan->first, product->a, plan->second,
                                        &product->beta, product->c, plan->result, product->c, plan->result, &plan->algorithm, queue->workspace,
                                        workspaceBytes, queue->compute()),

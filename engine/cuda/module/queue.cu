@@ -1,7 +1,10 @@
 // Memory, queues, marks and copies. Partitions of a device are green contexts, by driver functions that are looked up: the
 // module is linked to no driver.
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <new>
+#include <utility>
 
 #include "engine/cuda/module/queue.cuh"
 
@@ -57,22 +60,40 @@ int checkDriver(CUresult status, const char* what)
     return failed(std::string(what) + ": " + text);
 }
 
-// Both streams in an equal part of the multiprocessors.
-int openPartition(StagewrightQueue& queue)
+// The device's multiprocessors in `count` equal parts; split once, as only the parts of one split are said to be disjoint.
+int partsOf(int device, int count, const std::vector<CUdevResource>*& out)
 {
+    static std::mutex mutex;
+    static std::map<std::pair<int, int>, std::vector<CUdevResource>> known;
+    const std::lock_guard lock(mutex);
+    const auto found = known.find({device, count});
+    if (found != known.end()) {
+        out = &found->second;
+        return 0;
+    }
     const Driver& d = driver();
-    if (d.missing) return failed(std::string("the driver has no ") + d.missing + ", which partitions need; CUDA 12.5 brings it");
     CUdevResource whole{};
-    if (int bad = checkDriver(d.deviceResource(queue.wish.device, &whole, CU_DEV_RESOURCE_TYPE_SM), "multiprocessors of the device")) return bad;
-    auto groups = static_cast<unsigned>(queue.wish.parts);
+    if (int bad = checkDriver(d.deviceResource(device, &whole, CU_DEV_RESOURCE_TYPE_SM), "multiprocessors of the device")) return bad;
+    auto groups = static_cast<unsigned>(count);
     const unsigned wanted = whole.sm.smCount / groups / 8 * 8; // in eights
     if (wanted == 0)
         return failed("a partition of " + std::to_string(whole.sm.smCount) + " multiprocessors by " + std::to_string(groups) + " has less than 8");
     std::vector<CUdevResource> parts(groups);
     if (int bad = checkDriver(d.split(parts.data(), &groups, &whole, nullptr, 0, wanted), "splitting the multiprocessors")) return bad;
-    if (groups < static_cast<unsigned>(queue.wish.parts))
-        return failed("the multiprocessors split into " + std::to_string(groups) + " partitions, not " + std::to_string(queue.wish.parts));
-    CUdevResource& mine = parts[static_cast<std::size_t>(queue.wish.part)];
+    if (groups < static_cast<unsigned>(count))
+        return failed("the multiprocessors split into " + std::to_string(groups) + " partitions, not " + std::to_string(count));
+    out = &known.emplace(std::pair(device, count), std::move(parts)).first->second;
+    return 0;
+}
+
+// Both streams in an equal part of the multiprocessors.
+int openPartition(StagewrightQueue& queue)
+{
+    const Driver& d = driver();
+    if (d.missing) return failed(std::string("the driver has no ") + d.missing + ", which partitions need; CUDA 12.5 brings it");
+    const std::vector<CUdevResource>* parts = nullptr;
+    if (int bad = partsOf(queue.wish.device, queue.wish.parts, parts)) return bad;
+    CUdevResource mine = (*parts)[static_cast<std::size_t>(queue.wish.part)];
     CUdevResourceDesc description{};
     if (int bad = checkDriver(d.describe(&description, &mine, 1), "describing a partition")) return bad;
     if (int bad = checkDriver(d.create(&queue.partition, description, queue.wish.device, CU_GREEN_CTX_DEFAULT_STREAM), "making a partition")) return bad;
@@ -103,6 +124,10 @@ int open(StagewrightQueue& queue)
     if (int bad = queue.enter()) return bad;
     if (int bad = check(cudaFree(nullptr), "opening the CUDA device")) return bad; // makes its context
     openPeers(queue.wish.device);
+    int hostPages = 0;
+    if (int bad = check(cudaDeviceGetAttribute(&hostPages, cudaDevAttrPageableMemoryAccessUsesHostPageTables, queue.wish.device), "an attribute of the CUDA device"))
+        return bad;
+    queue.readsHost = hostPages != 0;
     if (queue.wish.parts > 1) {
         if (int bad = openPartition(queue)) return bad;
     } else {
@@ -269,8 +294,9 @@ int clear(StagewrightQueue* queue, void* to, size_t bytes)
 int upload(StagewrightQueue* queue, void* to, const void* host, size_t bytes)
 {
     if (int bad = queue->enter()) return bad;
-    // Of pageable memory: it has been staged at return.
-    return check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, queue->compute()), "a copy to the CUDA device");
+    // Of pageable memory: it has been staged at return, but where the device reads the host's own pages.
+    if (int bad = check(cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, queue->compute()), "a copy to the CUDA device")) return bad;
+    return queue->readsHost ? check(cudaStreamSynchronize(queue->compute()), "work of the CUDA device") : 0;
 }
 
 int download(StagewrightQueue* queue, void* host, const void* from, size_t bytes)

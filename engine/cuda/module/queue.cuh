@@ -17,7 +17,8 @@ namespace stagewright::cuda::module {
 struct ProductPlan;
 struct ProductKey {
     StagewrightProduct shape; // without pointers, alpha and beta's values
-    int alignment[4];         // of a, b, c, aux: bytes, at most 16
+    int alignment[3];         // of a, b, c: bytes, at most 16
+    bool fused;               // the end is asked for as an epilogue
     bool operator<(const ProductKey& other) const;
 };
 using ProductPlans = std::map<ProductKey, std::shared_ptr<ProductPlan>>;
@@ -33,6 +34,7 @@ struct StagewrightQueue {
     void* workspace = nullptr;
     CUgreenCtx partition = nullptr;
     int multiprocessors = 0; // of the partition; 0: the whole device
+    bool readsHost = false;  // copies may read the host's memory after the call
     stagewright::cuda::module::ProductPlans plans;
 
     StagewrightQueue();
