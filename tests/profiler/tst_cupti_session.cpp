@@ -25,6 +25,7 @@ struct Driver {
     CUpti_BuffersCallbackCompleteFunc complete = nullptr;
     CUpti_TimestampCallbackFunc timestamp = nullptr;
     std::vector<CUpti_ActivityKind> enabled;
+    std::vector<CUpti_CallbackId> runtimeCalls, driverCalls; // recorded
     CUptiResult onSubscribe = CUPTI_SUCCESS;
     CUptiResult onEnable = CUPTI_SUCCESS;
     CUpti_ActivityKind failsAt = CUPTI_ACTIVITY_KIND_INVALID;
@@ -41,6 +42,12 @@ struct Driver {
     };
     std::vector<Buffer> buffers; // filled, not yet given back
 
+    CUptiResult record(std::vector<CUpti_CallbackId>& of, CUpti_CallbackId call, std::uint8_t on)
+    {
+        if (on != 0) of.push_back(call);
+        else std::erase(of, call);
+        return CUPTI_SUCCESS;
+    }
     void deliver(CuptiBuffer& content)
     {
         std::uint8_t* bytes = nullptr;
@@ -98,8 +105,8 @@ CuptiFunctions functions()
         std::erase(driver->enabled, kind);
         return driver->onDisable;
     };
-    f.enableRuntime = [](CUpti_CallbackId, std::uint8_t) { return CUPTI_SUCCESS; };
-    f.enableDriver = [](CUpti_CallbackId, std::uint8_t) { return CUPTI_SUCCESS; };
+    f.enableRuntime = [](CUpti_CallbackId call, std::uint8_t on) { return driver->record(driver->runtimeCalls, call, on); };
+    f.enableDriver = [](CUpti_CallbackId call, std::uint8_t on) { return driver->record(driver->driverCalls, call, on); };
     f.enableEventTimes = [](std::uint8_t) { return CUPTI_SUCCESS; };
     f.flushAll = [](std::uint32_t) { driver->calls.push_back("flush"); driver->flush(); return CUPTI_SUCCESS; };
     f.droppedRecords = [](CUcontext, std::uint32_t, std::size_t* dropped) { *dropped = driver->dropped.exchange(0); return CUPTI_SUCCESS; };
@@ -141,6 +148,14 @@ private slots:
         QVERIFY(place(*driver, "buffers") < place(*driver, "enable"));
         QVERIFY(has(*driver, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) && has(*driver, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION));
         QVERIFY(!has(*driver, CUPTI_ACTIVITY_KIND_KERNEL)); // it serialises
+        // All that the module, cuBLASLt and NCCL put work on a device with; no other call.
+        for (const auto call : {CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060,
+                                CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_v3020,
+                                CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020})
+            QVERIFY(std::ranges::count(driver->runtimeCalls, static_cast<CUpti_CallbackId>(call)) == 1);
+        for (const auto call : {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async})
+            QVERIFY(std::ranges::count(driver->driverCalls, static_cast<CUpti_CallbackId>(call)) == 1);
+        QVERIFY(std::ranges::count(driver->runtimeCalls, static_cast<CUpti_CallbackId>(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020)) == 0);
         const std::int64_t before = monotonicNow();
         const auto now = static_cast<std::int64_t>(driver->timestamp());
         QVERIFY(now >= before && now <= monotonicNow());
@@ -151,7 +166,7 @@ private slots:
         QCOMPARE(driver->calls[driver->calls.size() - 1], std::string("pop 5"));
         session.stop();
         QVERIFY(session.detached());
-        QVERIFY(driver->enabled.empty());
+        QVERIFY(driver->enabled.empty() && driver->runtimeCalls.empty() && driver->driverCalls.empty());
         QVERIFY(session.start({}) == StartState::Started); // again, in the same process
         QCOMPARE(std::count(driver->calls.begin(), driver->calls.end(), "timestamp"), std::ptrdiff_t(1));
     }

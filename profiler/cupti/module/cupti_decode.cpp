@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "profiler/cupti/module/recorded_calls.h"
+
 namespace stagewright::cupti {
 
 namespace {
@@ -48,27 +50,7 @@ std::string_view overheadName(std::uint32_t kind)
 // Calls that put work on a device; their correlation is that of the work.
 bool launches(GpuRecordKind kind, std::uint32_t callback)
 {
-    if (kind == GpuRecordKind::RuntimeApi) {
-        switch (callback) {
-        case CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000:
-        case CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_ptsz_v7000:
-        case CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060:
-        case CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_ptsz_v11060:
-        case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020:
-        case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_ptsz_v7000:
-        case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyPeerAsync_v4000:
-        case CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020:
-        case CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_ptsz_v7000: return true;
-        default: return false;
-        }
-    }
-    switch (callback) {
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
-    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: return true;
-    default: return false;
-    }
+    return kind == GpuRecordKind::RuntimeApi ? holds(runtimeCalls, callback) : holds(driverCalls, callback);
 }
 
 template <typename T>

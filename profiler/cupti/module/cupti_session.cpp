@@ -8,6 +8,7 @@
 
 #include "profiler/clock.h"
 #include "profiler/cupti/module/cupti_decode.h"
+#include "profiler/cupti/module/recorded_calls.h"
 
 namespace stagewright::cupti {
 
@@ -27,21 +28,12 @@ constexpr std::array kinds{
     CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_STREAM,
     CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
 };
-// Launches and copies alone: all other calls would only fill buffers.
-constexpr std::array<CUpti_CallbackId, 11> runtimeCalls{
-    CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,     CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_ptsz_v7000,
-    CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_ptsz_v11060,
-    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020,      CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_ptsz_v7000,
-    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyPeerAsync_v4000,  CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020,
-    CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_ptsz_v7000, CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000,
-    CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_ptsz_v10000,
-};
-constexpr std::array<CUpti_CallbackId, 4> driverCalls{
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-};
+
+// f(call) for every recorded call of the runtime.
+template <typename Visit> bool eachRuntimeCall(Visit&& f)
+{
+    return std::all_of(runtimeCalls.begin(), runtimeCalls.end(), f) && std::all_of(runtimeGraphCalls.begin(), runtimeGraphCalls.end(), f);
+}
 
 } // namespace
 
@@ -132,13 +124,11 @@ CUptiResult CuptiSession::enableAll(const SessionOptions& options, const char*& 
         m_enabled.push_back(kind);
     }
     what = "cuptiActivityEnableRuntimeApi";
-    for (const CUpti_CallbackId call : runtimeCalls) {
-        const CUptiResult result = m_functions.enableRuntime(call, 1);
-        if (result != CUPTI_SUCCESS) return result;
-    }
+    CUptiResult result = CUPTI_SUCCESS;
+    if (!eachRuntimeCall([&](CUpti_CallbackId call) { return (result = m_functions.enableRuntime(call, 1)) == CUPTI_SUCCESS; })) return result;
     what = "cuptiActivityEnableDriverApi";
     for (const CUpti_CallbackId call : driverCalls) {
-        const CUptiResult result = m_functions.enableDriver(call, 1);
+        result = m_functions.enableDriver(call, 1);
         if (result != CUPTI_SUCCESS) return result;
     }
     return CUPTI_SUCCESS;
@@ -150,8 +140,10 @@ bool CuptiSession::disableAll()
     for (const CUpti_ActivityKind kind : m_enabled)
         done = m_functions.disable(kind) == CUPTI_SUCCESS && done;
     if (!m_enabled.empty()) {
-        for (const CUpti_CallbackId call : runtimeCalls)
+        (void)eachRuntimeCall([&](CUpti_CallbackId call) {
             done = m_functions.enableRuntime(call, 0) == CUPTI_SUCCESS && done;
+            return true;
+        });
         for (const CUpti_CallbackId call : driverCalls)
             done = m_functions.enableDriver(call, 0) == CUPTI_SUCCESS && done;
     }
