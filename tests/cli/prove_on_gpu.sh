@@ -25,4 +25,4 @@ expect_code 1
 expect_out '^unlike .* every launch has its op$'
 run env OUT="$WORK/late" SECONDS_OF_PHASE=4 bash "$prove" engine
 expect_code 1
-expect_out '^no time .* every schedule$'
+expect_out '^no time .* memcheck, attention'
