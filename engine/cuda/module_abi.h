@@ -161,7 +161,7 @@ typedef struct StagewrightCudaTable {
     int (*mark)(StagewrightQueue* queue, int32_t lane, StagewrightMark** out);
     void (*dropMark)(StagewrightMark* mark);
     int (*await)(StagewrightQueue* queue, int32_t lane, StagewrightMark* mark);
-    int (*nanosBetween)(StagewrightMark* from, StagewrightMark* to, int64_t* out); /* of one device, both passed */
+    int (*nanosBetween)(StagewrightMark* from, StagewrightMark* to, int64_t* out); /* of one device and lane 0, both passed */
 
     int (*copyRows)(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, const void* from, size_t fromStride,
                     size_t bytes, size_t rows);

@@ -23,6 +23,10 @@ struct Driver {
     decltype(&cuGreenCtxCreate) create = nullptr;
     decltype(&cuGreenCtxDestroy) destroy = nullptr;
     decltype(&cuGreenCtxStreamCreate) stream = nullptr;
+    decltype(&cuCtxFromGreenCtx) contextOf = nullptr;
+    decltype(&cuCtxPushCurrent) push = nullptr;
+    decltype(&cuCtxPopCurrent) pop = nullptr;
+    decltype(&cuEventCreate) event = nullptr;
     const char* missing = nullptr; // the first that the driver does not have
 };
 
@@ -47,6 +51,10 @@ const Driver& driver()
         find(d, d.create, "cuGreenCtxCreate");
         find(d, d.destroy, "cuGreenCtxDestroy");
         find(d, d.stream, "cuGreenCtxStreamCreate");
+        find(d, d.contextOf, "cuCtxFromGreenCtx");
+        find(d, d.push, "cuCtxPushCurrent");
+        find(d, d.pop, "cuCtxPopCurrent");
+        find(d, d.event, "cuEventCreate");
         return d;
     }();
     return all;
@@ -97,12 +105,40 @@ int openPartition(StagewrightQueue& queue)
     CUdevResourceDesc description{};
     if (int bad = checkDriver(d.describe(&description, &mine, 1), "describing a partition")) return bad;
     if (int bad = checkDriver(d.create(&queue.partition, description, queue.wish.device, CU_GREEN_CTX_DEFAULT_STREAM), "making a partition")) return bad;
+    if (int bad = checkDriver(d.contextOf(&queue.partitionContext, queue.partition), "the context of a partition")) return bad;
+    if (int bad = check(cudaStreamCreateWithFlags(&queue.clock, cudaStreamNonBlocking), "a CUDA stream")) return bad;
     queue.multiprocessors = static_cast<int>(mine.sm.smCount);
     for (cudaStream_t& lane : queue.lanes) {
         CUstream stream{};
         if (int bad = checkDriver(d.stream(&stream, queue.partition, CU_STREAM_NON_BLOCKING, 0), "a stream of a partition")) return bad;
         lane = stream;
     }
+    return 0;
+}
+
+// An event and the stream it is recorded on must be of the same context, and so must two events between which time is measured: a
+// partition's mark is an event of the partition, and its time is taken by a stream of the device's own context that waits for it.
+int markPartition(StagewrightQueue& queue, int lane, StagewrightMark** out)
+{
+    const Driver& d = driver();
+    std::unique_ptr<StagewrightMark, void (*)(StagewrightMark*)> made(new (std::nothrow) StagewrightMark, dropMark);
+    if (!made) return failed("out of memory");
+    made->device = queue.wish.device;
+    const bool timed = lane == STAGEWRIGHT_COMPUTE;
+    if (int bad = checkDriver(d.push(queue.partitionContext), "entering a partition")) return bad;
+    CUevent event{};
+    const CUresult created = d.event(&event, CU_EVENT_DISABLE_TIMING);
+    CUcontext left{};
+    if (int bad = checkDriver(d.pop(&left), "leaving a partition")) return bad;
+    if (int bad = checkDriver(created, "an event of a partition")) return bad;
+    made->event = event;
+    if (int bad = check(cudaEventRecord(made->event, queue.lanes[lane]), "recording a CUDA event")) return bad;
+    if (timed) {
+        if (int bad = check(cudaEventCreateWithFlags(&made->time, cudaEventDefault), "a CUDA event")) return bad;
+        if (int bad = check(cudaStreamWaitEvent(queue.clock, made->event, 0), "waiting for a CUDA event")) return bad;
+        if (int bad = check(cudaEventRecord(made->time, queue.clock), "recording a CUDA event")) return bad;
+    }
+    *out = made.release();
     return 0;
 }
 
@@ -157,6 +193,10 @@ StagewrightQueue::~StagewrightQueue()
     if (products) (void)cublasLtDestroy(products);
     for (const cudaStream_t lane : lanes)
         if (lane) (void)cudaStreamDestroy(lane);
+    if (clock) {
+        (void)cudaStreamSynchronize(clock);
+        (void)cudaStreamDestroy(clock);
+    }
     if (partition) (void)driver().destroy(partition);
     (void)cudaGetLastError();
 }
@@ -208,7 +248,7 @@ int finish(StagewrightQueue* queue)
     if (int bad = queue->enter()) return bad;
     for (const cudaStream_t lane : queue->lanes)
         if (int bad = check(cudaStreamSynchronize(lane), "work of the CUDA device")) return bad;
-    return 0;
+    return queue->clock ? check(cudaStreamSynchronize(queue->clock), "work of the CUDA device") : 0;
 }
 
 int finished(StagewrightQueue* queue, int32_t* out)
@@ -231,7 +271,7 @@ int mark(StagewrightQueue* queue, int32_t lane, StagewrightMark** out)
 {
     *out = nullptr;
     if (int bad = queue->enter()) return bad;
-    return markOn(queue->lanes[lane], queue->wish.device, out);
+    return queue->partition ? markPartition(*queue, lane, out) : markOn(queue->lanes[lane], queue->wish.device, out);
 }
 
 int markOn(cudaStream_t stream, int device, StagewrightMark** out)
@@ -255,7 +295,8 @@ int markOn(cudaStream_t stream, int device, StagewrightMark** out)
 void dropMark(StagewrightMark* mark)
 {
     if (!mark) return;
-    (void)cudaEventDestroy(mark->event);
+    for (const cudaEvent_t event : {mark->event, mark->time})
+        if (event) (void)cudaEventDestroy(event);
     (void)cudaGetLastError();
     delete mark;
 }
@@ -268,8 +309,9 @@ int await(StagewrightQueue* queue, int32_t lane, StagewrightMark* mark)
 
 int nanosBetween(StagewrightMark* from, StagewrightMark* to, int64_t* out)
 {
+    const auto told = [](const StagewrightMark* mark) { return mark->time ? mark->time : mark->event; };
     float milliseconds = 0;
-    if (int bad = check(cudaEventElapsedTime(&milliseconds, from->event, to->event), "time between CUDA events")) return bad;
+    if (int bad = check(cudaEventElapsedTime(&milliseconds, told(from), told(to)), "time between CUDA events")) return bad;
     *out = std::llround(static_cast<double>(milliseconds) * 1e6);
     return 0;
 }

@@ -33,6 +33,8 @@ struct StagewrightQueue {
     cublasLtHandle_t products = nullptr;
     void* workspace = nullptr;
     CUgreenCtx partition = nullptr;
+    CUcontext partitionContext = nullptr; // the same, for what is created in it
+    cudaStream_t clock = nullptr;         // of a partition, in the device's own context: its marks' times
     int multiprocessors = 0; // of the partition; 0: the whole device
     bool readsHost = false;  // copies may read the host's memory after the call
     stagewright::cuda::module::ProductPlans plans;
@@ -46,6 +48,7 @@ struct StagewrightQueue {
 
 struct StagewrightMark {
     cudaEvent_t event = nullptr;
+    cudaEvent_t time = nullptr; // of a partition; null: `event` tells it
     int device = 0;
 };
 
