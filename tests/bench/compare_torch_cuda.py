@@ -8,7 +8,7 @@ Not run so far: no GPU was at hand (docs/performance.md, "Unproven without a GPU
 
 Both train the same decoder on bytes (pre-norm blocks, GELU by tanh, untied head, AdamW with fp32 master weights, gradients clipped to
 norm 1): forward and backward of one microbatch after the other, then one optimizer step. PyTorch computes under autocast and attends
-with scaled_dot_product_attention; the engine runs the schedule 1f1b on one rank, untraced. Step times are medians of --steps after
+with scaled_dot_product_attention, its residual stream is in the elements' type as the engine's is; the engine runs the schedule 1f1b on one rank, untraced. Step times are medians of --steps after
 warm-up, by the clock on the wall with the device synchronised. The ratio is engine / the better of PyTorch's two.
 
     MFU = FLOP of a step / (step time * peak),   FLOP = 6 b s m (n 12 h^2 + h V) + 12 n b s^2 h m
@@ -80,6 +80,8 @@ def torch_steps(torch, options, hidden, compiled):
 
         def forward(self, ids, targets):
             x = self.token(ids) + self.position
+            if options.precision == "bf16":  # as the engine keeps it; autocast alone would carry it along in fp32
+                x = x.to(torch.bfloat16)
             for block in self.blocks:
                 x = block(x)
             logits = self.head(self.norm(x))
@@ -95,7 +97,7 @@ def torch_steps(torch, options, hidden, compiled):
     data = torch.randint(0, 128, (options.microbatches, samples, options.sequence + 1), device="cuda")
 
     def step():
-        optimizer.zero_grad(set_to_none=False)
+        optimizer.zero_grad()
         for batch in data:
             with torch.autocast("cuda", dtype=torch.bfloat16, enabled=options.precision == "bf16"):
                 loss = call(batch[:, :-1], batch[:, 1:])
