@@ -16,7 +16,7 @@ Op receiveOp(const MessageKey& key)
 
 } // namespace
 
-RankFlight::RankFlight(RunState& state, int rank)
+RankFlight::RankFlight(TrainingState& state, int rank)
     : m_log(state.ranks[static_cast<std::size_t>(rank)].flight), m_sent(state.ranks.size(), 0), m_received(state.ranks.size(), 0)
 {
 }

@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/run_state.h"
+#include "engine/training_state.h"
 
 namespace stagewright {
 
 class RankFlight
 {
 public:
-    RankFlight(RunState& state, int rank);
+    RankFlight(TrainingState& state, int rank);
 
     // Each gives the index for FlightLog::finish(). position: in the list that the rank runs, −1: not known.
     std::uint64_t sending(const MessageKey& key, int peer, int position, const Buffer& buffer);

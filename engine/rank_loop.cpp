@@ -9,7 +9,7 @@
 #include "engine/gradient_rules.h"
 #include "engine/rank_flight.h"
 #include "engine/rank_trace.h"
-#include "engine/run_state.h"
+#include "engine/training_state.h"
 #include "engine/step_end.h"
 #include "profiler/clock.h"
 #include "schedules/messages.h"
@@ -21,7 +21,7 @@ namespace {
 class RankLoop
 {
 public:
-    RankLoop(RunState& state, int rank)
+    RankLoop(TrainingState& state, int rank)
         : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
           m_run(state.ranks[static_cast<std::size_t>(rank)]), m_recorder(state.recorder.rank(rank)),
           m_virtual(state.clock == ClockMode::Virtual),
@@ -454,7 +454,7 @@ private:
         }
     }
 
-    RunState& m_state;
+    TrainingState& m_state;
     int m_rank;
     const RankPlan& m_plan;
     RankRun& m_run;
@@ -474,7 +474,7 @@ private:
 
 } // namespace
 
-void runRank(const std::shared_ptr<RunState>& state, int rank)
+void runRank(const std::shared_ptr<TrainingState>& state, int rank)
 {
     RankLoop loop(*state, rank);
     RankRun& run = state->ranks[static_cast<std::size_t>(rank)];

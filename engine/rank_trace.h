@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/run_state.h"
+#include "engine/training_state.h"
 
 namespace stagewright {
 
@@ -16,7 +16,7 @@ class RankTrace
 public:
     using Range = GpuTracer::OpRange;
 
-    RankTrace(const RunState& state, int rank);
+    RankTrace(const TrainingState& state, int rank);
 
     void beginStep() { m_beside.clear(); }
     // position: in the rank's list of computing ops; −1: beside it (gradient norm, optimizer). In the order that they are recorded.
@@ -31,7 +31,7 @@ public:
     Range other() const; // what belongs to no op
 
 private:
-    const RunState& m_state;
+    const TrainingState& m_state;
     const GpuTracer* m_tracer;
     int m_rank;
     std::vector<std::string> m_names; // by position

@@ -15,7 +15,7 @@ constexpr double unknownNorm = -1;
 
 } // namespace
 
-StepEnd::StepEnd(RunState& state, int rank, const RankTrace& trace, StepHooks hooks)
+StepEnd::StepEnd(TrainingState& state, int rank, const RankTrace& trace, StepHooks hooks)
     : m_state(state), m_rank(rank), m_plan(state.plan.ranks[static_cast<std::size_t>(rank)]),
       m_run(state.ranks[static_cast<std::size_t>(rank)]), m_trace(trace), m_hooks(std::move(hooks))
 {

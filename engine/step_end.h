@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "engine/rank_trace.h"
-#include "engine/run_state.h"
+#include "engine/training_state.h"
 
 namespace stagewright {
 
@@ -35,7 +35,7 @@ struct StepHooks
 class StepEnd
 {
 public:
-    StepEnd(RunState& state, int rank, const RankTrace& trace, StepHooks hooks);
+    StepEnd(TrainingState& state, int rank, const RankTrace& trace, StepHooks hooks);
 
     void begin(); // of a step
     // A ReduceGrad op: this copy's gradients go to every other copy of the stage.
@@ -61,7 +61,7 @@ private:
     bool validateSteps();
     void keepGradients(StageRun& run);
 
-    RunState& m_state;
+    TrainingState& m_state;
     int m_rank;
     const RankPlan& m_plan;
     RankRun& m_run;

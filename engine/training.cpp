@@ -13,7 +13,7 @@
 
 #include "engine/interruptible.h"
 #include "engine/machine.h"
-#include "engine/run_state.h"
+#include "engine/training_state.h"
 #include "engine/training_with_backend.h"
 #include "engine/transport/threads_transport.h"
 #include "engine/watchdog.h"
@@ -53,7 +53,7 @@ Precision precisionOf(Precision asked, const Backend& backend)
 class ThreadTraining final : public Training
 {
 public:
-    explicit ThreadTraining(std::shared_ptr<RunState> state) : m_state(std::move(state)) {}
+    explicit ThreadTraining(std::shared_ptr<TrainingState> state) : m_state(std::move(state)) {}
 
     ~ThreadTraining() override
     {
@@ -156,7 +156,7 @@ private:
             error->message = "the training has stopped: " + error->message;
             return tl::unexpected(std::move(*error));
         }
-        RunState& state = *m_state;
+        TrainingState& state = *m_state;
         state.step = m_steps;
         state.skipped = false;
         state.data.sample(*state.options.data, state.options.seed, m_steps, state.schedule->microbatches, state.shapes);
@@ -258,7 +258,7 @@ private:
         return sum / static_cast<double>(schedule.microbatches);
     }
 
-    std::shared_ptr<RunState> m_state;
+    std::shared_ptr<TrainingState> m_state;
     std::vector<std::thread> m_threads;
     std::optional<Deadlock> m_stall;
     TraceFacts m_traceFacts;
@@ -393,7 +393,7 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const Trai
     TrainingOptions whole = options;
     if (!whole.data) whole.data = Corpus::builtIn();
 
-    auto state = std::make_shared<RunState>(std::make_shared<const Schedule>(schedule), std::move(*plan), whole, clock,
+    auto state = std::make_shared<TrainingState>(std::make_shared<const Schedule>(schedule), std::move(*plan), whole, clock,
                                             permits, std::move(backend), std::move(memories));
     const auto giveUp = [&ranks = state->ranks] { // ranks that wait for another device
         for (const RankRun& rank : ranks)

@@ -8,7 +8,7 @@ namespace stagewright {
 
 namespace {
 
-std::string whatRankDoes(const RunState& state, std::size_t rank)
+std::string whatRankDoes(const TrainingState& state, std::size_t rank)
 {
     const RankStatus& status = state.ranks[rank].status;
     const int position = status.position.load(std::memory_order_relaxed);
@@ -52,7 +52,7 @@ std::string whatRankDoes(const RunState& state, std::size_t rank)
 }
 
 // How long a rank may rest without being stuck: a delay, and behind it a message on its way.
-Nanos longestPause(const RunState& state)
+Nanos longestPause(const TrainingState& state)
 {
     if (state.clock == ClockMode::Virtual) return 0; // nothing is held back
     const TrainingOptions& options = state.options;
@@ -86,7 +86,7 @@ bool standsAlike(const Deadlock& found, const Deadlock& foretold, int rank, cons
 
 // What the ranks recorded; where the lowered lists can't end and the ranks (those of the circle, if one is found) stand where they
 // stop, all that is known of that.
-Deadlock explainRun(const RunState& state)
+Deadlock explainRun(const TrainingState& state)
 {
     std::vector<RankRecord> records;
     std::vector<int> ranks;
@@ -105,7 +105,7 @@ Deadlock explainRun(const RunState& state)
 
 } // namespace
 
-Watchdog::Watchdog(const RunState& state, Nanos timeout)
+Watchdog::Watchdog(const TrainingState& state, Nanos timeout)
     : m_state(state), m_timeout(timeout), m_longestPause(longestPause(state)), m_lastLook(monotonicNow())
 {
 }

@@ -5,21 +5,21 @@
 
 #include <optional>
 
-#include "engine/run_state.h"
+#include "engine/training_state.h"
 
 namespace stagewright {
 
 class Watchdog
 {
 public:
-    Watchdog(const RunState& state, Nanos timeout);
+    Watchdog(const TrainingState& state, Nanos timeout);
     // Called at least every tenth of the time-out; an Error once nothing has changed for the time-out.
     std::optional<Error> look(Nanos now);
     // Why, after look() gave an error: from the ranks' flight logs, with the way out where the lists themselves hang so.
     const Deadlock& stall() const { return m_stall; }
 
 private:
-    const RunState& m_state;
+    const TrainingState& m_state;
     Nanos m_timeout;
     Deadlock m_stall;
     Nanos m_longestPause; // on purpose

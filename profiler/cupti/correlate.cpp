@@ -109,7 +109,7 @@ public:
     }
 
 private:
-    TraceCounts& counts() { return m_device.counts; }
+    GpuTraceCounts& counts() { return m_device.counts; }
     std::string_view nameOf(const GpuRecord& record) const
     {
         return record.name < m_trace.names.size() ? std::string_view(m_trace.names[record.name]) : std::string_view();
@@ -403,7 +403,7 @@ private:
 
 } // namespace
 
-TraceCounts& TraceCounts::operator+=(const TraceCounts& other)
+GpuTraceCounts& GpuTraceCounts::operator+=(const GpuTraceCounts& other)
 {
     work += other.work;
     clamped += other.clamped;

@@ -19,7 +19,7 @@
 namespace stagewright {
 
 // What did not fit; all zero in a whole recording. The sum over steps is a fact of the run (trace_facts.h).
-struct TraceCounts {
+struct GpuTraceCounts {
     std::int64_t work = 0;            // kernels, copies and memsets joined to ops and messages
     std::int64_t clamped = 0;         // began less than 1 µs before their launch: set to the launch
     std::int64_t early = 0;           // began earlier still: kept as they are
@@ -35,8 +35,8 @@ struct TraceCounts {
     std::int64_t halfMessages = 0;    // collectives of which one end is missing: wait and transfer can't be told apart
     std::int64_t overlapping = 0;     // ops that began before the one before them on their rank had ended: begun at its end
 
-    TraceCounts& operator+=(const TraceCounts& other);
-    bool operator==(const TraceCounts&) const = default;
+    GpuTraceCounts& operator+=(const GpuTraceCounts& other);
+    bool operator==(const GpuTraceCounts&) const = default;
 };
 
 struct DeviceInterval {
@@ -83,7 +83,7 @@ struct DeviceStep {
     std::vector<std::vector<DeviceOp>> ops;  // as StepRecord::ops
     std::vector<DeviceMessage> messages;     // as StepRecord::messages
     std::vector<DeviceWork> work;            // sorted
-    TraceCounts counts;
+    GpuTraceCounts counts;
     Nanos overhead = 0; // of CUPTI itself (buffers, instrumentation) within the step
     bool operator==(const DeviceStep&) const = default;
 };

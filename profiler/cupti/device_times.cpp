@@ -9,7 +9,7 @@ namespace {
 
 // Ops of a rank in their order. Two ops issued together that ran at the same time share one interval.
 void placeOps(std::vector<RecordedOp>& ops, const std::vector<DeviceOp>& device, const Schedule& schedule, int rank,
-              Nanos stepBegin, TraceCounts& counts)
+              Nanos stepBegin, GpuTraceCounts& counts)
 {
     Nanos last = stepBegin;
     for (std::size_t i = 0; i < ops.size(); ++i) {

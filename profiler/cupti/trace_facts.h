@@ -25,7 +25,7 @@ struct TraceFacts {
     int cuptiVersion = 0; // CUPTI_API_VERSION of the library, 0: unknown
     bool detached = false; // after the last step: every kind is off and no buffer is out
     std::int64_t steps = 0;
-    TraceCounts counts;
+    GpuTraceCounts counts;
     std::int64_t dropped = 0;
     std::int64_t damagedBuffers = 0;
     std::int64_t unknownRecords = 0;

@@ -149,7 +149,7 @@ DeviceStep correlated(const Recording& r)
     return *device;
 }
 
-std::int64_t trouble(TraceCounts counts)
+std::int64_t trouble(GpuTraceCounts counts)
 {
     counts.work = 0;
     return counts.clamped + counts.early + counts.unstamped + counts.reversed + counts.offClock + counts.repeated + counts.ambiguous +

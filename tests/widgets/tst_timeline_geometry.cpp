@@ -256,7 +256,7 @@ void TestTimelineGeometry::pyramidGrowsLikeItIsBuilt()
         const auto& b = grown.levels()[i];
         QCOMPARE(b.shift, a.shift);
         QCOMPARE(b.buckets.size(), a.buckets.size());
-        QVERIFY(std::memcmp(a.buckets.data(), b.buckets.data(), a.buckets.size() * sizeof(Bucket)) == 0);
+        QVERIFY(std::memcmp(a.buckets.data(), b.buckets.data(), a.buckets.size() * sizeof(PaintBucket)) == 0);
     }
 }
 

@@ -213,7 +213,7 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
     work = {};
     std::vector<std::uint32_t>().swap(ranges.rangeOfDevice);
     for (DeviceTrack& track : tracks)
-        sortStoppable(track.work.begin(), track.work.end(), [](const DeviceWork& a, const DeviceWork& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); }, stop);
+        sortStoppable(track.work.begin(), track.work.end(), [](const ForeignWork& a, const ForeignWork& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); }, stop);
     return tracks;
 }
 

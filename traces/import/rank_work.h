@@ -36,7 +36,7 @@ struct DeviceRanges {
 };
 DeviceRanges placeRanges(const ForeignRank& rank, const std::stop_token& stop);
 
-struct DeviceWork {
+struct ForeignWork {
     Nanos start = 0;
     Nanos end = 0;
     std::uint32_t name = 0;           // of ForeignRank::names
@@ -48,7 +48,7 @@ struct DeviceWork {
 struct DeviceTrack {
     bool copy = false;
     std::string name;
-    std::vector<DeviceWork> work;
+    std::vector<ForeignWork> work;
 };
 // The rank's device work by tracks, with what `work` and `ranges` say of it: takes all three, giving back their memory as it
 // goes. Tracks by name, kernels first.

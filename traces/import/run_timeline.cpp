@@ -267,13 +267,13 @@ private:
         if (m_progress.cancelled()) return false;
         std::size_t ranged = 0;
         for (const DeviceTrack& of : tracks)
-            for (const DeviceWork& seen : of.work) ranged += seen.op == noOpRange && seen.range != noOpRange ? 1 : 0;
+            for (const ForeignWork& seen : of.work) ranged += seen.op == noOpRange && seen.range != noOpRange ? 1 : 0;
         m_launchedIn.clear();
         m_launchedIn.reserve(ranged);
         for (DeviceTrack& of : tracks) {
             const int track = m_builder.addTrack(r, of.copy ? Lane::Copy : Lane::Kernel, fmt::format("rank {} {}", r, of.name));
             for (std::size_t i = 0; i < of.work.size(); ++i) {
-                const DeviceWork& seen = of.work[i];
+                const ForeignWork& seen = of.work[i];
                 m_out.kernelsUnderRanges += seen.op != noOpRange || seen.range != noOpRange ? 1 : 0;
                 Span span;
                 span.start = seen.start;

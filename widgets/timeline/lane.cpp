@@ -130,7 +130,7 @@ void LaneData::arrange()
     body.pyramid = {};
 }
 
-void LaneData::setOverview(int shift, std::vector<Bucket> buckets)
+void LaneData::setOverview(int shift, std::vector<PaintBucket> buckets)
 {
     Body& body = own();
     body.slices.clear();

@@ -51,7 +51,7 @@ public:
     void reserve(std::size_t slices);
     void buildPyramid(); // or extends it over slices appended since
     // Of a lane without slices: a pyramid alone, as stored with a run. Bucket i of `buckets` is [i, i + 1) << shift.
-    void setOverview(int shift, std::vector<Bucket> buckets);
+    void setOverview(int shift, std::vector<PaintBucket> buckets);
     bool isOverview() const { return m_body->slices.empty() && !m_body->pyramid.empty(); }
 
     const std::vector<Slice>& slices() const { return m_body->slices; }

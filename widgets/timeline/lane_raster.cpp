@@ -78,7 +78,7 @@ private:
 using Four = float __attribute__((vector_size(16)));
 using FourBytes = std::uint8_t __attribute__((vector_size(4)));
 
-Four sharesOf(const Bucket& bucket)
+Four sharesOf(const PaintBucket& bucket)
 {
     FourBytes bytes;
     std::memcpy(&bytes, bucket.share.data(), 4);
@@ -151,7 +151,7 @@ void addBuckets(const Pyramid::Level& level, const Axis& device, std::size_t cou
     const ColumnMap& map = columnMap(device, level.shift, count);
     const auto size = static_cast<std::uint32_t>(level.buckets.size());
     const float scale = static_cast<float>(static_cast<double>(level.width()) / (255 * out.nanosPerColumn));
-    const Bucket* data = level.buckets.data();
+    const PaintBucket* data = level.buckets.data();
     for (std::size_t c = 0; c < count; ++c) {
         const ColumnMap::Part& part = map.parts[c];
         if (part.first >= size) {

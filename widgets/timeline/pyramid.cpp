@@ -27,7 +27,7 @@ std::uint8_t roundedShare(Nanos sum, int shift)
 
 } // namespace
 
-double Bucket::busy() const
+double PaintBucket::busy() const
 {
     return std::min(1.0, (share[0] + share[1] + share[2] + share[3]) / 255.0);
 }
@@ -38,11 +38,11 @@ void Pyramid::write(std::size_t level, const Open& open)
     Level& l = m_levels[level];
     const auto index = static_cast<std::size_t>(open.index);
     if (l.buckets.size() <= index) {
-        Bucket idle;
+        PaintBucket idle;
         idle.longestGap = 255;
         l.buckets.resize(index + 1, idle);
     }
-    Bucket& bucket = l.buckets[index];
+    PaintBucket& bucket = l.buckets[index];
     std::array<Nanos, 4> sums{};
     bucket.mask = 0;
     for (std::size_t p = 0; p < paintCount; ++p) {
@@ -148,17 +148,17 @@ void Pyramid::extend(std::span<const Slice> slices)
     writeOpen();
 }
 
-void Pyramid::assign(int shift, std::vector<Bucket> buckets)
+void Pyramid::assign(int shift, std::vector<PaintBucket> buckets)
 {
     *this = {};
     if (buckets.empty()) return;
     m_levels.push_back({shift, std::move(buckets)});
     while (m_levels.back().buckets.size() > 1) {
-        const std::vector<Bucket>& below = m_levels.back().buckets;
-        Level above{m_levels.back().shift + fanOutShift, std::vector<Bucket>((below.size() + 3) / 4)};
+        const std::vector<PaintBucket>& below = m_levels.back().buckets;
+        Level above{m_levels.back().shift + fanOutShift, std::vector<PaintBucket>((below.size() + 3) / 4)};
         for (std::size_t i = 0; i < above.buckets.size(); ++i) {
             std::array<int, 4> sums{};
-            Bucket& bucket = above.buckets[i];
+            PaintBucket& bucket = above.buckets[i];
             for (std::size_t j = 4 * i; j < std::min(below.size(), 4 * i + 4); ++j) {
                 for (std::size_t k = 0; k < 4; ++k) sums[k] += below[j].share[k];
                 bucket.mask = static_cast<std::uint8_t>(bucket.mask | below[j].mask);
@@ -182,7 +182,7 @@ const Pyramid::Level* Pyramid::levelFor(double width) const
 std::size_t Pyramid::memoryUse() const
 {
     std::size_t bytes = 0;
-    for (const Level& level : m_levels) bytes += level.buckets.capacity() * sizeof(Bucket);
+    for (const Level& level : m_levels) bytes += level.buckets.capacity() * sizeof(PaintBucket);
     return bytes;
 }
 

@@ -18,7 +18,7 @@ struct Slice;
 using PaintSums = std::array<Nanos, paintCount>;
 
 // 8 bytes. Shares are of the bucket's width in 255ths, rounded, never up to 0 for a kind that occurs (see mask).
-struct Bucket {
+struct PaintBucket {
     std::array<std::uint8_t, 4> share{}; // Forward, Backward, Weight, and all others together
     std::uint8_t longestGap = 0;         // in 255ths of the width, rounded down; within the bucket
     std::uint8_t mask = 0;               // bit per Paint that occurs
@@ -26,7 +26,7 @@ struct Bucket {
 
     double busy() const; // 0 … 1
 };
-static_assert(sizeof(Bucket) == 8);
+static_assert(sizeof(PaintBucket) == 8);
 
 // Widths are 2^shift ns: the lowest about two slices, every level four times the one below; one bucket at the top.
 // Every level is computed from exact sums, never from the rounded bytes below it. About 8 bytes a slice.
@@ -34,7 +34,7 @@ class Pyramid {
 public:
     struct Level {
         int shift = 0;
-        std::vector<Bucket> buckets;
+        std::vector<PaintBucket> buckets;
         Nanos width() const { return Nanos(1) << shift; }
     };
 
@@ -42,7 +42,7 @@ public:
     void build(std::span<const Slice> slices);
     void extend(std::span<const Slice> slices);
     // From buckets made elsewhere, of width 2^shift from time 0; the levels above are means of rounded shares.
-    void assign(int shift, std::vector<Bucket> buckets);
+    void assign(int shift, std::vector<PaintBucket> buckets);
 
     bool empty() const { return m_levels.empty(); }
     const std::vector<Level>& levels() const { return m_levels; }

@@ -234,7 +234,7 @@ std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& conte
         const Track& t = overview.tracks[track];
         if (t.lane != Lane::Compute || t.rank < 0 || t.rank >= static_cast<int>(panel->ranks.size())) continue;
         const auto& shares = overview.sharesByTrack[track];
-        std::vector<Bucket> buckets(shares.size());
+        std::vector<PaintBucket> buckets(shares.size());
         double sum = 0;
         for (std::size_t i = 0; i < shares.size(); ++i) {
             for (std::size_t work = 0; work < 4; ++work) {

@@ -93,14 +93,14 @@ struct RankRun
     Allocator& messages() { return hostAllocator ? *hostAllocator : *allocator; }
     RankStatus status;
     FlightLog flight;
-    // Guarded by RunState::mutex:
+    // Guarded by TrainingState::mutex:
     std::uint64_t ordered = 0; // commands given
     std::uint64_t done = 0;    // commands finished
 };
 
-struct RunState
+struct TrainingState
 {
-    RunState(std::shared_ptr<const Schedule> schedule, ExecutionPlan plan, const TrainingOptions& options,
+    TrainingState(std::shared_ptr<const Schedule> schedule, ExecutionPlan plan, const TrainingOptions& options,
              ClockMode clock, int permits, std::unique_ptr<Backend> backend, std::vector<std::unique_ptr<Memory>> memories);
 
     // slices: of the model, by stage.
@@ -137,6 +137,6 @@ struct RunState
 };
 
 // A rank's life: makes its stages, then obeys commands until Leave. Exceptions end in RunControl::stop().
-void runRank(const std::shared_ptr<RunState>& state, int rank);
+void runRank(const std::shared_ptr<TrainingState>& state, int rank);
 
 } // namespace stagewright

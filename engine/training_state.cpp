@@ -1,10 +1,10 @@
-#include "engine/run_state.h"
+#include "engine/training_state.h"
 
 #include <algorithm>
 
 namespace stagewright {
 
-RunState::RunState(std::shared_ptr<const Schedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
+TrainingState::TrainingState(std::shared_ptr<const Schedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
                    ClockMode aClock, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories)
     : schedule(std::move(aSchedule)), plan(std::move(aPlan)), options(someOptions), clock(aClock),
       recorder(schedule, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links,
@@ -22,7 +22,7 @@ RunState::RunState(std::shared_ptr<const Schedule> aSchedule, ExecutionPlan aPla
     }
 }
 
-void RunState::addStages(std::span<const StageSlice> slices)
+void TrainingState::addStages(std::span<const StageSlice> slices)
 {
     for (const StageSlice& slice : slices) {
         std::vector<int> ranksOf;
@@ -37,7 +37,7 @@ void RunState::addStages(std::span<const StageSlice> slices)
     }
 }
 
-StageRun& RunState::stageOn(int stage, int rank)
+StageRun& TrainingState::stageOn(int stage, int rank)
 {
     const auto found = std::lower_bound(stages.begin(), stages.end(), std::pair(stage, rank),
                                         [](const StageRun& run, const std::pair<int, int>& wanted) {
@@ -46,7 +46,7 @@ StageRun& RunState::stageOn(int stage, int rank)
     return *found;
 }
 
-std::vector<StageRun*> RunState::copiesOf(int stage)
+std::vector<StageRun*> TrainingState::copiesOf(int stage)
 {
     std::vector<StageRun*> copies;
     for (StageRun& run : stages) {
