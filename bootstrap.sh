@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs Stagewright on Debian 12.
-#   ./bootstrap.sh run            records four schedules, compares them, leaves files and pictures in demo/, opens the window
-#   ./bootstrap.sh test [--full]  runs the tests (with --full also the long ones)
-#   ./bootstrap.sh build          only builds build/release/bin/stagewright and stagewright-ui
-# Each installs what is missing first, and says so. A second call does only what is left to do.
+#   ./bootstrap.sh run               records four schedules, compares them, leaves files and pictures in demo/, opens the window
+#   ./bootstrap.sh test [--full]     builds and runs the tests (with --full also the long ones)
+#   ./bootstrap.sh build             only builds build/release/bin/stagewright and stagewright-ui
+#   ./bootstrap.sh install [PREFIX]  builds and installs them to PREFIX [/usr/local]
+# Each installs missing packages first, and says so. A second call does only what is left to do.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -20,7 +21,7 @@ die() { # die MESSAGE REMEDY
 }
 
 usage() {
-    sed -n '2,6s/^# \{0,1\}//p' "$0"
+    sed -n '2,7s/^# \{0,1\}//p' "$0"
 }
 
 # Package and why. Lines that a package of the list brings along are named all the same: they are used directly.
@@ -138,7 +139,17 @@ check_tools() {
     command -v c++ >/dev/null || command -v g++ >/dev/null || die "there is no C++ compiler" "install g++ 12 or newer"
 }
 
-build_all() {
+# Build steps left and about how long they take: a step is 3 to 5 s of a core.
+say_how_long() {
+    local steps jobs=$2
+    steps=$(ninja -C $build -n "$1" 2>/dev/null | grep -c '^\[') || return 0
+    [ "$steps" -gt 20 ] || return 0
+    printf 'about %d build steps: %d to %d minutes with %d idle cores\n' "$steps" $((steps * 3 / jobs / 60)) $((steps * 5 / jobs / 60 + 1)) "$jobs"
+}
+
+# build_target TARGET: "programs" for those a user runs, "all" with the tests and benchmarks
+build_target() {
+    local jobs
     install_packages
     check_tools
     if command -v ccache >/dev/null && [ -z "${CMAKE_CXX_COMPILER_LAUNCHER:-}" ]; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
@@ -147,8 +158,10 @@ build_all() {
         cmake --preset release ||
             die "configuring failed" "see the message above; 'rm -r $build' and running this again starts from scratch"
     fi
-    say "building with $(jobs_count) jobs"
-    cmake --build --preset release --parallel "$(jobs_count)" ||
+    jobs=$(jobs_count)
+    say "building with $jobs jobs"
+    say_how_long "$1" "$jobs"
+    cmake --build --preset release --target "$1" --parallel "$jobs" ||
         die "the build failed" "see the first error above; 'rm -r $build' and running this again starts from scratch"
     [ -x $program ] || die "the build left no $program" "'rm -r $build' and run this again"
 }
@@ -218,21 +231,46 @@ open_window() {
     kill -0 $pid 2>/dev/null || die "the window did not open" "see demo/window.log"
 }
 
+say_path() {
+    # shellcheck disable=SC2016
+    printf '\nto call the programs by name in this shell:\n  export PATH="%s/bin:$PATH"\n' "$PWD/$build"
+}
+
+# Where the folder, or the nearest one above it that is there, can be written, as the user; else as root.
+install_programs() {
+    local prefix=$1 at
+    [[ $prefix = /* ]] || prefix=$PWD/$prefix
+    at=$prefix
+    while [ ! -e "$at" ]; do at=$(dirname "$at"); done
+    say "installing to $prefix"
+    local become=()
+    [ -w "$at" ] || become=(as_root)
+    "${become[@]}" cmake --install $build --prefix "$prefix" >/dev/null ||
+        die "installing to $prefix failed" "see the message above, or choose another folder: ./bootstrap.sh install PREFIX"
+    find "$prefix/bin" -maxdepth 1 -name 'stagewright*' -printf '%p\n' | sort
+    # shellcheck disable=SC2016
+    [[ :$PATH: = *:$prefix/bin:* ]] || printf 'add it to PATH: export PATH="%s/bin:$PATH"\n' "$prefix"
+}
+
 main() {
-    local verb=${1:-} full=no
+    local verb=${1:-} full=no prefix=
     [ $# -eq 0 ] || shift
     while [ $# -gt 0 ]; do
         case $1 in
         --full) full=yes ;;
+        [!-]*)
+            if [ "$verb" != install ] || [ -n "$prefix" ]; then usage >&2; die "unknown argument '$1'"; fi
+            prefix=$1 ;;
         *) usage >&2; die "unknown option '$1'" ;;
         esac
         shift
     done
     [ $full = no ] || [ "$verb" = test ] || die "--full goes with test" "./bootstrap.sh test --full"
     case $verb in
-    build) build_all; say "built: $program$([ ! -x $window ] || printf ' and %s' $window)" ;;
-    test) build_all; run_tests $full ;;
-    run) build_all; record_demo; open_window ;;
+    build) build_target programs; say "built: $program$([ ! -x $window ] || printf ' and %s' $window)"; say_path ;;
+    test) build_target all; run_tests $full ;;
+    run) build_target programs; record_demo; say_path; open_window ;;
+    install) build_target programs; install_programs "${prefix:-/usr/local}" ;;
     -h | --help | help) usage ;;
     *) usage >&2; [ -z "$verb" ] || die "there is no '$verb'"; exit 2 ;;
     esac

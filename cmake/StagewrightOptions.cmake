@@ -4,6 +4,7 @@ option(STAGEWRIGHT_QT "Build the window (needs Qt 6)" ON)
 option(STAGEWRIGHT_CUDA "Build the CUDA module where nvcc is found" ON)
 option(STAGEWRIGHT_TESTS "Build tests and benchmarks" ON)
 option(STAGEWRIGHT_WERROR "Treat warnings as errors" OFF)
+option(STAGEWRIGHT_PCH "Precompile the headers that most sources include" ON)
 option(STAGEWRIGHT_FUZZ "Build the libFuzzer drivers (needs clang)" OFF)
 set(STAGEWRIGHT_SANITIZE "" CACHE STRING "Sanitizers, e.g. 'address,undefined' or 'thread'")
 
@@ -36,14 +37,33 @@ if(STAGEWRIGHT_FUZZ AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     add_compile_options(-fsanitize=fuzzer-no-link) # coverage for the libraries under the fuzz targets
 endif()
 
-# stagewright_library(<room> SOURCES … PUBLIC … PRIVATE …): the static library stagewright::<room>.
+# stagewright_precompile(<target> [ALWAYS] headers…): the headers are compiled once for the target. ALWAYS: they are included before every
+# source in any case. Sources include what they use all the same: without STAGEWRIGHT_PCH they must compile alone.
+function(stagewright_precompile target)
+    cmake_parse_arguments(ARG "ALWAYS" "" "" ${ARGN})
+    if(STAGEWRIGHT_PCH)
+        target_precompile_headers(${target} PRIVATE ${ARG_UNPARSED_ARGUMENTS})
+    elseif(ARG_ALWAYS)
+        foreach(header IN LISTS ARG_UNPARSED_ARGUMENTS)
+            target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${header}>)
+        endforeach()
+    endif()
+endfunction()
+
+# stagewright_cold(<target>): nothing in it is hot; optimised builds of it are for the compiler's time.
+function(stagewright_cold target)
+    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+endfunction()
+
+# stagewright_library(<room> SOURCES … PUBLIC … PRIVATE … [PRECOMPILE headers…]): the static library stagewright::<room>.
 # Include paths start at the root, so that a line reads #include "schedules/op.h".
 function(stagewright_library room)
-    cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+    cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE;PRECOMPILE" ${ARGN})
     add_library(stagewright_${room} STATIC ${ARG_SOURCES})
     add_library(stagewright::${room} ALIAS stagewright_${room})
     target_include_directories(stagewright_${room} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(stagewright_${room} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} stagewright_warnings)
+    stagewright_precompile(stagewright_${room} ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_PRECOMPILE})
 endfunction()
 
 # stagewright_def_names(<variable> <file.def> <MACRO>): the names in lines such as MACRO(name), so that CMake and the

@@ -1,0 +1,4 @@
+// For rooms whose sources write text.
+#pragma once
+
+#include <fmt/format.h>
