@@ -44,8 +44,10 @@ Nanos gridOf(const Pipeline& pipeline)
         for (Nanos value : values)
             grid = std::gcd(grid, value);
     };
-    for (const auto& durations : pipeline.duration)
-        add(durations);
+    for (PassKind kind : {PassKind::Forward, PassKind::InputGrad, PassKind::WeightGrad})
+        add(pipeline.duration[static_cast<std::size_t>(kind)]);
+    for (int s = 0; s < pipeline.stages(); ++s)
+        if (pipeline.usesFull(s)) grid = std::gcd(grid, pipeline.time(PassKind::Backward, s));
     add(pipeline.fromBelow);
     add(pipeline.fromAbove);
     add(pipeline.origin);
@@ -69,16 +71,17 @@ Bound windowBound(const Pipeline& pipeline)
         const Nanos turn = pipeline.turn(deepest);
         const Nanos before = forwardWork(pipeline, r, turn);
         offer(turn + work - before - origin, "window", r);
-        // Only W's follow the rank's last I, of stage r: what they can't take lies before it, and a chain to stage 0 follows.
+        // Only W's follow the rank's last I or B, of stage r: what they can't take lies before it, and a chain to stage 0 follows.
         Nanos after = 0;
         for (int c = 0; c < pipeline.chunks; ++c) {
             const int stage = pipeline.stageOf(r, c);
-            after += roomFor(pipeline, r, -pipeline.change(PassKind::WeightGrad, stage)) * pipeline.time(PassKind::WeightGrad, stage);
+            after += roomFor(pipeline, r, -pipeline.change(PassKind::WeightGrad, stage)) * pipeline.restTime(stage);
         }
         Nanos chain = 0;
         for (int s = r; s >= 0; --s) {
-            if (s < r) chain += pipeline.fromAbove[static_cast<std::size_t>(s)] + pipeline.time(PassKind::InputGrad, s);
-            const Nanos end = turn + work - before - after + chain + pipeline.time(PassKind::WeightGrad, s);
+            if (s < r) chain += pipeline.fromAbove[static_cast<std::size_t>(s)] + pipeline.gradientTime(s);
+            const bool nothingLeft = s == r && pipeline.usesFull(s); // the last may be a B
+            const Nanos end = turn + work - before - after + chain + (nothingLeft ? 0 : pipeline.restTime(s));
             offer(end - pipeline.origin[static_cast<std::size_t>(pipeline.rankOf(s))], "window", r);
         }
         // Round trip of stage s: F there, down, up, and back to the I there, then W if it holds a part.
@@ -87,11 +90,10 @@ Bound windowBound(const Pipeline& pipeline)
             const bool rest = pipeline.change(PassKind::WeightGrad, s) < 0;
             const Bytes each = pipeline.change(PassKind::Forward, s);
             if (!rest || -pipeline.change(PassKind::InputGrad, s) > 0) continue; // partly freed at I: other counts
-            const Nanos trip = pipeline.turn(s) - pipeline.head(s) + pipeline.time(PassKind::InputGrad, s) + pipeline.time(PassKind::WeightGrad, s);
+            const Nanos trip = pipeline.turn(s) - pipeline.head(s) + pipeline.backTime(s);
             const int room = std::max(1, roomFor(pipeline, r, each));
             const int rounds = (m - 1) / room;
-            const Nanos single = pipeline.duration[0][static_cast<std::size_t>(s)] + pipeline.duration[1][static_cast<std::size_t>(s)] +
-                                 pipeline.duration[2][static_cast<std::size_t>(s)];
+            const Nanos single = pipeline.time(PassKind::Forward, s) + pipeline.backTime(s);
             const int left = m - rounds * room; // still to be done from the last round's start on, at least 1
             const Nanos last = trip + (left - 1) * (single - std::min(pipeline.time(PassKind::Forward, s), single));
             offer(pipeline.head(s) + rounds * trip + std::max(trip, last) - origin, "round trip", r);

@@ -1,4 +1,5 @@
-// Lower bounds on the objective of a Pipeline, valid for every order that keeps the caps. Internal to schedules/plan.
+// Lower bounds on the objective of a Pipeline, valid for every order that keeps the caps, of I and W or full backwards by microbatch.
+// Where a full backward is shorter, each formula takes the least of both. Internal to schedules/plan.
 //
 // Window bound. On rank r no I can start before turn(r's last stage in the chain), so before that moment only F's run, and of them at
 // most what the cap holds; after the rank's last I only its W's are left, again at most what the cap holds, while the gradient

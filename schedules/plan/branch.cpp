@@ -9,35 +9,43 @@ namespace {
 
 constexpr std::size_t mostWaiting = std::size_t{256} << 20;
 
-struct Pass
+// The count-th of an event on a rank.
+struct Moment
 {
-    Letter letter = 0;
-    int microbatch = 0;
+    int event = 0; // 2 · kind of event + chunk
+    int count = 0;
 };
 
-// Two passes of one rank and how much time is left over in either order.
+// Two events of one rank and how much time is left over in either order.
 struct Pair
 {
     int rank = 0;
-    Pass a;
-    Pass b;
+    Moment a;
+    Moment b;
     Nanos aFirst = 0;
     Nanos bFirst = 0;
     Nanos score = 0; // small: one order leaves little room, the other not much more
 };
 
-// Microbatch j of `before` always ends before microbatch j of `after` starts.
-bool needs(Letter after, Letter before, int chunks)
+// Event j of `before` never ends after event j of `after`.
+bool needs(int after, int before, int chunks)
 {
-    auto place = [chunks](Letter letter) { // along the chain of a microbatch on its rank
-        const int c = chunkOf(letter);
-        if (kindOf(letter) == PassKind::Forward) return c;
-        return chunks == 2 ? 3 - c : 2;
+    auto place = [chunks](int event) { // along the chain of a microbatch on its rank
+        if (event / 2 == forwardEvent) return event % 2;
+        return chunks == 2 ? 3 - event % 2 : 2;
     };
-    if (kindOf(before) == PassKind::WeightGrad) return false;
-    if (kindOf(after) == PassKind::WeightGrad) return place(before) <= place(letterOf(PassKind::InputGrad, chunkOf(after)));
+    if (before / 2 == releaseEvent) return false;
+    if (after / 2 == releaseEvent) return place(before) <= place(2 * gradientEvent + after % 2);
     return place(before) < place(after);
 }
+
+// A state of a rank that a B may lead over.
+struct Choice
+{
+    int rank = 0;
+    int state = 0;
+    bool overFirst = false;
+};
 
 class Brancher
 {
@@ -60,7 +68,9 @@ private:
     std::optional<Pair> openPair(const Windows& windows);
     void pairsOf(int rank, const Windows& windows);
     bool open(const Pair& pair, const Windows& windows);
-    void order(Windows& windows, int rank, Pass first, Pass second) const;
+    void order(Windows& windows, int rank, Moment first, Moment second) const;
+    std::optional<Choice> openWay(const Windows& windows) const;
+    bool reserve(const Windows& windows);
     Words wordsOf(const Windows& windows) const;
 
     const Pipeline& m_pipeline;
@@ -74,16 +84,14 @@ private:
 
 void Brancher::pairsOf(int rank, const Windows& windows)
 {
-    for (int la = 0; la < letterCount; ++la)
-        for (int lb = la + 1; lb < letterCount; ++lb) {
-            const auto a = static_cast<Letter>(la);
-            const auto b = static_cast<Letter>(lb);
-            if (chunkOf(a) >= m_pipeline.chunks || chunkOf(b) >= m_pipeline.chunks) continue;
-            const int stageA = m_pipeline.stageOf(rank, chunkOf(a));
-            const int stageB = m_pipeline.stageOf(rank, chunkOf(b));
-            const auto kindA = static_cast<std::size_t>(kindOf(a));
-            const auto kindB = static_cast<std::size_t>(kindOf(b));
-            const Nanos both = m_pipeline.time(kindOf(a), stageA) + m_pipeline.time(kindOf(b), stageB);
+    for (int a = 0; a < eventCount; ++a)
+        for (int b = a + 1; b < eventCount; ++b) {
+            if (a % 2 >= m_pipeline.chunks || b % 2 >= m_pipeline.chunks) continue;
+            const int stageA = m_pipeline.stageOf(rank, a % 2);
+            const int stageB = m_pipeline.stageOf(rank, b % 2);
+            const auto kindA = static_cast<std::size_t>(a / 2);
+            const auto kindB = static_cast<std::size_t>(b / 2);
+            const Nanos both = m_relaxation.least(kindA, stageA) + m_relaxation.least(kindB, stageB);
             const bool bNeedsA = needs(b, a, m_pipeline.chunks);
             const bool aNeedsB = needs(a, b, m_pipeline.chunks);
             // Windows rise with the microbatch: those of b that overlap a's are a range that rises, too.
@@ -113,8 +121,8 @@ bool Brancher::open(const Pair& pair, const Windows& windows)
     bool bFirst = false;
     m_result.work += 16;
     for (int state : windows.alive[static_cast<std::size_t>(pair.rank)]) {
-        const bool a = m_relaxation.done(pair.rank, state, pair.a.letter) > pair.a.microbatch;
-        const bool b = m_relaxation.done(pair.rank, state, pair.b.letter) > pair.b.microbatch;
+        const bool a = m_relaxation.done(pair.rank, state, pair.a.event) > pair.a.count;
+        const bool b = m_relaxation.done(pair.rank, state, pair.b.event) > pair.b.count;
         aFirst = aFirst || (a && !b);
         bFirst = bFirst || (b && !a);
         if (aFirst && bFirst) return true;
@@ -139,12 +147,29 @@ std::optional<Pair> Brancher::openPair(const Windows& windows)
     return {};
 }
 
-void Brancher::order(Windows& windows, int rank, Pass first, Pass second) const
+// Drops the states in which the second event was and the first was not.
+void Brancher::order(Windows& windows, int rank, Moment first, Moment second) const
 {
     std::erase_if(windows.alive[static_cast<std::size_t>(rank)], [&](int state) {
-        return m_relaxation.done(rank, state, second.letter) > second.microbatch && m_relaxation.done(rank, state, first.letter) <= first.microbatch;
+        return m_relaxation.done(rank, state, second.event) > second.count && m_relaxation.done(rank, state, first.event) <= first.count;
     });
     windows.dirty[static_cast<std::size_t>(rank)] = 1;
+}
+
+// States are a chain when no pair is open; what is left is a B that leads over a state between an I or W and the other.
+std::optional<Choice> Brancher::openWay(const Windows& windows) const
+{
+    for (int r = 0; r < m_pipeline.ranks; ++r) {
+        const std::vector<int>& alive = windows.alive[static_cast<std::size_t>(r)];
+        for (std::size_t at = 0; at + 2 < alive.size(); ++at)
+            for (int c = 0; c < m_pipeline.chunks; ++c) {
+                if (m_relaxation.next(r, alive[at], letterOf(PassKind::Backward, c)) != alive[at + 2]) continue;
+                if (windows.stops[static_cast<std::size_t>(r)][static_cast<std::size_t>(m_relaxation.doneInAll(r, alive[at + 1]))]) continue;
+                const int stage = m_pipeline.stageOf(r, c);
+                return Choice{r, alive[at + 1], m_pipeline.time(PassKind::Backward, stage) == m_pipeline.backTime(stage)};
+            }
+    }
+    return {};
 }
 
 Words Brancher::wordsOf(const Windows& windows) const
@@ -154,10 +179,20 @@ Words Brancher::wordsOf(const Windows& windows) const
         const std::vector<int>& alive = windows.alive[static_cast<std::size_t>(r)];
         for (std::size_t at = 1; at < alive.size(); ++at)
             for (int l = 0; l < letterCount; ++l)
-                if (m_relaxation.done(r, alive[at], static_cast<Letter>(l)) > m_relaxation.done(r, alive[at - 1], static_cast<Letter>(l)))
-                    out[static_cast<std::size_t>(r)].push_back(static_cast<Letter>(l));
+                if (m_relaxation.next(r, alive[at - 1], static_cast<Letter>(l)) == alive[at]) out[static_cast<std::size_t>(r)].push_back(static_cast<Letter>(l));
     }
     return out;
+}
+
+// Counts a branch that waits; false: there are too many.
+bool Brancher::reserve(const Windows& windows)
+{
+    std::size_t bytes = 9 * windows.head[0].size() * sizeof(Nanos);
+    for (const std::vector<int>& alive : windows.alive)
+        bytes += alive.size() * sizeof(int);
+    if (m_waiting + bytes > mostWaiting) return false;
+    m_waiting += bytes;
+    return true;
 }
 
 Branching::Outcome Brancher::visit(Windows& windows)
@@ -169,23 +204,33 @@ Branching::Outcome Brancher::visit(Windows& windows)
     if (!m_relaxation.propagate(windows, m_stop)) return Outcome::Refuted;
     if (m_stop && m_stop()) return Outcome::Open;
     const auto pair = openPair(windows);
-    if (!pair) {
+    const auto way = pair ? std::optional<Choice>() : openWay(windows);
+    if (!pair && !way) {
         m_result.words = wordsOf(windows);
         return Outcome::Solved;
     }
-    const bool aFirst = pair->aFirst >= pair->bFirst; // the roomier order first
-    std::size_t bytes = 6 * windows.head[0].size() * sizeof(Nanos);
-    for (const std::vector<int>& alive : windows.alive)
-        bytes += alive.size() * sizeof(int);
-    if (m_waiting + bytes > mostWaiting) return Outcome::Open;
-    m_waiting += bytes;
+    const std::size_t before = m_waiting;
+    if (!reserve(windows)) return Outcome::Open;
+    auto narrow = [&](Windows& to, bool first) {
+        if (pair) {
+            const bool aFirst = (pair->aFirst >= pair->bFirst) == first; // the roomier order first
+            order(to, pair->rank, aFirst ? pair->a : pair->b, aFirst ? pair->b : pair->a);
+        } else {
+            const auto rank = static_cast<std::size_t>(way->rank);
+            if (way->overFirst == first)
+                std::erase(to.alive[rank], way->state);
+            else
+                to.stops[rank][static_cast<std::size_t>(m_relaxation.doneInAll(way->rank, way->state))] = 1;
+            to.dirty[rank] = 1;
+        }
+    };
     {
         Windows branch = windows;
-        order(branch, pair->rank, aFirst ? pair->a : pair->b, aFirst ? pair->b : pair->a);
+        narrow(branch, true);
         if (const Outcome outcome = visit(branch); outcome != Outcome::Refuted) return outcome;
     }
-    m_waiting -= bytes;
-    order(windows, pair->rank, aFirst ? pair->b : pair->a, aFirst ? pair->a : pair->b);
+    m_waiting = before;
+    narrow(windows, false);
     return visit(windows);
 }
 

@@ -1,7 +1,8 @@
 // Branch and bound on what the rank relaxation leaves open. Internal to schedules/plan.
 //
-// Two passes of a rank that may still run in either order give two branches; in each the states that contradict it are dropped
-// and the relaxation is solved again. All ranks without an open pair: the earliest starts are an order within the target.
+// Two events of a rank that may still come in either order give two branches; in each the states that contradict it are dropped
+// and the relaxation is solved again. Without an open pair, a gradient that may still be made by I or by B gives two. All ranks
+// without either: the earliest starts are an order within the target.
 #pragma once
 
 #include <cstdint>

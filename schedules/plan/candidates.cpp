@@ -30,11 +30,16 @@ Found filled(WordRunner& runner, const Words& words, const FillRule& rule)
 Words oneByOne(const Pipeline& pipeline)
 {
     Words out(static_cast<std::size_t>(pipeline.ranks));
-    for (Word& word : out)
+    for (int r = 0; r < pipeline.ranks; ++r)
         for (int j = 0; j < pipeline.microbatches; ++j) {
+            Word& word = out[static_cast<std::size_t>(r)];
             for (int c = 0; c < pipeline.chunks; ++c)
                 word.push_back(letterOf(PassKind::Forward, c));
             for (int c = pipeline.chunks - 1; c >= 0; --c) {
+                if (pipeline.usesFull(pipeline.stageOf(r, c))) {
+                    word.push_back(letterOf(PassKind::Backward, c));
+                    continue;
+                }
                 word.push_back(letterOf(PassKind::InputGrad, c));
                 word.push_back(letterOf(PassKind::WeightGrad, c));
             }
@@ -130,10 +135,12 @@ std::vector<Guess> firstOrders(const Pipeline& pipeline)
         out.push_back({zeroBubble(pipeline), "zero-bubble heuristic"});
         return out;
     }
+    const bool anyFull = std::find(pipeline.full.begin(), pipeline.full.end(), 1) != pipeline.full.end();
     for (const FillRule fill : {FillRule{2, false}, FillRule{0, true}})
         for (const bool upperFirst : {true, false})
             for (const double patience : {0.0, 1.0})
-                out.push_back({greedy(pipeline, {fill, true, false, false, patience, upperFirst}), "list scheduling in the V"});
+                for (const bool full : {false, true})
+                    if (!full || anyFull) out.push_back({greedy(pipeline, {fill, true, false, false, patience, upperFirst, full}), "list scheduling in the V"});
     blockOrders(pipeline, runner, out);
     return out;
 }
@@ -167,33 +174,12 @@ Found searchBlocks(const Pipeline& pipeline, const std::function<bool()>& stop)
     return best;
 }
 
-std::vector<Candidate> candidatesOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words, const std::string& by)
+std::optional<Candidate> candidateOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words, const std::string& by)
 {
-    std::vector<Candidate> out;
-    Candidate plain;
-    plain.schedule = scheduleOf(pipeline, words, "plan");
-    plain.by = by;
-    if (timeCandidate(request, plain)) out.push_back(plain);
-    bool cheaper = false;
-    for (int s = 0; s < pipeline.stages(); ++s)
-        cheaper = cheaper || request.costs.duration(OpKind::Backward, s, pipeline.rankOf(s)) <
-                                 pipeline.time(PassKind::InputGrad, s) + pipeline.time(PassKind::WeightGrad, s);
-    if (!cheaper) return out;
-    Candidate fused = plain;
-    fused.by = by + ", I and W fused";
-    for (auto& ops : fused.schedule.order) {
-        std::vector<Op> kept;
-        for (const Op& op : ops) {
-            const bool joins = op.kind == OpKind::WeightGrad && !kept.empty() && kept.back().kind == OpKind::InputGrad &&
-                               kept.back().stage == op.stage && kept.back().microbatch == op.microbatch;
-            if (joins)
-                kept.back().kind = OpKind::Backward;
-            else
-                kept.push_back(op);
-        }
-        ops = std::move(kept);
-    }
-    if (timeCandidate(request, fused) && fused.keeps(pipeline.cap)) out.push_back(std::move(fused));
+    Candidate out;
+    out.schedule = scheduleOf(pipeline, words, "plan");
+    out.by = by;
+    if (!timeCandidate(request, out)) return {};
     return out;
 }
 
@@ -251,24 +237,6 @@ void addLibraryPoints(const PlanRequest& request, const CostsFor& costsFor, Pare
         point.copies = made->placement.hasCopies();
         pareto.library.push_back(std::move(point));
     }
-}
-
-Pipeline relaxedFor(const CostModel& costs, const Pipeline& pipeline)
-{
-    Pipeline out = pipeline;
-    for (int s = 0; s < pipeline.stages(); ++s) {
-        const Nanos backward = costs.duration(OpKind::Backward, s, pipeline.rankOf(s));
-        Nanos& input = out.duration[1][static_cast<std::size_t>(s)];
-        Nanos& weight = out.duration[2][static_cast<std::size_t>(s)];
-        if (backward >= input + weight) continue;
-        input = std::min(input, backward);
-        weight = std::min(weight, backward - input);
-        // A full backward never holds a stash for W.
-        Bytes& atInput = out.delta[1][static_cast<std::size_t>(s)];
-        atInput = std::min<Bytes>(atInput, 0);
-        out.delta[2][static_cast<std::size_t>(s)] = -out.delta[0][static_cast<std::size_t>(s)] - atInput;
-    }
-    return out;
 }
 
 } // namespace stagewright::planning

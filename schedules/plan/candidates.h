@@ -1,6 +1,7 @@
 // What a search begins with: rules, building blocks, the library. Internal to schedules/plan.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,17 +40,13 @@ struct Candidate
     bool keeps(const std::vector<Bytes>& caps) const;
 };
 
-// The words as a schedule; where a full backward is cheaper than I and W, also with I and W fused where they stand side by side.
-std::vector<Candidate> candidatesOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words, const std::string& by);
+// The words as a schedule; none where it can't be simulated.
+std::optional<Candidate> candidateOf(const PlanRequest& request, const Pipeline& pipeline, const Words& words, const std::string& by);
 
 // Every library schedule of F, I, W and B in the request's placement, synchronous, pairs one after the other; by is "library: NAME".
 std::vector<Candidate> libraryCandidates(const PlanRequest& request);
 
 // Points of all library schedules at their defaults; see plan.h.
 void addLibraryPoints(const PlanRequest& request, const CostsFor& costsFor, Pareto& pareto);
-
-// The pipeline itself, or, where a full backward costs less than I and W, one with passes so cheap that no order of I, W and B can be
-// faster: I' = min(I, B), W' = min(W, B − I').
-Pipeline relaxedFor(const CostModel& costs, const Pipeline& pipeline);
 
 } // namespace stagewright::planning

@@ -31,26 +31,24 @@ void WordRunner::reset(const Words& words)
 
 Nanos WordRunner::arrival(int r, Letter letter) const
 {
-    const int stage = m_pipeline.stageOf(r, chunkOf(letter));
-    const int j = m_ranks[static_cast<std::size_t>(r)].done[letter];
+    const Rank& rank = m_ranks[static_cast<std::size_t>(r)];
+    const int chunk = chunkOf(letter);
+    const int stage = m_pipeline.stageOf(r, chunk);
+    const PassKind kind = kindOf(letter);
+    if (kind == PassKind::WeightGrad) return rank.apart[chunk] > 0 ? rank.clock : -1;
+    const int j = kind == PassKind::Forward ? rank.forwards[chunk] : rank.gradients[chunk];
     if (j >= m_pipeline.microbatches) return -1;
     const auto m = static_cast<std::size_t>(m_pipeline.microbatches);
-    auto at = [&](int kind, int s) { return m_end[kind][static_cast<std::size_t>(s) * m + static_cast<std::size_t>(j)]; };
-    switch (kindOf(letter)) {
-    case PassKind::Forward: {
+    auto at = [&](int table, int s) { return m_end[table][static_cast<std::size_t>(s) * m + static_cast<std::size_t>(j)]; };
+    if (kind == PassKind::Forward) {
         if (stage == 0) return 0;
         const Nanos before = at(0, stage - 1);
         return before < 0 ? -1 : before + m_pipeline.fromBelow[static_cast<std::size_t>(stage)];
     }
-    case PassKind::InputGrad: {
-        const Nanos own = at(0, stage);
-        if (own < 0 || stage + 1 == m_pipeline.stages()) return own;
-        const Nanos after = at(1, stage + 1);
-        return after < 0 ? -1 : std::max(own, after + m_pipeline.fromAbove[static_cast<std::size_t>(stage)]);
-    }
-    case PassKind::WeightGrad: return at(1, stage);
-    }
-    return -1;
+    const Nanos own = at(0, stage);
+    if (own < 0 || stage + 1 == m_pipeline.stages()) return own;
+    const Nanos after = at(1, stage + 1);
+    return after < 0 ? -1 : std::max(own, after + m_pipeline.fromAbove[static_cast<std::size_t>(stage)]);
 }
 
 void WordRunner::perform(int r, Letter letter, Nanos start)
@@ -67,12 +65,17 @@ void WordRunner::perform(int r, Letter letter, Nanos start)
     rank.clock = end;
     rank.held += m_pipeline.change(kind, stage);
     rank.peak = std::max(rank.peak, rank.held);
-    const int j = rank.done[letter]++;
-    if (kind != PassKind::WeightGrad)
-        m_end[static_cast<std::size_t>(kind)][static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) +
-                                              static_cast<std::size_t>(j)] = end;
-    if (kind == PassKind::InputGrad) rank.pending.push_back(chunk);
-    if (kind == PassKind::WeightGrad && hasPending(rank)) ++rank.pendingHead;
+    auto cell = [&](int j) { return static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) + static_cast<std::size_t>(j); };
+    if (kind == PassKind::Forward) m_end[0][cell(rank.forwards[chunk]++)] = end;
+    if (givesGradient(kind)) m_end[1][cell(rank.gradients[chunk]++)] = end;
+    if (kind == PassKind::InputGrad) {
+        ++rank.apart[chunk];
+        rank.pending.push_back(chunk);
+    }
+    if (kind == PassKind::WeightGrad) {
+        --rank.apart[chunk];
+        if (hasPending(rank)) ++rank.pendingHead;
+    }
     m_out[static_cast<std::size_t>(r)].push_back(letter);
     m_starts[static_cast<std::size_t>(r)].push_back(start);
 }
@@ -84,35 +87,40 @@ bool WordRunner::fits(int r, Letter letter) const
            m_pipeline.cap[static_cast<std::size_t>(r)];
 }
 
+bool WordRunner::makeRoom(int r)
+{
+    Rank& rank = m_ranks[static_cast<std::size_t>(r)];
+    if (hasPending(rank)) { // its I is done: it can start now
+        perform(r, nextPending(rank), rank.clock);
+        return true;
+    }
+    Word& word = m_rest[static_cast<std::size_t>(r)];
+    const auto from = word.begin() + static_cast<std::ptrdiff_t>(rank.head);
+    const auto next = std::find_if(from, word.end(), [](Letter letter) { return givesGradient(kindOf(letter)); });
+    if (next == word.end()) return false;
+    if (!fits(r, *next) && m_pipeline.usesFull(m_pipeline.stageOf(r, chunkOf(*next)))) *next = letterOf(PassKind::Backward, chunkOf(*next));
+    if (!fits(r, *next)) return false;
+    std::rotate(from, next, next + 1);
+    return true;
+}
+
 bool WordRunner::advance(int r, const Words& words, const FillRule* rule)
 {
     Rank& rank = m_ranks[static_cast<std::size_t>(r)];
     const Word& word = rule ? m_rest[static_cast<std::size_t>(r)] : words[static_cast<std::size_t>(r)];
     bool moved = false;
     while (rank.head < word.size() && !rank.blocked) {
-        Letter letter = word[rank.head];
-        if (rule && !fits(r, letter)) {
-            if (hasPending(rank)) { // its I is done: it can start now
-                perform(r, nextPending(rank), rank.clock);
-                moved = true;
-                continue;
-            }
-            Word& changing = m_rest[static_cast<std::size_t>(r)];
-            auto from = changing.begin() + static_cast<std::ptrdiff_t>(rank.head);
-            auto next = std::find_if(from, changing.end(), [](Letter l) { return kindOf(l) == PassKind::InputGrad; });
-            if (next == from || next == changing.end() || !fits(r, *next)) {
+        if (!fits(r, word[rank.head])) {
+            if (!rule || !makeRoom(r)) {
                 rank.blocked = true;
                 break;
             }
-            std::rotate(from, next, next + 1);
-            letter = *from;
+            moved = true;
+            continue;
         }
+        const Letter letter = word[rank.head];
         const Nanos ready = arrival(r, letter);
         if (ready < 0) break;
-        if (!rule && !fits(r, letter)) {
-            rank.blocked = true;
-            break;
-        }
         while (rule && hasPending(rank) && rank.clock < ready) {
             const Letter filler = nextPending(rank);
             const Nanos length = m_pipeline.time(PassKind::WeightGrad, m_pipeline.stageOf(r, chunkOf(filler)));

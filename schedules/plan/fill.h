@@ -31,8 +31,9 @@ public:
 
     // Times words that hold every letter. Caps count: a word over its rank's cap is infeasible.
     const Timing& time(const Words& words);
-    // words: F and I only. A W goes before the next letter where memory asks for it, where it fits into the wait, or by the rule;
-    // the rest at the end. Where memory asks and no W is pending, the next I is taken first. filled() has the outcome.
+    // words: F, I and B only. A W goes before the next letter where memory asks for it, where it fits into the wait, or by the rule;
+    // the rest at the end. Where memory asks and no W is pending, the next I or B is taken first, and B for an I that doesn't fit.
+    // filled() has the outcome.
     const Timing& fill(const Words& words, const FillRule& rule);
     // The order of the last run, W's included.
     const Words& filled() const { return m_out; }
@@ -48,8 +49,10 @@ private:
         Bytes held = 0;
         Bytes peak = 0;
         std::size_t head = 0;
-        int done[letterCount] = {};
-        std::vector<int> pending; // chunks whose W waits, oldest first
+        int forwards[2] = {};  // done, by chunk
+        int gradients[2] = {}; // I's and B's
+        int apart[2] = {};     // I's whose W is not done
+        std::vector<int> pending; // fill(): chunks whose W waits, oldest first
         std::size_t pendingHead = 0;
         bool blocked = false; // by memory, for good
     };
@@ -62,6 +65,7 @@ private:
     bool hasPending(const Rank& rank) const { return rank.pendingHead < rank.pending.size(); }
     Letter nextPending(Rank& rank) const { return letterOf(PassKind::WeightGrad, rank.pending[rank.pendingHead]); }
     bool fits(int r, Letter letter) const;
+    bool makeRoom(int r); // true: the next letter fits now, or a W was run
 
     const Pipeline& m_pipeline;
     std::vector<Rank> m_ranks;

@@ -14,7 +14,7 @@ struct RankState
     Nanos idle = 0;
     Bytes held = 0;
     bool begun = false;
-    int done[letterCount] = {};
+    int done[6] = {}; // by letter of F, I and W: forwards, gradients (of I or B), weight gradients (of W or B)
     int warmup = 0;
     std::vector<int> pending; // chunks whose W waits
     std::size_t pendingHead = 0;
@@ -100,7 +100,8 @@ void Run::limitWarmup()
 Nanos Run::arrival(int r, Letter letter) const
 {
     const int stage = m_pipeline.stageOf(r, chunkOf(letter));
-    const int j = m_ranks[static_cast<std::size_t>(r)].done[letter];
+    const int chunk = chunkOf(letter);
+    const int j = m_ranks[static_cast<std::size_t>(r)].done[letterOf(kindOf(letter) == PassKind::Forward ? PassKind::Forward : PassKind::InputGrad, chunk)];
     if (j >= m_pipeline.microbatches) return never;
     const auto m = static_cast<std::size_t>(m_pipeline.microbatches);
     auto at = [&](int kind, int s) { return m_end[kind][static_cast<std::size_t>(s) * m + static_cast<std::size_t>(j)]; };
@@ -146,8 +147,9 @@ Run::Choice Run::chooseFreely(int r) const
         bestClass = order;
     };
     for (int c = m_pipeline.chunks - 1; c >= 0; --c) {
-        const Letter letter = letterOf(PassKind::InputGrad, c);
         if (open(rank, c) == 0) continue;
+        Letter letter = letterOf(PassKind::InputGrad, c);
+        if (m_pipeline.usesFull(m_pipeline.stageOf(r, c)) && (m_rule.full || (!fits(r, letter) && !hasPending(rank)))) letter = letterOf(PassKind::Backward, c);
         const Nanos ready = arrival(r, letter);
         if (ready == never) continue;
         nextGradient = std::min(nextGradient, ready);
@@ -189,6 +191,9 @@ Run::Choice Run::firstInLine(int r) const
     if (m_lineHead[index] >= m_line[index].size()) return {};
     const Letter letter = m_line[index][m_lineHead[index]];
     const Nanos ready = arrival(r, letter);
+    const bool gradient = kindOf(letter) == PassKind::InputGrad;
+    if (!fits(r, letter) && gradient && !hasPending(rank) && m_pipeline.usesFull(m_pipeline.stageOf(r, chunkOf(letter))))
+        return {ready == never ? never : std::max(rank.clock, ready), letterOf(PassKind::Backward, chunkOf(letter))};
     if (!fits(r, letter)) {
         if (!hasPending(rank)) return {};
         const Letter filler = nextPending(rank);
@@ -238,7 +243,9 @@ void Run::takeFromLine(int r, Letter letter)
     const auto index = static_cast<std::size_t>(r);
     Word& line = m_line[index];
     const auto from = line.begin() + static_cast<std::ptrdiff_t>(m_lineHead[index]);
-    const auto found = std::find(from, line.end(), letter);
+    auto found = std::find(from, line.end(), letter);
+    if (found == line.end() && kindOf(letter) == PassKind::Backward) // for an I that didn't fit
+        found = std::find(from, line.end(), letterOf(PassKind::InputGrad, chunkOf(letter)));
     if (found == line.end()) return; // a W
     std::rotate(from, found, found + 1);
     ++m_lineHead[index];
@@ -274,19 +281,21 @@ void Run::perform(int r, Letter letter, Nanos start)
     rank.begun = true;
     rank.clock = start + m_pipeline.time(kind, stage);
     rank.held += m_pipeline.change(kind, stage);
-    const int j = rank.done[letter]++;
     m_words[static_cast<std::size_t>(r)].push_back(letter);
+    auto finish = [&](std::size_t table) {
+        const int j = rank.done[letterOf(table == 0 ? PassKind::Forward : PassKind::InputGrad, chunk)]++;
+        m_end[table][static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) + static_cast<std::size_t>(j)] = rank.clock;
+    };
+    if (kind == PassKind::WeightGrad || kind == PassKind::Backward) ++rank.done[letterOf(PassKind::WeightGrad, chunk)];
     if (kind == PassKind::WeightGrad) {
         ++rank.pendingHead;
-        return;
-    }
-    m_end[static_cast<std::size_t>(kind)][static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) +
-                                          static_cast<std::size_t>(j)] = rank.clock;
-    if (kind == PassKind::InputGrad) {
-        rank.pending.push_back(chunk);
+    } else if (kind == PassKind::Forward) {
+        finish(0);
+        if (stage + 1 < m_pipeline.stages()) announce(m_pipeline.rankOf(stage + 1));
+    } else {
+        finish(1);
+        if (kind == PassKind::InputGrad) rank.pending.push_back(chunk);
         if (stage > 0) announce(m_pipeline.rankOf(stage - 1));
-    } else if (stage + 1 < m_pipeline.stages()) {
-        announce(m_pipeline.rankOf(stage + 1));
     }
 }
 

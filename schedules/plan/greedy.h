@@ -28,13 +28,14 @@ struct GreedyRule
     bool hold = false;       // also later no more microbatches are under way on a rank than in its warm-up
     double patience = 0;     // a gradient known to come within this part of an F is waited for
     bool upperFirst = true;  // two chunks: F of the second chunk before F of the first; else the one that came first
+    bool full = false;       // full backwards where Pipeline::full has them; else only where an I doesn't fit
 };
 
 // Times of all passes follow from the decisions. Empty where a cap is below leastMemory() or the rule gets stuck. O(letters × chunks
 // + letters × log ranks).
 Found greedy(const Pipeline& pipeline, const GreedyRule& rule);
 
-// Runs words of F and I (W's are put in by the rule) and lets a later letter jump ahead where its rank would stand idle, if it
+// Runs words of F, I and B (W's are put in by the rule) and lets a later letter jump ahead where its rank would stand idle, if it
 // can start at once, delays nothing that is known to come, and the microbatches under way up to its old place leave room.
 // The result may be longer than the words as they are: compare.
 Found greedyFrom(const Pipeline& pipeline, const Words& words, const FillRule& rule);

@@ -62,9 +62,8 @@ Found improve(const Pipeline& pipeline, const Found& start, const ImproveLimits&
             rule = k;
         }
     Nanos unit = 0; // a typical pass: the scale of the temperature
-    for (int s = 0; s < pipeline.stages(); ++s)
-        for (int k = 0; k < 3; ++k)
-            unit += pipeline.duration[k][static_cast<std::size_t>(s)];
+    for (int r = 0; r < pipeline.ranks; ++r)
+        unit += pipeline.work(r) / pipeline.microbatches;
     const double scale = static_cast<double>(unit) / (3.0 * pipeline.stages());
     for (std::int64_t attempt = 0; attempt < limits.tries; ++attempt) {
         if (attempt % 64 == 0 && limits.stop && limits.stop()) break;

@@ -9,11 +9,12 @@ namespace stagewright::planning {
 
 namespace {
 
-constexpr PassKind passKinds[] = {PassKind::Forward, PassKind::InputGrad, PassKind::WeightGrad};
+constexpr PassKind passKinds[] = {PassKind::Forward, PassKind::InputGrad, PassKind::WeightGrad, PassKind::Backward};
 
 OpKind opKindOf(PassKind kind)
 {
-    return kind == PassKind::Forward ? OpKind::Forward : kind == PassKind::InputGrad ? OpKind::InputGrad : OpKind::WeightGrad;
+    constexpr OpKind kinds[] = {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Backward};
+    return kinds[static_cast<std::size_t>(kind)];
 }
 
 void setOrigins(Pipeline& pipeline, Objective objective)
@@ -31,9 +32,20 @@ Nanos Pipeline::work(int rank) const
 {
     Nanos sum = 0;
     for (int c = 0; c < chunks; ++c)
-        for (PassKind kind : passKinds)
-            sum += time(kind, stageOf(rank, c));
+        sum += time(PassKind::Forward, stageOf(rank, c)) + backTime(stageOf(rank, c));
     return sum * microbatches;
+}
+
+Nanos Pipeline::backTime(int stage) const
+{
+    const Nanos apart = time(PassKind::InputGrad, stage) + time(PassKind::WeightGrad, stage);
+    return usesFull(stage) ? std::min(apart, time(PassKind::Backward, stage)) : apart;
+}
+
+Nanos Pipeline::gradientTime(int stage) const
+{
+    const Nanos input = time(PassKind::InputGrad, stage);
+    return usesFull(stage) ? std::min(input, time(PassKind::Backward, stage)) : input;
 }
 
 Nanos Pipeline::head(int stage) const
@@ -48,19 +60,8 @@ Nanos Pipeline::turn(int stage) const
 {
     Nanos at = head(stages() - 1) + time(PassKind::Forward, stages() - 1);
     for (int s = stages() - 1; s > stage; --s)
-        at += time(PassKind::InputGrad, s) + fromAbove[static_cast<std::size_t>(s) - 1];
+        at += gradientTime(s) + fromAbove[static_cast<std::size_t>(s) - 1];
     return at;
-}
-
-Nanos Pipeline::tail(int stage) const
-{
-    Nanos chain = 0; // from the end of this I to the end of the I of stage s
-    Nanos longest = 0;
-    for (int s = stage; s >= 0; --s) {
-        if (s < stage) chain += fromAbove[static_cast<std::size_t>(s)] + time(PassKind::InputGrad, s);
-        longest = std::max(longest, chain + time(PassKind::WeightGrad, s));
-    }
-    return longest;
 }
 
 Result<Pipeline> pipelineOf(int ranks, int chunks, int microbatches, const CostModel& costs, const std::vector<Bytes>& caps,
@@ -88,6 +89,11 @@ Result<Pipeline> pipelineOf(int ranks, int chunks, int microbatches, const CostM
         out.delta[0].push_back(memory.activation);
         out.delta[1].push_back(-memory.freedAtInput);
         out.delta[2].push_back(memory.freedAtInput - memory.activation);
+        out.delta[3].push_back(-memory.activation);
+        const Nanos apart = out.duration[1].back() + out.duration[2].back();
+        Nanos& backward = out.duration[3].back();
+        if (backward == 0) backward = apart;
+        out.full.push_back(backward < apart || memory.freedAtInput < 0 ? 1 : 0);
         out.fromBelow.push_back(s == 0 ? 0 : costs.links.delay(out.rankOf(s - 1), rank, costs.memory[static_cast<std::size_t>(s) - 1].boundary));
         out.fromAbove.push_back(s + 1 == ranks * chunks ? 0 : costs.links.delay(out.rankOf(s + 1), rank, memory.boundary));
     }
@@ -106,6 +112,8 @@ Pipeline evenPipeline(int ranks, int chunks, int microbatches, const GeneratorCo
     const double units[] = {costs.forward, costs.inputGrad, costs.weightGrad};
     for (std::size_t k = 0; k < 3; ++k)
         out.duration[k].assign(stages, std::llround(units[k] * rankShare / chunks));
+    out.duration[3].assign(stages, out.duration[1].front() + out.duration[2].front());
+    out.full.assign(stages, 0);
     const Nanos latency = std::llround(costs.latency * rankShare);
     for (int s = 0; s < ranks * chunks; ++s) {
         out.fromBelow.push_back(s == 0 || out.rankOf(s - 1) == out.rankOf(s) ? 0 : latency);
@@ -116,6 +124,7 @@ Pipeline evenPipeline(int ranks, int chunks, int microbatches, const GeneratorCo
     out.delta[0].assign(stages, activation);
     out.delta[1].assign(stages, -freed);
     out.delta[2].assign(stages, freed - activation);
+    out.delta[3].assign(stages, -activation);
     const Bytes limit = cap <= 0 || cap > 1e9 ? Pipeline::unlimited : static_cast<Bytes>(std::floor(cap * activationShare));
     out.cap.assign(static_cast<std::size_t>(ranks), limit);
     setOrigins(out, objective);
@@ -131,10 +140,22 @@ Schedule scheduleOf(const Pipeline& pipeline, const Words& words, std::string na
     out.microbatches = pipeline.microbatches;
     out.placement = pipeline.chunks == 1 ? Placement::loop(pipeline.ranks, pipeline.ranks) : Placement::vShape(pipeline.ranks);
     for (int r = 0; r < pipeline.ranks; ++r) {
-        int next[letterCount] = {};
+        int forwards[2] = {};
+        int gradients[2] = {};
+        std::vector<int> apart[2]; // microbatches that went back by I, by chunk
+        std::size_t weights[2] = {};
         auto& ops = out.order.emplace_back();
-        for (Letter letter : words[static_cast<std::size_t>(r)])
-            ops.push_back(makeOp(opKindOf(kindOf(letter)), pipeline.stageOf(r, chunkOf(letter)), next[letter]++));
+        for (Letter letter : words[static_cast<std::size_t>(r)]) {
+            const int chunk = chunkOf(letter);
+            int microbatch = 0;
+            switch (kindOf(letter)) {
+            case PassKind::Forward: microbatch = forwards[chunk]++; break;
+            case PassKind::InputGrad: apart[chunk].push_back(gradients[chunk]); [[fallthrough]];
+            case PassKind::Backward: microbatch = gradients[chunk]++; break;
+            case PassKind::WeightGrad: microbatch = apart[chunk][weights[chunk]++]; break;
+            }
+            ops.push_back(makeOp(opKindOf(kindOf(letter)), pipeline.stageOf(r, chunk), microbatch));
+        }
     }
     return out;
 }
@@ -147,17 +168,34 @@ std::optional<Words> wordsOf(const Pipeline& pipeline, const Schedule& schedule)
     for (int r = 0; r < pipeline.ranks; ++r) {
         const auto rank = static_cast<std::size_t>(r);
         if (rank < schedule.paired.size() && !schedule.paired[rank].empty()) return {};
-        int next[letterCount] = {};
+        int forwards[2] = {};
+        int gradients[2] = {};
+        std::vector<int> apart[2];
+        std::size_t weights[2] = {};
         Word& word = out.emplace_back();
         for (const Op& op : schedule.order[rank]) {
             if (op.stage >= pipeline.stages() || pipeline.rankOf(op.stage) != r || op.count != 1 || op.slice >= 0 || op.half != 0) return {};
-            std::optional<PassKind> kind;
-            for (PassKind candidate : passKinds)
-                if (opKindOf(candidate) == op.kind) kind = candidate;
-            if (!kind) return {};
-            const Letter letter = letterOf(*kind, pipeline.chunkOfStage(op.stage));
-            if (op.microbatch != next[letter]++) return {};
-            word.push_back(letter);
+            const int chunk = pipeline.chunkOfStage(op.stage);
+            int expected = -1;
+            switch (op.kind) {
+            case OpKind::Forward: expected = forwards[chunk]++; break;
+            case OpKind::InputGrad: apart[chunk].push_back(gradients[chunk]); [[fallthrough]];
+            case OpKind::Backward: expected = gradients[chunk]++; break;
+            case OpKind::WeightGrad:
+                if (weights[chunk] < apart[chunk].size()) expected = apart[chunk][weights[chunk]++];
+                break;
+            default: break;
+            }
+            if (op.microbatch != expected) return {};
+            for (PassKind kind : passKinds) {
+                if (opKindOf(kind) != op.kind) continue;
+                if (kind == PassKind::Backward && !pipeline.usesFull(op.stage)) {
+                    word.push_back(letterOf(PassKind::InputGrad, chunk));
+                    kind = PassKind::WeightGrad;
+                }
+                word.push_back(letterOf(kind, chunk));
+                break;
+            }
         }
     }
     return out;
@@ -174,6 +212,10 @@ Bytes leastMemory(const Pipeline& pipeline, int rank)
     for (int c = 0; c < pipeline.chunks; ++c)
         add(PassKind::Forward, c);
     for (int c = pipeline.chunks - 1; c >= 0; --c) {
+        if (pipeline.usesFull(pipeline.stageOf(rank, c))) { // never holds more than I and W do
+            add(PassKind::Backward, c);
+            continue;
+        }
         add(PassKind::InputGrad, c);
         add(PassKind::WeightGrad, c);
     }

@@ -63,9 +63,8 @@ private:
     const Progress& m_progress;
     Clock::time_point m_begin;
     Pipeline m_pipeline;
-    Pipeline m_relaxed; // with cheaper passes where a full backward costs less than I and W
     std::optional<Candidate> m_best;
-    Found m_start; // the best without full backwards: what the local search goes on from
+    Found m_start; // what the local search goes on from
     Bound m_bound;
     std::int64_t m_tries = 0;
     std::int64_t m_nodes = 0;
@@ -91,8 +90,9 @@ void Search::offer(Candidate candidate)
 void Search::offer(Found found, const char* by)
 {
     if (!found.feasible()) return;
-    for (Candidate& candidate : candidatesOf(m_request, m_pipeline, found.words, by))
-        offer(std::move(candidate));
+    const bool promising = !m_best || found.objective < m_best->objective || (found.objective == m_best->objective && found.makespan < m_best->makespan);
+    if (promising)
+        if (auto candidate = candidateOf(m_request, m_pipeline, found.words, by)) offer(std::move(*candidate));
     if (found.betterThan(m_start)) m_start = std::move(found);
 }
 
@@ -137,7 +137,7 @@ void Search::localSearch(std::int64_t tries)
 // True: the target is refuted, or an order within it was found; the bound or the best have moved.
 bool Search::branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t work)
 {
-    const Branching result = branch(m_relaxed, relaxation, target, work, [this] { return over(); });
+    const Branching result = branch(m_pipeline, relaxation, target, work, [this] { return over(); });
     m_nodes += result.nodes;
     if (result.outcome == Branching::Outcome::Refuted) {
         raiseBound({target + m_grid, "branch and bound"});
@@ -207,14 +207,13 @@ Result<Plan> Search::run()
                                                         static_cast<double>(cap) / unit, static_cast<double>(least) / unit),
                         fmt::format("the least cap that works is {:.6g}", static_cast<double>(least) / unit));
     }
-    m_relaxed = relaxedFor(m_request.costs, m_pipeline);
-    raiseBound(windowBound(m_relaxed));
+    raiseBound(windowBound(m_pipeline));
     firstGuesses();
     if (!m_best) return fail(ErrorCode::Failed, "plan: no first order was found", "report this request");
     if (done() || over()) return finished();
-    m_grid = gridOf(m_relaxed);
-    RankRelaxation relaxation(m_relaxed);
-    raiseBound(provenBound(m_relaxed, relaxation, m_best->objective, [this] { return over(); }));
+    m_grid = gridOf(m_pipeline);
+    RankRelaxation relaxation(m_pipeline);
+    raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, [this] { return over(); }));
     tell();
     for (std::int64_t work = workOfFirstRound; !done() && !over() && !exhausted(); work = std::min(4 * work, mostWork)) {
         if (relaxation.usable()) branchAndBound(relaxation, work);

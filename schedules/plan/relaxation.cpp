@@ -24,7 +24,7 @@ RankRelaxation::RankRelaxation(const Pipeline& pipeline, std::size_t mostStates)
     }
 }
 
-// Numbers the states that keep cap and order, in an order in which every pass leads to a higher number. Word length is the rank.
+// Numbers the states that keep cap and order by rising number of events, so that every pass leads to a higher number.
 bool RankRelaxation::number(int rank, std::size_t most)
 {
     const int m = m_pipeline.microbatches;
@@ -32,55 +32,84 @@ bool RankRelaxation::number(int rank, std::size_t most)
     const int chunks = m_pipeline.chunks;
     const Bytes cap = m_pipeline.cap[static_cast<std::size_t>(rank)];
     RankStates& out = m_ranks[static_cast<std::size_t>(rank)];
-    using Counts = std::array<std::uint16_t, letterCount>;
-    auto key = [&](const Counts& c) {
+    using Counts = std::array<std::uint16_t, eventCount>;
+    struct Layer // of states with as many events
+    {
+        std::vector<Counts> counts;
+        std::vector<Bytes> held;
+        std::unordered_map<std::uint64_t, int> known;
+    };
+    auto key = [](const Counts& c) {
         std::uint64_t k = 0;
         for (std::uint16_t count : c)
             k = k * 1024 + count;
         return k;
     };
-    std::vector<Counts> states{Counts{}};
-    std::vector<Bytes> held{0};
-    std::unordered_map<std::uint64_t, int> known; // of the layer being made
-    std::size_t layerBegin = 0;
-    for (int length = 0; length < 3 * chunks * m; ++length) {
-        const std::size_t layerEnd = states.size();
-        known.clear();
-        out.next.resize(layerEnd * letterCount, -1);
-        for (std::size_t at = layerBegin; at < layerEnd; ++at)
+    const int layers = 3 * chunks * m;
+    Layer here; // at its length, and the two after it
+    Layer one;
+    Layer two;
+    here.counts.push_back({});
+    here.held.push_back(0);
+    std::size_t number = 0;
+    std::vector<std::size_t> jumps; // entries of next that are still places in their layer: B's of the layer before
+    for (int length = 0; length <= layers; ++length) {
+        const std::size_t begin = number;
+        const std::size_t end = begin + here.counts.size();
+        if (end > most || (length == layers && here.counts.size() != 1)) return false;
+        out.next.resize(end * letterCount, -1);
+        out.ordinal.resize(end * eventCount);
+        std::vector<std::size_t> fresh;
+        for (std::size_t at = begin; at < end; ++at) {
+            const Counts& now = here.counts[at - begin];
+            for (std::size_t e = 0; e < eventCount; ++e)
+                out.ordinal[at * eventCount + e] = now[e];
             for (int l = 0; l < letterCount; ++l) {
                 const auto letter = static_cast<Letter>(l);
-                const int c = chunkOf(letter);
-                if (c >= chunks) continue;
-                const Counts& now = states[at];
-                const int count = now[static_cast<std::size_t>(l)];
-                if (count >= m) continue;
-                if (kindOf(letter) != PassKind::Forward && count >= now[static_cast<std::size_t>(l) - 2]) continue;
-                if (letter == letterOf(PassKind::Forward, 1) && count >= now[letterOf(PassKind::Forward, 0)]) continue;
-                if (letter == letterOf(PassKind::InputGrad, 0) && chunks == 2 && count >= now[letterOf(PassKind::InputGrad, 1)]) continue;
-                const Bytes after = held[at] + m_pipeline.change(kindOf(letter), m_pipeline.stageOf(rank, c));
-                if (after > cap) continue;
+                const auto c = static_cast<std::size_t>(chunkOf(letter));
+                if (chunkOf(letter) >= chunks) continue;
+                const PassKind kind = kindOf(letter);
+                const int stage = m_pipeline.stageOf(rank, chunkOf(letter));
+                const int forwards = now[c];
+                const int gradients = now[2 + c];
+                const int released = now[4 + c];
                 Counts then = now;
-                ++then[static_cast<std::size_t>(l)];
-                const auto [found, fresh] = known.try_emplace(key(then), static_cast<int>(states.size()));
-                if (fresh) {
-                    if (states.size() >= most) return false;
-                    states.push_back(then);
-                    held.push_back(after);
+                if (kind == PassKind::Forward) {
+                    if (forwards >= m || (c == 1 && forwards >= now[0])) continue;
+                    ++then[c];
+                } else if (givesGradient(kind)) {
+                    if (gradients >= forwards || (c == 0 && chunks == 2 && gradients >= now[3])) continue;
+                    if (kind == PassKind::Backward && !m_pipeline.usesFull(stage)) continue;
+                    ++then[2 + c];
+                    if (kind == PassKind::Backward) ++then[4 + c];
+                } else {
+                    if (released >= gradients) continue;
+                    ++then[4 + c];
                 }
-                out.next[at * letterCount + static_cast<std::size_t>(l)] = found->second;
+                const Bytes after = here.held[at - begin] + m_pipeline.change(kind, stage);
+                if (after > cap) continue;
+                Layer& layer = kind == PassKind::Backward ? two : one;
+                const auto [found, isNew] = layer.known.try_emplace(key(then), static_cast<int>(layer.counts.size()));
+                if (isNew) {
+                    layer.counts.push_back(then);
+                    layer.held.push_back(after);
+                }
+                const std::size_t entry = at * letterCount + static_cast<std::size_t>(l);
+                out.next[entry] = found->second + (kind == PassKind::Backward ? 0 : static_cast<int>(end));
+                if (kind == PassKind::Backward) fresh.push_back(entry);
             }
-        layerBegin = layerEnd;
-        if (states.size() == layerEnd) return false; // stuck before the end
+        }
+        for (std::size_t entry : jumps)
+            out.next[entry] += static_cast<int>(end);
+        jumps = std::move(fresh);
+        number = end;
+        here = std::move(one);
+        one = std::move(two);
+        two = Layer{};
     }
-    out.next.resize(states.size() * letterCount, -1);
-    out.ordinal.resize(states.size() * letterCount);
-    for (std::size_t at = 0; at < states.size(); ++at)
-        for (std::size_t l = 0; l < letterCount; ++l)
-            out.ordinal[at * letterCount + l] = states[at][l];
-    out.last = static_cast<int>(states.size()) - 1; // the last layer has one state
-    out.earliest.resize(states.size());
-    out.latest.resize(states.size());
+    out.last = static_cast<int>(number) - 1;
+    out.earliest.resize(number);
+    out.latest.resize(number);
     return true;
 }
 
@@ -90,6 +119,30 @@ std::size_t RankRelaxation::stateCount() const
     for (const RankStates& states : m_ranks)
         sum += states.earliest.size();
     return sum;
+}
+
+int RankRelaxation::doneInAll(int rank, int state) const
+{
+    const auto& ordinal = m_ranks[static_cast<std::size_t>(rank)].ordinal;
+    const auto begin = ordinal.begin() + static_cast<std::ptrdiff_t>(state) * eventCount;
+    return std::accumulate(begin, begin + eventCount, 0);
+}
+
+Nanos RankRelaxation::least(std::size_t event, int stage) const
+{
+    if (event == forwardEvent) return m_pipeline.time(PassKind::Forward, stage);
+    if (event == gradientEvent) return m_pipeline.gradientTime(stage);
+    const Nanos weight = m_pipeline.time(PassKind::WeightGrad, stage);
+    return m_pipeline.usesFull(stage) ? std::min(weight, m_pipeline.time(PassKind::Backward, stage)) : weight;
+}
+
+Nanos RankRelaxation::gradientTime(const Windows& windows, int stage, int microbatch) const
+{
+    switch (windows.ways[cell(stage, microbatch)]) {
+    case Windows::apart: return m_pipeline.time(PassKind::InputGrad, stage);
+    case Windows::atOnce: return m_pipeline.time(PassKind::Backward, stage);
+    default: return m_pipeline.gradientTime(stage);
+    }
 }
 
 void RankRelaxation::spreadHeads(Windows& windows) const
@@ -117,15 +170,17 @@ void RankRelaxation::spreadHeads(Windows& windows) const
             value = least;
             moved = true;
         };
+        const bool full = m_pipeline.usesFull(s);
         for (int j = 0; j < m; ++j) {
             Nanos& own = head[1][cell(s, j)];
             raise(own, head[0][cell(s, j)] + m_pipeline.time(PassKind::Forward, s));
-            if (s + 1 < m_pipeline.stages())
-                raise(own, head[1][cell(s + 1, j)] + m_pipeline.time(PassKind::InputGrad, s + 1) + m_pipeline.fromAbove[static_cast<std::size_t>(s)]);
-            if (j > 0) raise(own, head[1][cell(s, j - 1)] + m_pipeline.time(PassKind::InputGrad, s));
-            Nanos& weight = head[2][cell(s, j)];
-            raise(weight, own + m_pipeline.time(PassKind::InputGrad, s));
-            if (j > 0) raise(weight, head[2][cell(s, j - 1)] + m_pipeline.time(PassKind::WeightGrad, s));
+            if (s + 1 < m_pipeline.stages()) raise(own, windows.soon[cell(s + 1, j)] + m_pipeline.fromAbove[static_cast<std::size_t>(s)]);
+            if (j > 0) raise(own, windows.soon[cell(s, j - 1)]);
+            raise(windows.soon[cell(s, j)], own + gradientTime(windows, s, j));
+            // Release j is a W after gradient j, or a B that makes gradient j or a later one.
+            Nanos& release = head[2][cell(s, j)];
+            raise(release, full ? own : windows.soon[cell(s, j)]);
+            if (j > 0) raise(release, head[2][cell(s, j - 1)] + least(releaseEvent, s));
         }
         if (moved) windows.dirty[static_cast<std::size_t>(m_pipeline.rankOf(s))] = 1;
     }
@@ -142,14 +197,15 @@ void RankRelaxation::spreadDues(Windows& windows) const
             value = most;
             moved = true;
         };
+        const bool full = m_pipeline.usesFull(s);
         for (int j = m - 1; j >= 0; --j) {
-            Nanos& weight = due[2][cell(s, j)];
-            if (j + 1 < m) lower(weight, due[2][cell(s, j + 1)] - m_pipeline.time(PassKind::WeightGrad, s));
+            Nanos& release = due[2][cell(s, j)];
+            if (j + 1 < m) lower(release, due[2][cell(s, j + 1)] - least(releaseEvent, s));
             Nanos& own = due[1][cell(s, j)];
-            lower(own, weight - m_pipeline.time(PassKind::WeightGrad, s));
-            if (s > 0)
-                lower(own, due[1][cell(s - 1, j)] - m_pipeline.time(PassKind::InputGrad, s - 1) - m_pipeline.fromAbove[static_cast<std::size_t>(s) - 1]);
-            if (j + 1 < m) lower(own, due[1][cell(s, j + 1)] - m_pipeline.time(PassKind::InputGrad, s));
+            lower(own, full ? release : release - m_pipeline.time(PassKind::WeightGrad, s));
+            if (s > 0) lower(own, windows.late[cell(s - 1, j)] - m_pipeline.fromAbove[static_cast<std::size_t>(s) - 1]);
+            if (j + 1 < m) lower(own, windows.late[cell(s, j + 1)]);
+            lower(windows.late[cell(s, j)], own - gradientTime(windows, s, j));
         }
         if (moved) windows.dirty[static_cast<std::size_t>(m_pipeline.rankOf(s))] = 1;
     }
@@ -162,7 +218,7 @@ void RankRelaxation::spreadDues(Windows& windows) const
         };
         for (int j = m - 1; j >= 0; --j) {
             Nanos& own = due[0][cell(s, j)];
-            lower(own, due[1][cell(s, j)] - m_pipeline.time(PassKind::InputGrad, s));
+            lower(own, windows.late[cell(s, j)]);
             if (s + 1 < m_pipeline.stages())
                 lower(own, due[0][cell(s + 1, j)] - m_pipeline.time(PassKind::Forward, s + 1) - m_pipeline.fromBelow[static_cast<std::size_t>(s) + 1]);
             if (j + 1 < m) lower(own, due[0][cell(s, j + 1)] - m_pipeline.time(PassKind::Forward, s));
@@ -171,26 +227,63 @@ void RankRelaxation::spreadDues(Windows& windows) const
     }
 }
 
+// One pass of the rank at a state: how long, when it may start, when it must end.
+struct RankRelaxation::Step
+{
+    std::size_t letter = 0;
+    std::size_t events[2] = {}; // by state's place; the same twice where there is one
+    std::size_t base = 0;       // first cell of its stage
+    Nanos length = 0;
+    std::uint8_t way = 0;       // of Windows, 0: any
+};
+
+std::vector<RankRelaxation::Step> RankRelaxation::stepsOf(int rank) const
+{
+    std::vector<Step> out;
+    for (std::size_t l = 0; l < letterCount; ++l) {
+        const auto letter = static_cast<Letter>(l);
+        const auto c = static_cast<std::size_t>(chunkOf(letter));
+        if (chunkOf(letter) >= m_pipeline.chunks) continue;
+        const int stage = m_pipeline.stageOf(rank, chunkOf(letter));
+        const PassKind kind = kindOf(letter);
+        if (kind == PassKind::Backward && !m_pipeline.usesFull(stage)) continue;
+        Step step;
+        step.letter = l;
+        step.base = cell(stage, 0);
+        step.length = m_pipeline.time(kind, stage);
+        const std::size_t event = kind == PassKind::Forward ? forwardEvent : kind == PassKind::WeightGrad ? releaseEvent : gradientEvent;
+        step.events[0] = 2 * event + c;
+        step.events[1] = kind == PassKind::Backward ? 2 * releaseEvent + c : step.events[0];
+        if (givesGradient(kind) && m_pipeline.usesFull(stage)) step.way = kind == PassKind::Backward ? Windows::atOnce : Windows::apart;
+        out.push_back(step);
+    }
+    return out;
+}
+
 bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
 {
     RankStates& states = m_ranks[static_cast<std::size_t>(rank)];
     std::vector<int>& alive = windows.alive[static_cast<std::size_t>(rank)];
-    Nanos length[letterCount] = {};
-    const Nanos* head[letterCount] = {};
-    const Nanos* due[letterCount] = {};
     const auto m = static_cast<std::size_t>(m_pipeline.microbatches);
-    std::size_t letters[letterCount];
-    std::size_t used = 0;
-    for (std::size_t l = 0; l < letterCount; ++l) {
-        const int c = chunkOf(static_cast<Letter>(l));
-        if (c >= m_pipeline.chunks) continue;
-        const int stage = m_pipeline.stageOf(rank, c);
-        length[l] = m_pipeline.time(kindOf(static_cast<Letter>(l)), stage);
-        head[l] = &windows.head[l / 2][cell(stage, 0)];
-        due[l] = &windows.due[l / 2][cell(stage, 0)];
-        letters[used++] = l;
-    }
+    const std::vector<Step> steps = stepsOf(rank);
+    const std::vector<std::uint8_t>& stops = windows.stops[static_cast<std::size_t>(rank)];
     if (alive.empty() || alive.front() != 0 || alive.back() != states.last) return false;
+    // Earliest start and latest end of a pass from a state; false: the way is closed.
+    auto limits = [&](const Step& step, std::size_t at, Nanos& start, Nanos& end) {
+        const std::size_t one = step.base + states.ordinal[at * eventCount + step.events[0]];
+        const std::size_t e = step.events[0] / 2;
+        start = windows.head[e][one];
+        end = windows.due[e][one];
+        if (step.way == 0) return true;
+        if ((windows.ways[one] & step.way) == 0) return false;
+        if (step.events[1] != step.events[0]) {
+            if (stops[static_cast<std::size_t>(doneInAll(rank, static_cast<int>(at))) + 1]) return false;
+            const std::size_t two = step.base + states.ordinal[at * eventCount + step.events[1]];
+            start = std::max(start, windows.head[2][two]);
+            end = std::min(end, windows.due[2][two]);
+        }
+        return true;
+    };
     // States that were dropped have latest < 0 throughout this call and are never entered.
     std::fill(states.latest.begin(), states.latest.end(), longAgo);
     for (int at : alive) {
@@ -198,68 +291,79 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         states.latest[static_cast<std::size_t>(at)] = 0;
     }
     states.earliest[0] = 0;
+    Nanos soonest = 0;
+    Nanos latestEnd = 0;
     for (int state : alive) {
         const auto at = static_cast<std::size_t>(state);
         const Nanos now = states.earliest[at];
         if (now == never) continue;
-        for (std::size_t k = 0; k < used; ++k) {
-            const std::size_t l = letters[k];
-            const int to = states.next[at * letterCount + l];
-            if (to < 0 || states.latest[static_cast<std::size_t>(to)] < 0) continue;
-            const std::size_t j = states.ordinal[at * letterCount + l];
-            const Nanos end = std::max(now, head[l][j]) + length[l];
-            if (end <= due[l][j]) states.earliest[static_cast<std::size_t>(to)] = std::min(states.earliest[static_cast<std::size_t>(to)], end);
+        for (const Step& step : steps) {
+            const int to = states.next[at * letterCount + step.letter];
+            if (to < 0 || states.latest[static_cast<std::size_t>(to)] < 0 || !limits(step, at, soonest, latestEnd)) continue;
+            const Nanos end = std::max(now, soonest) + step.length;
+            if (end <= latestEnd) states.earliest[static_cast<std::size_t>(to)] = std::min(states.earliest[static_cast<std::size_t>(to)], end);
         }
     }
     const auto last = static_cast<std::size_t>(states.last);
     if (states.earliest[last] == never) return false;
-    // What a pass can do on some path that is in time.
-    std::vector<Nanos> first[letterCount];
-    std::vector<Nanos> final[letterCount];
-    for (std::size_t k = 0; k < used; ++k) {
-        first[letters[k]].assign(m, never);
-        final[letters[k]].assign(m, longAgo);
-    }
+    // What an event can do on some path that is in time.
+    struct Reach
+    {
+        Nanos start = never;
+        Nanos soon = never;
+        Nanos late = longAgo;
+        Nanos end = longAgo;
+        std::uint8_t ways = 0;
+    };
+    std::vector<Reach> reach(eventCount * m);
     for (int state : alive)
         states.latest[static_cast<std::size_t>(state)] = longAgo;
     states.latest[last] = never;
     for (std::size_t index = alive.size() - 1; index-- > 0;) {
         const auto at = static_cast<std::size_t>(alive[index]);
         if (states.earliest[at] == never) continue;
-        for (std::size_t k = 0; k < used; ++k) {
-            const std::size_t l = letters[k];
-            const int to = states.next[at * letterCount + l];
-            if (to < 0 || states.latest[static_cast<std::size_t>(to)] < 0) continue;
-            const std::size_t j = states.ordinal[at * letterCount + l];
-            const Nanos end = std::min(states.latest[static_cast<std::size_t>(to)], due[l][j]);
-            const Nanos start = end - length[l];
-            if (start < head[l][j]) continue;
+        for (const Step& step : steps) {
+            const int to = states.next[at * letterCount + step.letter];
+            if (to < 0 || states.latest[static_cast<std::size_t>(to)] < 0 || !limits(step, at, soonest, latestEnd)) continue;
+            const Nanos end = std::min(states.latest[static_cast<std::size_t>(to)], latestEnd);
+            const Nanos start = end - step.length;
+            if (start < soonest) continue;
             states.latest[at] = std::max(states.latest[at], start);
-            const Nanos soonest = std::max(states.earliest[at], head[l][j]);
+            soonest = std::max(states.earliest[at], soonest);
             if (soonest > start) continue;
-            first[l][j] = std::min(first[l][j], soonest);
-            final[l][j] = std::max(final[l][j], end);
+            for (std::size_t e = 0; e < 2; ++e) {
+                Reach& event = reach[step.events[e] * m + states.ordinal[at * eventCount + step.events[e]]];
+                event.start = std::min(event.start, soonest);
+                event.soon = std::min(event.soon, soonest + step.length);
+                event.late = std::max(event.late, start);
+                event.end = std::max(event.end, end);
+                event.ways |= step.way;
+                if (step.events[1] == step.events[0]) break;
+            }
         }
         if (states.earliest[at] > states.latest[at]) states.latest[at] = longAgo; // on no path in time
     }
     if (states.latest[0] < 0) return false;
     std::erase_if(alive, [&](int state) { return states.latest[static_cast<std::size_t>(state)] < 0; });
-    for (std::size_t k = 0; k < used; ++k) {
-        const std::size_t l = letters[k];
-        const std::size_t base = cell(m_pipeline.stageOf(rank, chunkOf(static_cast<Letter>(l))), 0);
-        for (std::size_t j = 0; j < m; ++j) {
-            Nanos& start = windows.head[l / 2][base + j];
-            Nanos& end = windows.due[l / 2][base + j];
-            if (first[l][j] > start) {
-                start = first[l][j];
-                moved = true;
-            }
-            if (final[l][j] < end) {
-                end = final[l][j];
-                moved = true;
+    auto narrow = [&](Nanos& value, Nanos own, bool upwards) {
+        if (upwards ? own <= value : own >= value) return;
+        value = own;
+        moved = true;
+    };
+    for (int c = 0; c < m_pipeline.chunks; ++c)
+        for (std::size_t e = 0; e < 3; ++e) {
+            const int stage = m_pipeline.stageOf(rank, c);
+            for (std::size_t j = 0; j < m; ++j) {
+                const std::size_t at = cell(stage, 0) + j;
+                const Reach& event = reach[(2 * e + static_cast<std::size_t>(c)) * m + j];
+                narrow(windows.head[e][at], event.start, true);
+                narrow(windows.due[e][at], event.end, false);
+                if (e != gradientEvent) continue;
+                narrow(windows.soon[at], event.soon, true);
+                narrow(windows.late[at], event.late, false);
+                if (m_pipeline.usesFull(stage)) windows.ways[at] &= event.ways;
             }
         }
-    }
     return true;
 }
 
@@ -274,9 +378,16 @@ Windows RankRelaxation::windowsFor(Nanos target) const
             for (int j = 0; j < m_pipeline.microbatches; ++j)
                 out.due[k][cell(s, j)] = target + m_pipeline.origin[static_cast<std::size_t>(m_pipeline.rankOf(s))];
     }
+    out.soon.assign(cells, 0);
+    out.late = out.due[1];
+    out.ways.assign(cells, Windows::apart | Windows::atOnce);
+    for (int s = 0; s < m_pipeline.stages(); ++s)
+        for (int j = 0; j < m_pipeline.microbatches && !m_pipeline.usesFull(s); ++j)
+            out.ways[cell(s, j)] = Windows::apart;
     for (const RankStates& states : m_ranks) {
         out.alive.emplace_back(states.earliest.size());
         std::iota(out.alive.back().begin(), out.alive.back().end(), 0);
+        out.stops.emplace_back(static_cast<std::size_t>(3 * m_pipeline.chunks * m_pipeline.microbatches) + 1);
     }
     out.dirty.assign(m_ranks.size(), 1);
     return out;

@@ -1,10 +1,11 @@
 // The rank relaxation: all other ranks are replaced by time windows. Internal to schedules/plan.
 //
 // Every pass has an earliest start and a latest end for a target X. On one rank, with microbatches in rising order, a state is a
-// handful of counts, and the earliest time at which a set of passes can be complete decides everything later (a later start is never
+// handful of counts (forwards, gradients, microbatches released), and the earliest time at which a set of passes can be complete decides everything later (a later start is never
 // better). So the rank alone is solved exactly, memory included, by dynamic programming over counts, forwards and backwards;
 // states and passes that can't lie on any path in time are dropped and move their windows, windows move those of the neighbours,
-// until nothing moves. A rank without a path refutes X: the optimum is above X.
+// until nothing moves. A rank without a path refutes X: the optimum is above X. A full backward makes a gradient and releases a
+// microbatch at once; where it can't do better than I and W (Pipeline::full) it is left out.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,25 @@
 
 namespace stagewright::planning {
 
-// What is left of a target's orders: windows of the passes, states of the ranks. A copy is a branch.
+// What a state counts, by chunk. An event is the end of a pass: of F; of I or B; of W or B.
+inline constexpr int eventCount = 6;
+inline constexpr std::size_t forwardEvent = 0;
+inline constexpr std::size_t gradientEvent = 1;
+inline constexpr std::size_t releaseEvent = 2;
+
+// What is left of a target's orders: windows of the events, states of the ranks. A copy is a branch.
 struct Windows
 {
-    std::vector<Nanos> head[3];          // earliest start, by kind, then stage × microbatch
+    static constexpr std::uint8_t apart = 1;
+    static constexpr std::uint8_t atOnce = 2;
+
+    std::vector<Nanos> head[3];          // earliest start of the event's pass, by event, then stage × microbatch
     std::vector<Nanos> due[3];           // latest end
+    std::vector<Nanos> soon;             // earliest end of the gradient's pass, by stage × microbatch
+    std::vector<Nanos> late;             // latest start of it
+    std::vector<std::uint8_t> ways;      // apart (I), atOnce (B) or both
     std::vector<std::vector<int>> alive; // by rank: states on some path in time, rising
+    std::vector<std::vector<std::uint8_t>> stops; // by rank, then events done: paths have a state there, no B leads over it
     std::vector<std::uint8_t> dirty;     // by rank: its windows or states moved since it was solved
 };
 
@@ -38,11 +52,19 @@ public:
 
     Windows windowsFor(Nanos target) const;                                      // nothing dropped yet
     bool propagate(Windows& windows, const std::function<bool()>& stop = {});    // false: a rank has no path left
-    // Passes of the letter done in a state.
-    int done(int rank, int state, Letter letter) const
+    // Events done in a state; event: 2 · forwardEvent … + chunk.
+    int done(int rank, int state, int event) const
     {
-        return m_ranks[static_cast<std::size_t>(rank)].ordinal[static_cast<std::size_t>(state) * letterCount + letter];
+        return m_ranks[static_cast<std::size_t>(rank)].ordinal[static_cast<std::size_t>(state) * eventCount + static_cast<std::size_t>(event)];
     }
+    int doneInAll(int rank, int state) const;
+    // The state that a letter leads to; −1: none.
+    int next(int rank, int state, Letter letter) const
+    {
+        return m_ranks[static_cast<std::size_t>(rank)].next[static_cast<std::size_t>(state) * letterCount + letter];
+    }
+    // The least time of the pass that makes an event.
+    Nanos least(std::size_t event, int stage) const;
     std::size_t cell(int stage, int microbatch) const
     {
         return static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) + static_cast<std::size_t>(microbatch);
@@ -52,14 +74,17 @@ private:
     struct RankStates
     {
         std::vector<int> next;              // by state × letter; −1: the cap or the order forbids it
-        std::vector<std::uint16_t> ordinal; // by state × letter: microbatch of the next pass of the letter
+        std::vector<std::uint16_t> ordinal; // by state × event: how many there were
         std::vector<Nanos> earliest;        // never: dropped
         std::vector<Nanos> latest;
         int last = 0;
     };
     bool number(int rank, std::size_t most);
+    Nanos gradientTime(const Windows& windows, int stage, int microbatch) const;
     void spreadHeads(Windows& windows) const;
     void spreadDues(Windows& windows) const;
+    struct Step;
+    std::vector<Step> stepsOf(int rank) const;
     bool solve(int rank, Windows& windows, bool& moved); // false: no path
 
     const Pipeline& m_pipeline;

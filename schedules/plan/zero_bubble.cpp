@@ -32,6 +32,16 @@ std::vector<int> warmupOf(const Pipeline& pipeline, bool overshoot, bool falling
     return out;
 }
 
+// Full backwards for all I's of stages that have them.
+Words withFull(const Pipeline& pipeline, Words words)
+{
+    for (int r = 0; r < pipeline.ranks; ++r)
+        for (Letter& letter : words[static_cast<std::size_t>(r)])
+            if (kindOf(letter) == PassKind::InputGrad && pipeline.usesFull(pipeline.stageOf(r, chunkOf(letter))))
+                letter = letterOf(PassKind::Backward, chunkOf(letter));
+    return words;
+}
+
 } // namespace
 
 Words alternatingWords(const Pipeline& pipeline, const std::vector<int>& warmup)
@@ -54,11 +64,9 @@ Found zeroBubble(const Pipeline& pipeline)
 {
     WordRunner runner(pipeline);
     Found best;
+    const bool anyFull = std::find(pipeline.full.begin(), pipeline.full.end(), 1) != pipeline.full.end();
     std::vector<std::vector<int>> tried;
-    auto attempt = [&](const std::vector<int>& warmup) {
-        if (std::find(tried.begin(), tried.end(), warmup) != tried.end()) return;
-        tried.push_back(warmup);
-        const Words words = alternatingWords(pipeline, warmup);
+    auto attemptWords = [&](const Words& words) {
         for (const FillRule rule : {FillRule{2, false}, FillRule{0, false}, FillRule{0, true}}) {
             const Timing& timing = runner.fill(words, rule);
             if (!timing.feasible) continue;
@@ -67,6 +75,13 @@ Found zeroBubble(const Pipeline& pipeline)
             found.words = runner.filled();
             best = std::move(found);
         }
+    };
+    auto attempt = [&](const std::vector<int>& warmup) {
+        if (std::find(tried.begin(), tried.end(), warmup) != tried.end()) return;
+        tried.push_back(warmup);
+        const Words words = alternatingWords(pipeline, warmup);
+        attemptWords(words);
+        if (anyFull) attemptWords(withFull(pipeline, words));
     };
     for (const bool overshoot : {false, true})
         for (const bool falling : {true, false})
@@ -84,11 +99,12 @@ Found zeroBubble(const Pipeline& pipeline)
     for (const FillRule fill : {FillRule{0, false}, FillRule{0, true}})
         for (const bool overshoot : {false, true})
             for (const bool falling : {true, false})
-                for (const double patience : {0.0, 0.3}) {
-                    if (!small && (falling || patience > 0)) continue;
-                    Found found = greedy(pipeline, {fill, overshoot, falling, false, patience, true});
-                    if (found.feasible() && found.betterThan(best)) best = std::move(found);
-                }
+                for (const double patience : {0.0, 0.3})
+                    for (const bool full : {false, true}) {
+                        if ((!small && (falling || patience > 0)) || (full && !anyFull)) continue;
+                        Found found = greedy(pipeline, {fill, overshoot, falling, false, patience, true, full});
+                        if (found.feasible() && found.betterThan(best)) best = std::move(found);
+                    }
     return best;
 }
 

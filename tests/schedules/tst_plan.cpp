@@ -1,13 +1,11 @@
-// Plans against exhaustive search, against every library schedule, at all caps; bounds that hold; determinism; cancelling.
+// Plans against every library schedule, at all caps; known optima; determinism; cancelling. tst_plan_brute_force has the proofs.
 #include <QtTest>
 
 #include <algorithm>
-#include <functional>
 
 #include "schedules/kinds.h"
 #include "schedules/plan/block_family.h"
 #include "schedules/plan/bound.h"
-#include "schedules/plan/branch.h"
 #include "schedules/plan/building_block.h"
 #include "schedules/plan/candidates.h"
 #include "schedules/plan/plan.h"
@@ -69,64 +67,6 @@ void makeUneven(PlanRequest& request, unsigned seed)
         request.caps.push_back(next(6, 12) * request.chunks);
 }
 
-// Every order of F, I and W in rising microbatches on one rank.
-std::vector<std::vector<Op>> ordersOf(const PlanRequest& request, const Schedule& shape, int rank)
-{
-    std::vector<std::vector<Op>> out;
-    std::vector<Op> now;
-    const std::vector<int> stages = shape.placement.stagesOf(rank);
-    std::vector<std::array<int, 3>> done(stages.size());
-    const OpKind kinds[] = {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad};
-    std::function<void()> extend = [&] {
-        if (now.size() == stages.size() * 3 * static_cast<std::size_t>(request.microbatches)) {
-            out.push_back(now);
-            return;
-        }
-        for (std::size_t c = 0; c < stages.size(); ++c)
-            for (std::size_t k = 0; k < 3; ++k) {
-                if (done[c][k] == request.microbatches || (k > 0 && done[c][k] >= done[c][k - 1])) continue;
-                if (c == 1 && k == 0 && done[1][0] >= done[0][0]) continue;                      // deadlock otherwise
-                if (c == 0 && k == 1 && stages.size() == 2 && done[0][1] >= done[1][1]) continue; // likewise
-                now.push_back(makeOp(kinds[k], stages[c], done[c][k]++));
-                extend();
-                now.pop_back();
-                --done[c][k];
-            }
-    };
-    extend();
-    return out;
-}
-
-// The least objective over all orders that keep the caps, by the simulator alone.
-Nanos exhaustive(const PlanRequest& request)
-{
-    Schedule schedule = emptyOf(request.ranks, request.chunks, request.microbatches);
-    std::vector<std::vector<std::vector<Op>>> choices;
-    for (int r = 0; r < request.ranks; ++r) {
-        choices.emplace_back();
-        for (auto& order : ordersOf(request, schedule, r)) {
-            Schedule single = emptyOf(request.ranks, request.chunks, request.microbatches);
-            single.order[static_cast<std::size_t>(r)] = order;
-            const Bytes peak = activationPeaks(single, request.costs)[static_cast<std::size_t>(r)];
-            if (request.caps.empty() || peak <= request.caps[static_cast<std::size_t>(r)]) choices.back().push_back(std::move(order));
-        }
-    }
-    Nanos best = INT64_MAX;
-    std::function<void(int)> choose = [&](int rank) {
-        if (rank == request.ranks) {
-            const auto result = simulate(schedule, request.costs);
-            if (result) best = std::min(best, request.objective == Objective::Span ? result->span : result->makespan);
-            return;
-        }
-        for (const auto& order : choices[static_cast<std::size_t>(rank)]) {
-            schedule.order[static_cast<std::size_t>(rank)] = order;
-            choose(rank + 1);
-        }
-    };
-    choose(0);
-    return best;
-}
-
 void checkPlan(const PlanRequest& request, const Plan& found)
 {
     QVERIFY(validate(found.schedule).valid());
@@ -148,62 +88,6 @@ class TestPlan : public QObject
 {
     Q_OBJECT
 private slots:
-    // All orders of small shapes: no bound is above the optimum, and the plan reaches it.
-    void againstExhaustiveSearch_data()
-    {
-        QTest::addColumn<int>("ranks");
-        QTest::addColumn<int>("microbatches");
-        QTest::addColumn<int>("chunks");
-        QTest::addColumn<int>("rounds");
-        QTest::newRow("2 ranks, 3 microbatches") << 2 << 3 << 1 << 24;
-        QTest::newRow("3 ranks, 2 microbatches") << 3 << 2 << 1 << 24;
-        QTest::newRow("2 ranks in the V, 2 microbatches") << 2 << 2 << 2 << 3;
-        QTest::newRow("1 rank in the V, 2 microbatches") << 1 << 2 << 2 << 12;
-    }
-    void againstExhaustiveSearch()
-    {
-        QFETCH(int, ranks);
-        QFETCH(int, microbatches);
-        QFETCH(int, chunks);
-        QFETCH(int, rounds);
-        int compared = 0;
-        for (int round = 0; round < rounds; ++round) {
-            PlanRequest request = requestOf(ranks, microbatches, chunks, 0);
-            makeUneven(request, static_cast<unsigned>(7 * round + 1));
-            request.objective = round % 2 == 0 ? Objective::Makespan : Objective::Span;
-            request.tries = 60'000;
-            const auto found = plan(request);
-            const Nanos best = exhaustive(request);
-            if (!found) {
-                QCOMPARE(found.error().code, ErrorCode::Invalid);
-                QCOMPARE(best, INT64_MAX);
-                continue;
-            }
-            ++compared;
-            checkPlan(request, *found);
-            QVERIFY2(found->bound <= best, qPrintable(QString("round %1: bound %2, optimum %3").arg(round).arg(found->bound).arg(best)));
-            QVERIFY2(found->objective == best, qPrintable(QString("round %1: plan %2, optimum %3").arg(round).arg(found->objective).arg(best)));
-            // The bounds one by one, too.
-            const auto pipeline = planning::pipelineOf(ranks, chunks, microbatches, request.costs, request.caps, request.objective);
-            QVERIFY(planning::windowBound(*pipeline).value <= best);
-            planning::RankRelaxation relaxation(*pipeline);
-            QVERIFY(relaxation.usable());
-            QVERIFY(!relaxation.refutes(best));
-            QVERIFY(relaxation.refutes(planning::windowBound(*pipeline).value / 2 - 1));
-            // Branching decides both: the optimum is reached, less is refuted.
-            using Outcome = planning::Branching::Outcome;
-            constexpr std::int64_t work = 1'000'000'000;
-            const planning::Branching reached = planning::branch(*pipeline, relaxation, best, work);
-            QVERIFY(reached.outcome == Outcome::Solved);
-            planning::WordRunner runner(*pipeline);
-            const planning::Timing& timing = runner.time(reached.words);
-            QVERIFY(timing.feasible);
-            QCOMPARE(timing.objective, best);
-            QVERIFY(planning::branch(*pipeline, relaxation, best - 1, work).outcome == Outcome::Refuted);
-            if (round == 0) QVERIFY(planning::branch(*pipeline, relaxation, best, 0).outcome == Outcome::Open);
-        }
-        QVERIFY(compared >= rounds / 3);
-    }
     // Whatever the rules give is a whole order that keeps the caps, with the times that the simulator finds.
     void firstOrdersAreSound()
     {
