@@ -6,7 +6,7 @@
 #include <fstream>
 #include <utility>
 
-#include "engine/hashing.h"
+#include "schedules/base/hashing.h"
 #include "engine/built_in_text.h"
 
 namespace stagewright {

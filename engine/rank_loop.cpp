@@ -335,22 +335,24 @@ private:
         if (m_virtual || position < 0) m_recorder.otherWork();
         m_recorder.opBegin(op, position);
         const std::uint64_t flight = m_flight.running(op, listed(position));
-        const Nanos cpuBefore = !disturbed || perturbation.slowFactor.empty() ? 0 : threadCpuNow();
+        const bool slowed = disturbed && !m_virtual && perturbation.changesDurations();
+        const Nanos cpuBefore = slowed ? threadCpuNow() : 0;
         {
             const RankTrace::Range range = m_trace.op(op, position);
             work(stageRun(op.stage));
         }
-        if (disturbed && !perturbation.slowFactor.empty()) slowDown(cpuBefore);
+        if (slowed) slowDown(op, cpuBefore);
         m_recorder.opEnd(op, position);
         if (m_virtual && m_run.memory) m_run.memory->finish(); // one op at a time: its time is that of the whole device
         m_run.flight.finish(flight);
         return true;
     }
 
-    // A slow rank: computes on within the op until its CPU time is the factor times what it was.
-    void slowDown(Nanos cpuBefore) const
+    // On the wall clock: computes on within the op until its CPU time is the factor times what it was. Nothing makes it faster.
+    // (The virtual clock takes durations times the factor.)
+    void slowDown(const Op& op, Nanos cpuBefore) const
     {
-        const double factor = m_state.options.perturbation.factorOf(m_rank);
+        const double factor = m_state.options.perturbation.factorOf(m_rank, m_state.step, op);
         if (factor <= 1.0) return;
         const Nanos until = cpuBefore + std::llround(static_cast<double>(threadCpuNow() - cpuBefore) * factor);
         while (threadCpuNow() < until && !m_state.control.stopped()) {

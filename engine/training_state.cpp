@@ -8,7 +8,7 @@ TrainingState::TrainingState(std::shared_ptr<const Schedule> aSchedule, Executio
                    ClockMode aClock, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories)
     : schedule(std::move(aSchedule)), plan(std::move(aPlan)), options(someOptions), clock(aClock),
       recorder(schedule, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links,
-                          .launch = someOptions.perturbation.launch, .threadCpu = true}),
+                          .perturbation = someOptions.perturbation, .threadCpu = true}),
       control(schedule->ranks, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
 {
     for (int rank = 0; rank < schedule->ranks; ++rank) {

@@ -1,6 +1,7 @@
 #include "profiler/recorder.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "profiler/cupti/trace_facts.h"
 
@@ -11,27 +12,35 @@ namespace {
 // Per op: begin, end, a message's five events and about eight memory events.
 constexpr std::size_t eventsPerOp = 16;
 
-std::vector<Nanos> beginsOf(const StepRecord& record)
+struct Interval {
+    Nanos begin = 0;
+    Nanos end = 0;
+};
+
+std::vector<Interval> intervalsOf(const StepRecord& record)
 {
-    std::vector<Nanos> begins; // by rank and op
+    std::vector<Interval> intervals; // by rank and op
     for (const std::vector<RecordedOp>& ops : record.ops)
         for (const RecordedOp& op : ops)
-            begins.push_back(op.begin);
-    return begins;
+            intervals.push_back({op.begin, op.end});
+    return intervals;
 }
 
-// Kernels move with their ops; what belongs to none has no place on the virtual clock.
-void moveWork(StepRecord& record, const std::vector<Nanos>& before)
+// Kernels move with their ops, and shrink with them; what belongs to none has no place on the virtual clock.
+void moveWork(StepRecord& record, const std::vector<Interval>& before)
 {
-    const std::vector<Nanos> now = beginsOf(record);
+    const std::vector<Interval> now = intervalsOf(record);
     std::vector<std::size_t> first{0};
     for (const std::vector<RecordedOp>& ops : record.ops)
         first.push_back(first.back() + ops.size());
     std::erase_if(record.work, [](const RecordedWork& work) { return work.op < 0; });
     for (RecordedWork& work : record.work) {
         const std::size_t op = first[static_cast<std::size_t>(work.rank)] + static_cast<std::size_t>(work.op);
-        work.begin += now[op] - before[op];
-        work.end += now[op] - before[op];
+        const Nanos length = before[op].end - before[op].begin;
+        const double shrunk = length > 0 ? std::min(1.0, static_cast<double>(now[op].end - now[op].begin) / static_cast<double>(length)) : 1.0;
+        const auto moved = [&](Nanos at) { return now[op].begin + std::llround(static_cast<double>(at - before[op].begin) * shrunk); };
+        work.begin = moved(work.begin);
+        work.end = moved(work.end);
     }
 }
 
@@ -71,10 +80,10 @@ Result<RecordedStep> Recorder::finishStep(const GpuTrace* trace, TraceFacts* fac
         result.contention = 0; // threads that launch wait by design
     }
     if (m_options.virtualClock) {
-        const std::vector<Nanos> begins = record->work.empty() ? std::vector<Nanos>() : beginsOf(*record);
-        Result<void> placed = placeOnVirtualClock(*record, m_options.links, m_virtualEnd, m_options.launch);
+        const std::vector<Interval> before = record->work.empty() ? std::vector<Interval>() : intervalsOf(*record);
+        Result<void> placed = placeOnVirtualClock(*record, m_options.links, m_virtualEnd, m_options.perturbation);
         if (!placed) return tl::unexpected(std::move(placed.error()));
-        if (!record->work.empty()) moveWork(*record, begins);
+        if (!record->work.empty()) moveWork(*record, before);
         m_virtualEnd = record->end();
     }
     Result<std::shared_ptr<const Timeline>> timeline = timelineOf(*record);

@@ -12,6 +12,7 @@
 
 #include "profiler/rank_recorder.h"
 #include "profiler/step_record.h"
+#include "schedules/perturb.h"
 
 namespace stagewright {
 
@@ -22,7 +23,7 @@ struct RecorderOptions
 {
     bool virtualClock = false; // false: wall
     Links links;               // of the virtual clock; on the wall clock messages tell when they are available
-    std::vector<Nanos> launch; // of the virtual clock, by rank: how long after it could an op begins; empty: at once
+    RunPerturbation perturbation; // of the virtual clock; on the wall clock the ranks themselves take longer
     bool threadCpu = true;     // the virtual clock needs it
 };
 

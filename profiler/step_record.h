@@ -3,13 +3,13 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "profiler/rank_recorder.h"
 #include "schedules/base/result.h"
 #include "schedules/cost_model.h"
+#include "schedules/perturb.h"
 #include "schedules/schedule.h"
 
 namespace stagewright {
@@ -90,8 +90,8 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
 
 // Gives every op its CPU time as duration (a filler its delay, a later op of a pair its own) and places the list with
 // place(); then norms, then optimizers of all ranks, behind one barrier each, after the makespan. The step begins at
-// begin. launch: delays by rank before each compute op (schedules/perturb.h), empty: none.
-Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, std::span<const Nanos> launch = {});
+// begin. perturbation: compute ops take its factors of their time, and begin its delays later.
+Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation = {});
 
 // Compute lane: list, norm, optimizer. Send lane: from the producer's end until available; Receive: copying; Wait:
 // blocked. Data edges with arrivals, memory events, CPU time, the schedule. Device work: its name as label, Launch edges from

@@ -1,10 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
 #include "profiler/step_record.h"
+#include "schedules/kinds.h"
 #include "schedules/op_index.h"
-#include "schedules/perturb.h"
 #include "schedules/simulate.h"
 #include "schedules/wait_graph.h"
 
@@ -36,8 +37,13 @@ std::vector<Bytes> boundariesOf(const StepRecord& record)
 
 } // namespace
 
-Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, std::span<const Nanos> launch)
+Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos begin, const RunPerturbation& perturbation)
 {
+    if (perturbation.changesDurations())
+        for (std::size_t rank = 0; rank < record.ops.size(); ++rank)
+            for (RecordedOp& op : record.ops[rank])
+                if (isCompute(op.op.kind)) op.cpu = std::llround(static_cast<double>(durationOf(op)) * perturbation.factorOf(static_cast<int>(rank), record.step, op.op));
+    const std::vector<Nanos>& launch = perturbation.launch;
     std::vector<Nanos> durations;
     durations.reserve(record.schedule->opCount());
     for (const std::vector<RecordedOp>& ops : record.ops) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include <fmt/format.h>
@@ -13,9 +15,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view format = "stagewright-costs";
-constexpr int version = 1;
+constexpr int version = 2;
 constexpr std::int64_t mostStages = 65536;
 constexpr std::size_t mostSlices = 32767;
+constexpr std::size_t mostMicrobatches = 1'000'000;
+constexpr double mostJitter = 10;
+constexpr std::array<std::string_view, 4> partNames{"op", "embedding", "block", "head"}; // by LayerCosts::Part
 
 std::string_view toText(CostSource source)
 {
@@ -81,6 +86,48 @@ struct CostReader
         }
         return out;
     }
+    StageMemory memory(const Json& json, const std::string& path)
+    {
+        StageMemory out;
+        if (!object(json, path, {"activation", "freed_at_input", "workspace", "boundary", "weight", "gradient", "optimizer"})) return out;
+        out.activation = integerAt(json, "activation", path, 0);
+        out.freedAtInput = integerAt(json, "freed_at_input", path, -std::numeric_limits<std::int64_t>::max());
+        out.workspace = integerAt(json, "workspace", path, 0);
+        out.boundary = integerAt(json, "boundary", path, 0);
+        out.weight = integerAt(json, "weight", path, 0);
+        out.gradient = integerAt(json, "gradient", path, 0);
+        out.optimizer = integerAt(json, "optimizer", path, 0);
+        return out;
+    }
+    LayerCosts layer(const Json& json, const std::string& path)
+    {
+        LayerCosts out;
+        if (!object(json, path, {"part", "duration_ns", "bytes"})) return out;
+        const Json part = json.value("part", Json());
+        const auto found = std::find(partNames.begin(), partNames.end(), part.is_string() ? part.get<std::string>() : std::string());
+        if (found == partNames.end()) wrong(path + ".part", "op, embedding, block or head is expected");
+        out.part = static_cast<LayerCosts::Part>(found == partNames.end() ? 0 : found - partNames.begin());
+        if (const auto durations = json.find("duration_ns"); durations != json.end()) {
+            if (!durations->is_object())
+                wrong(path + ".duration_ns", "an object is expected");
+            else
+                for (const auto& [key, value] : durations->items()) {
+                    const std::string at = path + ".duration_ns." + key;
+                    out.duration[static_cast<std::size_t>(kind(Json(key), at))] = integer(value, at, 0);
+                }
+        }
+        if (const auto bytes = json.find("bytes"); bytes != json.end()) out.memory = memory(*bytes, path + ".bytes");
+        return out;
+    }
+    // The entries of an array, each with its path.
+    template <typename Read>
+    void each(const Json& json, const char* key, std::size_t most, Read read)
+    {
+        const auto found = json.find(key);
+        if (found == json.end()) return;
+        if (!found->is_array() || found->size() > most) return wrong(key, fmt::format("an array of at most {} entries is expected", most));
+        for (std::size_t i = 0; i < found->size() && ok(); ++i) read((*found)[i], fmt::format("{}[{}]", key, i));
+    }
     OpKind kind(const Json& json, const std::string& path)
     {
         if (json.is_string())
@@ -91,6 +138,20 @@ struct CostReader
         return OpKind::Forward;
     }
 };
+
+Json memoryJson(const StageMemory& memory)
+{
+    return {{"activation", memory.activation}, {"freed_at_input", memory.freedAtInput}, {"workspace", memory.workspace}, {"boundary", memory.boundary},
+            {"weight", memory.weight},         {"gradient", memory.gradient},            {"optimizer", memory.optimizer}};
+}
+
+Json layerJson(const LayerCosts& layer)
+{
+    Json durations = Json::object();
+    for (std::size_t k = 0; k < opKindCount; ++k)
+        if (layer.duration[k] != 0) durations[std::string(ruleOf(static_cast<OpKind>(k)).text)] = layer.duration[k];
+    return {{"part", partNames[static_cast<std::size_t>(layer.part)]}, {"duration_ns", durations}, {"bytes", memoryJson(layer.memory)}};
+}
 
 Json linkJson(const Link& link)
 {
@@ -132,15 +193,22 @@ std::string writeCostsJson(const CostModel& costs)
     }
     out["link_overrides"] = overrides;
     if (!costs.launch.empty()) out["launch_ns"] = costs.launch;
+    if (costs.jitter > 0) out["jitter"] = costs.jitter;
+    if (costs.jitterSeed != 0) out["jitter_seed"] = costs.jitterSeed;
+    for (const auto& [key, duration] : costs.m_ofPair) {
+        Json entry{{"kinds", {ruleOf(key.a).text, ruleOf(key.b).text}}, {"stages", {key.stageA, key.stageB}}};
+        if (key.rank >= 0) entry["rank"] = key.rank;
+        entry["duration_ns"] = duration;
+        out["pairs"].push_back(std::move(entry));
+    }
+    for (const auto& [key, own] : costs.m_ofMicrobatch) {
+        Json values = Json::array();
+        for (const Nanos duration : own) values.push_back(duration < 0 ? Json() : Json(duration));
+        out["microbatches"].push_back({{"kind", ruleOf(key.first).text}, {"stage", key.second}, {"duration_ns", std::move(values)}});
+    }
+    for (const LayerCosts& layer : costs.layers) out["layers"].push_back(layerJson(layer));
     Json stages = Json::array();
-    for (const StageMemory& memory : costs.memory)
-        stages.push_back({{"activation", memory.activation},
-                          {"freed_at_input", memory.freedAtInput},
-                          {"workspace", memory.workspace},
-                          {"boundary", memory.boundary},
-                          {"weight", memory.weight},
-                          {"gradient", memory.gradient},
-                          {"optimizer", memory.optimizer}});
+    for (const StageMemory& memory : costs.memory) stages.push_back(memoryJson(memory));
     out["stage_bytes"] = stages;
     if (costs.sliceStarts.size() > 1) {
         Json lengths = Json::array();
@@ -158,13 +226,16 @@ Result<CostModel> readCostsJson(const std::string& text)
     CostReader in;
     if (!in.object(json, "the document",
                    {"format", "version", "source", "origin", "time_unit_ns", "memory_unit_bytes", "duration_ns",
-                    "duration_on_rank", "link", "link_overrides", "launch_ns", "stage_bytes", "slice_lengths"}))
+                    "duration_on_rank", "link", "link_overrides", "launch_ns", "stage_bytes", "slice_lengths", "jitter", "jitter_seed",
+                    "pairs", "microbatches", "layers"}))
         return tl::unexpected(in.error);
     if (json.value("format", Json()) != format)
         return fail(ErrorCode::Unreadable, fmt::format("costs: format is not \"{}\"", format));
-    if (json.value("version", Json()) != version)
-        return fail(ErrorCode::Unreadable, fmt::format("costs: version {} is unknown, {} expected",
-                                                       json.value("version", Json()).dump(), version));
+    const Json written = json.value("version", Json());
+    if (written != 1 && written != version)
+        return fail(ErrorCode::Unreadable, fmt::format("costs: version {} is unknown, 1 or {} expected", written.dump(), version));
+    for (const char* key : {"jitter", "jitter_seed", "pairs", "microbatches", "layers"})
+        if (written == 1 && json.contains(key)) in.wrong(key, fmt::format("version {} of the format has it, this is 1", version));
     CostModel out;
     const Json source = json.value("source", Json("uniform"));
     if (source == "analytic")
@@ -189,20 +260,8 @@ Result<CostModel> readCostsJson(const std::string& text)
         else
             for (const Json& entry : *stages) {
                 const std::string path = fmt::format("stage_bytes[{}]", out.memory.size());
-                StageMemory memory;
-                if (!in.object(
-                        entry, path,
-                        {"activation", "freed_at_input", "workspace", "boundary", "weight", "gradient", "optimizer"}))
-                    break;
-                memory.activation = in.integerAt(entry, "activation", path, 0);
-                memory.freedAtInput =
-                    in.integerAt(entry, "freed_at_input", path, -std::numeric_limits<std::int64_t>::max());
-                memory.workspace = in.integerAt(entry, "workspace", path, 0);
-                memory.boundary = in.integerAt(entry, "boundary", path, 0);
-                memory.weight = in.integerAt(entry, "weight", path, 0);
-                memory.gradient = in.integerAt(entry, "gradient", path, 0);
-                memory.optimizer = in.integerAt(entry, "optimizer", path, 0);
-                out.memory.push_back(memory);
+                out.memory.push_back(in.memory(entry, path));
+                if (!in.ok()) break;
             }
     }
     if (const auto durations = json.find("duration_ns"); durations != json.end()) {
@@ -269,6 +328,42 @@ Result<CostModel> readCostsJson(const std::string& text)
             for (const Json& value : *launch)
                 out.launch.push_back(in.integer(value, fmt::format("launch_ns[{}]", out.launch.size()), 0));
     }
+    if (const auto jitter = json.find("jitter"); jitter != json.end()) {
+        if (!jitter->is_number() || jitter->get<double>() < 0 || jitter->get<double>() > mostJitter)
+            in.wrong("jitter", fmt::format("a number of 0 to {} is expected", mostJitter));
+        else
+            out.jitter = jitter->get<double>();
+    }
+    if (const auto seed = json.find("jitter_seed"); seed != json.end()) {
+        if (!seed->is_number_unsigned())
+            in.wrong("jitter_seed", "an integer of 0 or more is expected");
+        else
+            out.jitterSeed = seed->get<std::uint64_t>();
+    }
+    in.each(json, "pairs", static_cast<std::size_t>(mostStages) * 16, [&](const Json& entry, const std::string& path) {
+        if (!in.object(entry, path, {"kinds", "stages", "rank", "duration_ns"})) return;
+        const Json kinds = entry.value("kinds", Json());
+        const Json stages = entry.value("stages", Json());
+        if (!kinds.is_array() || kinds.size() != 2) return in.wrong(path + ".kinds", "two kinds are expected");
+        if (!stages.is_array() || stages.size() != 2) return in.wrong(path + ".stages", "two stages are expected");
+        const auto stage = [&](std::size_t k) { return static_cast<int>(in.integer(stages[k], fmt::format("{}.stages[{}]", path, k), 0, mostStages - 1)); };
+        const int rank = entry.contains("rank") ? static_cast<int>(in.integerAt(entry, "rank", path, 0, mostStages - 1)) : -1;
+        out.setPairDuration(in.kind(kinds[0], path + ".kinds[0]"), stage(0), in.kind(kinds[1], path + ".kinds[1]"), stage(1), rank,
+                            in.integerAt(entry, "duration_ns", path, 0));
+    });
+    in.each(json, "microbatches", static_cast<std::size_t>(mostStages) * 4, [&](const Json& entry, const std::string& path) {
+        if (!in.object(entry, path, {"kind", "stage", "duration_ns"})) return;
+        const OpKind kind = in.kind(entry.value("kind", Json()), path + ".kind");
+        const auto stage = static_cast<int>(in.integerAt(entry, "stage", path, 0, mostStages - 1));
+        auto& own = out.m_ofMicrobatch[{kind, stage}];
+        own.clear();
+        if (!entry.contains("duration_ns")) return in.wrong(path, "duration_ns is missing");
+        const Json& durations = entry["duration_ns"];
+        if (!durations.is_array() || durations.size() > mostMicrobatches)
+            return in.wrong(path + ".duration_ns", "an array with one duration or null per microbatch is expected");
+        for (const Json& value : durations) own.push_back(value.is_null() ? -1 : in.integer(value, fmt::format("{}.duration_ns[{}]", path, own.size()), 0));
+    });
+    in.each(json, "layers", static_cast<std::size_t>(mostStages), [&](const Json& entry, const std::string& path) { out.layers.push_back(in.layer(entry, path)); });
     if (!in.ok()) return tl::unexpected(in.error);
     return out;
 }

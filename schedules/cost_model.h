@@ -45,6 +45,15 @@ struct StageMemory {
     bool operator==(const StageMemory&) const = default;
 };
 
+// What one part of the model costs, of a whole microbatch. An op of a stage takes what its parts take, and once PerOp.
+struct LayerCosts {
+    enum class Part : std::uint8_t { PerOp, Embedding, Block, Head };
+    Part part = Part::Block;
+    std::array<Nanos, opKindCount> duration{}; // 0: the part has no such op, or none was measured
+    StageMemory memory;                        // boundary and workspace: of a stage that ends with the part
+    bool operator==(const LayerCosts&) const = default;
+};
+
 class CostModel {
 public:
     // Units of one full rank share: a chunk op costs 1/chunks of it. B defaults to I + W.
@@ -64,18 +73,39 @@ public:
     CostModel(int stages, CostSource source);
 
     // A filler's duration is its own delay; kinds without an entry cost 0. count and half scale: count × d, d / 2; a sequence
-    // slice takes its part by sliceStarts.
+    // slice takes its part by sliceStarts. Without jitter, and as if the op stood in no pair (durationsOf has both).
     Nanos duration(const Op& op, int rank) const;
     Nanos duration(OpKind kind, int stage, int rank) const;
     void setDuration(OpKind kind, int stage, Nanos duration);           // on every rank
     void setDuration(OpKind kind, int stage, int rank, Nanos duration); // on one rank (stage copies, slow devices)
     bool hasRankDurations() const { return !m_onRank.empty(); }
 
+    // Microbatches that take another time than the stage's others; of stage copies the microbatch says the rank.
+    void setMicrobatchDuration(OpKind kind, int stage, int microbatch, Nanos duration);
+    bool hasMicrobatchDurations() const { return !m_ofMicrobatch.empty(); }
+    void clearMicrobatchDurations() { m_ofMicrobatch.clear(); }
+
+    // The one interval of two whole ops issued together (not of a recomputation and its backward, which follow each other);
+    // −1: not known, they take the sum of both. The order of the two does not matter. Rank −1: on every rank.
+    Nanos pairDuration(const Op& a, const Op& b, int rank) const;
+    void setPairDuration(OpKind a, int stageA, OpKind b, int stageB, int rank, Nanos duration);
+    bool hasPairDurations() const { return !m_ofPair.empty(); }
+    void clearPairDurations() { m_ofPair.clear(); }
+
+    // Every duration of these ops times the factor: by stage, on ranks, of microbatches and their share of pairs. Rounded once.
+    void scale(OpKind kind, int stage, double factor);
+    void scaleOnRank(OpKind kind, int stage, int rank, const Placement& placement, double factor);
+
     int stages() const { return static_cast<int>(memory.size()); }
 
     Links links;
     std::vector<Nanos> launch;       // by rank: how long after it could a compute op begins; empty: at once
+    // σ of the logarithm of what each compute op takes, around its duration: every op takes jitterFactor() times as long, drawn
+    // from the seed (schedules/jitter.h). 0: as long as its duration.
+    double jitter = 0;
+    std::uint64_t jitterSeed = 0;
     std::vector<StageMemory> memory; // by stage
+    std::vector<LayerCosts> layers;  // in the model's order, PerOp first; empty: not known (schedules/layer_costs.h)
     // Where each sequence slice begins, in relative lengths, and their sum last (sliceStartsOf); empty: an op of a slice
     // lasts as long as a whole one.
     std::vector<std::int64_t> sliceStarts;
@@ -92,9 +122,21 @@ private:
 
     std::array<std::vector<Nanos>, opKindCount> m_byStage;
     std::map<std::tuple<OpKind, int, int>, Nanos> m_onRank;
+    std::map<std::pair<OpKind, int>, std::vector<Nanos>> m_ofMicrobatch; // by microbatch; −1: as the others
+    struct PairKey { // a before b
+        OpKind a = OpKind::Forward;
+        int stageA = 0;
+        OpKind b = OpKind::Forward;
+        int stageB = 0;
+        int rank = -1;
+        auto operator<=>(const PairKey&) const = default;
+    };
+    static PairKey pairKey(OpKind a, int stageA, OpKind b, int stageB, int rank);
+    void scalePairs(OpKind kind, int stage, int rank, double factor);
+    std::map<PairKey, Nanos> m_ofPair;
 };
 
-// {"format": "stagewright-costs", "version": 1, …}; docs/formats.md has the fields. read(write(x)) == x.
+// {"format": "stagewright-costs", "version": 2, …}; docs/formats.md has the fields. read(write(x)) == x. Version 1 is read.
 std::string writeCostsJson(const CostModel& costs);
 Result<CostModel> readCostsJson(const std::string& text);
 

@@ -6,13 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "schedules/jitter.h"
 #include "schedules/kinds.h"
 
 namespace stagewright {
 
 namespace {
 
-constexpr const char* forms = "write rank=2:1.25, link=1-2:1.0 or launch=3:0.2, separated by commas";
+constexpr const char* forms = "write rank=2:1.25, link=1-2:1.0, launch=3:0.2, jitter=0.05 or transient=2@3:4, separated by commas";
 
 template <typename Number>
 bool readNumber(std::string_view text, Number& value)
@@ -28,6 +29,7 @@ public:
     Result<void> addTo(Perturbation& out) const
     {
         const std::size_t equals = m_text.find('=');
+        if (m_text.substr(0, equals) == "jitter") return addJitter(m_text.substr(std::min(equals, m_text.size() - 1) + 1), out);
         const std::size_t colon = m_text.find(':', equals == std::string_view::npos ? 0 : equals);
         if (equals == std::string_view::npos || colon == std::string_view::npos) return wrong("is not a disturbance");
         const std::string_view key = m_text.substr(0, equals);
@@ -44,6 +46,16 @@ public:
             out.links.push_back(link);
             return {};
         }
+        if (key == "transient") {
+            const std::size_t at = where.find('@');
+            Perturbation::Transient transient{0, 1, value};
+            if (at == std::string_view::npos || !rank(where.substr(0, at), transient.rank))
+                return wrong(fmt::format("needs a rank of 0 to {} and @ a step", m_ranks - 1));
+            if (!readNumber(where.substr(at + 1), transient.step) || transient.step < 1) return wrong("needs a step of 1 or more after the @");
+            if (value <= 0) return wrong("needs a factor above 0");
+            out.transients.push_back(transient);
+            return {};
+        }
         int of = 0;
         if (key != "rank" && key != "launch") return wrong("is not a disturbance");
         if (!rank(where, of)) return wrong(fmt::format("needs a rank of 0 to {}", m_ranks - 1));
@@ -53,6 +65,14 @@ public:
     }
 
 private:
+    Result<void> addJitter(std::string_view text, Perturbation& out) const
+    {
+        double value = 0;
+        if (!readNumber(text, value) || !(value > 0 && value <= 2)) return wrong("needs a number above 0, at most 2, after the =");
+        if (out.jitter > 0) return wrong("is the second jitter");
+        out.jitter = value;
+        return {};
+    }
     bool rank(std::string_view text, int& value) const { return readNumber(text, value) && value >= 0 && value < m_ranks; }
     Result<void> wrong(const std::string& what) const
     {
@@ -92,12 +112,39 @@ std::string toText(const Perturbation& perturbation)
     for (const auto& [rank, factor] : perturbation.ranks) add(fmt::format("rank={}:{}", rank, factor));
     for (const auto& link : perturbation.links) add(fmt::format("link={}-{}:{}", link.from, link.to, link.units));
     for (const auto& [rank, units] : perturbation.launches) add(fmt::format("launch={}:{}", rank, units));
+    if (perturbation.jitter > 0) add(fmt::format("jitter={}", perturbation.jitter));
+    for (const auto& transient : perturbation.transients) add(toText(transient));
     return text;
 }
 
-RunPerturbation runPerturbation(const Perturbation& perturbation, int ranks, Nanos unit)
+std::string toText(const Perturbation::Transient& transient)
+{
+    return fmt::format("transient={}@{}:{}", transient.rank, transient.step, transient.factor);
+}
+
+Result<void> checkOneStep(const Perturbation& perturbation)
+{
+    for (const auto& transient : perturbation.transients)
+        if (transient.step != 1)
+            return fail(ErrorCode::Usage, fmt::format("disturbance '{}': a simulation has step 1 only", toText(transient)),
+                        fmt::format("write transient={}@1:{}, or record it", transient.rank, transient.factor));
+    return {};
+}
+
+double RunPerturbation::factorOf(int rank, int step, const Op& op) const
+{
+    double factor = slowFactor.empty() ? 1.0 : slowFactor[static_cast<std::size_t>(rank)];
+    for (const auto& transient : transients)
+        if (transient.rank == rank && transient.step == step + 1) factor *= transient.factor;
+    return factor * jitterFactor(jitter, seed, step, op);
+}
+
+RunPerturbation runPerturbation(const Perturbation& perturbation, int ranks, Nanos unit, std::uint64_t seed)
 {
     RunPerturbation out;
+    out.transients = perturbation.transients;
+    out.jitter = perturbation.jitter;
+    out.seed = seed;
     out.launch = launchOf(perturbation, ranks, unit);
     if (perturbation.ranks.empty()) return out;
     out.slowFactor.assign(static_cast<std::size_t>(ranks), 1.0);
@@ -114,22 +161,24 @@ void setLatency(const Perturbation& perturbation, Nanos unit, Links& links)
     }
 }
 
-CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Perturbation& perturbation, Nanos unit)
+CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Perturbation& perturbation, Nanos unit, std::uint64_t seed)
 {
     CostModel out = costs;
     setLatency(perturbation, unit, out.links);
-    const RunPerturbation run = runPerturbation(perturbation, schedule.ranks, unit);
-    if (!run.launch.empty()) out.launch = run.launch;
-    for (int rank = 0; rank < schedule.ranks && !run.slowFactor.empty(); ++rank) {
-        const double factor = run.factorOf(rank);
+    RunPerturbation run = runPerturbation(perturbation, schedule.ranks, unit, seed);
+    if (!run.launch.empty()) out.launch.resize(std::max(out.launch.size(), run.launch.size()), 0);
+    for (std::size_t rank = 0; rank < run.launch.size(); ++rank) out.launch[rank] += run.launch[rank];
+    if (perturbation.jitter > 0) {
+        out.jitter = std::hypot(out.jitter, perturbation.jitter);
+        out.jitterSeed = seed;
+    }
+    run.jitter = 0; // drawn by what is simulated
+    for (int rank = 0; rank < schedule.ranks && run.changesDurations(); ++rank) {
+        const double factor = run.factorOf(rank, 0, Op());
         if (factor == 1.0) continue;
         for (const int stage : schedule.placement.stagesOf(rank))
-            for (std::size_t k = 0; k < opKindCount; ++k) {
-                const auto kind = static_cast<OpKind>(k);
-                if (!isCompute(kind)) continue;
-                const Nanos duration = costs.duration(kind, stage, rank);
-                if (duration > 0) out.setDuration(kind, stage, rank, std::llround(static_cast<double>(duration) * factor));
-            }
+            for (std::size_t k = 0; k < opKindCount; ++k)
+                if (const auto kind = static_cast<OpKind>(k); isCompute(kind)) out.scaleOnRank(kind, stage, rank, schedule.placement, factor);
     }
     if (!perturbation.empty()) out.origin += (out.origin.empty() ? "" : ", ") + toText(perturbation);
     return out;
@@ -147,26 +196,20 @@ Result<CostModel> withStageLayers(const Schedule& schedule, const CostModel& cos
     }
     if (sum == 0) return fail(ErrorCode::Usage, "no stage has a layer", "give at least one stage a layer");
     CostModel out = costs;
-    const auto scaled = [&](std::int64_t value, int stage) {
-        return static_cast<std::int64_t>(std::llround(static_cast<double>(value) * layers[static_cast<std::size_t>(stage)] *
-                                                      schedule.stages / static_cast<double>(sum)));
-    };
+    const auto scaled = [](std::int64_t value, double factor) { return static_cast<std::int64_t>(std::llround(static_cast<double>(value) * factor)); };
     std::string text;
     for (int stage = 0; stage < schedule.stages; ++stage) {
+        const double factor = static_cast<double>(layers[static_cast<std::size_t>(stage)]) * schedule.stages / static_cast<double>(sum);
         text += fmt::format("{}{}", stage == 0 ? "" : ",", layers[static_cast<std::size_t>(stage)]);
         for (std::size_t k = 0; k < opKindCount; ++k) {
             const auto kind = static_cast<OpKind>(k);
             if (!isCompute(kind)) continue;
-            const Nanos whole = costs.duration(kind, stage, -1);
-            if (whole > 0) out.setDuration(kind, stage, scaled(whole, stage));
-            for (int rank = 0; rank < schedule.ranks && costs.hasRankDurations(); ++rank)
-                if (const Nanos own = costs.duration(kind, stage, rank); own != whole)
-                    out.setDuration(kind, stage, rank, scaled(own, stage));
+            out.scale(kind, stage, factor);
         }
         if (stage >= costs.stages()) continue;
         StageMemory& memory = out.memory[static_cast<std::size_t>(stage)];
-        memory.activation = scaled(memory.activation, stage);
-        memory.freedAtInput = scaled(memory.freedAtInput, stage);
+        memory.activation = scaled(memory.activation, factor);
+        memory.freedAtInput = scaled(memory.freedAtInput, factor);
     }
     out.origin += fmt::format("{}layers by stage {}", out.origin.empty() ? "" : ", ", text);
     return out;

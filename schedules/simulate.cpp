@@ -1,24 +1,62 @@
 #include "schedules/simulate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "schedules/activation.h"
 #include "schedules/base/large_memory.h"
+#include "schedules/jitter.h"
 #include "schedules/kinds.h"
 #include "schedules/perturb.h"
 
 namespace stagewright {
+
+namespace {
+
+// Overlapped pairs that take another time than the sum of both: each op gets its part of the interval.
+void sharePairs(const Schedule& schedule, const CostModel& costs, std::vector<Nanos>& durations)
+{
+    std::size_t offset = 0;
+    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
+        const auto& ops = schedule.order[r];
+        if (r < schedule.paired.size())
+            for (const std::uint32_t i : schedule.paired[r]) {
+                if (i + 1 >= ops.size() || ops[i].kind == OpKind::Recompute) continue;
+                const Nanos pair = costs.pairDuration(ops[i], ops[i + 1], static_cast<int>(r));
+                if (pair < 0) continue;
+                Nanos& first = durations[offset + i];
+                Nanos& second = durations[offset + i + 1];
+                const double sum = static_cast<double>(first + second);
+                first = sum > 0 ? std::llround(static_cast<double>(pair) * (static_cast<double>(first) / sum)) : pair / 2;
+                second = pair - first;
+            }
+        offset += ops.size();
+    }
+}
+
+void addJitter(const Schedule& schedule, const CostModel& costs, std::vector<Nanos>& durations)
+{
+    std::size_t id = 0;
+    for (const auto& ops : schedule.order)
+        for (const Op& op : ops) {
+            Nanos& duration = durations[id++];
+            if (isCompute(op.kind)) duration = std::llround(static_cast<double>(duration) * jitterFactor(costs.jitter, costs.jitterSeed, 0, op));
+        }
+}
+
+} // namespace
 
 std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
 {
     std::vector<Nanos> out;
     reserveLarge(out, schedule.opCount());
     const auto stages = static_cast<std::size_t>(std::max(schedule.stages, 0));
+    const bool tabled = !costs.hasMicrobatchDurations();
     std::vector<Nanos> table(opKindCount * stages, -1); // of one rank, filled on demand
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
         if (r > 0 && costs.hasRankDurations()) std::fill(table.begin(), table.end(), -1);
         for (const Op& op : schedule.order[r]) {
-            const bool whole = op.count == 1 && op.half == 0 && op.slice < 0 && op.kind != OpKind::Filler && op.stage < stages;
+            const bool whole = tabled && op.count == 1 && op.half == 0 && op.slice < 0 && op.kind != OpKind::Filler && op.stage < stages;
             if (!whole) {
                 out.push_back(costs.duration(op, static_cast<int>(r)));
                 continue;
@@ -28,6 +66,8 @@ std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
             out.push_back(known);
         }
     }
+    if (costs.hasPairDurations()) sharePairs(schedule, costs, out);
+    if (costs.jitter > 0) addJitter(schedule, costs, out);
     return out;
 }
 

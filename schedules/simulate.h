@@ -50,7 +50,9 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
 // Durations from the cost model, then place(), then activation peaks (B frees at its end, I its part, W the rest).
 Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels = {});
 
-std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs); // rank-major
+// Rank-major: what place() takes. With microbatches' own durations, pairs' own (each op its part, so that both come to it) and
+// jitter (of step 0).
+std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs);
 std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& costs); // by rank
 
 // Headline figures; the formulas stand in docs/numbers.md.

@@ -16,7 +16,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr const char* forms = "write F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, lower=pytorch, sends=rendezvous, channels=1, m=16 or m+8";
+constexpr const char* forms = "write F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, sends=rendezvous, channels=1, m=16 or m+8";
 
 template <typename Number>
 bool readNumber(std::string_view text, Number& value)
@@ -42,8 +42,8 @@ int kindOf(std::string_view text)
 
 bool readSubject(std::string_view text, WhatIfChange& change)
 {
-    if (text == "launch") {
-        change.what = WhatIfChange::What::Launch;
+    if (text == "launch" || text == "jitter") {
+        change.what = text == "launch" ? WhatIfChange::What::Launch : WhatIfChange::What::Jitter;
         return true;
     }
     if (text.starts_with("link")) {
@@ -136,6 +136,9 @@ void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& cost
     case WhatIfChange::What::Launch:
         for (Nanos& launch : costs.launch) launch = scaled(launch, factor);
         break;
+    case WhatIfChange::What::Jitter:
+        costs.jitter *= factor;
+        break;
     case WhatIfChange::What::Links:
         if (change.rank < 0) {
             slow(costs.links.all);
@@ -151,14 +154,11 @@ void apply(const WhatIfChange& change, const Schedule& schedule, CostModel& cost
             for (std::size_t k = 0; k < opKindCount; ++k) {
                 const auto kind = static_cast<OpKind>(k);
                 if (!isCompute(kind) || (change.kind >= 0 && change.kind != static_cast<int>(k))) continue;
-                const Nanos common = costs.duration(kind, stage, -1);
-                if (costs.hasRankDurations() || change.rank >= 0)
-                    for (const auto& copy : schedule.placement.copiesOf(stage)) {
-                        if (change.rank >= 0 && copy.rank != change.rank) continue;
-                        const Nanos own = costs.duration(kind, stage, copy.rank);
-                        if (own != common || change.rank >= 0) costs.setDuration(kind, stage, copy.rank, scaled(own, factor));
-                    }
-                if (change.rank < 0 && common > 0) costs.setDuration(kind, stage, scaled(common, factor));
+                const auto& copies = schedule.placement.copiesOf(stage);
+                if (change.rank < 0)
+                    costs.scale(kind, stage, factor);
+                else if (std::any_of(copies.begin(), copies.end(), [&](const auto& copy) { return copy.rank == change.rank; }))
+                    costs.scaleOnRank(kind, stage, change.rank, schedule.placement, factor);
             }
         }
         break;
@@ -190,6 +190,7 @@ std::string toText(const WhatIfChange& change)
     if (change.what == WhatIfChange::What::Channels) return fmt::format("channels={}", change.channels);
     std::string subject;
     if (change.what == WhatIfChange::What::Launch) subject = "launch";
+    if (change.what == WhatIfChange::What::Jitter) subject = "jitter";
     if (change.what == WhatIfChange::What::Links)
         subject = change.rank < 0 ? std::string("link") : fmt::format("link{}-{}", change.rank, change.toRank);
     if (change.what == WhatIfChange::What::Ops) {

@@ -5,6 +5,7 @@
 //     stage2*0.8      every op of stage 2; rank1*1.25 every op of rank 1
 //     link*0          every link; link1-2*2 the one between ranks 1 and 2, either way: latency times, bandwidth divided
 //     launch*0        the launch delays
+//     jitter*0        the jitter (its σ)
 //     lower=pytorch   lowered to sends and receives by a rule (schedules/lower.h); sends=rendezvous without buffers, channels=1 at
 //                     most one message at once each way: both lower just in time what is not lowered yet
 //     m=16, m+8       that many microbatches, that many more: of schedules of the library only
@@ -24,7 +25,7 @@
 namespace stagewright {
 
 struct WhatIfChange {
-    enum class What { Ops, Links, Launch, Lower, Sends, Channels, Microbatches };
+    enum class What { Ops, Links, Launch, Jitter, Lower, Sends, Channels, Microbatches };
     What what = What::Ops;
     int kind = -1;  // Ops: an OpKind, −1: every kind
     int stage = -1; // −1: every stage

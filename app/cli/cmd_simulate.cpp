@@ -121,6 +121,7 @@ Command command_simulate()
         auto options = std::make_shared<Options>();
         addScheduleOptions(app, options->schedule, "A schedule, by name or from a CSV [1f1b]");
         addCostOptions(app, options->costs);
+        addSeedOption(app, options->costs.seed);
         addRecomputeOptions(app, options->recompute);
         addChannelOptions(app, options->channels);
         app.add_option("--memory-limit", options->memoryLimit,

@@ -34,6 +34,8 @@ struct Options {
     std::string costsFrom;
     std::string comm = "0";
     std::string recompute = "none";
+    std::vector<std::string> perturb;
+    std::int64_t seed = 1;
     std::string output;
 };
 
@@ -228,6 +230,8 @@ SweepSources sourcesOf(const Options& options, const Grid& grid)
         if (options.costsFrom.empty()) given.costs = point.costs;
         given.costsFrom = options.costsFrom;
         given.comm = point.comm;
+        given.perturb = options.perturb;
+        given.seed = options.seed;
         return chooseCosts(schedule, given);
     };
     return sources;
@@ -306,6 +310,8 @@ Command command_sweep()
                 app.add_option("--costs-from", options->costsFrom, "Costs fitted from a recorded run")->type_name("FILE#RUN")->excludes(costs);
                 app.add_option("--comm", options->comm, "Latencies between ranks, in forward times [0]")->type_name("LIST");
                 app.add_option("--recompute", options->recompute, "Stages that recompute before the backward [none]")->type_name("all|none|0-2");
+                addPerturbOption(app, options->perturb);
+                addSeedOption(app, options->seed);
                 app.add_option("-o,--output", options->output, "Write the CSV to this file")->type_name("FILE");
                 app.footer("Rows come in the order schedule, ranks, microbatches, chunks, costs, latency. A point that can't be simulated has\n"
                            "its reason in the column error. Ctrl+C keeps the rows that are done (exit code 130).\n"

@@ -265,6 +265,7 @@ Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& optio
 {
     auto perturbation = choosePerturbation(options.perturb, schedule.ranks);
     if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
+    if (auto one = checkOneStep(*perturbation); !one) return tl::unexpected(std::move(one.error()).with("--perturb"));
     auto costs = undisturbedCosts(schedule, options);
     if (!costs) return costs;
     const Nanos unit = forwardUnit(schedule, *costs);
@@ -273,7 +274,7 @@ Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& optio
         if (!costs) return tl::unexpected(std::move(costs.error()).with("--stage-layers"));
     }
     if (perturbation->empty()) return costs;
-    return perturbed(schedule, *costs, *perturbation, unit);
+    return perturbed(schedule, *costs, *perturbation, unit, static_cast<std::uint64_t>(options.seed));
 }
 
 } // namespace stagewright

@@ -56,8 +56,14 @@ void addCommOptions(CLI::App& app, double& comm, std::string& link)
 void addPerturbOption(CLI::App& app, std::vector<std::string>& perturb)
 {
     app.add_option("--perturb", perturb,
-                   "Disturb it: rank=2:1.25 slows a rank, link=1-2:1.0 a link, launch=3:0.2 delays each op of a rank (forward times)")
+                   "Disturb it: rank=2:1.25 slows a rank, link=1-2:1.0 a link, launch=3:0.2 delays each op of a rank (forward times), "
+                   "jitter=0.05 varies each op's time, transient=2@3:4 slows a rank in step 3")
         ->type_name("WHAT=WHERE:X")->delimiter(',')->allow_extra_args(false);
+}
+
+void addSeedOption(CLI::App& app, std::int64_t& seed)
+{
+    app.add_option("--seed", seed, "What --perturb jitter=… draws from [1]")->type_name("N")->check(CLI::NonNegativeNumber);
 }
 
 Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks)

@@ -47,10 +47,12 @@ struct CostOptions {
     double inputShare = 0.5; // of a measured full backward, where the costs know only that
     std::vector<int> stageLayers;     // simulate: costs in proportion to them
     std::vector<std::string> perturb; // parts of schedules/perturb.h
+    std::int64_t seed = 1;            // of jitter
 };
 void addCostOptions(CLI::App& app, CostOptions& options);
 void addCommOptions(CLI::App& app, double& comm, std::string& link);
 void addPerturbOption(CLI::App& app, std::vector<std::string>& perturb);
+void addSeedOption(CLI::App& app, std::int64_t& seed); // of jitter, where nothing is trained
 Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks);
 
 // --recompute all|none|0-2, --hoist

@@ -77,12 +77,12 @@ Result<void> prepareLinks(RecordSettings& settings, Session& session)
     const bool needsUnit = settings.comm >= 0 || !perturbation.links.empty() || !perturbation.launches.empty();
     const int ranks = settings.schedules.front().ranks;
     if (!needsUnit) {
-        settings.training.perturbation = runPerturbation(perturbation, ranks, 0);
+        settings.training.perturbation = runPerturbation(perturbation, ranks, 0, settings.training.seed);
         return {};
     }
     auto unit = measureForwardUnit(settings.schedules.front(), settings.training);
     if (!unit) return tl::unexpected(std::move(unit.error()));
-    settings.training.perturbation = runPerturbation(perturbation, ranks, *unit);
+    settings.training.perturbation = runPerturbation(perturbation, ranks, *unit, settings.training.seed);
     if (settings.comm >= 0) settings.training.links.all.latency = static_cast<Nanos>(settings.comm * static_cast<double>(*unit));
     setLatency(perturbation, *unit, settings.training.links);
     session.note(fmt::format("the forward time of a microbatch on a rank is {}; links take {}", formatDuration(*unit),

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine/hashing.h"
+#include "schedules/base/hashing.h"
 
 namespace stagewright::layers {
 

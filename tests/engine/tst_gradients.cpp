@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "engine/hashing.h"
+#include "schedules/base/hashing.h"
 #include "engine_rig.h"
 
 using namespace stagewright;

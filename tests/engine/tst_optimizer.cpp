@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "engine/cpu/kernels.h"
-#include "engine/hashing.h"
+#include "schedules/base/hashing.h"
 #include "engine_rig.h"
 
 using namespace stagewright;

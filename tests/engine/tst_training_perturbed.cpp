@@ -22,7 +22,7 @@ std::shared_ptr<const Timeline> trained(const Schedule& schedule, const char* di
     };
     TrainingOptions options = fakeOptions(ClockMode::Virtual);
     const Perturbation perturbation = parsePerturbation(disturbance, schedule.ranks).value();
-    options.perturbation = runPerturbation(perturbation, schedule.ranks, unit);
+    options.perturbation = runPerturbation(perturbation, schedule.ranks, unit, 1);
     setLatency(perturbation, unit, options.links);
     auto training = fakeTraining(schedule, options, fake);
     if (!training) return nullptr;
@@ -126,7 +126,7 @@ private slots:
             if (kind != OpKind::Optimizer) burn(unit);
         };
         TrainingOptions options = fakeOptions(ClockMode::Wall);
-        options.perturbation = runPerturbation(parsePerturbation("rank=0:3,launch=0:2", 1).value(), 1, unit);
+        options.perturbation = runPerturbation(parsePerturbation("rank=0:3,launch=0:2", 1).value(), 1, unit, 1);
         auto training = fakeTraining(librarySchedule("gpipe", 1, 3), options, fake);
         QVERIFY(training.has_value());
         const auto outcome = (*training)->step({});

@@ -104,6 +104,30 @@ private slots:
         QCOMPARE(costs.duration(*parseOp("1F0"), 2), 101);
         QVERIFY(costs.hasRankDurations());
     }
+    void microbatchesAndPairs()
+    {
+        CostModel costs(2, CostSource::Analytic);
+        costs.setDuration(OpKind::Forward, 1, 100);
+        costs.setDuration(OpKind::Backward, 0, 300);
+        costs.setMicrobatchDuration(OpKind::Forward, 1, 2, 130);
+        QCOMPARE(costs.duration(*parseOp("1F2"), 0), 130);
+        QCOMPARE(costs.duration(*parseOp("1F1"), 0), 100);
+        QCOMPARE(costs.duration(*parseOp("1F9"), 0), 100);
+        QCOMPARE(costs.duration(*parseOp("1F1-3"), 0), 330);
+        QCOMPARE(costs.duration(*parseOp("1F2h0"), 0), 65);
+        costs.setPairDuration(OpKind::Forward, 1, OpKind::Backward, 0, -1, 320);
+        QCOMPARE(costs.pairDuration(*parseOp("0B4"), *parseOp("1F2"), 5), 320); // in any order, on any rank
+        QCOMPARE(costs.pairDuration(*parseOp("1B4"), *parseOp("1F2"), 5), -1);
+        QCOMPARE(costs.pairDuration(*parseOp("0B4h0"), *parseOp("1F2"), 5), -1);
+        costs.scaleOnRank(OpKind::Forward, 1, 1, Placement::loop(2, 2), 2);
+        QCOMPARE(costs.duration(*parseOp("1F2"), 1), 260);
+        QCOMPARE(costs.duration(*parseOp("1F1"), 1), 200);
+        QCOMPARE(costs.pairDuration(*parseOp("0B4"), *parseOp("1F1"), 1), 400); // 320 × (2 × 100 + 300) / 400
+        QCOMPARE(costs.pairDuration(*parseOp("0B4"), *parseOp("1F1"), 0), 320);
+        costs.scale(OpKind::Backward, 0, 0.5);
+        QCOMPARE(costs.pairDuration(*parseOp("0B4"), *parseOp("1F1"), 0), 200); // 320 × (100 + 150) / 400
+        QCOMPARE(costs.pairDuration(*parseOp("0B4"), *parseOp("1F1"), 1), 280); // 400 × (200 + 150) / 500
+    }
     void linkDelays()
     {
         Links links;
@@ -130,6 +154,19 @@ private slots:
         costs.memory[4] = {1, -2, 3, 4, 5, 6, 7};
         QCOMPARE(*readCostsJson(writeCostsJson(costs)), costs);
         QCOMPARE(*readCostsJson(writeCostsJson(CostModel())), CostModel());
+        costs.launch = {0, 5};
+        costs.jitter = 0.1 / 3;
+        costs.jitterSeed = ~std::uint64_t{0};
+        costs.setPairDuration(OpKind::Forward, 1, OpKind::Backward, 6, -1, 777);
+        costs.setPairDuration(OpKind::Backward, 6, OpKind::Forward, 1, 3, 888);
+        costs.setMicrobatchDuration(OpKind::Backward, 2, 3, 4711);
+        costs.layers.resize(3);
+        costs.layers[0].part = LayerCosts::Part::Embedding;
+        costs.layers[1].duration[static_cast<std::size_t>(OpKind::InputGrad)] = 12;
+        costs.layers[1].memory = {1, -2, 3, 4, 5, 6, 7};
+        costs.layers[2].part = LayerCosts::Part::Head;
+        QCOMPARE(*readCostsJson(writeCostsJson(costs)), costs);
+        QVERIFY(readCostsJson(R"({"format": "stagewright-costs", "version": 1, "launch_ns": [1]})").has_value());
     }
     void jsonRefuses_data()
     {
@@ -145,10 +182,21 @@ private slots:
                                << "an object is expected";
         QTest::newRow("format") << R"({"format": "x", "version": 1})"
                                 << "format is not";
-        QTest::newRow("version") << R"({"format": "stagewright-costs", "version": 2})"
-                                 << "version 2 is unknown, 1 expected";
+        QTest::newRow("version") << R"({"format": "stagewright-costs", "version": 3})"
+                                 << "version 3 is unknown, 1 or 2 expected";
         QTest::newRow("no version") << R"({"format": "stagewright-costs"})"
                                     << "version null is unknown";
+        add("new in version 2", R"(, "jitter": 0.1)", "jitter: version 2 of the format has it, this is 1");
+        const char* second = R"({"format": "stagewright-costs", "version": 2, )";
+        const auto addSecond = [second](const char* name, const char* rest, const char* says) { QTest::newRow(name) << QString(second) + rest + "}" << says; };
+        addSecond("jitter", R"("jitter": -0.1)", "jitter: a number of 0 to 10");
+        addSecond("seed", R"("jitter_seed": -1)", "jitter_seed: an integer of 0 or more");
+        addSecond("pair", R"("pairs": [{"kinds": ["F"], "stages": [0, 1], "duration_ns": 1}])", "pairs[0].kinds: two kinds");
+        addSecond("pair's stage", R"("pairs": [{"kinds": ["F", "B"], "stages": [0, -1], "duration_ns": 1}])", "pairs[0].stages[1]: -1 is outside");
+        addSecond("microbatch", R"("microbatches": [{"kind": "F", "stage": 0, "duration_ns": [1, "a"]}])", "microbatches[0].duration_ns[1]: an integer");
+        addSecond("microbatches", R"("microbatches": [{"kind": "F", "stage": 0}])", "microbatches[0]: duration_ns is missing");
+        addSecond("part", R"("layers": [{"part": "tail"}])", "layers[0].part: op, embedding, block or head");
+        addSecond("layer", R"("layers": [{"part": "head", "duration_ns": {"Q": 1}}])", "layers[0].duration_ns.Q: a kind");
         add("unknown key", R"(, "durations": 1)", "unknown key 'durations'");
         add("negative", R"(, "duration_ns": {"F": [1, -1]})", "duration_ns.F[1]: -1 is outside");
         add("fraction", R"(, "duration_ns": {"F": [1.5]})", "duration_ns.F[0]: an integer is expected");

@@ -1,7 +1,10 @@
 // Disturbances, layers by stage and recomputation of simulated schedules; 1F1B on 4 ranks, 8 microbatches, F = I = W = 1.
 #include <QtTest/QtTest>
 
+#include <cmath>
+
 #include "schedules/csv.h"
+#include "schedules/jitter.h"
 #include "schedules/perturb.h"
 #include "schedules/recompute.h"
 #include "schedules/validate.h"
@@ -48,9 +51,16 @@ private slots:
         QCOMPARE(toText(read), std::string("rank=2:1.25,rank=2:2,link=1-2:1,launch=3:0.2"));
         QVERIFY(parsePerturbation(toText(read), 4).value() == read);
         QVERIFY(parsePerturbation("", 4).value().empty());
-        QCOMPARE(runPerturbation(read, 4, 10).factorOf(2), 2.5);
-        QCOMPARE(runPerturbation(read, 4, 10).launchOf(3), Nanos{2});
-        QCOMPARE(runPerturbation(read, 4, 10).launchOf(0), Nanos{0});
+        const Perturbation brief = parsePerturbation("transient=1@3:2.5,jitter=0.05,transient=0@1:4", 4).value();
+        QCOMPARE(toText(brief), std::string("jitter=0.05,transient=1@3:2.5,transient=0@1:4"));
+        QVERIFY(parsePerturbation(toText(brief), 4).value() == brief);
+        const RunPerturbation run = runPerturbation(parsePerturbation("transient=1@3:2.5", 4).value(), 4, 10, 1);
+        QCOMPARE(run.factorOf(1, 2, Op()), 2.5); // the third step
+        QCOMPARE(run.factorOf(1, 1, Op()), 1.0);
+        QCOMPARE(run.factorOf(0, 2, Op()), 1.0);
+        QCOMPARE(runPerturbation(read, 4, 10, 1).factorOf(2, 0, Op()), 2.5);
+        QCOMPARE(runPerturbation(read, 4, 10, 1).launchOf(3), Nanos{2});
+        QCOMPARE(runPerturbation(read, 4, 10, 1).launchOf(0), Nanos{0});
     }
 
     void wrongTextNamesThePart()
@@ -58,7 +68,14 @@ private slots:
         QCOMPARE(errorOf("rank=4:1.25"), QString("disturbance 'rank=4:1.25': needs a rank of 0 to 3"));
         QCOMPARE(errorOf("link=1-1:2"), QString("disturbance 'link=1-1:2': needs two ranks of 0 to 3"));
         QCOMPARE(errorOf("rank=1:0"), QString("disturbance 'rank=1:0': needs a factor above 0"));
-        for (const char* text : {"rank", "rank=1", "rank=1:x", "speed=1:2", "launch=-1:2", "rank=1:nan", "rank=1:-1", ",,"})
+        QCOMPARE(errorOf("transient=4@1:2"), QString("disturbance 'transient=4@1:2': needs a rank of 0 to 3 and @ a step"));
+        QCOMPARE(errorOf("transient=1@0:2"), QString("disturbance 'transient=1@0:2': needs a step of 1 or more after the @"));
+        QCOMPARE(errorOf("transient=1@1:0"), QString("disturbance 'transient=1@1:0': needs a factor above 0"));
+        QCOMPARE(errorOf("jitter=-1"), QString("disturbance 'jitter=-1': needs a number above 0, at most 2, after the ="));
+        QCOMPARE(errorOf("jitter=0.1,jitter=0.2"), QString("disturbance 'jitter=0.2': is the second jitter"));
+        QVERIFY(checkOneStep(parsePerturbation("transient=1@1:2", 4).value()).has_value());
+        QVERIFY(!checkOneStep(parsePerturbation("transient=1@2:2", 4).value()).has_value());
+        for (const char* text : {"jitter", "jitter=", "jitter=x", "jitter:0.1", "transient=1:2", "transient=1@:2", "transient=@1:2", "rank", "rank=1", "rank=1:x", "speed=1:2", "launch=-1:2", "rank=1:nan", "rank=1:-1", ",,"})
             QVERIFY2(!errorOf(text).isEmpty(), text);
     }
 
@@ -78,6 +95,75 @@ private slots:
         const Schedule schedule = oneFOneB();
         const auto perturbation = parsePerturbation(text.toStdString(), 4).value();
         QCOMPARE(makespanOf(schedule, perturbed(schedule, costsWith(schedule, 0.125), perturbation, rankShare)), makespan);
+    }
+
+    void jitterHasMeanOneAndItsSpread()
+    {
+        double sum = 0;
+        double logs = 0;
+        double squares = 0;
+        constexpr int draws = 40000;
+        for (int k = 0; k < draws; ++k) {
+            const double factor = jitterFactor(0.2, 7, k / 1000, makeOp(k % 2 == 0 ? OpKind::Forward : OpKind::Backward, k / 10 % 10, k % 1000));
+            sum += factor;
+            logs += std::log(factor);
+            squares += std::log(factor) * std::log(factor);
+        }
+        QVERIFY(std::abs(sum / draws - 1) < 0.005);
+        const double mean = logs / draws;
+        QVERIFY(std::abs(mean + 0.02) < 0.004); // −σ²/2
+        QVERIFY(std::abs(std::sqrt(squares / draws - mean * mean) - 0.2) < 0.004);
+    }
+
+    // The same on every machine, and of the op alone: not of its place in an order, its rank or its stage's duration.
+    void jitterIsOfTheOp()
+    {
+        QCOMPARE(jitterFactor(0.1, 1, 0, *parseOp("2F3")), 1.177937359);
+        QVERIFY(jitterFactor(0.1, 1, 0, *parseOp("2F3")) != jitterFactor(0.1, 2, 0, *parseOp("2F3")));
+        QVERIFY(jitterFactor(0.1, 1, 0, *parseOp("2F3")) != jitterFactor(0.1, 1, 1, *parseOp("2F3")));
+        QVERIFY(jitterFactor(0.1, 1, 0, *parseOp("2F3")) != jitterFactor(0.1, 1, 0, *parseOp("2B3")));
+        QCOMPARE(jitterFactor(0, 1, 0, *parseOp("2F3")), 1.0);
+        const Schedule schedule = oneFOneB();
+        const CostModel costs = perturbed(schedule, CostModel::uniform(schedule), parsePerturbation("jitter=0.1", 4).value(), rankShare, 9);
+        const auto durations = durationsOf(schedule, costs);
+        std::size_t id = 0;
+        for (const auto& ops : schedule.order)
+            for (const Op& op : ops) {
+                const double whole = op.kind == OpKind::Forward ? rankShare : 2.0 * rankShare;
+                QCOMPARE(durations[id++], static_cast<Nanos>(std::llround(whole * jitterFactor(0.1, 9, 0, op))));
+            }
+        QVERIFY(readCostsJson(writeCostsJson(costs)).value() == costs);
+    }
+
+    // A pair's own interval, in place of the sum of both; a recomputation and its backward follow each other.
+    void pairsTakeTheirOwnTime()
+    {
+        Schedule schedule = makeSchedule("1f1b", {2, 4}).value();
+        std::swap(schedule.order[1][1], schedule.order[1][2]);
+        schedule.paired = {{}, {1}}; // 1F1 with 1B0
+        CostModel costs = CostModel::uniform(schedule);
+        const SimResult sum = simulate(schedule, costs).value();
+        QCOMPARE(sum.end[sum.indexOf(1, 1)] - sum.start[sum.indexOf(1, 1)], 3 * rankShare);
+        costs.setPairDuration(OpKind::Forward, 1, OpKind::Backward, 1, -1, 2 * rankShare + 1);
+        const SimResult own = simulate(schedule, costs).value();
+        for (const std::size_t at : {own.indexOf(1, 1), own.indexOf(1, 2)}) QCOMPARE(own.end[at] - own.start[at], 2 * rankShare + 1);
+        QVERIFY(own.makespan < sum.makespan);
+    }
+
+    void microbatchesTakeTheirOwnTime()
+    {
+        const Schedule schedule = oneFOneB();
+        CostModel costs = CostModel::uniform(schedule);
+        costs.setMicrobatchDuration(OpKind::Forward, 3, 5, 3 * rankShare);
+        const SimResult result = simulate(schedule, costs).value();
+        std::size_t id = 0;
+        for (const auto& ops : schedule.order)
+            for (const Op& op : ops) {
+                const Nanos expected = op == *parseOp("3F5") ? 3 * rankShare : op.kind == OpKind::Forward ? rankShare : 2 * rankShare;
+                QCOMPARE(result.end[id] - result.start[id], expected);
+                ++id;
+            }
+        QCOMPARE(makespanOf(schedule, costs), 35.0);
     }
 
     void aSlowRankSlowsAllItsChunks()

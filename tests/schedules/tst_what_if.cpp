@@ -39,7 +39,7 @@ class TestWhatIf : public QObject {
 private slots:
     void textRoundTrip()
     {
-        for (const char* text : {"F*0.5", "B@stage2*0.8", "W@rank1*2", "stage0*0", "rank3*1.25", "link*0", "link1-2*2", "launch*0", "m=16", "m+8", "lower=pytorch",
+        for (const char* text : {"F*0.5", "B@stage2*0.8", "W@rank1*2", "stage0*0", "rank3*1.25", "link*0", "link1-2*2", "launch*0", "jitter*0", "m=16", "m+8", "lower=pytorch",
                                  "sends=rendezvous", "sends=buffered", "channels=1"}) {
             const auto read = parseWhatIf(text).value();
             QCOMPARE(read.size(), std::size_t{1});
@@ -65,6 +65,9 @@ private slots:
         const CostModel late = perturbed(schedule, unit(schedule, 1, 1, 1), parsePerturbation("launch=3:0.5", 4).value(), rankShare);
         QVERIFY(makespan(schedule, late) > 33);
         QCOMPARE(after(schedule, late, "launch*0"), 33.0);
+        const CostModel shaken = perturbed(schedule, unit(schedule, 1, 1, 1), parsePerturbation("jitter=0.2", 4).value(), rankShare);
+        QVERIFY(makespan(schedule, shaken) != 33);
+        QCOMPARE(after(schedule, shaken, "jitter*0"), 33.0);
     }
 
     void howMessagesTravel()

@@ -261,6 +261,7 @@ Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings)
     if (settings.disturbed.empty()) return costs;
     auto disturbance = parsePerturbation(settings.disturbed, schedule.ranks);
     if (!disturbance) return tl::unexpected(std::move(disturbance.error()));
+    if (auto one = checkOneStep(*disturbance); !one) return tl::unexpected(std::move(one.error()));
     return perturbed(schedule, costs, *disturbance, scaled(rankShare, settings.forward));
 }
 

@@ -127,7 +127,7 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     m_further->setClearButtonEnabled(true);
     connect(m_further, &QLineEdit::textChanged, this, &WhatIfPanel::tell);
     form->add(tr("Microbatches"), m_microbatches, tr("Of schedules of the library only: others are not known for another number."));
-    form->add(tr("Also"), m_further, tr("As simulate --what-if takes them: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, m+8 …"));
+    form->add(tr("Also"), m_further, tr("As simulate --what-if takes them: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, m+8 …"));
     m_more->addWidget(form);
     auto* buttons = new QWidget;
     auto* row = new QHBoxLayout(buttons);

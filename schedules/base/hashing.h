@@ -1,4 +1,4 @@
-// Integer hashing with fixed results on every machine: what weights and samples are drawn from.
+// Integer hashing with fixed results on every machine: what weights, samples and jitter are drawn from.
 #pragma once
 
 #include <cstdint>
