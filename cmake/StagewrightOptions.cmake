@@ -63,7 +63,9 @@ function(stagewright_library room)
     add_library(stagewright::${room} ALIAS stagewright_${room})
     target_include_directories(stagewright_${room} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(stagewright_${room} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} stagewright_warnings)
-    stagewright_precompile(stagewright_${room} ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_PRECOMPILE})
+    if(ARG_PRECOMPILE) # not where text is built at -O3: there GCC 12 sees overlapping copies again (its bug 105651)
+        stagewright_precompile(stagewright_${room} ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_PRECOMPILE})
+    endif()
 endfunction()
 
 # stagewright_def_names(<variable> <file.def> <MACRO>): the names in lines such as MACRO(name), so that CMake and the

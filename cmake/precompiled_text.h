@@ -1,4 +1,0 @@
-// For rooms whose sources write text.
-#pragma once
-
-#include <fmt/format.h>
