@@ -6,6 +6,7 @@
 #include "sample_runs.h"
 #include "schedules/edit.h"
 #include "schedules/kinds.h"
+#include "schedules/lower.h"
 #include "schedules/variants.h"
 #include "traces/compare/compare.h"
 #include "traces/fit/fit_costs.h"
@@ -445,6 +446,22 @@ private slots:
         const SimResult was = simulate(schedule, costs).value();
         QCOMPARE(again.start, was.start);
         QCOMPARE(again.end, was.end);
+    }
+
+    // A rank that stands at a send or receive is not late.
+    void launchOfLoweredListsIsFitted()
+    {
+        for (const char* name : {"gpipe", "1f1b", "zb-h1"})
+            for (const SendMode sends : {SendMode::Buffered, SendMode::Rendezvous}) {
+                const Schedule lowered = lower(samples::schedule(name, 4, 8), *parseLowering("pytorch")).value();
+                CostModel costs = samples::unitCosts(lowered, 0.4);
+                costs.launch = {rankShare / 5, 0, rankShare / 3, 0};
+                Channels channels;
+                channels.sends = sends;
+                const auto timeline = simulatedTimeline(lowered, costs, channels);
+                if (!timeline) continue; // it hangs under rendezvous
+                QCOMPARE(fitCosts(**timeline)->launch, costs.launch);
+            }
     }
 
     // Jitter drawn over several steps is found, and no microbatch is taken for another.
