@@ -1,6 +1,7 @@
 // What a run was made with, in words: what report and runs print beside the shape, and what tells two runs apart.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@ struct RunFact {
 // transport, sends, channels, data, perturbation, recomputed layers, optimizer). In this order, each once, unknown ones empty.
 std::vector<RunFact> factsOf(const Run& run);
 std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" where there is none
+// What a rank's activations were to stay within (record or simulate --memory-limit), in the run's unit of memory.
+std::optional<Bytes> memoryCapOf(const Run& run);
 // As the run was asked for, else of its costs: "0.5 units", "12.0 µs", "10.0 µs to 1.00 ms" where links differ, "none"; "" where
 // neither tells.
 std::string linkLatencyText(const Run& run);

@@ -58,8 +58,9 @@ std::string defaultOutput(const std::vector<std::string>& names)
 }
 
 // The peak that the model's shape gives each rank, against the limit: an order that needs more does not begin.
-Result<void> withinMemory(const std::string& limit, const RecordSettings& settings)
+Result<void> withinMemory(const std::string& limit, RecordSettings& settings)
 {
+    settings.memoryLimit = limit;
     if (limit.empty()) return {};
     const TrainingOptions& training = settings.training;
     for (const Schedule& schedule : settings.schedules) {
@@ -70,7 +71,9 @@ Result<void> withinMemory(const std::string& limit, const RecordSettings& settin
         bytes.memory.clear();
         for (const StageSlice& slice : *slices) bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer,
                                                                                       layoutOf(training.backend, training.device.precision)));
-        if (auto held = checkMemoryLimit(limit, schedule, bytes); !held) return held;
+        auto held = checkMemoryLimit(limit, schedule, bytes);
+        if (!held) return tl::unexpected(std::move(held.error()));
+        if (*held) settings.memoryLimits.push_back(**held);
     }
     return {};
 }

@@ -57,7 +57,7 @@ run stagewright simulate -s zb-h1 --costs b.json --json
 expect_code 0
 expect_json 270 makespan
 run stagewright simulate -s zb-h1 --costs b.json --input-share 0.25
-expect_out 'B split: 25 % of it I'
+expect_out 'I and W not measured: 25 % of B is I'
 run stagewright simulate -s 1f1b --costs b.json --recompute all --json
 expect_json 440 makespan
 stagewright simulate -s 1f1b -o b.stagewright >/dev/null 2>&1
