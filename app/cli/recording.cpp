@@ -17,6 +17,7 @@
 #include "app/cli/version.h"
 #include "engine/device_load.h"
 #include "engine/stale_model.h"
+#include "schedules/base/step_number.h"
 #include "schedules/messages.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/simulated_run.h"
@@ -152,6 +153,7 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
                     {"schedule", name},
                     {"run", one.writer->id()},
                     {"step", outcome->step},
+                    {"step_number", stepNumber(outcome->step)},
                     {"loss", outcome->loss},
                     {"step_time_ns", outcome->stepTime},
                     {"wall_time_ns", outcome->wallTime},
