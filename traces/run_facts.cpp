@@ -50,6 +50,39 @@ std::string linkLatencyText(const Run& run)
     return text;
 }
 
+std::string emulatedLinksText(const Run& run)
+{
+    std::string text;
+    for (const auto& [key, value] : run.configuration) { // "link_0_1"
+        const std::size_t between = key.rfind('_');
+        if (!key.starts_with("link_") || between <= 5 || between == std::string::npos) continue;
+        const std::string from = key.substr(5, between - 5), to = key.substr(between + 1);
+        if (from.find_first_not_of("0123456789") != std::string::npos || to.find_first_not_of("0123456789") != std::string::npos) continue;
+        text += fmt::format("{}{}→{} {}", text.empty() ? "" : ", ", from, to, readableLink(value));
+    }
+    return text;
+}
+
+std::optional<Bytes> memoryCapOf(const Run& run)
+{
+    const std::string text = configured(run, "memory_limit_bytes");
+    Bytes cap = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cap);
+    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return cap;
+}
+
+std::optional<double> contentionOf(const Run& run)
+{
+    const Metric* metric = run.metric("contention");
+    const auto first = static_cast<std::size_t>(std::max(0, run.info.warmupSteps));
+    if (metric == nullptr || metric->values.size() <= first) return std::nullopt;
+    std::vector<double> values(metric->values.begin() + static_cast<std::ptrdiff_t>(first), metric->values.end());
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
 std::vector<RunFact> factsOf(const Run& run)
 {
     std::vector<RunFact> facts;

@@ -134,7 +134,7 @@ Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& m
         auto result = compareWithCpu(options, 2, steps, stop);
         if (!result) return tl::unexpected(std::move(result.error()));
         passed = passed && result->passed;
-        table.add({fmt::format("{} against cpu, {} steps", result->backend, result->steps), std::string(toText(precision)),
+        table.add({fmt::format("{} against cpu, {}", result->backend, plural(result->steps, "step")), std::string(toText(precision)),
                    fmt::format("{:.2g}", result->gradientError), fmt::format("{:.0e}", result->gradientTolerance), result->farthestTensor,
                    fmt::format("{:.2g}", result->lossError), fmt::format("{:.0e}", result->lossTolerance), result->passed ? "pass" : "FAIL"},
                   result->passed ? Tint::None : Tint::Bad);

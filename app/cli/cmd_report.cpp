@@ -3,6 +3,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/kernel_report.h"
+#include "app/cli/lever_text.h"
 #include "app/cli/predictions.h"
 #include "app/cli/requirement.h"
 #include "app/cli/run_access.h"
@@ -81,6 +82,7 @@ Result<int> run(const Options& options, Session& session)
     }
     auto figures = analyseRun(run, options.step > 0 ? options.step - 1 : -1);
     if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
+    addLevers(run, *figures);
     std::optional<Residuals> residuals;
     std::vector<WhatIfRow> answers;
     if (options.residuals || !options.whatIf.empty()) {
@@ -130,6 +132,8 @@ Result<int> run(const Options& options, Session& session)
     const bool colour = session.colourOut();
     const auto heading = [&](const char* text) { session.out("\n" + tinted(text, Tint::Bold, colour) + "\n"); };
     session.out(headlineText(run, *figures, colour));
+    heading("what would help");
+    session.out(leversText(*figures->levers, figures->units, colour));
     if (run.info.state != RunState::Complete)
         session.out(tinted(fmt::format("this run is {}: its {} are complete\n", toText(run.info.state), plural(run.info.steps, "step")),
                            Tint::Warn, colour));

@@ -107,14 +107,27 @@ struct Made {
     std::string model;
     std::string microbatchSize;
     std::string linkLatency;
+    std::string under; // disturbance, emulated links, memory limit, contention
+    Json json;         // the same
 };
 
 // Reads no step.
 Made madeWith(const RunFile& file, const RunInfo& info)
 {
     const auto run = file.readSteps(info.id, std::max(info.steps, 1));
-    if (!run) return {};
-    return {configured(*run, "model"), configured(*run, "microbatch_size"), linkLatencyText(*run)};
+    Made none;
+    for (const char* key : {"perturb", "emulated_links", "contention_median", "memory_cap"}) none.json[key] = nullptr;
+    if (!run) return none;
+    Made out{configured(*run, "model"), configured(*run, "microbatch_size"), linkLatencyText(*run), {}, madeUnderJson(*run)};
+    const auto add = [&out](const std::string& words) { out.under += (out.under.empty() ? "" : "; ") + words; };
+    if (const std::string perturb = configured(*run, "perturb"); !perturb.empty()) add(perturb);
+    if (const std::string links = emulatedLinksText(*run); !links.empty()) add("links " + links);
+    const Units units{run->timeline ? run->timeline->timeUnit() : 1, run->timeline ? run->timeline->memoryUnit() : 1};
+    const auto cap = memoryCapOf(*run);
+    if (cap) add("at most " + units.memoryText(*cap));
+    out.json["memory_cap"] = !cap ? Json(nullptr) : units.memory != 1 ? Json(units.memoryValue(*cap)) : Json(*cap);
+    if (const auto contention = contentionOf(*run)) add("contention " + formatPercent(*contention));
+    return out;
 }
 
 std::string stateText(const RunInfo& info, bool unreadable, bool altered)
@@ -138,7 +151,7 @@ Result<int> run(const Options& options, Session& session)
     }
     using Align = Table::Align;
     Table table({{"run", Align::Right}, {"name"}, {"schedule"}, {"shape", Align::Right}, {"steps", Align::Right}, {"kind"},
-                 {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"model"}, {"batch", Align::Right}, {"link latency"}, {"note"}});
+                 {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"model"}, {"batch", Align::Right}, {"link latency"}, {"made under"}, {"note"}});
     Json array = Json::array();
     std::string noted;
     for (std::size_t i = 0; i < runs->size(); ++i) {
@@ -154,6 +167,7 @@ Result<int> run(const Options& options, Session& session)
         array.back()["model"] = told(made.model);
         array.back()["microbatch_size"] = told(made.microbatchSize);
         array.back()["link_latency"] = told(made.linkLatency);
+        array.back().update(made.json);
         auto notes = (*file)->notes(info.id);
         if (!notes) return tl::unexpected(std::move(notes.error()));
         array.back()["notes"] = notesJson(*notes);
@@ -164,7 +178,7 @@ Result<int> run(const Options& options, Session& session)
                    info.warmupSteps > 0 ? fmt::format("{} + {}", std::min(info.warmupSteps, info.steps), std::max(info.steps - info.warmupSteps, 0))
                                         : std::to_string(info.steps),
                    std::string(toText(info.provenance)), info.clock, state, localTime(info.createdUnixMs),
-                   std::to_string(info.spanCount), made.model, made.microbatchSize, made.linkLatency, info.note},
+                   std::to_string(info.spanCount), made.model, made.microbatchSize, made.linkLatency, made.under, info.note},
                   state == toText(RunState::Complete) ? Tint::None : Tint::Warn);
     }
     if (session.json) session.answer({{"file", options.file}, {"runs", std::move(array)}});

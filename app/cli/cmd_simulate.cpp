@@ -6,6 +6,7 @@
 
 #include "app/cli/channel_options.h"
 #include "app/cli/command.h"
+#include "app/cli/lever_text.h"
 #include "app/cli/memory_limit.h"
 #include "app/cli/options.h"
 #include "app/cli/predictions.h"
@@ -73,13 +74,17 @@ Result<int> run(const Options& options, Session& session)
     auto simulated = simulatedRun(*schedule, *costs, chosen->channels);
     if (!simulated) return tl::unexpected(std::move(simulated.error()));
     simulated->info.createdUnixMs = unixMilliseconds();
-    if (!options.costs.perturb.empty()) simulated->configuration.emplace_back("perturb", fmt::format("{}", fmt::join(options.costs.perturb, ",")));
+    auto perturbation = choosePerturbation(options.costs.perturb, schedule->ranks);
+    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
+    if (!perturbation->empty()) simulated->configuration.emplace_back("perturb", toText(*perturbation));
     if (*limit) {
         simulated->configuration.emplace_back("memory_limit", options.memoryLimit);
         simulated->configuration.emplace_back("memory_limit_bytes", std::to_string(**limit));
     }
+    if (chosen->lowering) simulated->configuration.emplace_back("lowering", toText(*chosen->lowering));
     auto figures = analyseRun(*simulated, 0, *limit);
     if (!figures) return tl::unexpected(std::move(figures.error()));
+    addLevers(*simulated, *figures);
 
     std::vector<WhatIfRow> answers;
     if (!options.whatIf.empty()) {
@@ -102,6 +107,7 @@ Result<int> run(const Options& options, Session& session)
         session.answer(object);
     }
     session.out(headlineText(*simulated, *figures, colour) + "\n");
+    session.out(leversText(*figures->levers, figures->units, colour) + "\n");
     session.out(drawTimeline(*simulated->timeline, 0, session.columns(), colour) + "\n");
     session.out(idleText(*figures, colour));
     if (simulated->costs->links != Links{}) session.out("\n" + overlapText(*figures));

@@ -42,7 +42,7 @@ std::string headText(std::span<const Run> runs)
     std::string text;
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const RunInfo& info = runs[i].info;
-        text += fmt::format("{}  {}, {} × {}, {}, {}", letter(i), info.name, plural(info.ranks, "rank"), info.microbatches == 1 ? std::string("1 microbatch") : fmt::format("{} microbatches", info.microbatches),
+        text += fmt::format("{}  {}, {} × {}, {}, {}", letter(i), info.name, plural(info.ranks, "rank"), plural(info.microbatches, "microbatch"),
                             toText(info.provenance), clockText(runs[i]));
         if (const std::string model = configured(runs[i], "model"); !model.empty()) text += fmt::format(", {}", model);
         if (const std::string size = configured(runs[i], "microbatch_size"); !size.empty()) text += fmt::format(", microbatch size {}", size);

@@ -32,7 +32,7 @@ std::string signedPercentText(double share)
 
 std::string plural(long long count, const std::string& noun)
 {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+    return counted(count, noun);
 }
 
 std::string listText(const std::vector<std::string>& items)

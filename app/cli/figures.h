@@ -27,7 +27,7 @@ struct Units {
 std::string withTrueMinus(std::string number); // a leading - becomes −
 std::string shortNumber(double value);         // up to four decimals, no trailing zeros
 std::string signedPercentText(double share);   // "+4.1 %", "−16.7 %"
-std::string plural(long long count, const std::string& noun); // "1 run", "3 runs"
+std::string plural(long long count, const std::string& noun); // "1 run", "3 runs", "2 microbatches"
 std::string listText(const std::vector<std::string>& items);  // "a, b and c"
 
 std::int64_t unixMilliseconds();                              // now

@@ -45,7 +45,7 @@ enum class Counts { Number, Nanoseconds, Shares, Bytes, Activations };
 Counts whatCounts(const std::vector<std::string>& path, const Json& figures)
 {
     static constexpr std::string_view times[] = {"makespan", "span", "busy", "idle", "apart", "busy_by_kind", "busy_by_cause", "idle_by_cause",
-                                                 "comm_time", "hidden_time", "exposed_time"};
+                                                 "comm_time", "hidden_time", "exposed_time", "gain", "gain_by_cause"};
     const bool shares = figures.contains("time_unit") && figures["time_unit"] == "rank_share";
     for (const std::string& part : path) {
         if (part.ends_with("_ns")) return Counts::Nanoseconds;
@@ -98,6 +98,11 @@ bool readPath(std::string text, std::vector<std::string>& path)
         text.erase(0, end);
     }
     return !path.empty();
+}
+
+bool comparedByMagnitude(const std::vector<std::string>& path)
+{
+    return path == std::vector<std::string>{"residuals", "step_error"};
 }
 
 std::string keysOf(const Json& object)
@@ -168,8 +173,10 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
         return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is no number", requirement.text, key),
                     at->is_object() ? "its keys are " + keysOf(*at) : at->is_array() ? fmt::format("name one of its values: {}[0]", key) : form);
     }
-    const double value = at->get<double>();
+    const bool magnitude = comparedByMagnitude(requirement.path); // an error of −13 % is no smaller than one of 2 %
+    const double value = magnitude ? std::abs(at->get<double>()) : at->get<double>();
     const double bound = requirement.bound;
+    if (magnitude) key = "|" + key + "|";
     const std::string& is = requirement.comparison;
     out.holds = is == "<=" ? value <= bound : is == ">=" ? value >= bound : is == "<" ? value < bound : is == ">" ? value > bound : value == bound;
     out.sentence = fmt::format("{} is {}, required is {} {}", key, numberText(value), is, numberText(bound));

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "schedules/base/step_number.h"
+#include "traces/run_facts.h"
 
 namespace stagewright {
 
@@ -25,7 +26,8 @@ Result<RunFigures> analyseRun(const Run& run, int step, std::optional<Bytes> mem
     RunFigures figures;
     figures.step = step >= 0 ? step : std::clamp(run.representativeStep(), 0, timeline.steps() - 1);
     figures.units = {timeline.timeUnit(), timeline.memoryUnit()};
-    auto bubbles = analyseBubbles(timeline, figures.step, BubbleOptions{memoryCap});
+    figures.memoryCap = memoryCap ? memoryCap : memoryCapOf(run);
+    auto bubbles = analyseBubbles(timeline, figures.step, BubbleOptions{figures.memoryCap});
     if (!bubbles) return tl::unexpected(std::move(bubbles.error()));
     figures.bubbles = std::move(*bubbles);
     figures.overlap = analyseOverlap(timeline, figures.step);
@@ -48,10 +50,16 @@ Result<RunFigures> analyseRun(const Run& run, int step, std::optional<Bytes> mem
     return figures;
 }
 
+void addLevers(const Run& run, RunFigures& figures)
+{
+    figures.levers = leversOf(run, figures.step, figures.memoryCap);
+    figures.overSteps = sampleSteps(run, figures.memoryCap);
+}
+
 std::string clockText(const Run& run)
 {
     const std::string& clock = run.info.clock;
-    if (clock == "virtual") return fmt::format("virtual clock: projected for {} devices", run.info.ranks);
+    if (clock == "virtual") return fmt::format("virtual clock: projected for {}", plural(run.info.ranks, "device"));
     if (clock == "wall") return "wall clock";
     if (clock == "model") {
         std::string text = "model time";

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "app/cli/lever_text.h"
 #include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 #include "traces/analysis/gap_explainer.h"
@@ -12,6 +13,8 @@
 namespace stagewright {
 
 namespace {
+
+constexpr const char* leverKeys[] = {"levers", "levers_baseline", "gain_by_cause", "over_steps"}; // of report and simulate; else null
 
 Json number(double value)
 {
@@ -65,6 +68,15 @@ Json idleJson(const IdleByCause& byCause, const Units& units)
     for (std::size_t i = 0; i < idleCauseCount; ++i)
         object[std::string(toText(static_cast<IdleCause>(i)))] = timeJson(byCause[i], units);
     return object;
+}
+
+Json madeUnderJson(const Run& run)
+{
+    const auto told = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
+    const auto contention = contentionOf(run);
+    return {{"perturb", told(configured(run, "perturb"))},
+            {"emulated_links", told(emulatedLinksText(run))},
+            {"contention_median", contention ? number(*contention) : Json(nullptr)}};
 }
 
 Json runJson(const Run& run, const RunFigures& figures)
@@ -156,6 +168,14 @@ Json runJson(const Run& run, const RunFigures& figures)
     object["gradient_error"] = nullptr;
     const Metric* deviation = run.metric("deviation");
     object["deviation"] = deviation && !deviation->values.empty() ? number(deviation->values.back()) : Json(nullptr);
+    const std::string straggling = stragglerSentence(bubbles, units.time);
+    object["straggler_sentence"] = straggling.empty() ? Json(nullptr) : Json(straggling);
+    object.update(madeUnderJson(run));
+    object["memory_cap"] = figures.memoryCap ? memoryJson(*figures.memoryCap, units) : Json(nullptr);
+    for (const char* key : leverKeys) object[key] = nullptr;
+    if (!figures.levers) return object;
+    addLeversJson(object, *figures.levers, units);
+    addStepSamplesJson(object, figures.overSteps, units);
     return object;
 }
 
@@ -199,6 +219,8 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     object["straggler_rank"] = nullptr;
     object["gradient_error"] = nullptr;
     object["deviation"] = nullptr;
+    for (const char* key : {"straggler_sentence", "perturb", "emulated_links", "contention_median", "memory_cap"}) object[key] = nullptr;
+    for (const char* key : leverKeys) object[key] = nullptr;
     return object;
 }
 

@@ -16,6 +16,8 @@ Json runJson(const Run& run, const RunFigures& figures);
 Json hungJson(const Schedule& schedule, const Validation& validation);
 // Every gap; sentence, chain and experiment of the `explained` longest, null in the others.
 Json gapsJson(const Run& run, const RunFigures& figures, std::size_t explained);
+// Keys perturb, emulated_links, contention_median: what the run was made under; null where there is none.
+Json madeUnderJson(const Run& run);
 Json runInfoJson(const RunInfo& info, bool read); // not read: its damage is unknown
 Json notesJson(const std::vector<Note>& notes);
 Json scheduleFaultsJson(const Schedule& schedule, const Validation& validation);

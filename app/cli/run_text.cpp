@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "app/cli/lever_text.h"
 #include "app/cli/table.h"
 #include "schedules/base/step_number.h"
 #include "traces/analysis/gap_explainer.h"
@@ -34,8 +35,7 @@ std::string headlineText(const Run& run, const RunFigures& figures, bool colour)
 {
     const BubbleReport& bubbles = figures.bubbles;
     std::string text = tinted(run.info.name, Tint::Bold, colour) +
-                       fmt::format("  {} × {}{}\n", plural(run.info.ranks, "rank"), run.info.microbatches == 1 ? std::string("1 microbatch")
-                                                              : fmt::format("{} microbatches", run.info.microbatches),
+                       fmt::format("  {} × {}{}\n", plural(run.info.ranks, "rank"), plural(run.info.microbatches, "microbatch"),
                                    run.info.stages != run.info.ranks ? fmt::format(", {}", plural(run.info.stages, "stage")) : "");
     text += fmt::format("{}, {}", toText(run.info.provenance), clockText(run));
     if (run.info.steps > 1) text += fmt::format("; step {} of {}{}", stepNumber(figures.step), run.info.steps, figures.step == run.representativeStep() ? " (median time)" : "");
@@ -44,16 +44,27 @@ std::string headlineText(const Run& run, const RunFigures& figures, bool colour)
     if (const std::string model = configured(run, "model"); !model.empty()) made += "model " + model;
     if (const std::string size = configured(run, "microbatch_size"); !size.empty()) made += (made.empty() ? "" : "; ") + fmt::format("microbatch size {}", size);
     if (const std::string latency = linkLatencyText(run); !latency.empty()) made += (made.empty() ? "" : "; ") + fmt::format("link latency {}", latency);
+    std::string disturbed;
+    if (const std::string links = emulatedLinksText(run); !links.empty()) disturbed += "emulated links " + links;
+    if (const std::string perturb = configured(run, "perturb"); !perturb.empty()) disturbed += (disturbed.empty() ? "" : "; ") + fmt::format("disturbance {}", perturb);
+    if (!disturbed.empty()) made += (made.empty() ? "" : "\n") + disturbed;
     text += made.empty() ? "\n" : made + "\n\n";
     const std::string unit = figures.units.shares() ? " rank shares" : "";
-    Table table({{"", Align::Left}, {"", Align::Left}});
-    table.add({"time", figures.units.timeText(bubbles.makespan()) + unit});
-    if (bubbles.span != bubbles.makespan()) table.add({"span of a rank", figures.units.timeText(bubbles.span) + unit});
-    table.add({"bubble", formatPercent(bubbles.bubbleFraction)}, Tint::Bold);
+    Table table({{"", Align::Left}, {"", Align::Left}, {"", Align::Left}});
+    const auto over = [&figures](const char* key, const char* of) {
+        const FigureSample* sample = figures.overSteps.find(key);
+        return sample ? sampleText(*sample, of, figures.units) : std::string();
+    };
+    table.add({"time", figures.units.timeText(bubbles.makespan()) + unit, over("makespan", "ns")});
+    if (bubbles.span != bubbles.makespan()) table.add({"span of a rank", figures.units.timeText(bubbles.span) + unit, over("span", "ns")});
+    table.add({"bubble", formatPercent(bubbles.bubbleFraction), over("bubble_fraction", "fraction")}, Tint::Bold);
     if (!figures.memory.empty()) {
+        const std::string sample = over("peak_activation", "bytes");
         table.add({figures.units.memory != 1 ? "peak activations (microbatches, by rank)" : "peak activations by rank",
-                   peaksText(figures, MemoryCategory::Activations)});
+                   peaksText(figures, MemoryCategory::Activations), sample.empty() ? sample : "the fullest rank: " + sample});
     }
+    if (figures.memoryCap) table.add({"memory limit of a rank", figures.units.memoryText(*figures.memoryCap)});
+    if (const auto contention = contentionOf(run)) table.add({"contention", fmt::format("{} of the ops' time off the processor", formatPercent(*contention))});
     if (const Metric* loss = run.metric("loss"); loss && !loss->values.empty())
         table.add({"loss", fmt::format("{:.3f} → {:.3f} nats over {}", loss->values.front(), loss->values.back(),
                                        plural(static_cast<long long>(loss->values.size()), "step"))});
@@ -67,6 +78,7 @@ std::string idleText(const RunFigures& figures, bool colour)
     const std::size_t ranks = bubbles.ranks.size();
     const bool byRank = ranks <= 8;
     std::vector<Table::Column> columns{{"idle by cause", Align::Left}, {"total", Align::Right}, {"share", Align::Right}};
+    if (figures.levers) columns.push_back({"step without", Align::Right});
     if (byRank)
         for (std::size_t r = 0; r < ranks; ++r) columns.push_back({fmt::format("rank {}", r), Align::Right});
     Table table(std::move(columns));
@@ -74,10 +86,13 @@ std::string idleText(const RunFigures& figures, bool colour)
     const auto share = [&](Nanos time) {
         return formatPercent(window > 0 ? static_cast<double>(time) / static_cast<double>(window) : 0);
     };
-    for (std::size_t c = 0; c < idleCauseCount; ++c) {
-        if (bubbles.byCause[c] == 0) continue;
-        std::vector<std::string> cells{std::string(titleOf(static_cast<IdleCause>(c))), figures.units.timeText(bubbles.byCause[c]),
-                                       share(bubbles.byCause[c])};
+    for (const IdleCause cause : causesByGain(bubbles.byCause, figures.levers ? &*figures.levers : nullptr)) {
+        const auto c = static_cast<std::size_t>(cause);
+        std::vector<std::string> cells{std::string(titleOf(cause)), figures.units.timeText(bubbles.byCause[c]), share(bubbles.byCause[c])};
+        if (figures.levers) {
+            const auto gain = figures.levers->gainOf(cause);
+            cells.push_back(!gain ? "·" : *gain == 0 ? "=" : figures.units.timeText(-*gain));
+        }
         if (byRank)
             for (const RankBubbles& rank : bubbles.ranks)
                 cells.push_back(rank.byCause[c] ? figures.units.timeText(rank.byCause[c]) : "·");
@@ -85,6 +100,7 @@ std::string idleText(const RunFigures& figures, bool colour)
     }
     const auto totals = [&](const std::string& title, Nanos total, auto of, Tint tint) {
         std::vector<std::string> cells{title, figures.units.timeText(total), share(total)};
+        if (figures.levers) cells.emplace_back();
         if (byRank)
             for (const RankBubbles& rank : bubbles.ranks) cells.push_back(figures.units.timeText(of(rank)));
         table.add(std::move(cells), tint);
@@ -93,7 +109,8 @@ std::string idleText(const RunFigures& figures, bool colour)
     totals("busy", bubbles.busy, [](const RankBubbles& rank) { return rank.busy; }, Tint::None);
     const Nanos apart = window - bubbles.busy - bubbles.idle;
     if (apart != 0) totals("apart (optimizer)", apart, [](const RankBubbles& rank) { return rank.apart; }, Tint::None);
-    return table.text(colour);
+    const std::string straggler = stragglerSentence(bubbles, figures.units.time);
+    return table.text(colour) + (straggler.empty() ? "" : straggler + "\n");
 }
 
 std::string holdersText(const std::vector<Holder>& holders)

@@ -60,7 +60,9 @@ run stagewright compare r.stagewright
 expect_code 0
 expect_out '^  model +layers=2,hidden=32.* layers=2,hidden=64'
 expect_out '^  microbatch size +1 +2$'
-expect_out 'whether the change exceeds the noise is not known: that takes 4 measured steps of each run'
+expect_out '^no difference is claimed below 4 measured steps of each run: '
+expect_out 'no difference is claimed, the noise is not known: that takes 4 measured steps of each run, and A has 2 and B has 2'
+expect_no_out '(faster|slower)'
 run stagewright runs r.stagewright
 expect_out 'model +batch +link latency'
 expect_out 'layers=2,hidden=64,heads=2.* +2 +none'

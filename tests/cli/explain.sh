@@ -157,3 +157,54 @@ expect_json null rows 0 3
 expect_json x rows 0 4
 run stagewright sql b.stagewright 'WITH t(a,a2) AS (SELECT 1, 2) SELECT a, a2 AS a FROM t' --json
 expect_json 2 rows 0 1
+
+# What would help comes first, and lists of causes go by what taking them away gains.
+run stagewright simulate -s 1f1b --perturb link=1-2:0.25
+expect_code 0
+expect_out '^what would help +step +gain'
+expect_that "levers stand before the picture" awk '/^what would help/ { a = NR } /^idle by cause/ { b = NR } END { exit !(a > 0 && b > a) }' out.txt
+expect_that "Transfer leads, Order follows" awk '/^idle by cause/ { getline; first = $1 } END { exit !(first == "Transfer") }' out.txt
+expect_out "^each simulated with the run's costs, with which the step takes [0-9.]+ \(as it was: [0-9.]+, 0.0 %\)$"
+run stagewright simulate -s 1f1b --perturb link=1-2:0.25 --json
+expect_keys . levers levers_baseline gain_by_cause over_steps straggler_sentence perturb emulated_links contention_median memory_cap
+expect_json null over_steps
+expect_json 0.0 levers_baseline error
+expect_json null gain_by_cause drain
+expect_json link=1-2:0.25 perturb
+expect_that "a gain is told" awk -v x="$(json levers 0 gain)" 'BEGIN { exit !(x > 0) }'
+expect_same "$(json levers_baseline makespan)" "$(awk -v a="$(json levers 0 makespan)" -v b="$(json levers 0 gain)" 'BEGIN { printf "%.1f", a + b }')"
+run stagewright simulate -s 1f1b
+expect_out '^none of these makes the step shorter$'
+run stagewright simulate -s chimera --memory-limit 4 --json
+expect_json null levers 1 makespan
+expect_that "why is told" [ -n "$(json levers 1 reason)" ]
+
+# Disturbances, caps, figures over steps; the error of a prediction counts by its size.
+rm -f p.stagewright
+run stagewright record -s 1f1b -p 2 -m 4 --clock virtual --steps 8 --warmup 1 --model layers=2,hidden=32,heads=2,seq=16 --perturb rank=1:3,link=0-1:1 \
+    --memory-limit 3 -o p.stagewright
+expect_code 0
+run stagewright report p.stagewright
+expect_out '^emulated links 0→1 [0-9.]+ .s, 1→0 [0-9.]+ .s; disturbance rank=1:3,link=0-1:1$'
+expect_out '^time +[0-9.]+ .s +median of 8 steps [0-9.]+ .s, 95 %: [0-9.]+ .s to [0-9.]+ .s$'
+expect_out '^contention +[0-9.]+ % of the ops'
+expect_out '^rank 1 is busy .*the rank is slow or its stage costs more'
+run stagewright report p.stagewright --json
+expect_json 8 over_steps bubble_fraction steps
+expect_keys over_steps makespan span bubble_fraction busy idle peak_activation idle_by_cause.order
+expect_that "the median lies within" awk -v l="$(json over_steps makespan low)" -v m="$(json over_steps makespan median)" -v h="$(json over_steps makespan high)" 'BEGIN { exit !(l <= m && m <= h) }'
+expect_json rank=1:3,link=0-1:1 perturb
+run stagewright runs p.stagewright
+expect_out 'rank=1:3,link=0-1:1; links 0→1'
+run stagewright runs p.stagewright --json
+expect_json rank=1:3,link=0-1:1 runs 0 perturb
+run stagewright report p.stagewright --residuals --json
+error=$(json residuals step_error)
+half=$(awk -v x="$error" 'BEGIN { printf "%.9f", (x < 0 ? -x : x) / 2 }')
+run stagewright report p.stagewright --residuals --require "residuals.step_error<$half"
+expect_code 1
+expect_err 'does not hold: \|residuals.step_error\| is [0-9.e-]+, required is < '
+run stagewright report p.stagewright --residuals --require "residuals.step_error>$half"
+expect_code 0
+run stagewright report p.stagewright --residuals --require 'residuals.step_eror<1'
+expect_code 2

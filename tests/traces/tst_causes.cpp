@@ -454,7 +454,11 @@ private slots:
                         const int stage = run.timeline->spans()[gap.blamed].op.stage;
                         for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad}) {
                             Nanos sum = 0;
-                            for (int each = 0; each < schedule.stages; ++each) sum += costs.duration(kind, each, 0);
+                            for (int each = 0; each < schedule.stages; ++each) { // on ranks of one speed
+                                const RankSlowness& slow = run.report.slowness[static_cast<std::size_t>(schedule.placement.rankOf(each, 0))];
+                                const auto own = static_cast<double>(costs.duration(kind, each, 0));
+                                sum += std::llround(slow.known && slow.factor > slowRank ? own / slow.factor : own);
+                            }
                             changed.setDuration(kind, stage, (sum + schedule.stages / 2) / schedule.stages);
                         }
                         promised = simulate(schedule, changed)->makespan;

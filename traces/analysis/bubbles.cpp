@@ -4,9 +4,12 @@
 #include <limits>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "schedules/kinds.h"
 #include "schedules/timeline/message_view.h"
 #include "traces/analysis/memory.h"
+#include "traces/analysis/quantity.h"
 #include "traces/analysis/step_graph.h"
 #include "traces/analysis/step_ops.h"
 #include "traces/analysis/analysis_registry.h"
@@ -66,25 +69,23 @@ private:
     std::map<int, Bytes> m_bytesOfStage;
 };
 
-// The step run again with median durations and with the mean over stages: what of a wait is left then.
+// The step run again with median durations on ranks of one speed, and with the mean over stages: what of a wait is left then.
 class Replays {
 public:
     Replays(const Timeline& timeline, const StepOps& ops) : m_timeline(timeline), m_graph(timeline, ops)
     {
         StepScenario scenario = m_graph.asItWas();
-        m_median = m_graph.medianDurations();
-        m_mean = m_graph.meanDurations(m_median);
-        const bool stragglers = m_median != scenario.duration;
-        if (!stragglers && m_mean == m_median) return;
-        scenario.duration = m_median;
-        m_atMedian = m_graph.run(scenario);
-        scenario.duration = m_mean;
+        m_levels = m_graph.levels();
+        if (m_levels.even == scenario.duration && m_levels.mean == m_levels.even) return;
+        scenario.duration = m_levels.even;
+        m_atEven = m_graph.run(scenario);
+        scenario.duration = m_levels.mean;
         m_atMean = m_graph.run(scenario);
-        m_differ = m_atMedian.has_value() && m_atMean.has_value();
+        m_differ = m_atEven.has_value() && m_atMean.has_value();
     }
 
     const StepInputs& inputs() const { return m_graph.stepInputs(); }
-    bool differ() const { return m_differ; } // else every op takes the same time on every stage
+    const std::vector<RankSlowness>& slowness() const { return m_levels.ranks; }
 
     struct Split {
         Nanos straggler = 0;
@@ -96,21 +97,21 @@ public:
         Split split;
         const SlotId slot = m_graph.slotOf(next);
         if (!m_differ || slot == noSlot || m_graph.before(slot) == noSlot) return split;
-        const Nanos median = waitAt(slot, m_atMedian->end);
-        split.straggler = std::clamp<Nanos>(waitAsItWas(slot) - median, 0, length);
-        split.imbalance = std::clamp<Nanos>(median - waitAt(slot, m_atMean->end), 0, length - split.straggler);
+        const Nanos even = waitAt(slot, m_atEven->end);
+        split.straggler = std::clamp<Nanos>(waitAsItWas(slot) - even, 0, length);
+        split.imbalance = std::clamp<Nanos>(even - waitAt(slot, m_atMean->end), 0, length - split.straggler);
         return split;
     }
 
-    // Upstream of the span along what released each op: the op that takes longest beyond its median (straggler) or whose
-    // median is most above the mean (imbalance). The span itself where none does.
+    // Upstream of the span along what released each op: the op that takes longest beyond its median on a rank as fast as others
+    // (straggler), or where that is most above the mean (imbalance). The span itself where none does.
     SpanId culprit(SpanId producer, bool straggler) const
     {
         SpanId worst = producer;
         Nanos most = 0;
         SlotId at = m_graph.slotOf(producer);
         for (int steps = 0; at != noSlot && steps < 4096; ++steps) {
-            const Nanos excess = straggler ? m_graph.asItWas().duration[at] - m_median[at] : m_median[at] - m_mean[at];
+            const Nanos excess = straggler ? m_graph.asItWas().duration[at] - m_levels.even[at] : m_levels.even[at] - m_levels.mean[at];
             if (m_graph.slot(at).busy && excess > most) {
                 most = excess;
                 worst = m_graph.slot(at).first;
@@ -118,6 +119,15 @@ public:
             at = m_graph.releasedBy(at);
         }
         return worst;
+    }
+
+    // Of an op that is a straggler: the factor of its rank, where that is more of its length than what it takes beyond its own median; else 0.
+    double rankFactor(SpanId culprit) const
+    {
+        const SlotId slot = m_graph.slotOf(culprit);
+        if (slot == noSlot || !m_levels.slow(m_graph.slot(slot).rank)) return 0;
+        const Nanos own = m_graph.asItWas().duration[slot] - m_levels.median[slot];
+        return own < m_levels.median[slot] - m_levels.even[slot] ? m_levels.ranks[static_cast<std::size_t>(m_graph.slot(slot).rank)].factor : 0;
     }
 
 private:
@@ -139,9 +149,8 @@ private:
 
     const Timeline& m_timeline;
     StepGraph m_graph;
-    std::vector<Nanos> m_median;
-    std::vector<Nanos> m_mean;
-    std::optional<StepReplay> m_atMedian;
+    StepLevels m_levels;
+    std::optional<StepReplay> m_atEven;
     std::optional<StepReplay> m_atMean;
     bool m_differ = false;
 };
@@ -378,7 +387,9 @@ private:
         add(gaps, start, imbalance, IdleCause::Dependency, next, producer);
         if (split.imbalance > 0)
             add(gaps, imbalance, straggler, IdleCause::Imbalance, next, m_replays.culprit(producer, false));
-        if (split.straggler > 0) add(gaps, straggler, end, IdleCause::Straggler, next, m_replays.culprit(producer, true));
+        if (split.straggler == 0) return;
+        const SpanId culprit = m_replays.culprit(producer, true);
+        add(gaps, straggler, end, IdleCause::Straggler, next, culprit, noSpan, noSpan, m_replays.rankFactor(culprit));
     }
 
     void addReady(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, const Candidate& freeing,
@@ -397,7 +408,7 @@ private:
     }
 
     void add(std::vector<Gap>& gaps, Nanos start, Nanos end, IdleCause cause, SpanId next = noSpan,
-             SpanId blamed = noSpan, SpanId readySpan = noSpan, SpanId wait = noSpan)
+             SpanId blamed = noSpan, SpanId readySpan = noSpan, SpanId wait = noSpan, double rankFactor = 0)
     {
         if (start >= end) return;
         Gap gap;
@@ -408,6 +419,7 @@ private:
         gap.next = next;
         gap.blamed = blamed;
         gap.wait = wait;
+        gap.rankFactor = rankFactor;
         if (readySpan != noSpan) {
             gap.readyOp = m_spans[readySpan].op;
             gap.hasReadyOp = true;
@@ -448,6 +460,7 @@ Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const Bu
     report.windowBegin = ops.windowBegin();
     report.windowEnd = ops.windowEnd();
     const Replays replays(timeline, ops);
+    report.slowness = replays.slowness();
     Nanos ideal = 0;
     for (int rank = 0; rank < ops.ranks(); ++rank) {
         RankBubbles& bubbles = report.ranks[static_cast<std::size_t>(rank)];
@@ -471,18 +484,52 @@ Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const Bu
     return report;
 }
 
+namespace {
+
+struct Longest {
+    int rank = -1;
+    Nanos busy = 0;
+    Nanos median = 0; // over ranks
+};
+
+Longest busyLongest(const BubbleReport& report)
+{
+    Longest out;
+    std::vector<Nanos> busy;
+    for (const RankBubbles& rank : report.ranks) busy.push_back(rank.busy);
+    if (busy.empty()) return out;
+    const auto most = std::max_element(busy.begin(), busy.end());
+    out.rank = static_cast<int>(most - busy.begin());
+    out.busy = *most;
+    const auto middle = busy.begin() + static_cast<std::ptrdiff_t>((busy.size() - 1) / 2);
+    std::nth_element(busy.begin(), middle, busy.end());
+    out.median = *middle;
+    return out;
+}
+
+} // namespace
+
 std::optional<int> stragglerRank(const BubbleReport& report)
 {
     if (report.ranks.size() < 2) return std::nullopt;
-    std::vector<Nanos> busy;
-    for (const RankBubbles& rank : report.ranks) busy.push_back(rank.busy);
-    const auto most = std::max_element(busy.begin(), busy.end());
-    const int rank = static_cast<int>(most - busy.begin());
-    const Nanos longest = *most;
-    const auto middle = busy.begin() + static_cast<std::ptrdiff_t>((busy.size() - 1) / 2);
-    std::nth_element(busy.begin(), middle, busy.end());
-    if (longest * 20 <= *middle * 21) return std::nullopt;
-    return rank;
+    const Longest longest = busyLongest(report);
+    if (static_cast<double>(longest.busy) <= slowRank * static_cast<double>(longest.median)) return std::nullopt;
+    const auto rank = static_cast<std::size_t>(longest.rank);
+    if (rank < report.slowness.size() && report.slowness[rank].known && report.slowness[rank].factor <= slowRank) return std::nullopt;
+    return longest.rank;
+}
+
+std::string stragglerSentence(const BubbleReport& report, Nanos timeUnit)
+{
+    const std::optional<int> rank = stragglerRank(report);
+    if (!rank) return {};
+    const Longest longest = busyLongest(report);
+    std::string text = fmt::format("rank {} is busy {}", *rank, formatDuration(longest.busy, timeUnit));
+    if (longest.median > 0)
+        text += fmt::format(", {} longer than the median rank", formatPercent(static_cast<double>(longest.busy) / static_cast<double>(longest.median) - 1));
+    const RankSlowness slow = static_cast<std::size_t>(*rank) < report.slowness.size() ? report.slowness[static_cast<std::size_t>(*rank)] : RankSlowness{};
+    if (slow.known) return text + fmt::format(": it takes {:.2f}× as long as other ranks for the same work, so the rank is slow, not its stages", slow.factor);
+    return text + ": the rank is slow or its stage costs more; with one stage on it alone a step can't show which";
 }
 
 namespace analyses {

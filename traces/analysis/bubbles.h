@@ -6,11 +6,13 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "schedules/base/result.h"
 #include "schedules/timeline/timeline.h"
+#include "traces/analysis/slow_ranks.h"
 
 namespace stagewright {
 
@@ -24,7 +26,7 @@ enum class IdleCause : std::uint8_t {
     Memory,     // another op was ready, but would have exceeded the memory cap
     Order,      // another op was ready, but the schedule's order puts it later; also fillers
     Imbalance,  // the producer came late because a stage costs more than the mean over stages
-    Straggler,  // … because an op took longer than the median of its own kind, stage and rank
+    Straggler,  // … because an op took longer than the median of its own kind, stage and rank, or its rank than others for the same
     RecomputeWait, // a recomputation was held back until the gradient came, although its input was there
     ReloadWait,    // offloaded activations were on their way back
     Launch, // everything was ready and the op still had not begun: runtime overhead
@@ -48,6 +50,7 @@ struct Gap {
     SpanId blamed = noSpan;
     Op readyOp;             // Order, Memory: the op that could have run
     bool hasReadyOp = false;
+    double rankFactor = 0;  // Straggler: how many times as long as others the rank of `blamed` takes; 0: it is the op alone
     SpanId wait = noSpan;   // the message of its own that the rank stood at, on lane Wait; blamed is then that message's producer
 };
 
@@ -72,6 +75,7 @@ struct BubbleReport {
     IdleByCause byCause{};
     std::vector<RankBubbles> ranks;
     std::vector<Gap> gaps; // by rank, start
+    std::vector<RankSlowness> slowness; // by rank, in the step's medians; empty in an empty report
 
     Nanos makespan() const { return windowEnd - windowBegin; }
 };
@@ -83,8 +87,12 @@ struct BubbleOptions {
 // Empty timeline or step: an empty report. O(spans of the step + edges).
 Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const BubbleOptions& options = {});
 
-// The rank that is busy longest, where that is more than 5 % above the median over ranks; none: no rank stands out.
+// The rank that is busy longest, where that is more than 5 % above the median over ranks and not because one of its stages costs
+// more while another one, or a copy elsewhere, does not; none: no rank stands out.
 std::optional<int> stragglerRank(const BubbleReport& report);
+// "rank 2 is busy 36.0 units, 50.0 % longer than the median rank, and takes 1.50× as long as others for the same stage"; "" where there
+// is none.
+std::string stragglerSentence(const BubbleReport& report, Nanos timeUnit);
 
 // "rank 2 waits 3.1 ms before 2B4: 3B4 on rank 3 ends at 12.4 ms and its gradient arrives 0.2 ms later." One sentence.
 std::string explainGap(const Timeline& timeline, const Gap& gap);

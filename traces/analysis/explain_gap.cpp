@@ -49,6 +49,9 @@ public:
                                length, next, m_timeline.spans()[m_gap.blamed].op.stage, name(m_gap.blamed), rankOf(m_gap.blamed));
         case IdleCause::Straggler:
             if (m_gap.blamed == noSpan) break;
+            if (m_gap.rankFactor > 0)
+                return fmt::format("{} waits {} before {} because rank {} is slow: it takes {:.2f}× as long as other ranks for the same work, as in {}", who,
+                                   length, next, rankOf(m_gap.blamed), m_gap.rankFactor, name(m_gap.blamed));
             return fmt::format("{} waits {} before {} because {} on rank {} took {}, longer than the median of its kind", who, length,
                                next, name(m_gap.blamed), rankOf(m_gap.blamed), span(m_timeline.spans()[m_gap.blamed].duration()));
         case IdleCause::PeerWait:

@@ -24,8 +24,7 @@ bool sendsGradient(const Op& op)
 } // namespace
 
 GapExplainer::GapExplainer(const Timeline& timeline, int step)
-    : m_timeline(timeline), m_ops(timeline, step), m_graph(timeline, m_ops), m_median(m_graph.medianDurations()),
-      m_mean(m_graph.meanDurations(m_median))
+    : m_timeline(timeline), m_ops(timeline, step), m_graph(timeline, m_ops), m_levels(m_graph.levels())
 {
 }
 
@@ -101,7 +100,8 @@ GapChain GapExplainer::chainOf(const Gap& gap) const
         }
         const bool culprit = slot.first == gap.blamed || slot.second == gap.blamed;
         if (culprit && gap.cause == IdleCause::Straggler) {
-            chain.back().why += "; it takes longer than the median of its kind";
+            chain.back().why += gap.rankFactor > 0 ? fmt::format("; rank {} takes longer than others for the same work", slot.rank)
+                                          : std::string("; it takes longer than the median of its kind");
             break;
         }
         if (culprit && gap.cause == IdleCause::Imbalance) {
@@ -161,14 +161,21 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
     case IdleCause::Imbalance: {
         const SlotId culprit = gap.blamed == noSpan ? noSlot : m_graph.slotOf(gap.blamed);
         if (culprit == noSlot) return std::nullopt;
+        if (gap.rankFactor > 0) {
+            const int rank = m_graph.slot(culprit).rank;
+            for (SlotId id = 0; id < m_graph.size(); ++id)
+                if (m_graph.slot(id).busy && m_graph.slot(id).rank == rank) scenario.duration[id] = m_levels.even[id];
+            change = fmt::format("if rank {} took as long as others for the same work", rank);
+            break;
+        }
         if (gap.cause == IdleCause::Straggler) {
-            scenario.duration[culprit] = m_median[culprit];
-            change = fmt::format("if {} took the {} that is the median of its kind", nameOf(gap.blamed), time(m_median[culprit]));
+            scenario.duration[culprit] = m_levels.median[culprit];
+            change = fmt::format("if {} took the {} that is the median of its kind", nameOf(gap.blamed), time(m_levels.median[culprit]));
             break;
         }
         const int stage = spans[gap.blamed].op.stage;
         for (SlotId id = 0; id < m_graph.size(); ++id)
-            if (m_graph.slot(id).busy && spans[m_graph.slot(id).first].op.stage == stage) scenario.duration[id] = m_mean[id];
+            if (m_graph.slot(id).busy && spans[m_graph.slot(id).first].op.stage == stage) scenario.duration[id] = m_levels.mean[id];
         change = fmt::format("if stage {} cost the mean over stages", stage);
         break;
     }

@@ -46,8 +46,7 @@ private:
     const Timeline& m_timeline;
     StepOps m_ops;
     StepGraph m_graph;
-    std::vector<Nanos> m_median;
-    std::vector<Nanos> m_mean;
+    StepLevels m_levels;
 };
 
 } // namespace stagewright

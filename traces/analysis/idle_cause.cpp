@@ -23,7 +23,7 @@ constexpr std::array<Words, idleCauseCount> words{{
     {"memory", "Memory cap", "another op was ready, but would have exceeded the memory cap"},
     {"order", "Order", "another op was ready, but the schedule's order puts it later, or a delay was wanted"},
     {"imbalance", "Imbalance", "an input came late because a stage costs more than the mean over stages"},
-    {"straggler", "Straggler", "an input came late because an op took longer than the median of its own kind, stage and rank"},
+    {"straggler", "Straggler", "an input came late because an op took longer than the median of its own kind, stage and rank, or its rank than others for the same work"},
     {"recompute_wait", "Held back recompute", "a recomputation waited for the gradient although its input was there"},
     {"reload_wait", "Waiting for reload", "offloaded activations were on their way back"},
     {"launch", "Launch", "everything was ready and the op had not begun: runtime overhead"},

@@ -63,6 +63,11 @@ std::string formatBytes(Bytes bytes, Bytes memoryUnit)
     return signedText(negative, scaled(value, units[unit]));
 }
 
+std::string counted(long long count, std::string_view noun)
+{
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("tch") ? "es" : "s");
+}
+
 std::string formatPercent(double share, int decimals)
 {
     if (!std::isfinite(share)) return "n/a";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "schedules/base/units.h"
 
@@ -12,6 +13,8 @@ namespace stagewright {
 std::string formatDuration(Nanos nanos, Nanos timeUnit = 1);
 // "512 B", "1.50 MiB"; where memoryUnit > 1 "4.0 microbatches" (activations of one microbatch on 1/p of the model).
 std::string formatBytes(Bytes bytes, Bytes memoryUnit = 1);
+// "1 op", "3 ops": a count with its noun.
+std::string counted(long long count, std::string_view noun);
 // 0.1667 → "16.7 %"; NaN → "n/a".
 std::string formatPercent(double share, int decimals = 1);
 

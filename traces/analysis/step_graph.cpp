@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <unordered_map>
 
@@ -258,6 +259,37 @@ std::vector<Nanos> StepGraph::meanDurations(const std::vector<Nanos>& medians) c
         const Sum& sum = sums[m_sort[m_place[id]]];
         out[id] = (sum.total + sum.count / 2) / sum.count;
     }
+    return out;
+}
+
+// Overlapped pairs are of two stages: they say nothing of either.
+std::vector<RankSlowness> StepGraph::slowness(const std::vector<Nanos>& medians) const
+{
+    std::vector<ChunkWork> work;
+    std::vector<std::size_t> ofPlace(m_sort.size(), 0); // 1 + its entry
+    for (SlotId id = 0; id < m_slots.size(); ++id) {
+        if (!m_slots[id].busy || m_slots[id].second != noSpan) continue;
+        std::size_t& entry = ofPlace[m_place[id]];
+        if (entry > 0) {
+            ++work[entry - 1].count;
+            continue;
+        }
+        work.push_back({m_slots[id].rank, m_timeline.spans()[m_slots[id].first].op.stage, m_sort[m_place[id]], 1, medians[id]});
+        entry = work.size();
+    }
+    return slownessOf(work, static_cast<int>(m_scenario.order.size()));
+}
+
+StepLevels StepGraph::levels() const
+{
+    StepLevels out;
+    out.median = medianDurations();
+    out.ranks = slowness(out.median);
+    out.even = out.median;
+    for (SlotId id = 0; id < m_slots.size(); ++id)
+        if (m_slots[id].busy && out.slow(m_slots[id].rank))
+            out.even[id] = std::llround(static_cast<double>(out.median[id]) / out.ranks[static_cast<std::size_t>(m_slots[id].rank)].factor);
+    out.mean = meanDurations(out.even);
     return out;
 }
 

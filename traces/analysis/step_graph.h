@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "traces/analysis/slow_ranks.h"
 #include "traces/analysis/step_ops.h"
 
 namespace stagewright {
@@ -44,6 +45,18 @@ struct StepReplay {
     Nanos makespan = 0; // from the first begin to the last end of busy slots
 };
 
+struct StepLevels {
+    std::vector<Nanos> median; // of slots of the same ops on the same stages and rank
+    std::vector<Nanos> even;   // the medians with every rank as fast as the others (slow_ranks.h), where that is known
+    std::vector<Nanos> mean;   // of those over stages and ranks
+    std::vector<RankSlowness> ranks; // by rank
+    bool slow(int rank) const // the rank is, not its stages
+    {
+        const RankSlowness& of = ranks[static_cast<std::size_t>(rank)];
+        return of.known && of.factor > slowRank;
+    }
+};
+
 class StepGraph {
 public:
     // Both must outlive it. O((spans + edges) log spans).
@@ -65,16 +78,17 @@ public:
     // Nothing where the order closes a circle. O(slots + inputs).
     std::optional<StepReplay> run(const StepScenario& scenario) const;
 
-    // Median durations: of slots of the same ops on the same stages and rank. Mean: of those medians over stages and ranks.
-    // Slots that are not busy keep theirs.
-    std::vector<Nanos> medianDurations() const;
-    std::vector<Nanos> meanDurations(const std::vector<Nanos>& medians) const;
+    // Durations by slot without what stands out. Slots that are not busy keep theirs.
+    StepLevels levels() const;
 
     // By slot: how much later it could begin without the step taking longer, all else as it was. ≥ 0.
     std::vector<Nanos> slack() const;
 
 private:
     void sortSlots();
+    std::vector<Nanos> medianDurations() const;
+    std::vector<Nanos> meanDurations(const std::vector<Nanos>& medians) const;
+    std::vector<RankSlowness> slowness(const std::vector<Nanos>& medians) const;
     std::vector<SlotId> topologicalOrder(const std::vector<std::vector<SlotId>>& order) const; // empty: a circle
 
     const Timeline& m_timeline;

@@ -150,7 +150,8 @@ void judgeNoise(Comparison& comparison, const Run& a, const Run& b)
     const NoiseVerdict verdict = verdictOn(comparison.change.makespanDelta, stepTimesOf(a, comparison.bubblesA.makespan()),
                                            stepTimesOf(b, comparison.bubblesB.makespan()));
     if (hasNoise(a) || hasNoise(b)) comparison.spread = verdict.spread;
-    comparison.withinSpread = !verdict.shows;
+    comparison.tooFewSteps = !verdict.spread;
+    comparison.withinSpread = verdict.spread && !verdict.shows;
     comparison.historyA = OpHistory::of(a);
     comparison.historyB = OpHistory::of(b);
     const auto sample = [](const Run& run, const std::shared_ptr<const OpHistory>& history, SpanId id, int rank, bool start) {

@@ -64,7 +64,8 @@ struct Comparison {
     // measured steps. A smaller change can't be told from noise.
     std::optional<Nanos> spread;
     bool withinSpread = false;
-    bool shows() const { return !withinSpread; }
+    bool tooFewSteps = false; // a measured run has fewer than four measured steps: no difference is claimed
+    bool shows() const { return !withinSpread && !tooFewSteps; }
     std::vector<RunDifference> differences;
     BubbleReport bubblesA;
     BubbleReport bubblesB;

@@ -45,6 +45,7 @@ StepSample sampleOf(std::span<const Nanos> values)
 NoiseVerdict verdictOn(Nanos change, const StepSample& a, const StepSample& b)
 {
     NoiseVerdict verdict;
+    verdict.shows = false;
     if (a.count < fewestSteps || b.count < fewestSteps) return verdict;
     verdict.spread = static_cast<Nanos>(std::ceil(2 * std::hypot(a.sigma, b.sigma)));
     verdict.shows = std::llabs(change) >= *verdict.spread;

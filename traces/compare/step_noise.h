@@ -30,7 +30,7 @@ inline constexpr int fewestSteps = 4; // under which noise is not known
 // A change from A to B shows where |change| ≥ 2 √(σ_A² + σ_B²); the right side is the spread, rounded up.
 struct NoiseVerdict {
     std::optional<Nanos> spread; // nothing: noise is not known
-    bool shows = true;           // with an unknown spread: any change does
+    bool shows = true;           // with an unknown spread: false
 };
 NoiseVerdict verdictOn(Nanos change, const StepSample& a, const StepSample& b);
 // A run without noise (its clock is the model) has σ = 0.

@@ -58,6 +58,7 @@ public:
         if (m_comparison.sameUnits) {
             noise();
             compute();
+            slowerRanks();
             ledger();
             ladder();
             split();
@@ -103,9 +104,67 @@ private:
         if (m_comparison.withinSpread)
             m_sentences.push_back(fmt::format("the change of {} is smaller than what steps differ by ({}), so it shows nothing",
                                               time(std::llabs(delta)), time(*m_comparison.spread)));
-        else if (!m_comparison.spread && (hasNoise(m_runA) || hasNoise(m_runB)))
-            m_sentences.push_back(fmt::format("whether the change exceeds the noise is not known: that takes {} measured steps of each run",
-                                              fewestSteps));
+        else if (m_comparison.tooFewSteps)
+            m_sentences.push_back(fmt::format("no difference is claimed, the noise is not known: that takes {} measured steps of each run, and {}", fewestSteps, stepsText()));
+    }
+
+    std::string stepsText() const
+    {
+        std::vector<std::string> words;
+        const auto add = [&words](const char* name, const Run& run) {
+            const int steps = std::max(0, run.info.steps - run.info.warmupSteps);
+            if (hasNoise(run) && steps < fewestSteps) words.push_back(fmt::format("{} has {}", name, steps));
+        };
+        add("A", m_runA);
+        add("B", m_runB);
+        return list(words, words.size());
+    }
+
+    // A rank whose ops take longer in B than the other ranks' do: "the ops of rank 2 take longer in B: forwards 1.50×, full backwards 1.48×".
+    void slowerRanks()
+    {
+        struct Sum {
+            Nanos a = 0, b = 0;
+            int ops = 0, beyond = 0;
+        };
+        std::map<OpKind, std::map<int, Sum>> sums;
+        for (const OpDelta& op : m_comparison.ops) {
+            if (!op.inBoth() || m_a.spans()[op.a].op.kind != m_b.spans()[op.b].op.kind) continue;
+            Sum& sum = sums[op.op.kind][op.rank];
+            sum.a += m_a.spans()[op.a].duration();
+            sum.b += m_b.spans()[op.b].duration();
+            ++sum.ops;
+            sum.beyond += op.durationDelta > 0 && op.duration.shows ? 1 : 0;
+        }
+        std::map<int, std::vector<std::string>> byRank;
+        for (const auto& [kind, ranks] : sums) {
+            std::vector<double> factors;
+            for (const auto& [rank, sum] : ranks) factors.push_back(sum.a > 0 ? static_cast<double>(sum.b) / static_cast<double>(sum.a) : 1.0);
+            const auto middle = factors.begin() + static_cast<std::ptrdiff_t>((factors.size() - 1) / 2);
+            std::nth_element(factors.begin(), middle, factors.end());
+            const double usual = std::max(1.0, *middle);
+            for (const auto& [rank, sum] : ranks) {
+                const double factor = sum.a > 0 ? static_cast<double>(sum.b) / static_cast<double>(sum.a) : 1.0;
+                if (ranks.size() > 1 && factor > slowRank * usual && 2 * sum.beyond > sum.ops)
+                    byRank[rank].push_back(fmt::format("{} {:.2f}×", kindWords(kind), factor));
+            }
+        }
+        for (const auto& [rank, kinds] : byRank)
+            m_sentences.push_back(fmt::format("the ops of rank {} take longer in B: {}", rank, list(kinds, kinds.size())));
+    }
+
+    static std::string ops(std::size_t count) { return fmt::format("{} op{}", count, count == 1 ? "" : "s"); }
+
+    static std::string kindWords(OpKind kind)
+    {
+        switch (kind) {
+        case OpKind::Forward: return "forwards";
+        case OpKind::Backward: return "full backwards";
+        case OpKind::InputGrad: return "input gradients";
+        case OpKind::WeightGrad: return "weight gradients";
+        case OpKind::Recompute: return "recomputations";
+        default: return std::string(ruleOf(kind).text);
+        }
     }
 
     // Two runs at different clock speeds fool people: where the ops themselves explain over half, that comes first.
@@ -114,7 +173,7 @@ private:
         const Nanos delta = m_comparison.change.makespanDelta;
         const auto ranks = static_cast<Nanos>(m_comparison.bubblesA.ranks.size());
         const Nanos busy = m_comparison.change.busyDelta;
-        if (delta == 0 || ranks == 0 || m_a.ranks() != m_b.ranks() || (busy < 0) != (delta < 0)) return;
+        if (!m_comparison.shows() || delta == 0 || ranks == 0 || m_a.ranks() != m_b.ranks() || (busy < 0) != (delta < 0)) return;
         if (std::llabs(busy) * 2 <= std::llabs(delta) * ranks || m_comparison.bubblesA.busy == 0) return;
         if (m_runA.info.microbatches != m_runB.info.microbatches) return; // more work, not longer ops
         const double share = static_cast<double>(busy) / static_cast<double>(m_comparison.bubblesA.busy);
@@ -163,7 +222,7 @@ private:
         if (a <= b || m_a.ranks() != m_b.ranks()) return;
         const int late = latestWeights(m_b, m_alignment.opsB());
         if (late > latestWeights(m_a, m_alignment.opsA()))
-            m_sentences.push_back(fmt::format("{} W ops run inside the drain; its idle time falls {}", late, change(a, b)));
+            m_sentences.push_back(fmt::format("{} W op{} inside the drain; its idle time falls {}", late, late == 1 ? " runs" : "s run", change(a, b)));
     }
 
     static int latestWeights(const Timeline& timeline, const StepOps& ops)
@@ -201,7 +260,8 @@ private:
         const PathLedger& a = m_comparison.ledgerA;
         const PathLedger& b = m_comparison.ledgerB;
         if (a.of(PathClass::Wire) == b.of(PathClass::Wire)) return;
-        m_sentences.push_back(fmt::format("A pays the wire {} times on its critical path, B {} times: {}", a.wires, b.wires,
+        const auto times = [](int count) { return count == 1 ? std::string("once") : fmt::format("{} times", count); };
+        m_sentences.push_back(fmt::format("A waits for transfers {} on its critical path, B {}: {}", times(a.wires), times(b.wires),
                                           change(a.of(PathClass::Wire), b.of(PathClass::Wire))));
     }
 
@@ -261,7 +321,7 @@ private:
             idle += change.idleDelta[i];
             if (change.idleDelta[i] == 0) continue;
             causes.emplace_back(change.idleDelta[i],
-                                fmt::format("{} {}", toText(static_cast<IdleCause>(i)), signedTime(change.idleDelta[i])));
+                                fmt::format("{} {}", lower(titleOf(static_cast<IdleCause>(i))), signedTime(change.idleDelta[i])));
         }
         std::stable_sort(causes.begin(), causes.end(),
                          [](const auto& x, const auto& y) { return std::llabs(x.first) > std::llabs(y.first); });
@@ -444,8 +504,7 @@ private:
             m_sentences.push_back("one run splits the backward in input and weight gradient: its input gradients are set against "
                                   "the full backwards of the other");
         if (m_alignment.onlyInA() + m_alignment.onlyInB() > 0)
-            m_sentences.push_back(fmt::format("{} ops of A and {} ops of B have no partner in the other run", m_alignment.onlyInA(),
-                                              m_alignment.onlyInB()));
+            m_sentences.push_back(fmt::format("{} of A and {} of B have no partner in the other run", ops(m_alignment.onlyInA()), ops(m_alignment.onlyInB())));
     }
 
     const Comparison& m_comparison;
@@ -473,6 +532,8 @@ std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
     if (comparison.withinSpread)
         return fmt::format("no difference we can show: {} against {}, and steps differ by {}", formatDuration(timeB, unit),
                            formatDuration(timeA, unit), formatDuration(*comparison.spread, unit));
+    if (comparison.tooFewSteps)
+        return fmt::format("no difference is claimed below {} measured steps of each run: {} against {}", fewestSteps, formatDuration(timeB, unit), formatDuration(timeA, unit));
     const double change = timeA > 0 ? static_cast<double>(timeB - timeA) / static_cast<double>(timeA) : 0;
     if (timeA == 0 || std::fabs(change) < 0.0005)
         return fmt::format("A and B take the same time to within 0.1 %: {} and {}", formatDuration(timeA, unit), formatDuration(timeB, unit));

@@ -33,8 +33,8 @@ bool paired(const Timeline& timeline, SpanId id)
     return (id > track.begin && same(id - 1)) || (id + 1 < track.end && same(id + 1));
 }
 
-// Where the timeline has no two ops in one interval, its device ran pairs one op after the other. Only a recomputation still
-// waits for what its backward needs.
+} // namespace
+
 Schedule asExecuted(const Schedule& schedule, const Timeline& timeline)
 {
     if (std::all_of(schedule.paired.begin(), schedule.paired.end(), [](const auto& pairs) { return pairs.empty(); })) return schedule;
@@ -49,8 +49,6 @@ Schedule asExecuted(const Schedule& schedule, const Timeline& timeline)
         std::erase_if(serial.paired[rank], [&](std::uint32_t at) { return serial.order[rank][at].kind != OpKind::Recompute; });
     return serial;
 }
-
-} // namespace
 
 std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, const CostModel& costs)
 {

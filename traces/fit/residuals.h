@@ -41,6 +41,10 @@ struct OpResidual { // one op; residual: measured − predicted
 // Every op of one step that costs tell something of (no overlapped pair, nothing discarded), by rank, then start.
 std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, const CostModel& costs);
 
+// What the device made of the schedule. Where the timeline has no two ops in one interval, it ran pairs one op after the other: the
+// schedule without them. Only a recomputation still waits for what its backward needs.
+Schedule asExecuted(const Schedule& schedule, const Timeline& timeline);
+
 // Steps before the run's warm-up steps are left out. Usage error where the run has no schedule.
 Result<Residuals> residualsOf(const Run& run, const CostModel& costs);
 

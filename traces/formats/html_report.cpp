@@ -12,9 +12,11 @@
 #include "schedules/kinds.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/critical_path.h"
+#include "traces/analysis/levers.h"
 #include "traces/analysis/memory.h"
 #include "traces/analysis/overlap.h"
 #include "traces/analysis/quantity.h"
+#include "traces/analysis/step_sample.h"
 #include "traces/formats/atomic_file.h"
 #include "traces/formats/format_registry.h"
 #include "traces/formats/timeline_svg.h"
@@ -63,8 +65,8 @@ std::string timeText(std::int64_t unixMs)
 std::string clockText(const Run& run)
 {
     const RunInfo& info = run.info;
-    if (info.clock == "virtual") return fmt::format("virtual clock: projected for {} devices", info.ranks);
-    if (info.clock == "wall") return fmt::format("wall clock: measured on {} ranks", info.ranks);
+    if (info.clock == "virtual") return fmt::format("virtual clock: projected for {}", counted(info.ranks, "device"));
+    if (info.clock == "wall") return fmt::format("wall clock: measured on {}", counted(info.ranks, "rank"));
     if (info.provenance == Provenance::Simulated) return "simulated with a cost model";
     return info.clock.empty() ? std::string(toText(info.provenance)) : fmt::format("{}, clock {}", toText(info.provenance), info.clock);
 }
@@ -101,13 +103,13 @@ std::string figure(const std::string& title, const std::string& value, const std
 std::string metaText(const Run& run, int step, const std::string& source)
 {
     const RunInfo& info = run.info;
-    std::string text = fmt::format("{}: {} ranks, {} stages, {} microbatches", info.scheduleName, info.ranks, info.stages, info.microbatches);
+    std::string text = fmt::format("{}: {}, {}, {}", info.scheduleName, counted(info.ranks, "rank"), counted(info.stages, "stage"), counted(info.microbatches, "microbatch"));
     if (info.steps > 1) text += fmt::format("; step {} of {}, {} of them warm-up", stepNumber(step), info.steps, info.warmupSteps);
     text += "; " + clockText(run);
     if (!source.empty()) text += "; " + source;
     if (const std::string when = timeText(info.createdUnixMs); !when.empty()) text += ", " + when;
     if (info.state != RunState::Complete) text += "; " + std::string(toText(info.state));
-    if (info.damagedBlocks > 0) text += fmt::format("; {} damaged blocks were left out", info.damagedBlocks);
+    if (info.damagedBlocks > 0) text += fmt::format("; {} left out", counted(info.damagedBlocks, "damaged block"));
     return text;
 }
 
@@ -125,11 +127,51 @@ std::string headline(const Run& run, const BubbleReport& bubbles, int step)
     if (overlap.messages > 0)
         out += figure("Exposed communication", formatDuration(overlap.exposedTime, unit), fmt::format("of {} in {} transfers: while the receiving rank is not busy", formatDuration(overlap.commTime, unit), overlap.messages));
     if (const Metric* loss = run.metric("loss"); loss != nullptr && !loss->values.empty())
-        out += figure("Loss", fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()), fmt::format("mean cross-entropy, {} a token, first and last of {} steps", loss->unit, loss->values.size()));
+        out += figure("Loss", fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()), fmt::format("mean cross-entropy, {} a token, first and last of {}", loss->unit, counted(static_cast<long long>(loss->values.size()), "step")));
     return out + "</dl>\n";
 }
 
-std::string causesHtml(const Run& run, const BubbleReport& bubbles)
+// What would help, largest gain first.
+std::string leversHtml(const Run& run, const LeverTable& levers)
+{
+    const Nanos unit = run.timeline->timeUnit();
+    std::string out = "<h2>What would help</h2>\n";
+    if (!levers.simulated) return out + "<p class=\"note\">Not simulated: " + escaped(levers.reason) + ".</p>\n";
+    HtmlTable table({"with", "step", "gain", "share"});
+    bool any = false;
+    std::string unknown;
+    for (const Lever& lever : levers.shown()) {
+        if (!lever.makespan) {
+            unknown += "<p class=\"note\">" + escaped(lever.title + ": " + lever.reason) + ".</p>\n";
+            continue;
+        }
+        any = any || lever.gain > 0;
+        const auto before = static_cast<double>(std::max<Nanos>(1, *lever.makespan + lever.gain));
+        table.add({lever.title, formatDuration(*lever.makespan, unit), formatDuration(-lever.gain, unit), formatPercent(-static_cast<double>(lever.gain) / before)}, lever.gain > 0 ? "better" : "");
+    }
+    if (!any) out += "<p>None of these makes the step shorter.</p>\n";
+    if (!levers.levers.empty()) out += table.text();
+    const std::string error = formatPercent(levers.error());
+    return out + unknown + "<p class=\"note\">" + escaped(fmt::format("Each simulated with the run's own costs, with which the step takes {}; as it was it took {} ({}{}).",
+                                    formatDuration(*levers.simulated, unit), formatDuration(levers.measured, unit), levers.error() > 0 ? "+" : "", error)) + "</p>\n";
+}
+
+std::string samplesHtml(const Run& run, const StepSamples& samples)
+{
+    if (samples.figures.empty()) return {};
+    HtmlTable table({"over the measured steps", "median", "from", "to"});
+    for (const auto& [key, title, time] : {std::tuple("makespan", "time of a step", true), std::tuple("bubble_fraction", "bubble ratio", false), std::tuple("exposed_time", "exposed communication", true)}) {
+        const FigureSample* sample = samples.find(key);
+        if (sample == nullptr) continue;
+        const auto text = [&run, timed = time](double value) { return timed ? formatDuration(std::llround(value), run.timeline->timeUnit()) : formatPercent(value); };
+        table.add({title, text(sample->median), text(sample->low), text(sample->high)});
+    }
+    const bool interval = static_cast<int>(samples.steps.size()) >= FigureSample::fewestForInterval;
+    return table.text() + fmt::format("<p class=\"note\">{} of {} measured steps; from and to are {}.</p>\n", samples.steps.size(), samples.measured,
+                                      interval ? "the 95 % interval of the median by order statistics" : "the least and the greatest");
+}
+
+std::string causesHtml(const Run& run, const BubbleReport& bubbles, const LeverTable* levers = nullptr)
 {
     const Nanos unit = run.timeline->timeUnit(), window = bubbles.makespan() * static_cast<Nanos>(std::max<std::size_t>(1, bubbles.ranks.size()));
     const bool byRank = bubbles.ranks.size() <= 8;
@@ -143,14 +185,14 @@ std::string causesHtml(const Run& run, const BubbleReport& bubbles)
             for (const RankBubbles& rank : bubbles.ranks) cells.push_back(of(rank) != 0 ? formatDuration(of(rank), unit) : "·");
         table.add(cells);
     };
-    for (std::size_t c = 0; c < idleCauseCount; ++c) {
-        if (bubbles.byCause[c] == 0) continue;
-        const auto cause = static_cast<IdleCause>(c);
+    for (const IdleCause cause : causesByGain(bubbles.byCause, levers)) {
+        const auto c = static_cast<std::size_t>(cause);
         row(std::string(titleOf(cause)), std::string(meaningOf(cause)), bubbles.byCause[c], [c](const RankBubbles& rank) { return rank.byCause[c]; });
     }
     row("idle", "all causes", bubbles.idle, [](const RankBubbles& rank) { return rank.idle; });
     row("busy", "forward, backward, gradients, recomputation", bubbles.busy, [](const RankBubbles& rank) { return rank.busy; });
     std::string out = "<h2>Idle time by cause</h2>\n" + table.text();
+    if (const std::string straggler = stragglerSentence(bubbles, unit); !straggler.empty()) out += "<p>" + escaped(straggler) + "</p>\n";
     std::vector<const Gap*> gaps;
     for (const Gap& gap : bubbles.gaps) gaps.push_back(&gap);
     std::stable_sort(gaps.begin(), gaps.end(), [](const Gap* a, const Gap* b) { return a->end - a->start > b->end - b->start; });
@@ -224,7 +266,7 @@ std::string opsHtml(const Run& run, int step)
             wait += path[i].waitBefore;
             if (i < 400) names += (i > 0 ? " " : "") + timeline.nameOf(timeline.spans()[path[i].span]);
         }
-        out += fmt::format("<h3>Critical path</h3>\n<p>{} ops decide when the step ends; {} of it is waiting for transfers and launches.</p>\n<p class=\"note\">{}{}</p>\n", path.size(), formatDuration(wait, unit), escaped(names),
+        out += fmt::format("<h3>Critical path</h3>\n<p>{} on it decide when the step ends; {} of it is waiting for transfers and launches.</p>\n<p class=\"note\">{}{}</p>\n", counted(static_cast<long long>(path.size()), "op"), formatDuration(wait, unit), escaped(names),
                            path.size() > 400 ? " …" : "");
     }
     return out;
@@ -270,7 +312,7 @@ std::string stepsHtml(const Run& run)
         }
         table.add(cells);
     }
-    return "<h2>Steps</h2>\n<details><summary>" + std::to_string(steps) + " steps</summary>\n" + table.text() + "</details>\n";
+    return "<h2>Steps</h2>\n<details><summary>" + counted(static_cast<long long>(steps), "step") + "</summary>\n" + table.text() + "</details>\n";
 }
 
 Result<int> stepOf(const Run& run, int asked)
@@ -304,13 +346,15 @@ Result<std::string> htmlReport(const Run& run, const HtmlOptions& options)
     }
     const auto step = stepOf(run, options.step);
     if (!step) return tl::unexpected(step.error());
-    auto bubbles = analyseBubbles(*run.timeline, *step);
+    const auto cap = memoryCapOf(run);
+    auto bubbles = analyseBubbles(*run.timeline, *step, BubbleOptions{cap});
     if (!bubbles) return tl::unexpected(bubbles.error());
+    const LeverTable levers = leversOf(run, *step, cap);
     std::string out = head(run.info.name + " – Stagewright") + "<h1>" + escaped(run.info.name) + "</h1>\n<p class=\"meta\">" + escaped(metaText(run, *step, options.source)) + "</p>\n";
-    out += headline(run, *bubbles, *step);
+    out += headline(run, *bubbles, *step) + samplesHtml(run, sampleSteps(run, cap)) + leversHtml(run, levers);
     out += "<h2>Timeline</h2>\n" + timelineSvg(run, *step) + legendHtml(run, *step);
     if (const std::string memory = memorySvg(run, *step); !memory.empty()) out += "<h2>Activation memory</h2>\n" + memory + memoryTable(run, *step);
-    out += causesHtml(run, *bubbles) + opsHtml(run, *step) + stepsHtml(run) + provenanceHtml(run);
+    out += causesHtml(run, *bubbles, &levers) + opsHtml(run, *step) + stepsHtml(run) + provenanceHtml(run);
     return out + foot(options);
 }
 

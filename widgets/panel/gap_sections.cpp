@@ -53,8 +53,10 @@ GapSections::GapSections(SectionColumn* column) : QObject(column)
     m_selected = column->addSection(tr("Selected gap"));
 }
 
-void GapSections::setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const BubbleReport> report, const Units& units)
+void GapSections::setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const BubbleReport> report, const Units& units,
+                            std::shared_ptr<const LeverTable> levers)
 {
+    m_levers = std::move(levers);
     m_timeline = std::move(timeline);
     m_report = std::move(report);
     m_measure.reset();
@@ -85,20 +87,16 @@ void GapSections::fillCauses()
 {
     m_causes->clear();
     m_rows.clear();
-    std::vector<std::size_t> causes;
+    std::vector<IdleCause> causes;
     QStringList none;
-    for (std::size_t c = 0; m_report != nullptr && c < idleCauseCount; ++c) {
-        if (m_report->byCause[c] != 0)
-            causes.push_back(c);
-        else
-            none << words(titleOf(static_cast<IdleCause>(c))).toLower();
-    }
+    for (std::size_t c = 0; m_report != nullptr && c < idleCauseCount; ++c)
+        if (m_report->byCause[c] == 0) none << words(titleOf(static_cast<IdleCause>(c))).toLower();
+    if (m_report != nullptr) causes = causesByGain(m_report->byCause, m_levers.get());
     m_causes->setVisible(!causes.empty());
     if (causes.empty()) return;
-    std::stable_sort(causes.begin(), causes.end(), [&](auto a, auto b) { return m_report->byCause[a] > m_report->byCause[b]; });
-    const auto most = static_cast<double>(m_report->byCause[causes.front()]);
-    for (const std::size_t c : causes) {
-        const auto cause = static_cast<IdleCause>(c);
+    const auto most = static_cast<double>(*std::max_element(m_report->byCause.begin(), m_report->byCause.end()));
+    for (const IdleCause cause : causes) {
+        const auto c = static_cast<std::size_t>(cause);
         auto* bar = new ShareBar;
         const double share = static_cast<double>(m_report->byCause[c]) / most;
         bar->setPlain(share, m_cause == cause);
@@ -107,8 +105,12 @@ void GapSections::fillCauses()
         button->setChecked(m_cause == cause);
         connect(button, &QPushButton::clicked, this, [this, cause](bool on) { emit causeChosen(on ? std::optional(cause) : std::nullopt); }, Qt::QueuedConnection);
         m_rows.push_back({cause, button, bar, share});
+        const Nanos gain = m_levers ? m_levers->gainOf(cause).value_or(-1) : -1; // −1: no lever is about it
+        const QString without = gain < 0 ? QString() : gain == 0 ? tr("\nWithout it the step would take no less.") : tr("\nWithout it the step would take %1 less.").arg(durationText(gain, m_units));
         m_causes->addBar(button, bar, durationText(m_report->byCause[c], m_units),
-                         tr("%1\nAll causes together are the idle time, %2, to the nanosecond.").arg(words(meaningOf(cause)), durationText(m_report->idle, m_units)));
+                         tr("%1%2\nAll causes together are the idle time, %3, to the nanosecond.").arg(words(meaningOf(cause)), without, durationText(m_report->idle, m_units)));
+        if (!m_measure && gain > 0)
+            m_causes->addChange(signedDurationText(-gain, m_units), tr("What the step would take less without it, simulated; causes are listed by this."), PanelSection::Tone::Better);
         if (m_measure) m_measure->tellTime(*m_causes, m_report->byCause[c], m_measure->figures().bubbles.byCause[c]);
     }
     if (!none.isEmpty()) m_causes->addText(tr("None by %1").arg(none.join(QLatin1String(", "))), "faint");

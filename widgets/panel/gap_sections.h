@@ -12,6 +12,7 @@
 #include <QPushButton>
 
 #include "traces/analysis/gap_explainer.h"
+#include "traces/analysis/levers.h"
 #include "widgets/numbers.h"
 
 namespace stagewright {
@@ -27,7 +28,9 @@ public:
     explicit GapSections(SectionColumn* column); // adds the sections where it is made
 
     // Null where there is nothing to show. Told against no measure until one is set.
-    void setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const BubbleReport> report, const Units& units);
+    // levers: what taking a cause away gains, by which causes are listed; null: unknown, listed by their total.
+    void setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const BubbleReport> report, const Units& units,
+                   std::shared_ptr<const LeverTable> levers = nullptr);
     // The measure that idle times by cause are told against; null: none.
     void setMeasure(std::shared_ptr<const FigureMeasure> measure);
     void setCause(std::optional<IdleCause> cause); // which one is marked
@@ -58,6 +61,7 @@ private:
     PanelSection *m_causes, *m_longest, *m_selected;
     std::shared_ptr<const Timeline> m_timeline;
     std::shared_ptr<const BubbleReport> m_report;
+    std::shared_ptr<const LeverTable> m_levers;
     Units m_units;
     std::shared_ptr<const FigureMeasure> m_measure;
     std::optional<IdleCause> m_cause;

@@ -6,6 +6,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/memory.h"
 #include "traces/fit/fit_costs.h"
+#include "traces/run_facts.h"
 
 namespace stagewright {
 
@@ -90,6 +91,7 @@ Result<RunFigures> runFigures(const Run& run, int step, std::optional<Bytes> mem
     const Timeline& timeline = *run.timeline;
     if (step < 0) step = run.representativeStep();
     figures.step = std::max(0, step);
+    if (!memoryCap) memoryCap = memoryCapOf(run);
     auto bubbles = analyseBubbles(timeline, figures.step, BubbleOptions{memoryCap});
     if (!bubbles) return tl::unexpected(bubbles.error());
     figures.bubbles = std::move(*bubbles);
@@ -104,6 +106,8 @@ Result<RunFigures> runFigures(const Run& run, int step, std::optional<Bytes> mem
         for (SpanId id = first; id < last; ++id)
             figures.spans += timeline.spans()[id].step == figures.step ? 1U : 0U;
     }
+    figures.levers = leversOf(run, figures.step, memoryCap);
+    figures.overSteps = sampleSteps(run, memoryCap);
     const auto schedule = scheduleOfRun(run);
     const auto costs = costsOf(run);
     if (schedule && costs) {

@@ -11,7 +11,9 @@
 #include "schedules/base/result.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/critical_path.h"
+#include "traces/analysis/levers.h"
 #include "traces/analysis/overlap.h"
+#include "traces/analysis/step_sample.h"
 #include "traces/run.h"
 #include "traces/simulated_run.h"
 
@@ -35,9 +37,11 @@ struct RunFigures {
     std::optional<Baseline> baseline;
     Nanos linkLatency = -1; // of the fitted or given costs; −1: unknown
     std::size_t spans = 0;  // of the step
+    std::optional<LeverTable> levers; // what would help; nothing: figures of a range
+    StepSamples overSteps;            // figures over the measured steps; empty: fewer than two, or of a range
 };
 
-// step −1: the representative one. memoryCap: of a rank's activations; idle time that only more memory would have filled
+// step −1: the representative one. memoryCap: of a rank's activations, else the run's own; idle time that only more memory would have filled
 // counts as Memory. Fails where the analyses do (a step that does not exist).
 Result<RunFigures> runFigures(const Run& run, int step = -1, std::optional<Bytes> memoryCap = {});
 

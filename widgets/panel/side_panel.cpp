@@ -1,6 +1,7 @@
 #include "widgets/panel/side_panel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <QHBoxLayout>
@@ -31,6 +32,34 @@ QString overlap()
 }
 QString loss() { return SidePanel::tr("Mean cross-entropy over the step's microbatches, in nats per token."); }
 } // namespace definition
+
+static constexpr std::size_t mostLevers = 8;
+
+static QString leverText(const Lever& lever)
+{
+    const QString name = QString::fromStdString(lever.name);
+    const QString place = name.section(QLatin1Char(':'), 1);
+    switch (lever.kind) {
+    case LeverKind::Transient: return SidePanel::tr("Rank %1 in step %2 as usual").arg(place.section(QLatin1Char('@'), 0, 0), place.section(QLatin1Char('@'), 1));
+    case LeverKind::Rank: return SidePanel::tr("Rank %1 as fast as others").arg(place);
+    case LeverKind::Link: return SidePanel::tr("Link %1 as fast as others").arg(place);
+    case LeverKind::LaunchRank: return SidePanel::tr("No launch delay, rank %1").arg(place);
+    case LeverKind::Launch: return SidePanel::tr("No launch delay");
+    case LeverKind::Links: return SidePanel::tr("Free links");
+    case LeverKind::Jitter: return SidePanel::tr("No jitter");
+    case LeverKind::Sends: return SidePanel::tr("Buffered sends");
+    case LeverKind::Channels: return SidePanel::tr("Unlimited channels");
+    case LeverKind::Recompute: return SidePanel::tr("No recomputation");
+    case LeverKind::Cap: return SidePanel::tr("No memory cap");
+    case LeverKind::Stages: return SidePanel::tr("Even stages");
+    case LeverKind::Order: return SidePanel::tr("Next forwards first");
+    }
+    return name;
+}
+
+static QString timeOf(double value, const Units& units) { return durationText(std::llround(value), units); }
+static QString bytesOf(double value, const Units& units) { return bytesText(std::llround(value), units); }
+static QString shareOf(double value, const Units&) { return percentText(value); }
 
 static QString kindTitle(OpKind kind)
 {
@@ -106,6 +135,7 @@ QString SectionColumn::plainText() const
 SidePanel::SidePanel(QWidget* parent) : SectionColumn(parent)
 {
     m_filter = addSection(tr("Filtered"));
+    m_levers = addSection(tr("What would help"));
     m_schedule = addSection(tr("Schedule"));
     m_bubble = addSection(tr("Bubble ratio"));
     m_gaps = new GapSections(this);
@@ -127,13 +157,13 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
     m_aggregation = {};
     const bool shown = m_run && m_figures && m_run->timeline;
     m_units = shown ? Units{m_run->timeline->timeUnit(), m_run->timeline->memoryUnit()} : Units{};
-    for (PanelSection* section : {m_schedule, m_bubble, m_memory, m_communication, m_training, m_selection}) {
+    for (PanelSection* section : {m_levers, m_schedule, m_bubble, m_memory, m_communication, m_training, m_selection}) {
         section->clear();
         section->setVisible(shown);
     }
     m_headline.clear();
     m_slack.reset();
-    m_gaps->setReport(shown ? m_run->timeline : nullptr, shown ? std::shared_ptr<const BubbleReport>(m_figures, &m_figures->bubbles) : nullptr, m_units);
+    m_gaps->setReport(shown ? m_run->timeline : nullptr, shown ? std::shared_ptr<const BubbleReport>(m_figures, &m_figures->bubbles) : nullptr, m_units, levers());
     pairMeasure();
     fillFilter();
     if (!shown) return;
@@ -144,7 +174,8 @@ void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const Run
 
 void SidePanel::fillFigures()
 {
-    for (PanelSection* section : {m_schedule, m_bubble, m_memory, m_communication}) section->clear();
+    for (PanelSection* section : {m_levers, m_schedule, m_bubble, m_memory, m_communication}) section->clear();
+    fillLevers();
     fillSchedule();
     m_bubble->setVisible(m_run->info.stages > 0);
     if (m_run->info.stages > 0) fillBubble();
@@ -175,7 +206,7 @@ void SidePanel::setFilter(std::shared_ptr<const RunFigures> figures, const QStri
         m_figures = std::exchange(m_stepFigures, nullptr);
     }
     m_filterNote = note;
-    m_gaps->setReport(m_run->timeline, {m_figures, &m_figures->bubbles}, m_units);
+    m_gaps->setReport(m_run->timeline, {m_figures, &m_figures->bubbles}, m_units, levers());
     pairMeasure();
     fillFilter();
     fillFigures();
@@ -230,6 +261,38 @@ void SidePanel::setBudget(std::optional<Bytes> budget)
     if (m_run && m_figures) fillMemory();
 }
 
+void SidePanel::fillLevers()
+{
+    const bool shown = !filtered() && m_figures->levers && m_figures->levers->simulated;
+    m_levers->setVisible(shown);
+    if (!shown) return;
+    const LeverTable& table = *m_figures->levers;
+    const QString base = tr("The step is simulated with the run's own costs, which takes %1, and again with this one change.").arg(durationText(*table.simulated, m_units));
+    std::size_t rows = 0;
+    for (const Lever& lever : table.shown()) {
+        if (!lever.makespan || lever.gain <= 0) continue;
+        if (++rows > mostLevers) break;
+        const Nanos before = *lever.makespan + lever.gain;
+        m_levers->addRow(leverText(lever), tr("%1 (%2 %)").arg(signedDurationText(-lever.gain, m_units), signedFixed(-100.0 * static_cast<double>(lever.gain) / static_cast<double>(std::max<Nanos>(1, before)), 1)),
+                         tr("%1: the step then takes %2 and holds at most %3 on a rank.\n%4").arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units), bytesText(lever.peak, m_units), base),
+                         PanelSection::Tone::Better);
+    }
+    if (rows == 0) m_levers->addText(tr("Nothing tried makes the step shorter: free links, ranks and stages of one speed, another order."), "secondary");
+    if (table.measured > 0)
+        m_levers->addText(tr("Simulated: %1; as it was: %2 (%3 %)").arg(durationText(*table.simulated, m_units), durationText(table.measured, m_units), signedFixed(100 * table.error(), 1)), "faint");
+}
+
+// Median and interval of a figure over the measured steps, below its row.
+void SidePanel::tellOverSteps(PanelSection& section, const char* key, const QString& tooltip, QString (*text)(double value, const Units& units))
+{
+    const FigureSample* sample = filtered() ? nullptr : m_figures->overSteps.find(key);
+    if (sample == nullptr || sample->low == sample->high) return;
+    const QString range = tr("%1 to %2").arg(text(sample->low, m_units), text(sample->high, m_units));
+    section.addRow(tr("Over %n steps", "", sample->steps), tr("%1 (%2)").arg(text(sample->median, m_units), range),
+                   tr("Median over measured steps, and %1.").arg(sample->interval() ? tr("its 95 % interval by order statistics") : tr("the least and the greatest: six steps give an interval")) +
+                       QLatin1Char('\n') + tooltip, PanelSection::Tone::Faint);
+}
+
 void SidePanel::fillSchedule()
 {
     const RunInfo& info = m_run->info;
@@ -244,6 +307,12 @@ void SidePanel::fillSchedule()
                        tr("%1 ranks, stages on each: %2").arg(info.ranks).arg(chunks));
     m_schedule->addRow(filtered() ? tr("Time of the range") : tr("Time of a step"), durationText(m_figures->bubbles.makespan(), m_units), definition::makespan());
     if (const FigureMeasure* m = measure()) m->tellTime(*m_schedule, m_figures->bubbles.makespan(), m->figures().bubbles.makespan(), true);
+    tellOverSteps(*m_schedule, "makespan", definition::makespan(), timeOf);
+    if (const QString straggler = QString::fromStdString(stragglerSentence(m_figures->bubbles, m_units.time)); !straggler.isEmpty()) {
+        QString sentence = straggler;
+        sentence[0] = sentence[0].toUpper();
+        m_schedule->addText(sentence, "secondary");
+    }
     m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
 }
 
@@ -288,6 +357,7 @@ void SidePanel::fillBubble()
         }
     }
     m_bubble->addWidget(row);
+    tellOverSteps(*m_bubble, "bubble_fraction", definition::bubbleRatio(), shareOf);
     const double window = std::max<double>(1, static_cast<double>(report.makespan()));
     for (std::size_t r = 0; r < report.ranks.size(); ++r) {
         const RankBubbles& rank = report.ranks[r];
@@ -325,6 +395,7 @@ void SidePanel::fillMemory()
     m_memory->addRow(tr("Peak activation (rank %1)").arg(most - peaks.begin()), bytesText(*most, m_units),
                      definition::peakActivation() + QLatin1Char('\n') + byRank.join(QLatin1Char('\n')));
     if (const FigureMeasure* m = measure()) m->tellBytes(*m_memory, *most, m->figures().peakActivation);
+    tellOverSteps(*m_memory, "peak_activation", definition::peakActivation(), bytesOf);
     if (m_figures->baseline && !m_figures->baseline->peakActivation.empty()) {
         const auto& base = m_figures->baseline->peakActivation;
         const Bytes same = *std::max_element(base.begin(), base.end());
@@ -370,6 +441,7 @@ void SidePanel::fillCommunication()
     if (m != nullptr) m->tellTime(*m_communication, overlap.hiddenTime, m->figures().overlap.hiddenTime, false, FigureMeasure::Good::More);
     m_communication->addRow(tr("Exposed"), durationText(overlap.exposedTime, m_units), definition::overlap());
     if (m != nullptr) m->tellTime(*m_communication, overlap.exposedTime, m->figures().overlap.exposedTime);
+    tellOverSteps(*m_communication, "exposed_time", definition::overlap(), timeOf);
     if (m_figures->linkLatency >= 0)
         m_communication->addRow(tr("Latency per hop"), durationText(m_figures->linkLatency, m_units),
                                 tr("Of the run's cost model: given, or fitted as the least time between a producer's end and the arrival."));

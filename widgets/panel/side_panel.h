@@ -76,13 +76,19 @@ private:
     void pairMeasure();
     void fillFigures();
     void fillFilter();
+    void fillLevers();
     void fillSchedule();
+    void tellOverSteps(PanelSection& section, const char* key, const QString& tooltip, QString (*text)(double value, const Units& units));
     void fillBubble();
     void fillMemory();
     void fillCommunication();
     void fillTraining();
     void fillSelection();
     void describeSpan(SpanId id);
+    std::shared_ptr<const LeverTable> levers() const // null: unknown, or of a range
+    {
+        return m_figures && m_figures->levers ? std::shared_ptr<const LeverTable>(m_figures, &*m_figures->levers) : nullptr;
+    }
     const FigureMeasure* measure() const { return filtered() ? nullptr : m_paired.get(); }
 
     std::shared_ptr<const Run> m_run;
@@ -98,6 +104,7 @@ private:
     Aggregation m_aggregation;
     Units m_units;
     QString m_headline;
+    PanelSection* m_levers;
     PanelSection* m_schedule;
     PanelSection* m_bubble;
     GapSections* m_gaps;

@@ -1,0 +1,313 @@
+// What would help: every lever against the step without what was injected; causes by gain; slow ranks apart from dear stages; figures
+// over steps.
+#include <QtTest/QtTest>
+
+#include "sample_runs.h"
+#include "schedules/perturb.h"
+#include "schedules/recompute.h"
+#include "traces/analysis/levers.h"
+#include "traces/analysis/step_sample.h"
+#include "traces/compare/compare.h"
+#include "traces/simulated_run.h"
+
+using namespace stagewright;
+
+namespace {
+
+constexpr Nanos unit = rankShare;
+
+Schedule scheduleFor(const std::string& name, int chunks = 0)
+{
+    return makeSchedule(name, Shape(4, 8, chunks)).value();
+}
+
+Run disturbed(const Schedule& schedule, const char* text, double latency = 0)
+{
+    Run run = simulatedRun(schedule, perturbed(schedule, samples::unitCosts(schedule, latency), parsePerturbation(text, schedule.ranks).value(), unit)).value();
+    run.configuration.emplace_back("perturb", text);
+    return run;
+}
+
+const Lever* find(const LeverTable& table, const std::string& name)
+{
+    for (const Lever& lever : table.levers)
+        if (lever.name == name) return &lever;
+    return nullptr;
+}
+
+Nanos of(const BubbleReport& report, IdleCause cause)
+{
+    return report.byCause[static_cast<std::size_t>(cause)];
+}
+
+// A run of `steps` steps like the first of `run`, each `pace(step)` times as long.
+template <typename Pace>
+Run repeated(const Run& run, int steps, Pace pace)
+{
+    const Timeline& base = *run.timeline;
+    TimelineBuilder builder(base.provenance(), "virtual", base.ranks());
+    builder.setUnits(base.timeUnit(), base.memoryUnit());
+    builder.setSchedule(base.schedule());
+    std::vector<int> tracks;
+    for (const Track& track : base.tracks()) tracks.push_back(builder.addTrack(track.rank, track.lane, track.name));
+    Metric times{"step_time_ns", "ns", {}};
+    Nanos begin = 0;
+    for (int step = 0; step < steps; ++step) {
+        std::vector<SpanId> ids(base.spans().size(), noSpan);
+        const auto at = [&](Nanos t) { return begin + static_cast<Nanos>(static_cast<double>(t - base.begin()) * pace(step)); };
+        Nanos end = begin;
+        for (std::size_t t = 0; t < base.tracks().size(); ++t) {
+            const Track& track = base.tracks()[t];
+            for (SpanId id = track.begin; id < track.end; ++id) {
+                Span span = base.spans()[id];
+                span.start = at(span.start);
+                span.end = at(span.end);
+                span.step = step;
+                span.label = 0;
+                end = std::max(end, span.end);
+                ids[id] = builder.addSpan(tracks[t], span);
+            }
+        }
+        for (const Edge& edge : base.edges()) builder.addEdge(ids[edge.from], ids[edge.to], edge.kind, at(edge.arrival));
+        times.values.push_back(static_cast<double>(end - begin));
+        begin = end;
+    }
+    Run out = run;
+    out.metrics = {times};
+    out.timeline = builder.build().value();
+    out.info.steps = steps;
+    out.info.clock = "virtual";
+    out.info.provenance = Provenance::Measured;
+    return out;
+}
+
+} // namespace
+
+class TestLevers : public QObject {
+    Q_OBJECT
+
+private slots:
+    void nothingToGain()
+    {
+        const Run run = disturbed(scheduleFor("1f1b"), "");
+        const LeverTable table = leversOf(run, 0);
+        QVERIFY(table.simulated.has_value());
+        QCOMPARE(*table.simulated, 33 * unit);
+        QCOMPARE(table.measured, 33 * unit);
+        QCOMPARE(table.error(), 0.0);
+        QVERIFY(find(table, "order") != nullptr);
+        QVERIFY(find(table, "links") == nullptr);
+        for (const Lever& lever : table.levers) QVERIFY(lever.gain <= 0);
+        QCOMPARE(table.shown().size(), table.levers.size()); // where nothing gains, all are shown
+    }
+
+    // The step with the lever is the step that was not disturbed.
+    void takesTheDisturbanceAway_data()
+    {
+        QTest::addColumn<QString>("text");
+        QTest::addColumn<QString>("lever");
+        QTest::newRow("slow rank") << "rank=2:1.5" << "rank:2";
+        QTest::newRow("slow link") << "link=1-2:2" << "link:1-2";
+        QTest::newRow("launch of a rank") << "launch=1:0.5" << "launch:1";
+        QTest::newRow("launch") << "launch=0:1,launch=1:1,launch=2:1,launch=3:1" << "launch";
+        QTest::newRow("transient") << "transient=2@1:3" << "transient:2@1";
+        QTest::newRow("jitter") << "jitter=0.4" << "jitter";
+    }
+    void takesTheDisturbanceAway()
+    {
+        QFETCH(QString, text);
+        QFETCH(QString, lever);
+        const Run run = disturbed(scheduleFor("1f1b"), text.toUtf8().constData());
+        const LeverTable table = leversOf(run, 0);
+        QCOMPARE(*table.simulated, table.measured);
+        const Lever* found = find(table, lever.toStdString());
+        QVERIFY2(found != nullptr, qPrintable(lever));
+        QVERIFY(found->makespan.has_value());
+        QVERIFY2(std::llabs(*found->makespan - 33 * unit) <= 100, std::to_string(*found->makespan).c_str()); // rounded by op
+        QCOMPARE(found->gain, *table.simulated - *found->makespan);
+        QVERIFY(found - table.levers.data() < 2);
+        for (std::size_t i = 1; i < table.levers.size(); ++i)
+            if (table.levers[i].makespan) QVERIFY(table.levers[i - 1].gain >= table.levers[i].gain);
+        for (const Lever& shown : table.shown()) QVERIFY(!shown.makespan || shown.gain > 0);
+    }
+
+    void recomputation()
+    {
+        const Schedule plain = scheduleFor("1f1b");
+        const Schedule schedule = withRecompute(plain, std::vector<bool>(4, true));
+        const CostModel costs = samples::unitCosts(schedule);
+        const LeverTable table = leversOf(simulatedRun(schedule, costs).value(), 0);
+        QVERIFY(find(table, "recompute") != nullptr);
+        QCOMPARE(*find(table, "recompute")->makespan, simulate(plain, costs)->makespan);
+    }
+
+    void cap()
+    {
+        Shape shape(4, 8);
+        shape.costs.memoryLimit = 2;
+        const Schedule schedule = makeSchedule("zb-auto", shape).value();
+        const Run run = simulatedRun(schedule, samples::unitCosts(schedule)).value();
+        const LeverTable table = leversOf(run, 0, 2 * activationShare);
+        const Lever* lever = find(table, "cap");
+        QVERIFY(lever != nullptr && lever->makespan.has_value());
+        QVERIFY(lever->gain > 0);
+        QVERIFY(lever->peak > 2 * activationShare);
+        QVERIFY(find(leversOf(run, 0), "cap") == nullptr); // no cap, no lever
+        // Of a placement that is not planned the reason is told.
+        const Schedule chimera = scheduleFor("chimera");
+        const LeverTable other = leversOf(simulatedRun(chimera, samples::unitCosts(chimera)).value(), 0, 2 * activationShare);
+        QVERIFY(!find(other, "cap")->makespan.has_value());
+        QVERIFY(!find(other, "cap")->reason.empty());
+        QCOMPARE(other.levers.back().name, std::string("cap")); // unknown ones last
+    }
+
+    // A rank that is slow on every chunk is a straggler, and its stages are not to blame; a chunk that costs more alone is.
+    void slowRankOrDearStage_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<int>("chunks");
+        QTest::newRow("interleaved") << "interleaved-1f1b" << 2;
+        QTest::newRow("chimera") << "chimera" << 0;
+    }
+    void slowRankOrDearStage()
+    {
+        QFETCH(QString, name);
+        QFETCH(int, chunks);
+        const Schedule schedule = scheduleFor(name.toStdString(), chunks);
+        const Run slow = disturbed(schedule, "rank=2:2");
+        const BubbleReport report = analyseBubbles(*slow.timeline, 0).value();
+        QVERIFY(report.slowness[2].known);
+        QVERIFY(std::fabs(report.slowness[2].factor - 2) < 1e-6);
+        QVERIFY(of(report, IdleCause::Straggler) > 0);
+        QCOMPARE(of(report, IdleCause::Imbalance), Nanos{0});
+        QCOMPARE(stragglerRank(report), std::optional<int>(2));
+        const std::string sentence = stragglerSentence(report, slow.timeline->timeUnit());
+        QVERIFY2(sentence.find("rank 2 is busy") == 0 && sentence.find("the rank is slow, not its stages") != std::string::npos, sentence.c_str());
+        for (const Gap& gap : report.gaps)
+            if (gap.cause == IdleCause::Straggler) {
+                QCOMPARE(slow.timeline->trackOf(gap.blamed).rank, 2);
+                QVERIFY(explainGap(*slow.timeline, gap).find("because rank 2 is slow: it takes 2.00× as long") != std::string::npos);
+            }
+        const LeverTable levers = leversOf(slow, 0);
+        QCOMPARE(levers.levers.front().name, std::string("rank:2"));
+        const Lever* stages = find(levers, "stages");
+        QVERIFY(stages == nullptr || stages->gain <= 0);
+
+        CostModel costs = samples::unitCosts(schedule);
+        const int dear = schedule.stages - 1;
+        for (const OpKind kind : {OpKind::Forward, OpKind::Backward}) costs.scale(kind, dear, 3);
+        const Run uneven = simulatedRun(schedule, costs).value();
+        const BubbleReport other = analyseBubbles(*uneven.timeline, 0).value();
+        QCOMPARE(of(other, IdleCause::Straggler), Nanos{0});
+        QVERIFY(of(other, IdleCause::Imbalance) > 0);
+        QCOMPARE(stragglerRank(other), std::optional<int>());
+        QVERIFY(stragglerSentence(other, 1).empty());
+        const LeverTable even = leversOf(uneven, 0);
+        QCOMPARE(even.levers.front().name, std::string("stages"));
+    }
+
+    // With one stage on a rank a step can't show which of both it is, and the sentence says so.
+    void oneStageARank()
+    {
+        const Run run = disturbed(scheduleFor("gpipe"), "rank=2:1.5");
+        const BubbleReport report = analyseBubbles(*run.timeline, 0).value();
+        QCOMPARE(stragglerRank(report), std::optional<int>(2));
+        QVERIFY(stragglerSentence(report, run.timeline->timeUnit()).find("the rank is slow or its stage costs more") != std::string::npos);
+        QVERIFY(of(report, IdleCause::Imbalance) > 0);
+        QCOMPARE(of(report, IdleCause::Straggler), Nanos{0});
+    }
+
+    // Order has the most idle time and gains nothing: it does not lead.
+    void causesByGainNotByTotal()
+    {
+        const Run run = disturbed(scheduleFor("1f1b"), "link=1-2:0.25");
+        const BubbleReport report = analyseBubbles(*run.timeline, 0).value();
+        const LeverTable levers = leversOf(run, 0);
+        const auto byTotal = causesByGain(report.byCause, nullptr);
+        const auto byGain = causesByGain(report.byCause, &levers);
+        QCOMPARE(byTotal.size(), byGain.size());
+        for (std::size_t i = 1; i < byGain.size(); ++i)
+            QVERIFY(levers.gainOf(byGain[i - 1]).value_or(0) >= levers.gainOf(byGain[i]).value_or(0));
+        QVERIFY(levers.gainOf(IdleCause::Transfer).value_or(0) > 0);
+        QCOMPARE(byGain.front(), IdleCause::Transfer);
+        QVERIFY(byTotal.front() != IdleCause::Transfer);
+        QVERIFY(!levers.gainOf(IdleCause::Drain).has_value()); // nothing is about it
+    }
+
+    void slowStepOfARun()
+    {
+        const Schedule schedule = scheduleFor("1f1b");
+        Run run = repeated(disturbed(schedule, ""), 8, [](int) { return 1.0; });
+        QVERIFY(leverSubjectOf(run, 0)->slowSteps.empty());
+        run = repeated(disturbed(schedule, ""), 8, [](int step) { return step == 4 ? 2.0 : 1.0; }); // every rank: the machine
+        QVERIFY(leverSubjectOf(run, 0)->slowSteps.empty());
+    }
+
+    void samplesByOrderStatistics()
+    {
+        QVERIFY(!figureSampleOf({}).has_value());
+        const auto upTo = [](int n) {
+            std::vector<double> values;
+            for (int i = n; i >= 1; --i) values.push_back(i);
+            return *figureSampleOf(values);
+        };
+        QCOMPARE(upTo(5).median, 3.0);
+        QCOMPARE(upTo(5).low, 1.0);
+        QCOMPARE(upTo(5).high, 5.0);
+        QVERIFY(!upTo(5).interval());
+        QVERIFY(upTo(6).interval());
+        QCOMPARE(upTo(6).median, 3.0); // the lower of two
+        QCOMPARE(upTo(6).low, 1.0);
+        QCOMPARE(upTo(6).high, 6.0);
+        QCOMPARE(upTo(9).low, 2.0); // published tables of the sign test: n = 9, k = 2; n = 20, k = 6; n = 64, k = 24
+        QCOMPARE(upTo(9).high, 8.0);
+        QCOMPARE(upTo(20).low, 6.0);
+        QCOMPARE(upTo(20).high, 15.0);
+        QCOMPARE(upTo(64).low, 24.0);
+        QCOMPARE(upTo(64).high, 41.0);
+    }
+
+    void samplesOfSteps()
+    {
+        Run run = repeated(disturbed(scheduleFor("1f1b"), ""), 100, [](int step) { return 1 + 0.01 * (step % 10); });
+        run.info.warmupSteps = 2;
+        const StepSamples samples = sampleSteps(run);
+        QCOMPARE(samples.measured, 98);
+        QCOMPARE(samples.steps.size(), std::size_t{64});
+        QCOMPARE(samples.steps.front(), 2);
+        QCOMPARE(samples.steps.back(), 99);
+        for (std::size_t i = 1; i < samples.steps.size(); ++i) {
+            QVERIFY(samples.steps[i] > samples.steps[i - 1]);
+            QVERIFY(samples.steps[i] - samples.steps[i - 1] <= 2);
+        }
+        const FigureSample* makespan = samples.find("makespan");
+        QVERIFY(makespan != nullptr);
+        QCOMPARE(makespan->steps, 64);
+        QVERIFY(makespan->low < makespan->median && makespan->median < makespan->high);
+        QVERIFY(samples.find("bubble_fraction") != nullptr && samples.find("idle_by_cause.order") != nullptr);
+        QVERIFY(sampleSteps(disturbed(scheduleFor("1f1b"), "")).figures.empty()); // one step
+    }
+
+    // Below four measured steps no difference is claimed.
+    void fewStepsClaimNothing()
+    {
+        const Run a = disturbed(scheduleFor("1f1b"), "");
+        const Run b = disturbed(scheduleFor("1f1b"), "rank=2:2");
+        const auto claimed = [&](int steps) {
+            return compareRuns(repeated(a, steps, [](int) { return 1.0; }), repeated(b, steps, [](int) { return 1.0; })).value();
+        };
+        const Comparison few = claimed(3);
+        QVERIFY(!few.shows());
+        QVERIFY2(few.headline.find("no difference is claimed") == 0, few.headline.c_str());
+        QVERIFY(std::none_of(few.why.begin(), few.why.end(), [](const std::string& text) { return text.find("take longer in B") != std::string::npos; }));
+        const Comparison enough = claimed(4);
+        QVERIFY(enough.shows());
+        QVERIFY2(enough.headline.find("slower") != std::string::npos, enough.headline.c_str());
+        QVERIFY(std::any_of(enough.why.begin(), enough.why.end(), [](const std::string& text) {
+            return text == "the ops of rank 2 take longer in B: forwards 2.00× and full backwards 2.00×";
+        }));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestLevers)
+#include "tst_levers.moc"

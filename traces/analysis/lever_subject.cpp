@@ -1,0 +1,180 @@
+// What levers are simulated of, read off a run.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "schedules/messages.h"
+#include "schedules/perturb.h"
+#include "schedules/timeline/message_view.h"
+#include "traces/analysis/levers.h"
+#include "traces/analysis/step_ops.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/fit/residuals.h"
+#include "traces/run_facts.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr std::size_t mostDraws = 16;
+constexpr std::size_t mostDrawnOps = 200'000; // ops simulated for each lever, at most, over all draws
+constexpr double slowStepFactor = 1.25;       // of a rank's time in one step against its median, beyond what all ranks have
+constexpr std::size_t mostSlowSteps = 4;
+constexpr int fewestSteps = 3; // for a median over steps
+
+Result<CostModel> costsFor(const Run& run)
+{
+    if (run.costs) return *run.costs;
+    return fitCosts(*run.timeline, run.info.warmupSteps);
+}
+
+int configuredNumber(const Run& run, std::string_view key)
+{
+    const std::string text = configured(run, key);
+    int value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
+// Where sides wait for each other, or messages for a channel, the time from a producer's end to the arrival is not the link's: that is
+// how long messages were on the wire, by pair of ranks the median over at most so many messages.
+void setWireTimes(const Run& run, CostModel& costs)
+{
+    constexpr std::size_t mostMessages = 4096;
+    const Timeline& timeline = *run.timeline;
+    std::map<std::pair<int, int>, std::vector<Nanos>> times;
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Send) continue;
+        std::size_t seen = 0;
+        for (SpanId id = track.begin; id < track.end && seen < mostMessages; ++id) {
+            if (timeline.spans()[id].step < run.info.warmupSteps) continue;
+            const auto message = messageOfSend(timeline, id);
+            if (!message || message->receive == noSpan) continue;
+            times[{track.rank, timeline.trackOf(message->receive).rank}].push_back(message->arrival - message->begin);
+            ++seen;
+        }
+    }
+    for (auto& [ends, of] : times) {
+        const auto middle = of.begin() + static_cast<std::ptrdiff_t>((of.size() - 1) / 2);
+        std::nth_element(of.begin(), middle, of.end());
+        costs.links.overrides[ends] = {std::max<Nanos>(0, *middle), 0};
+    }
+}
+
+std::vector<std::pair<int, int>> emulatedLinks(const Run& run)
+{
+    std::vector<std::pair<int, int>> out;
+    if (const auto asked = parsePerturbation(configured(run, "perturb"), std::max(1, run.info.ranks)))
+        for (const auto& link : asked->links) out.emplace_back(std::min(link.from, link.to), std::max(link.from, link.to));
+    return out;
+}
+
+// Sends and receives matter where they wait: then they are in the lists.
+Result<void> addChannels(const Run& run, LeverSubject& out)
+{
+    if (configured(run, "sends") == "rendezvous") out.channels.sends = SendMode::Rendezvous;
+    out.channels.perDirection = configuredNumber(run, "channels");
+    const bool given = isLowered(out.schedule);
+    if (out.channels == Channels{} && !given) return {};
+    if (run.info.provenance != Provenance::Simulated) setWireTimes(run, out.costs);
+    const std::string rule = configured(run, "lowering");
+    out.lowering = Lowering{};
+    if (auto parsed = parseLowering(rule)) out.lowering = *parsed;
+    out.channels.receives = receivesOf(out.lowering->rule);
+    if (const std::string receives = configured(run, "receives"); !receives.empty())
+        out.channels.receives = receives == "posted" ? ReceiveMode::Posted : ReceiveMode::Blocking;
+    if (given) return {};
+    auto lowered = lower(out.schedule, *out.lowering);
+    if (!lowered) return tl::unexpected(std::move(lowered.error()));
+    out.schedule = std::move(*lowered);
+    return {};
+}
+
+// Busy time by measured step and rank, and what stands out of it.
+std::vector<SlowStep> slowStepsOf(const Run& run)
+{
+    const Timeline& timeline = *run.timeline;
+    const int first = std::max(0, run.info.warmupSteps);
+    const int steps = timeline.steps() - first;
+    const auto ranks = static_cast<std::size_t>(std::max(0, timeline.ranks()));
+    if (steps < fewestSteps || ranks < 2) return {};
+    std::vector<std::vector<Nanos>> busy(ranks, std::vector<Nanos>(static_cast<std::size_t>(steps), 0));
+    for (const Track& track : timeline.tracks()) {
+        if (track.lane != Lane::Compute || track.rank < 0 || static_cast<std::size_t>(track.rank) >= ranks) continue;
+        for (const Span& span : timeline.spansOf(track))
+            if (span.step >= first && span.step - first < steps && isBusyOp(span.op) && (span.flags & SpanDiscarded) == 0)
+                busy[static_cast<std::size_t>(track.rank)][static_cast<std::size_t>(span.step - first)] += span.duration();
+    }
+    std::vector<std::vector<double>> factor(ranks, std::vector<double>(static_cast<std::size_t>(steps), 1.0));
+    std::vector<Nanos> usual(ranks, 0);
+    const auto middle = [](auto values) {
+        const auto at = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+        std::nth_element(values.begin(), at, values.end());
+        return *at;
+    };
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        usual[rank] = middle(busy[rank]);
+        for (std::size_t step = 0; step < factor[rank].size() && usual[rank] > 0; ++step)
+            factor[rank][step] = static_cast<double>(busy[rank][step]) / static_cast<double>(usual[rank]);
+    }
+    std::vector<std::pair<double, SlowStep>> found; // by time lost
+    for (std::size_t step = 0; step < static_cast<std::size_t>(steps); ++step) {
+        std::vector<double> all;
+        for (std::size_t rank = 0; rank < ranks; ++rank) all.push_back(factor[rank][step]);
+        const double machine = std::max(1.0, middle(all));
+        for (std::size_t rank = 0; rank < ranks; ++rank)
+            if (all[rank] > slowStepFactor * machine)
+                found.push_back({(all[rank] - 1) * static_cast<double>(usual[rank]), {static_cast<int>(rank), static_cast<int>(step) + first, all[rank], false}});
+    }
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<SlowStep> out;
+    for (std::size_t i = 0; i < std::min(found.size(), mostSlowSteps); ++i) out.push_back(found[i].second);
+    return out;
+}
+
+// A simulation of one step can't show that a rank is slow in it alone: what it was asked for says so.
+std::vector<SlowStep> askedSlowSteps(const Run& run, int step)
+{
+    std::vector<SlowStep> out;
+    const auto asked = parsePerturbation(configured(run, "perturb"), run.info.ranks);
+    if (!asked) return out;
+    for (const auto& transient : asked->transients)
+        if (transient.step == step + 1 && transient.factor > 1) out.push_back({transient.rank, step, transient.factor, true});
+    return out;
+}
+
+} // namespace
+
+Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Bytes> cap)
+{
+    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
+    if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", run.info.name));
+    auto costs = costsFor(run);
+    if (!costs) return tl::unexpected(std::move(costs.error()));
+    LeverSubject out;
+    out.step = step;
+    out.costs = std::move(*costs);
+    out.schedule = asExecuted(*run.schedule, *run.timeline);
+    if (out.schedule.opCount() > mostLeverOps)
+        return fail(ErrorCode::Usage, fmt::format("a step of {} ops is not simulated here, {} are the most", out.schedule.opCount(), mostLeverOps));
+    if (out.costs.stages() < out.schedule.stages)
+        return fail(ErrorCode::Usage, fmt::format("the run's costs are of {} stages, its schedule has {}", out.costs.stages(), out.schedule.stages));
+    if (auto done = addChannels(run, out); !done) return tl::unexpected(std::move(done.error()));
+    out.cap = cap ? cap : memoryCapOf(run);
+    out.emulatedLinks = emulatedLinks(run);
+    out.slowSteps = run.info.provenance == Provenance::Simulated ? askedSlowSteps(run, step) : slowStepsOf(run);
+    out.seeds = {out.costs.jitterSeed};
+    if (out.costs.jitter > 0 && run.info.provenance != Provenance::Simulated) {
+        const std::size_t draws = std::clamp<std::size_t>(mostDrawnOps / std::max<std::size_t>(1, out.schedule.opCount()), 1, mostDraws);
+        out.seeds.clear();
+        for (std::size_t i = 1; i <= draws; ++i) out.seeds.push_back(i);
+    }
+    const StepOps ops(*run.timeline, step);
+    out.measured = ops.empty() ? 0 : ops.windowEnd() - ops.windowBegin();
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,488 @@
+#include "traces/analysis/levers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "schedules/base/step_number.h"
+#include "schedules/edit_timing.h"
+#include "schedules/kinds.h"
+#include "schedules/messages.h"
+#include "schedules/plan/plan.h"
+#include "schedules/simulate.h"
+#include "traces/analysis/slow_ranks.h"
+
+namespace stagewright {
+
+namespace {
+
+constexpr double least = 1.02;               // a rank, link or delay this far above the others gets a row of its own
+constexpr std::size_t mostOfAKind = 8;       // ranks, links or delays with a row
+constexpr std::int64_t mostPlannedOps = 4096; // ranks × microbatches of a plan without a cap
+
+Nanos lowerMedian(std::vector<Nanos> values)
+{
+    if (values.empty()) return 0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+std::vector<OpKind> computeKinds()
+{
+    std::vector<OpKind> kinds;
+    for (std::size_t k = 0; k < opKindCount; ++k)
+        if (isCompute(static_cast<OpKind>(k))) kinds.push_back(static_cast<OpKind>(k));
+    return kinds;
+}
+
+std::string reasonOf(const Error& error)
+{
+    return error.remedy.empty() ? error.message : error.message + "; " + error.remedy;
+}
+
+class Levers {
+public:
+    explicit Levers(const LeverSubject& subject) : m_subject(subject) {}
+
+    LeverTable table()
+    {
+        m_table.step = m_subject.step;
+        m_table.measured = m_subject.measured;
+        auto base = timeOf(m_subject.schedule, m_subject.costs, m_subject.channels);
+        if (!base) {
+            m_table.reason = reasonOf(base.error());
+            return std::move(m_table);
+        }
+        m_table.simulated = base->makespan;
+        ranks();
+        stages();
+        links();
+        launch();
+        jitter();
+        transients();
+        channels();
+        recompute();
+        order();
+        cap();
+        std::stable_sort(m_table.levers.begin(), m_table.levers.end(), [](const Lever& a, const Lever& b) {
+            if (a.makespan.has_value() != b.makespan.has_value()) return a.makespan.has_value();
+            if (a.gain != b.gain) return a.gain > b.gain;
+            return a.kind < b.kind;
+        });
+        return std::move(m_table);
+    }
+
+private:
+    struct Time {
+        Nanos makespan = 0;
+        Bytes peak = 0;
+    };
+
+    Result<Time> timeOf(const Schedule& schedule, CostModel costs, const Channels& channels) const
+    {
+        Time out;
+        double sum = 0;
+        const std::size_t draws = costs.jitter > 0 ? m_subject.seeds.size() : 1;
+        for (std::size_t i = 0; i < draws; ++i) {
+            if (costs.jitter > 0) costs.jitterSeed = m_subject.seeds[i];
+            auto result = simulate(schedule, costs, channels);
+            if (!result) return tl::unexpected(std::move(result.error()));
+            sum += static_cast<double>(figuresOf(schedule, *result).makespan);
+            for (const Bytes peak : result->peakActivation) out.peak = std::max(out.peak, peak);
+        }
+        out.makespan = std::llround(sum / static_cast<double>(draws));
+        return out;
+    }
+
+    void unknown(LeverKind kind, std::string name, std::string title, std::string reason)
+    {
+        Lever lever;
+        lever.kind = kind;
+        lever.name = std::move(name);
+        lever.title = std::move(title);
+        lever.reason = std::move(reason);
+        m_table.levers.push_back(std::move(lever));
+    }
+
+    // Against `before`, else the simulated step.
+    void add(LeverKind kind, std::string name, std::string title, const Result<Time>& with, std::optional<Nanos> before = {}, int step = -1)
+    {
+        if (!with) return unknown(kind, std::move(name), std::move(title), reasonOf(with.error()));
+        Lever lever;
+        lever.kind = kind;
+        lever.name = std::move(name);
+        lever.title = std::move(title);
+        lever.step = step;
+        lever.makespan = with->makespan;
+        lever.gain = before.value_or(*m_table.simulated) - with->makespan;
+        lever.peak = with->peak;
+        m_table.levers.push_back(std::move(lever));
+    }
+
+    void addCosts(LeverKind kind, std::string name, std::string title, const CostModel& costs)
+    {
+        add(kind, std::move(name), std::move(title), timeOf(m_subject.schedule, costs, m_subject.channels));
+    }
+
+    // The schedule with its compute ops in another order: sends and receives are put in again.
+    Result<Schedule> communicating(const Schedule& schedule) const
+    {
+        if (!m_subject.lowering) return schedule;
+        return lower(withoutCommunication(schedule), *m_subject.lowering);
+    }
+
+    std::vector<RankSlowness> slowness() const
+    {
+        std::map<std::tuple<int, int, OpKind>, std::int64_t> counts;
+        for (std::size_t rank = 0; rank < m_subject.schedule.order.size(); ++rank)
+            for (const Op& op : m_subject.schedule.order[rank])
+                if (isCompute(op.kind)) ++counts[{static_cast<int>(rank), op.stage, op.kind}];
+        std::vector<ChunkWork> work;
+        for (const auto& [key, count] : counts) {
+            const auto& [rank, stage, kind] = key;
+            if (const Nanos duration = m_subject.costs.duration(kind, stage, rank); duration > 0)
+                work.push_back({rank, stage, static_cast<std::int64_t>(kind), count, duration});
+        }
+        return slownessOf(work, m_subject.schedule.ranks);
+    }
+
+    void ranks()
+    {
+        m_slowness = slowness();
+        std::vector<std::size_t> slow;
+        for (std::size_t rank = 0; rank < m_slowness.size(); ++rank)
+            if (m_slowness[rank].factor > least) slow.push_back(rank);
+        std::stable_sort(slow.begin(), slow.end(), [&](std::size_t a, std::size_t b) { return m_slowness[a].factor > m_slowness[b].factor; });
+        if (slow.size() > mostOfAKind) slow.resize(mostOfAKind);
+        for (const std::size_t rank : slow)
+            addCosts(LeverKind::Rank, fmt::format("rank:{}", rank), fmt::format("rank {} as fast as the others (it takes {:.2f}× as long)", rank, m_slowness[rank].factor),
+                     withRank(static_cast<int>(rank), 1 / m_slowness[rank].factor));
+    }
+
+    CostModel withRank(int rank, double factor) const
+    {
+        CostModel costs = m_subject.costs;
+        for (const int stage : m_subject.schedule.placement.stagesOf(rank))
+            for (const OpKind kind : computeKinds()) costs.scaleOnRank(kind, stage, rank, m_subject.schedule.placement, factor);
+        return costs;
+    }
+
+    // What a stage's copies take on ranks of one speed, mean over them; 0: the stage has no such op.
+    double evenDuration(OpKind kind, int stage) const
+    {
+        const auto& copies = m_subject.schedule.placement.copiesOf(stage);
+        double sum = 0;
+        for (const auto& copy : copies) {
+            const RankSlowness& slow = m_slowness[static_cast<std::size_t>(copy.rank)];
+            sum += static_cast<double>(m_subject.costs.duration(kind, stage, copy.rank)) / (slow.known && slow.factor > least ? slow.factor : 1);
+        }
+        return copies.empty() ? 0 : sum / static_cast<double>(copies.size());
+    }
+
+    void stages()
+    {
+        const Schedule& schedule = m_subject.schedule;
+        if (schedule.stages < 2 || schedule.placement.stages() < schedule.stages) return;
+        CostModel costs = m_subject.costs;
+        bool uneven = false;
+        for (const OpKind kind : computeKinds()) {
+            std::vector<double> even;
+            double sum = 0;
+            int there = 0;
+            for (int stage = 0; stage < schedule.stages; ++stage) {
+                even.push_back(evenDuration(kind, stage));
+                sum += even.back();
+                there += even.back() > 0 ? 1 : 0;
+            }
+            for (int stage = 0; stage < schedule.stages; ++stage) {
+                const double own = even[static_cast<std::size_t>(stage)];
+                if (own <= 0) continue;
+                const double factor = sum / there / own;
+                if (std::fabs(factor - 1) < 1e-9) continue;
+                uneven = true;
+                costs.scale(kind, stage, factor);
+            }
+        }
+        if (uneven) addCosts(LeverKind::Stages, "stages", "layers and head spread evenly over the stages", costs);
+    }
+
+    // How long messages take between two ranks, of the larger direction; only pairs that exchange any.
+    std::map<std::pair<int, int>, Nanos> usedLinks() const
+    {
+        const Schedule& schedule = m_subject.schedule;
+        std::map<std::pair<int, int>, Nanos> out;
+        for (int stage = 0; stage + 1 < schedule.stages; ++stage) {
+            const Bytes bytes = stage < m_subject.costs.stages() ? m_subject.costs.memory[static_cast<std::size_t>(stage)].boundary : 0;
+            std::set<int> starts{0};
+            for (const int of : {stage, stage + 1})
+                for (const auto& copy : schedule.placement.copiesOf(of)) starts.insert(copy.firstMicrobatch);
+            for (const int microbatch : starts) {
+                const int a = schedule.placement.rankOf(stage, microbatch);
+                const int b = schedule.placement.rankOf(stage + 1, microbatch);
+                if (a == b) continue;
+                Nanos& delay = out[{std::min(a, b), std::max(a, b)}];
+                delay = std::max({delay, m_subject.costs.links.delay(a, b, bytes), m_subject.costs.links.delay(b, a, bytes)});
+            }
+        }
+        return out;
+    }
+
+    void links()
+    {
+        const auto used = usedLinks();
+        std::vector<Nanos> delays;
+        for (const auto& [ends, delay] : used) delays.push_back(delay);
+        if (delays.empty() || *std::max_element(delays.begin(), delays.end()) == 0) return;
+        const auto asked = [this](std::pair<int, int> ends) {
+            return std::find(m_subject.emulatedLinks.begin(), m_subject.emulatedLinks.end(), ends) != m_subject.emulatedLinks.end();
+        };
+        CostModel free = m_subject.costs;
+        free.links = Links{};
+        if (used.size() > 1 || !asked(used.begin()->first)) addCosts(LeverKind::Links, "links", "messages that arrive at once", free);
+        if (used.size() == 1 && !asked(used.begin()->first)) return; // the only link is all of them: one row
+        // A slow link takes what the median of the other links takes; the only one, nothing.
+        std::vector<std::pair<Nanos, std::pair<int, int>>> slow;
+        for (const auto& [ends, delay] : used) slow.emplace_back(delay, ends);
+        std::stable_sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+        for (std::size_t i = 0; i < std::min(slow.size(), mostOfAKind); ++i) {
+            const auto& [delay, ends] = slow[i];
+            std::vector<Nanos> others;
+            for (const auto& [other, of] : used)
+                if (other != ends) others.push_back(of);
+            const Nanos usual = lowerMedian(others);
+            if (static_cast<double>(delay) <= least * static_cast<double>(usual)) break;
+            CostModel costs = m_subject.costs;
+            for (const auto& way : {ends, std::pair(ends.second, ends.first)}) costs.links.overrides[way] = {usual, 0};
+            addCosts(LeverKind::Link, fmt::format("link:{}-{}", ends.first, ends.second),
+                     others.empty() ? fmt::format("messages between ranks {} and {} that arrive at once", ends.first, ends.second)
+                                    : fmt::format("the link between ranks {} and {} as fast as the others", ends.first, ends.second),
+                     costs);
+        }
+    }
+
+    void launch()
+    {
+        const std::vector<Nanos>& delays = m_subject.costs.launch;
+        if (std::all_of(delays.begin(), delays.end(), [](Nanos delay) { return delay == 0; })) return;
+        CostModel at = m_subject.costs;
+        at.launch.clear();
+        addCosts(LeverKind::Launch, "launch", "no launch delay", at);
+        std::vector<std::pair<Nanos, std::size_t>> slow;
+        for (std::size_t rank = 0; rank < delays.size(); ++rank) slow.emplace_back(delays[rank], rank);
+        std::stable_sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+        for (std::size_t i = 0; i < std::min(slow.size(), mostOfAKind); ++i) {
+            const auto [delay, rank] = slow[i];
+            std::vector<Nanos> others = delays;
+            others.erase(others.begin() + static_cast<std::ptrdiff_t>(rank));
+            if (static_cast<double>(delay) <= least * static_cast<double>(lowerMedian(others))) break;
+            CostModel costs = m_subject.costs;
+            costs.launch[rank] = 0;
+            addCosts(LeverKind::LaunchRank, fmt::format("launch:{}", rank), fmt::format("no launch delay on rank {}", rank), costs);
+        }
+    }
+
+    void jitter()
+    {
+        if (m_subject.costs.jitter <= 0) return;
+        CostModel costs = m_subject.costs;
+        costs.jitter = 0;
+        addCosts(LeverKind::Jitter, "jitter", "no jitter: every op takes its usual time", costs);
+    }
+
+    void transients()
+    {
+        for (const SlowStep& slow : m_subject.slowSteps) {
+            const Schedule& schedule = m_subject.schedule;
+            const auto other = timeOf(schedule, withRank(slow.rank, slow.inCosts ? 1 / slow.factor : slow.factor), m_subject.channels);
+            Result<Time> with = other;
+            std::optional<Nanos> before;
+            if (other && !slow.inCosts) { // the costs are those of the other steps
+                before = other->makespan;
+                with = timeOf(schedule, m_subject.costs, m_subject.channels);
+            }
+            add(LeverKind::Transient, fmt::format("transient:{}@{}", slow.rank, stepNumber(slow.step)),
+                fmt::format("rank {} in step {} as fast as in its other steps (it takes {:.2f}× as long)", slow.rank, stepNumber(slow.step), slow.factor), with, before, slow.step);
+        }
+    }
+
+    void channels()
+    {
+        Channels other = m_subject.channels;
+        if (other.sends == SendMode::Rendezvous) {
+            other.sends = SendMode::Buffered;
+            add(LeverKind::Sends, "sends", "buffered sends, which never wait", timeOf(m_subject.schedule, m_subject.costs, other));
+            other = m_subject.channels;
+        }
+        if (other.perDirection == 0) return;
+        other.perDirection = 0;
+        add(LeverKind::Channels, "channels", "any number of messages under way at once", timeOf(m_subject.schedule, m_subject.costs, other));
+    }
+
+    void recompute()
+    {
+        Schedule without = m_subject.schedule;
+        bool any = false;
+        for (std::size_t rank = 0; rank < without.order.size(); ++rank) {
+            const auto& ops = m_subject.schedule.order[rank];
+            std::vector<Op> kept;
+            std::vector<std::uint32_t> paired;
+            for (std::size_t i = 0; i < ops.size(); ++i) {
+                if (ops[i].kind == OpKind::Recompute) {
+                    any = true;
+                    continue;
+                }
+                if (m_subject.schedule.isPaired(static_cast<int>(rank), i)) paired.push_back(static_cast<std::uint32_t>(kept.size()));
+                kept.push_back(ops[i]);
+            }
+            without.order[rank] = std::move(kept);
+            if (rank < without.paired.size()) without.paired[rank] = std::move(paired);
+        }
+        if (any) add(LeverKind::Recompute, "recompute", "no recomputation", timeOf(without, m_subject.costs, m_subject.channels));
+    }
+
+    void order()
+    {
+        const Schedule compute = m_subject.lowering ? withoutCommunication(m_subject.schedule) : m_subject.schedule;
+        if (isLowered(compute)) return;
+        CostModel usual = m_subject.costs;
+        usual.jitter = 0; // an order is not made for one draw
+        auto other = communicating(earliestOrder(compute, usual));
+        if (!other) return unknown(LeverKind::Order, "order", orderTitle, reasonOf(other.error()));
+        add(LeverKind::Order, "order", orderTitle, timeOf(*other, m_subject.costs, m_subject.channels));
+    }
+
+    // The same family: forwards and full backwards, or with the backward split, in the same placement.
+    Result<PlanRequest> withoutCap() const
+    {
+        const Schedule& schedule = m_subject.schedule;
+        PlanRequest request;
+        request.ranks = schedule.ranks;
+        request.microbatches = schedule.microbatches;
+        request.costs = m_subject.costs;
+        request.seconds = 0;
+        if (schedule.stages == schedule.ranks && schedule.placement == Placement::loop(schedule.ranks, schedule.stages)) request.chunks = 1;
+        else if (schedule.stages == 2 * schedule.ranks && schedule.placement == Placement::vShape(schedule.ranks)) request.chunks = 2;
+        else return fail(ErrorCode::Usage, fmt::format("plans are made for one stage a rank or two in V placement, and {} has another", schedule.name));
+        if (schedule.weights != WeightRule::Synchronous) return fail(ErrorCode::Usage, "asynchronous schedules are not planned");
+        if (static_cast<std::int64_t>(schedule.ranks) * schedule.microbatches > mostPlannedOps)
+            return fail(ErrorCode::Usage, fmt::format("{} ranks × {} microbatches are too many to plan here", schedule.ranks, schedule.microbatches),
+                        "stagewright plan has more time");
+        for (const auto& row : schedule.order)
+            for (const Op& op : row) {
+                if (op.kind == OpKind::Recompute) return fail(ErrorCode::Usage, "plans know no recomputation");
+                if (op.slice >= 0 || op.half != 0 || op.count > 1) return fail(ErrorCode::Usage, "plans know only whole microbatches");
+            }
+        if (schedule.splitsBackward()) return request;
+        for (int stage = 0; stage < schedule.stages; ++stage) { // a full backward is an input gradient without a weight gradient behind it
+            const int rank = schedule.placement.rankOf(stage, -1);
+            const Nanos whole = request.costs.duration(OpKind::Backward, stage, rank);
+            if (rank < 0 || whole <= 0) continue;
+            request.costs.setDuration(OpKind::InputGrad, stage, rank, whole);
+            request.costs.setDuration(OpKind::WeightGrad, stage, rank, 0);
+            if (stage < request.costs.stages()) {
+                StageMemory& memory = request.costs.memory[static_cast<std::size_t>(stage)];
+                memory.freedAtInput = memory.activation;
+            }
+        }
+        return request;
+    }
+
+    void cap()
+    {
+        if (!m_subject.cap) return;
+        const std::string title = "no memory cap: planned again without it";
+        auto request = withoutCap();
+        if (!request) return unknown(LeverKind::Cap, "cap", title, reasonOf(request.error()));
+        auto planned = plan(*request);
+        if (!planned) return unknown(LeverKind::Cap, "cap", title, reasonOf(planned.error()));
+        auto schedule = communicating(planned->schedule);
+        if (!schedule) return unknown(LeverKind::Cap, "cap", title, reasonOf(schedule.error()));
+        CostModel costs = request->costs;
+        costs.clearPairDurations();
+        add(LeverKind::Cap, "cap", title, timeOf(*schedule, costs, m_subject.channels));
+    }
+
+    static constexpr const char* orderTitle = "every rank runs what is ready first (the next forwards first)";
+
+    const LeverSubject& m_subject;
+    LeverTable m_table;
+    std::vector<RankSlowness> m_slowness;
+};
+
+std::vector<LeverKind> leversAbout(IdleCause cause)
+{
+    switch (cause) {
+    case IdleCause::Transfer: return {LeverKind::Links, LeverKind::Link};
+    case IdleCause::PeerWait: return {LeverKind::Sends};
+    case IdleCause::HeadOfLine: return {LeverKind::Channels};
+    case IdleCause::Memory: return {LeverKind::Cap};
+    case IdleCause::Order: return {LeverKind::Order};
+    case IdleCause::Imbalance: return {LeverKind::Stages, LeverKind::Rank};
+    case IdleCause::Straggler: return {LeverKind::Rank, LeverKind::Transient, LeverKind::Jitter};
+    case IdleCause::RecomputeWait: return {LeverKind::Recompute};
+    case IdleCause::Launch: return {LeverKind::Launch, LeverKind::LaunchRank};
+    default: return {};
+    }
+}
+
+} // namespace
+
+double LeverTable::error() const
+{
+    return simulated && measured > 0 ? static_cast<double>(*simulated - measured) / static_cast<double>(measured) : 0;
+}
+
+std::vector<Lever> LeverTable::shown() const
+{
+    const bool any = std::any_of(levers.begin(), levers.end(), [](const Lever& lever) { return lever.makespan && lever.gain > 0; });
+    std::vector<Lever> out;
+    for (const Lever& lever : levers)
+        if (!any || !lever.makespan || lever.gain > 0) out.push_back(lever);
+    return out;
+}
+
+std::optional<Nanos> LeverTable::gainOf(IdleCause cause) const
+{
+    std::optional<Nanos> most;
+    if (!simulated) return most;
+    const auto kinds = leversAbout(cause);
+    if (kinds.empty()) return most;
+    most = 0;
+    for (const Lever& lever : levers)
+        if (lever.makespan && (lever.step < 0 || lever.step == step) && std::find(kinds.begin(), kinds.end(), lever.kind) != kinds.end()) most = std::max(*most, lever.gain);
+    return most;
+}
+
+std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable* table)
+{
+    std::vector<IdleCause> out;
+    for (std::size_t c = 0; c < idleCauseCount; ++c)
+        if (byCause[c] != 0) out.push_back(static_cast<IdleCause>(c));
+    const auto gain = [table](IdleCause cause) { return table ? table->gainOf(cause).value_or(0) : Nanos{0}; };
+    std::stable_sort(out.begin(), out.end(), [&](IdleCause a, IdleCause b) {
+        if (gain(a) != gain(b)) return gain(a) > gain(b);
+        return byCause[static_cast<std::size_t>(a)] > byCause[static_cast<std::size_t>(b)];
+    });
+    return out;
+}
+
+LeverTable leversOf(const LeverSubject& subject)
+{
+    return Levers(subject).table();
+}
+
+LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap)
+{
+    auto subject = leverSubjectOf(run, step, cap);
+    if (subject) return leversOf(*subject);
+    LeverTable out;
+    out.reason = reasonOf(subject.error());
+    return out;
+}
+
+} // namespace stagewright

@@ -1,0 +1,33 @@
+// Slow ranks: ranks that take longer than others for the same work, told apart from stages that cost more.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "schedules/base/units.h"
+
+namespace stagewright {
+
+// What a rank does for one of its stages: `count` ops of one sort (kind, slice, half …) that take `duration` each.
+struct ChunkWork {
+    int rank = 0;
+    int stage = 0;
+    std::int64_t sort = 0;
+    std::int64_t count = 1;
+    Nanos duration = 0;
+};
+
+struct RankSlowness {
+    double factor = 1;  // how many times as long as other ranks it takes for the same work; at least 1
+    bool known = false; // false: its only stage stands on no other rank, so that it may be the stage that costs more
+};
+
+inline constexpr double slowRank = 1.05; // a factor above this stands out
+
+// The work of a chunk (a stage on a rank) is set against the median over the same stage's other ranks, where it has copies, else over
+// the chunks of all other ranks; a rank's factor is the smallest of its chunks': where one of them is normal, the rank is. By rank;
+// O(n × entries of a sort).
+std::vector<RankSlowness> slownessOf(std::span<const ChunkWork> work, int ranks);
+
+} // namespace stagewright
