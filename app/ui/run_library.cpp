@@ -34,6 +34,13 @@ Result<std::vector<RunInfo>> listRuns(const QString& path)
     return (*file)->runs();
 }
 
+Result<RunSummary> summaryOf(const Run& run)
+{
+    auto bubbles = analyseBubbles(*run.timeline, run.representativeStep());
+    if (!bubbles) return tl::unexpected(bubbles.error());
+    return RunSummary{bubbles->makespan(), bubbles->bubbleFraction, Units{run.timeline->timeUnit(), run.timeline->memoryUnit()}};
+}
+
 template <typename Fill> Result<void> writeFile(const QString& target, Fill fill)
 {
     const QString temporary = target + QStringLiteral(".part");
@@ -163,9 +170,7 @@ void RunLibrary::summarise(const std::vector<RunRef>& refs)
             [ref]() -> Result<RunSummary> {
                 auto run = readRun(ref);
                 if (!run) return tl::unexpected(run.error());
-                auto bubbles = analyseBubbles(*(*run)->timeline, (*run)->representativeStep());
-                if (!bubbles) return tl::unexpected(bubbles.error());
-                return RunSummary{bubbles->makespan(), bubbles->bubbleFraction, Units{(*run)->timeline->timeUnit(), (*run)->timeline->memoryUnit()}};
+                return summaryOf(**run);
             },
             [this, ref](Result<RunSummary> summary) {
                 if (summary) m_model.setSummary(ref, *summary);
@@ -201,6 +206,13 @@ RunRef RunLibrary::addSimulated(Run run)
         infos.push_back(one->info);
     m_model.setRuns(path, std::move(infos));
     emit simulatedChanged();
+    if (shared->timeline && static_cast<qint64>(shared->timeline->spans().size()) <= summarySpans)
+        inBackground(
+            this, [shared] { return summaryOf(*shared); },
+            [this, ref](const Result<RunSummary>& summary) {
+                if (summary && m_model.info(ref) != nullptr) m_model.setSummary(ref, *summary);
+            },
+            &m_slowPool);
     return ref;
 }
 

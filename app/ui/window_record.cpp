@@ -281,10 +281,17 @@ QString MainWindow::stoppedText(std::size_t runs) const
 
 void MainWindow::dropRecording(const QString& file)
 {
-    m_compareAfter = {};
+    RunRef back = std::exchange(m_compareAfter, RunRef{});
     m_recorded.reset();
     m_library->close(file);
-    if (m_shown && m_shown->ref.file == file) setMode(Mode::Empty);
+    if (m_shown && m_shown->ref.file == file) { // its steps are gone: back to a run that is there, of the file it was for if it has any
+        setMode(Mode::Empty);
+        const auto listed = runs()->refs();
+        for (const RunRef& ref : listed)
+            if (!back.valid() && ref.file == m_recordTarget) back = ref;
+        if (!back.valid() && !listed.empty()) back = listed.front();
+        if (runs()->info(back) != nullptr) showRun(back);
+    }
     if (isScratch(file)) QFile::remove(file);
     if (m_process->state() == RecordProcess::State::Cancelled) m_banner->showNote(stoppedText(0));
     recordingTaken();

@@ -11,6 +11,7 @@
 #include <QSettings>
 
 #include "app/ui/banner.h"
+#include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/notes_controller.h"
 #include "app/ui/session_controller.h"
@@ -157,7 +158,7 @@ bool WindowSet::restore(MainWindow& first)
         MainWindow* window = i == 0 ? &first : open();
         window->session()->restore(windows.at(i).toMap());
     }
-    if (crashed && first.bannerText().isEmpty()) first.banner()->showNote(tr("Stagewright did not end properly. What was open is open again."));
+    if (crashed && first.bannerText().isEmpty() && !first.edit()->offersRecovery()) first.banner()->showNote(tr("Stagewright did not end properly. What was open is open again."));
     QTimer::singleShot(4000, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
     connect(&first, &MainWindow::runShown, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
     return true;

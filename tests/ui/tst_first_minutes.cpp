@@ -161,6 +161,8 @@ private slots:
         QCOMPARE(runsOf(good).size(), std::size_t(1));
         QVERIFY(!QFileInfo::exists(fresh));
         QCOMPARE(window.runs()->files(), QStringList{good});
+        QCOMPARE(window.shownRef(), (RunRef{good, 1})); // not an empty page beside the list
+        QVERIFY(window.mode() == MainWindow::Mode::Run);
     }
 
     void namesDoNotCollide()

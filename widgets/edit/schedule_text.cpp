@@ -291,7 +291,7 @@ void ScheduleText::showFault(const TextSpan& where, const QString& message, cons
     m_state->setToolTip(text);
     setRole(m_state, message.isEmpty() ? "secondary" : "worse");
     m_takeCanvas->setVisible(m_unreadable);
-    static const QRegularExpression place(QStringLiteral("^line \\d+(?:, cell \\d+(?: \\([^)]*\\))?)?: "));
+    static const QRegularExpression place(QStringLiteral("^line \\d+(?:, cell \\d+)?(?: \\([^)]*\\))?: "));
     m_bubble->setText(QString(message).remove(place)); // it stands there
     mark();
 }

@@ -9,7 +9,7 @@
 namespace stagewright {
 namespace {
 
-constexpr int clearButton = 26; // the room that Qt gives it
+constexpr int clearButton = 30; // the room that Qt gives it
 
 } // namespace
 
