@@ -28,6 +28,7 @@ struct Options {
     int microbatchSize = 4;
     int steps = 0; // 0: 300 for one schedule, 8 for several
     int warmup = 1;
+    bool keepWarmup = false;
     std::string clock = "auto";
     double comm = -1;
     std::string link;
@@ -133,6 +134,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     if (auto held = withinMemory(options.memoryLimit, settings); !held) return tl::unexpected(std::move(held.error()));
     settings.steps = options.steps > 0 ? options.steps : settings.schedules.size() > 1 ? 8 : 300;
     settings.warmup = options.warmup;
+    settings.keepWarmup = options.keepWarmup;
     settings.traceDevices = !options.noTrace;
     settings.deviceDump = options.deviceDump;
     if (options.noTrace && !options.deviceDump.empty()) return fail(ErrorCode::Usage, "--no-trace and --keep-trace exclude each other", "take one of them");
@@ -251,7 +253,7 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
 
 std::string keptText(const Recording& recording, const std::string& path)
 {
-    if (recording.runs.empty()) return "no step was complete, nothing is kept";
+    if (recording.runs.empty()) return "no measured step was complete, nothing is kept";
     int steps = 0;
     for (const int complete : recording.completeSteps) steps += complete;
     return fmt::format("{} of {} {} kept in {}: see 'stagewright report {}'", plural(steps, "complete step"),
@@ -293,6 +295,7 @@ Command command_record()
                 addScheduleOptions(app, options->schedule, "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
                 app.add_option("--steps", options->steps, "Measured steps [300; 8 for several schedules]")->type_name("N")->check(wholeNumber(1, 100'000'000));
                 app.add_option("--warmup", options->warmup, "Steps before them, left out of the figures [1]")->type_name("N")->check(wholeNumber(0, 1'000'000));
+                app.add_flag("--keep-warmup", options->keepWarmup, "Keep also runs that were stopped before their first measured step");
                 app.add_option("--model", options->model, "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]")->type_name("KEY=N,…");
                 app.add_option("--microbatch-size", options->microbatchSize, "Samples of a microbatch [4]")->type_name("B")->check(wholeNumber(1, 65'536));
                 app.add_option("--stage-layers", options->stageLayers, "Layers of each stage, such as 3,2,2,1 [balanced by cost]")
@@ -314,7 +317,7 @@ Command command_record()
                 app.add_option("--keep-trace", options->deviceDump, "Also keep CUPTI's records of the GPUs as they came, to read them where there is no GPU")->type_name("FILE");
                 app.add_option("--timeout", options->timeout, "Give up when nothing moves for so long, in seconds [120]")->type_name("S")->check(realNumber(0.1, 1e6));
                 app.add_option("-o,--output", options->output, "Run file; runs are appended where it exists [run-<schedule>.stagewright]")->type_name("FILE");
-                app.footer("Ctrl+C stops at once and keeps complete steps; a second one kills.\n"
+                app.footer("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
                            "Examples: stagewright record -s gpipe,1f1b,zb-h1 -p 4 -m 8 -o demo.stagewright\n"
                            "          stagewright record -s mine.csv --steps 20");
                 return [options](Session& session) { return run(*options, session); };

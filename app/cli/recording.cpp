@@ -215,16 +215,23 @@ std::vector<std::pair<std::int64_t, TextPairs>> endTrace(std::vector<Ongoing>& o
     return facts;
 }
 
-// Closes every run. What can't be closed is left to the file's own recovery: complete steps are in it.
-void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, bool early, Recording& recording)
+// What a run must hold to be kept: a measured step, or any that is complete where warm-up is asked for.
+bool isKept(const Ongoing& one, const RecordSettings& settings)
 {
+    return one.complete > (settings.keepWarmup ? 0 : settings.warmup);
+}
+
+// Closes every run. What can't be closed is left to the file's own recovery: complete steps are in it.
+void closeRuns(std::vector<Ongoing>& ongoing, RunFile& file, const RecordSettings& settings, Recording& recording)
+{
+    const bool early = recording.stopped.has_value();
     for (Ongoing& one : ongoing) {
         if (!one.writer) continue;
         const std::int64_t id = one.writer->id();
         auto finished = one.writer->finish(early ? RunState::Interrupted : RunState::Complete, costsOf(one));
         one.writer.reset();
         if (!finished && !recording.stopped) recording.stopped = std::move(finished.error());
-        if (one.complete == 0) {
+        if (!isKept(one, settings)) {
             if (auto removed = file.remove(id); !removed && !recording.stopped) recording.stopped = std::move(removed.error());
             continue;
         }
@@ -296,7 +303,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
                 recording.stopped = std::move(taken.error()).with(one.training->schedule().name);
                 recording.stall = one.training->stall();
                 if (!recording.stall) break;
-                recording.stalledRun = one.complete > 0 ? one.writer->id() : 0;
+                recording.stalledRun = isKept(one, settings) ? one.writer->id() : 0;
                 recording.stalledLists = listsOf(settings.schedules[static_cast<std::size_t>(&one - ongoing.data())], settings.training);
                 break;
             }
@@ -306,7 +313,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     const auto traceFacts = endTrace(ongoing, tracing, recording.stopped.has_value(), session);
     if (!settings.deviceDump.empty())
         if (auto kept = tracing.keep(settings.deviceDump); !kept) session.warn(kept.error().message);
-    closeRuns(ongoing, **file, recording.stopped.has_value(), recording);
+    closeRuns(ongoing, **file, settings, recording);
     if (recording.stalledRun > 0) // complete steps say nothing of why there are no more
         if (auto noted = (*file)->annotate(recording.stalledRun, recording.stopped->message); !noted)
             session.warn(noted.error().message);

@@ -21,6 +21,7 @@ struct RecordSettings {
     TrainingOptions training;
     int steps = 8;
     int warmup = 1;
+    bool keepWarmup = false; // keeps runs that were stopped before their first measured step
     bool traceDevices = true; // where the backend has devices that can be traced
     std::string deviceDump;   // a file for CUPTI's buffers as they were filled; empty: none
     double comm = -1; // link latency in forward units, measured once; < 0: training.links as they are
@@ -31,10 +32,10 @@ struct RecordSettings {
 };
 
 struct Recording {
-    std::vector<std::int64_t> runs; // ids of the runs that hold a complete step, in the order of the schedules
+    std::vector<std::int64_t> runs; // ids of the runs that are kept, in the order of the schedules: those with a measured step
     std::vector<int> completeSteps; // of those, warm-up included
     std::optional<Error> stopped;   // why it ended early; complete steps are kept
-    // Where the watchdog stopped it: who waited for whom, in which lists, in which run (0: it has no complete step, so it is
+    // Where the watchdog stopped it: who waited for whom, in which lists, in which run (0: it has no measured step, so it is
     // removed again).
     std::optional<Deadlock> stall;
     Schedule stalledLists;
@@ -42,7 +43,7 @@ struct Recording {
 };
 
 // Fails where nothing could begin (bad model, file not writable): then the file is as it was. A failure or stop after that is
-// told in Recording::stopped; a run without a complete step is removed again.
+// told in Recording::stopped; a run without a measured step is removed again.
 Result<Recording> recordRuns(const RecordSettings& settings, Session& session);
 
 } // namespace stagewright

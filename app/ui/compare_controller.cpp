@@ -22,7 +22,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr int mostRuns = 4;
+constexpr std::size_t mostRuns = 4;
 
 struct Answer {
     std::vector<std::shared_ptr<const Comparison>> comparisons;
@@ -125,9 +125,56 @@ void CompareController::show(const std::vector<RunRef>& refs, int step)
 {
     if (refs.size() < 2) return;
     Question question;
-    question.refs.assign(refs.begin(), refs.begin() + std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(refs.size()), mostRuns));
+    question.refs.assign(refs.begin(), refs.begin() + static_cast<std::ptrdiff_t>(std::min(refs.size(), mostRuns)));
     question.step = step;
     ask(question, static_cast<int>(question.refs.size()) - 1);
+}
+
+void CompareController::showPredicted(const RunRef& original, const RunRef& predicted, const RunRef& measured)
+{
+    Question question;
+    question.refs = {original, predicted, measured};
+    question.predicted = true;
+    ask(question, 2);
+}
+
+QString CompareController::predictionText() const
+{
+    if (!m_question.predicted || m_comparisons.size() != 2) return {};
+    const Nanos predicted = m_comparisons[0]->bubblesB.makespan(), measured = m_comparisons[1]->bubblesB.makespan();
+    if (measured <= 0) return {};
+    const Units units{m_views[2]->run->timeline->timeUnit(), m_views[2]->run->timeline->memoryUnit()};
+    const double off = 100 * static_cast<double>(predicted - measured) / static_cast<double>(measured);
+    return tr("Predicted %1 (B), measured %2 (C): the prediction is off by %3 %.").arg(durationText(predicted, units), durationText(measured, units), signedFixed(off, 1));
+}
+
+std::vector<RunRef> CompareController::chosen() const
+{
+    if (m_window.m_pending && m_askedGeneration == m_window.m_generation) return m_asked.refs;
+    if (m_window.mode() == MainWindow::Mode::Compare) return m_question.refs;
+    return m_window.shownRef().valid() ? std::vector<RunRef>{m_window.shownRef()} : std::vector<RunRef>{};
+}
+
+void CompareController::add(const RunRef& ref)
+{
+    std::vector<RunRef> refs = chosen();
+    const auto there = std::find(refs.begin(), refs.end(), ref);
+    if (there == refs.end() && refs.size() == mostRuns) {
+        m_window.banner()->showNote(tr("Four runs are compared, which is as many as there is room for. Ctrl+click one of them to take it off."));
+        return;
+    }
+    if (there == refs.end())
+        refs.push_back(ref);
+    else
+        refs.erase(there);
+    if (refs.size() == 1) {
+        m_window.showRun(refs.front());
+    } else if (refs.size() > 1) {
+        Question question = m_window.mode() == MainWindow::Mode::Compare ? m_question : Question{};
+        question.refs = refs;
+        question.predicted = false;
+        ask(question, static_cast<int>(refs.size()) - 1);
+    }
 }
 
 void CompareController::swap()
@@ -135,6 +182,7 @@ void CompareController::swap()
     if (m_window.mode() != MainWindow::Mode::Compare || m_views.size() < 2) return;
     Question question = m_question;
     std::swap(question.refs[0], question.refs[static_cast<std::size_t>(m_against)]);
+    question.predicted = false;
     ask(question, m_against);
 }
 
@@ -165,6 +213,8 @@ void CompareController::ask(const Question& question, int against)
 {
     m_window.m_followLive = false;
     const quint64 generation = ++m_window.m_generation;
+    m_asked = question;
+    m_askedGeneration = generation;
     m_window.m_pending = true;
     auto views = std::make_shared<std::vector<std::shared_ptr<const RunView>>>(question.refs.size());
     for (std::size_t i = 0; i < question.refs.size(); ++i)
@@ -220,9 +270,10 @@ void CompareController::present(bool fit)
     m_window.m_other = m_views[other];
     m_window.m_comparison = comparison;
     if (fit) m_window.m_timeline->setPanels(m_panels);
-    const auto& last = m_comparisons.back(); // the band is of the first and the last panel
-    m_window.m_timeline->setDifferenceShows(last->shows());
-    m_window.m_memory->setPanels({m_panels.front(), m_panels[other]});
+    std::vector<bool> shows;
+    for (const auto& one : m_comparisons) shows.push_back(one->shows());
+    m_window.m_timeline->setDifferenceShows(std::move(shows));
+    m_window.m_memory->setPanels({m_panels.front(), m_panels[other]}, QStringLiteral("A") + QChar(static_cast<char16_t>(u'A' + other)));
     m_window.m_legend->setPanels(m_panels);
     m_window.applyBudget();
     m_window.tellDamage({m_views.front().get(), m_views[other].get()});
@@ -233,6 +284,7 @@ void CompareController::present(bool fit)
         steps = std::min(steps, view->run->timeline->steps());
     }
     m_window.m_comparePanel->setChoices(names, m_against, m_question.alignedAt.has_value(), steps, m_question.step);
+    m_window.m_comparePanel->setAll(m_comparisons, predictionText());
     m_window.m_comparePanel->setComparison(m_views.front()->run, m_views[other]->run, comparison);
     m_window.setMode(MainWindow::Mode::Compare);
     std::vector<RunRef> refs;
@@ -245,6 +297,15 @@ void CompareController::present(bool fit)
         m_window.m_state->clearHistory();
     }
     m_window.ready();
+}
+
+QString CompareController::title() const
+{
+    QStringList names;
+    for (const auto& view : m_views) names << runTitle(view->run->info);
+    if (names.size() < 2) return names.join(QString());
+    const QString last = names.takeLast();
+    return tr("%1 and %2").arg(names.join(QStringLiteral(", ")), last);
 }
 
 QString CompareController::statusText() const
@@ -275,7 +336,7 @@ void CompareController::choose()
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(9);
     std::vector<QComboBox*> boxes;
-    const int count = std::min<int>(mostRuns, static_cast<int>(refs.size()));
+    const int count = static_cast<int>(std::min(mostRuns, refs.size()));
     for (int i = 0; i < count; ++i) {
         auto* box = new QComboBox(dialog);
         if (i > 1) box->addItem(tr("none"));

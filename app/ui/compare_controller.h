@@ -25,6 +25,8 @@ public:
 
     // Two to four runs; the first is A. step −1: each run's representative one.
     void show(const std::vector<RunRef>& refs, int step = -1);
+    void showPredicted(const RunRef& original, const RunRef& predicted, const RunRef& measured); // and says how far the prediction is off
+    void add(const RunRef& ref); // to what is shown or compared; one that is there goes
     void swap();                 // A and the one it is compared with
     void setAgainst(int index);  // which of the others the panel tells of, from 1
     int against() const { return m_against; }
@@ -35,6 +37,7 @@ public:
     const std::vector<std::shared_ptr<const RunView>>& shown() const { return m_views; }
     const std::vector<std::shared_ptr<const Comparison>>& comparisons() const { return m_comparisons; } // of A and each other
     QString statusText() const;
+    QString title() const; // the runs by name
 
     void setBaseline(const RunRef& ref); // an invalid one: none
     RunRef baseline() const { return m_baseline ? m_baseline->ref : RunRef{}; }
@@ -47,8 +50,11 @@ private:
         std::vector<RunRef> refs;
         int step = -1;
         std::optional<Op> alignedAt;
+        bool predicted = false; // the second is what was predicted of the third
     };
     void ask(const Question& question, int against);
+    QString predictionText() const;
+    std::vector<RunRef> chosen() const; // what is compared, or is about to be; else the run shown
     void compareViews(const Question& question, quint64 generation, int against, std::vector<std::shared_ptr<const RunView>> views);
     void present(bool fit);
     void refresh();         // actions, and the strip's visibility
@@ -58,6 +64,8 @@ private:
     MainWindow& m_window;
     BaselineStrip* m_strip;
     Question m_question;
+    Question m_asked; // newest; on its way while the window's generation is m_askedGeneration
+    quint64 m_askedGeneration = 0;
     std::vector<std::shared_ptr<const RunView>> m_views;
     std::vector<std::shared_ptr<const TimelinePanel>> m_panels; // aligned
     std::vector<std::shared_ptr<const Comparison>> m_comparisons;

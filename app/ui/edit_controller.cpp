@@ -12,6 +12,7 @@
 #include "app/ui/main_window.h"
 #include "app/ui/recovery_bar.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/fit/complete_split.h"
 #include "traces/simulated_run.h"
 #include "widgets/background.h"
 #include "widgets/edit/move_hint.h"
@@ -111,6 +112,26 @@ void EditController::connectAll()
     m_window.timelineView()->installEventFilter(this);
 }
 
+// The tray has the height of its chips, up to four rows of them, and never takes it from the text: the views above give it.
+void EditController::fitDeck(bool fresh)
+{
+    auto* rows = qobject_cast<QSplitter*>(m_window.timelineView()->parentWidget());
+    if (rows == nullptr || !m_deck->isVisible()) return;
+    const int height = rows->height();
+    const bool text = on(ActionId::ScheduleText), tray = m_tray->count() > 0;
+    const int lines = text ? 75 + 16 * std::min(m_editor->schedule().ranks, 12) : 0;
+    const int chips = tray ? m_tray->heightFor(m_deck->width()) : 0;
+    const int wanted = fresh || !text ? lines : std::max(m_text->height(), m_text->minimumSizeHint().height());
+    const int deck = std::clamp(std::min(wanted, height / 3) + chips, 110, std::max(110, height * 3 / 5));
+    QList<int> sizes = rows->sizes();
+    const int timeline = rows->indexOf(m_window.timelineView()), memory = rows->indexOf(m_window.memoryView());
+    sizes[rows->indexOf(m_deck)] = deck;
+    sizes[timeline] = std::min(m_window.timelineView()->sizeHint().height(), (height - deck) * 62 / 100);
+    if (memory >= 0) sizes[memory] = std::max(60, height - deck - sizes[timeline]);
+    rows->setSizes(sizes);
+    if (text && tray) m_deck->setSizes({chips, std::max(m_text->minimumSizeHint().height(), deck - chips)});
+}
+
 // Ctrl+C copies a table anywhere but on the canvas, where it copies the chosen ops.
 bool EditController::eventFilter(QObject* watched, QEvent* event)
 {
@@ -143,20 +164,56 @@ void EditController::begun(const std::shared_ptr<const RunView>& source, const S
     if (m_left && m_left->file == source->ref.file && m_left->id == source->ref.id && m_left->schedule.order.size() == schedule.order.size()) m_editor->replace(tr("Take up what was left"), m_left->schedule);
     m_left.reset();
     makeReference();
-    auto* rows = qobject_cast<QSplitter*>(m_window.timelineView()->parentWidget());
-    if (rows != nullptr && m_deck->isVisible()) {
-        const int height = rows->height();
-        QList<int> sizes = rows->sizes();
-        const int lines = on(ActionId::ScheduleText) ? 75 + 16 * std::min(schedule.ranks, 12) : 0;
-        const int deck = std::clamp(lines + (m_tray->count() > 0 ? 110 : 0), 110, std::max(110, height / 3));
-        for (int i = 0; i < sizes.size(); ++i)
-            sizes[i] = rows->widget(i) == m_deck ? deck : rows->widget(i) == m_window.timelineView() ? std::min(m_window.timelineView()->sizeHint().height(), (height - deck) * 62 / 100) : 0;
-        for (int i = 0; i < sizes.size(); ++i)
-            if (rows->widget(i) == m_window.memoryView()) sizes[i] = std::max(60, height - deck - sizes[0]);
-        rows->setSizes(sizes);
-    }
+    fitDeck(true);
     if (selected.valid() && opAt(schedule, selected) != nullptr) choose({selected});
     refreshGhost();
+}
+
+void EditController::completeSplit(CostModel measured)
+{
+    const quint64 generation = ++m_completeGeneration;
+    m_completing = false;
+    const int ranks = m_editor->schedule().ranks;
+    if (!m_source || measured.source != CostSource::Fitted || !lacksSplit(measured, ranks)) {
+        m_panel->setSplitNote({});
+        return;
+    }
+    m_panel->setSplitNote(tr("I and W were not measured: each is taken as half of B. Record a split schedule with this model, such as ZB-H1, and they are taken from it."));
+    if (m_window.library()->isSimulated(m_source->ref.file)) return;
+    m_completing = true;
+    inBackground(
+        this,
+        [path = m_source->ref.file, run = m_source->run] {
+            auto found = findSplit(path.toStdString(), *run);
+            return found ? *found : std::nullopt;
+        },
+        [this, generation, measured, ranks](const std::optional<SplitSource>& found) {
+            if (generation != m_completeGeneration || !m_editor->active()) return;
+            m_completing = false;
+            CostModel costs = measured;
+            if (!found || !takeSplit(costs, found->costs, ranks)) return;
+            completeCosts(costs, ranks);
+            costs.origin = m_editor->costs().origin;
+            RunInfo of;
+            of.name = found->name;
+            of.scheduleName = found->schedule;
+            m_panel->setSplitNote(tr("I and W were not measured in this run: they are those of run %1, %2, which was made alike.").arg(found->run).arg(runTitle(of)));
+            takeCosts(costs);
+        });
+}
+
+// Not under the pointer: a drag that is on its way ends first.
+void EditController::takeCosts(const CostModel& costs)
+{
+    const quint64 generation = m_completeGeneration;
+    if (!m_dragging) {
+        m_editor->setCosts(costs);
+        if (!m_editor->changed()) m_originalPicture = m_picture;
+        return;
+    }
+    QTimer::singleShot(200, this, [this, generation, costs] {
+        if (generation == m_completeGeneration && m_editor->active()) takeCosts(costs);
+    });
 }
 
 void EditController::ended()
@@ -169,6 +226,8 @@ void EditController::ended()
     ++m_explainGeneration;
     ++m_recogniseGeneration;
     ++m_referenceGeneration;
+    ++m_completeGeneration;
+    m_completing = false;
     m_detailing = m_recognising = m_referencing = m_dragging = false;
     m_recognise.stop();
     m_chosen.clear();
@@ -228,7 +287,7 @@ void EditController::redraw()
     if (m_editor->active() && m_source) picture(m_editor->schedule().opCount() <= ScheduleEditor::detailLimit);
 }
 
-bool EditController::settled() const { return m_keeping == 0 && !m_detailing && !m_recognising && !m_recognise.isActive() && !m_referencing && m_text->settled(); }
+bool EditController::settled() const { return m_keeping == 0 && !m_completing && !m_detailing && !m_recognising && !m_recognise.isActive() && !m_referencing && m_text->settled(); }
 
 void EditController::edited()
 {
@@ -258,9 +317,11 @@ void EditController::edited()
             tray.push_back({op, order.placement.rankOf(op.stage, op.microbatch), ready});
         }
     }
+    const int chipsBefore = m_tray->count() > 0 ? m_tray->heightFor(m_deck->width()) : 0;
     m_tray->setVisible(!tray.empty());
     m_tray->setOps(std::move(tray));
     m_deck->setVisible(on(ActionId::ScheduleText) || m_tray->count() > 0);
+    if (chipsBefore != (m_tray->count() > 0 ? m_tray->heightFor(m_deck->width()) : 0)) fitDeck(false);
     showChosen();
     recogniseSoon();
     keepSoon();

@@ -37,6 +37,7 @@ public:
 
     // Called by the window: a source is being edited from now on (mode Edit is set), or no longer.
     void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected);
+    void completeSplit(CostModel measured); // costs without I and W: takes them from another run of the file, if there is one that fits
     void saved(); // the order as it is now is on disk
     void recorded(const Schedule& order); // it was trained, and its run is in a file; it may be another than the one edited now
     void closing() { m_autosave->flush(); } // what is being edited stays on disk, for the next start
@@ -53,6 +54,7 @@ public:
     OpTray* tray() { return m_tray; }
     MoveHint* hint() { return m_hint; }
     RecoveryBar* recovery() { return m_recovery; }
+    bool offersRecovery() const { return m_orphan.has_value(); } // an edit of an earlier window waits
     EditAutosave* autosave() { return m_autosave; }
     void newEmpty(int ranks, int stages, int microbatches); // an empty canvas, in edit mode
     bool editIncomplete(const Schedule& order); // an order that lacks ops and has no other fault; false: it is none
@@ -64,7 +66,9 @@ protected:
 
 private:
     // edit_controller.cpp
+    void takeCosts(const CostModel& costs);
     void buildDeck();
+    void fitDeck(bool fresh); // room for the tray and for the text; fresh: an edit begins
     void connectAll();
     void edited();
     void ended(); // left, or another run is shown
@@ -156,6 +160,8 @@ private:
         Schedule schedule;
     };
     std::optional<Left> m_left;
+    bool m_completing = false; // I and W are being looked for
+    quint64 m_completeGeneration = 0;
     int m_keeping = 0; // orders that were left and are being simulated for the list
 
     QTimer m_recognise;

@@ -235,22 +235,28 @@ void EditController::offerRecovery()
     });
 }
 
-// The run it was of is not needed: the original and the costs are in what was kept.
+// In the run it was of, where that is still as it was; else beside it: the original and the costs are in what was kept.
 void EditController::recover()
 {
     if (!m_orphan) return;
     const EditAutosave::Orphan orphan = std::move(*m_orphan);
     m_orphan.reset();
     m_recovery->hide();
-    auto run = simulatedRun(orphan.record.original, orphan.record.costs);
-    if (!run) {
-        m_autosave->release(orphan);
-        m_window.banner()->showError(tr("the order can't be recovered"), run.error());
-        return;
-    }
-    run->info.name = orphan.record.source.toStdString();
-    m_window.editRun(std::move(*run), tr("Recover %1 changes").arg(orphan.record.changes), orphan.record.edited);
-    m_autosave->drop(orphan); // kept anew under this window's name, within two seconds
+    const EditRecord& record = orphan.record;
+    const QString change = record.changes == 1 ? tr("Recover 1 change") : tr("Recover %1 changes").arg(record.changes);
+    m_window.editRunAgain({record.file, record.run}, record.original, change, record.edited, [this, orphan, change](bool done) {
+        if (!done) {
+            auto run = simulatedRun(orphan.record.original, orphan.record.costs);
+            if (!run) {
+                m_autosave->release(orphan);
+                m_window.banner()->showError(tr("the order can't be recovered"), run.error());
+                return;
+            }
+            run->info.name = orphan.record.source.toStdString();
+            m_window.editRun(std::move(*run), change, orphan.record.edited);
+        }
+        m_autosave->drop(orphan); // kept anew under this window's name, within two seconds
+    });
 }
 
 } // namespace stagewright

@@ -48,6 +48,7 @@
 #include "app/ui/welcome_page.h"
 #include "widgets/panel/style.h"
 #include "widgets/record/record_strip.h"
+#include "widgets/search/find_field.h"
 #include "widgets/tools/lowered_panel.h"
 #include "widgets/tools/residual_panel.h"
 #include "widgets/tools/what_if_panel.h"
@@ -266,12 +267,13 @@ void MainWindow::buildToolBar()
     auto* stretch = new QWidget(bar);
     stretch->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     bar->addWidget(stretch);
-    m_find = new QLineEdit(bar);
+    m_find = new FindField(bar);
     m_find->setObjectName(QStringLiteral("find"));
     m_find->setAcceptDrops(false); // files are the window's
     m_find->setPlaceholderText(tr("Find op, e.g. rank:2 mb:5 B"));
     m_find->setAccessibleName(tr("Find op"));
     m_find->setToolTip(tr("rank:2  stage:3  mb:5  a kind (F B I W OPT)  or an op as the schedule writes it (2B5).\n"
+                          "B finds I and W too, where the backward is split.\n"
                           "Enter: next, Shift+Enter: previous, Esc: back to the timeline."));
     m_find->setClearButtonEnabled(true);
     m_find->setMinimumWidth(150);
@@ -358,6 +360,14 @@ void MainWindow::restoreLayout()
 
 void MainWindow::closeEvent(QCloseEvent* event)
 {
+    if (m_process->running() || m_taking) {
+        event->ignore();
+        if (m_process->running() && !m_closeAfter)
+            askToStop();
+        else
+            m_closeAfter = true; // as soon as its runs are in their file
+        return;
+    }
     QSettings settings;
     settings.setValue(QStringLiteral("window/geometry"), saveGeometry());
     settings.setValue(QStringLiteral("window/columns"), m_columns->saveState());
@@ -468,6 +478,7 @@ void MainWindow::setMode(Mode mode)
         m_legend->setPanels({});
         m_side->setRun(nullptr, nullptr);
         m_welcome->setRecent(recentFiles());
+        m_welcome->setRunsListed(!runs()->refs().empty());
     }
     fillSteps();
     refreshActions();
@@ -512,7 +523,7 @@ void MainWindow::refreshTitle()
     if (!title.isEmpty())
         ;
     else if (m_mode == Mode::Compare && m_shown && m_other)
-        title = tr("%1 and %2").arg(runTitle(m_shown->run->info), runTitle(m_other->run->info));
+        title = m_compare->title();
     else if (m_mode == Mode::Edit && m_editSource)
         title = tr("%1, edited%2").arg(runTitle(m_editSource->run->info), m_editor->changed() ? QStringLiteral(" *") : QString());
     else if (m_mode == Mode::Run && m_shown)
@@ -595,6 +606,6 @@ void MainWindow::ready()
 
 QString MainWindow::bannerText() const { return m_banner->text(); }
 
-bool MainWindow::settled() const { return m_compare->settled() && m_plans->settled() && m_import->settled() && m_exchange->settled() && !m_search->searching() && m_device->settled() && m_edit->settled() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && m_openFirst.isEmpty(); }
+bool MainWindow::settled() const { return m_compare->settled() && m_plans->settled() && m_import->settled() && m_exchange->settled() && !m_search->searching() && m_device->settled() && m_edit->settled() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && !m_taking && m_openFirst.isEmpty(); }
 
 } // namespace stagewright

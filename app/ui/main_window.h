@@ -7,9 +7,12 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <QElapsedTimer>
 #include <QMainWindow>
+#include <QPointer>
 #include <QStringList>
 #include <QTemporaryDir>
 #include <QTimer>
@@ -31,7 +34,7 @@
 
 class QComboBox;
 class QLabel;
-class QLineEdit;
+class QMessageBox;
 class QProgressBar;
 class QSplitter;
 class QStackedWidget;
@@ -47,6 +50,7 @@ class EditController;
 class CompareController;
 class ExchangeController;
 class ExportController;
+class FindField;
 class ImportController;
 class LayoutController;
 class ExplorerController;
@@ -97,6 +101,9 @@ public:
     void leaveEdit();
     // Shows a run made here and edits it, with `order` as a change named so; without a name `order` is what the edit begins with.
     void editRun(Run run, const QString& change, Schedule order);
+    // Edits a run that may not be open yet, with `order` as a change named so, where its order is `original`; else done(false), and
+    // nothing has changed.
+    void editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order, std::function<void(bool)> done);
     EditController* edit() { return m_edit; }
     void showEditedDeadlock(); // why the edited order never ends, and a change on offer
     void refreshEdit(); // title, actions and status after a change of the order
@@ -141,6 +148,11 @@ public:
     QString toolText() const; // what the tool shown does to the run, one line; empty: no tool
     RecordProcess* recording() { return m_process; }
     bool isRecordingInto(const QString& file) const;
+    bool isScratch(const QString& file) const; // goes with the window
+    // The recording under way: what the child writes and the file its runs go to in the end. Empty: there is none.
+    std::pair<QString, QString> recordingFiles() const;
+    // What a window that ended while it recorded left behind: its runs go to `target`, with a line that says so.
+    void takeUpRecording(const QString& file, const QString& target);
     Actions& actions() { return *m_actions; }
     QString bannerText() const;
     RangeController* range() { return m_range; }
@@ -155,7 +167,7 @@ public:
     void setPageStatus(const QString& text);            // of the page shown, in the status bar
     Banner* banner() { return m_banner; }
     PlaybackController* playback() { return m_playback; }
-    QLineEdit* findField() { return m_find; }
+    FindField* findField() { return m_find; }
     QSplitter* columns() { return m_columns; } // runs list, work, panel
     QSplitter* rows() { return m_rows; }       // timeline, memory
     QMenu* menu(MenuId id) { return m_menus.at(id); }
@@ -267,7 +279,13 @@ private:
     void followRecording(const std::vector<RunRef>& refs);
     void recordingEnded();
     void adoptRecording(const QString& file);
-    QString newRecordingPath(const QString& name) const; // in the documents, with the time in its name
+    void dropRecording(const QString& file);
+    void showRecorded(const QString& path, const std::vector<RunRef>& fresh);
+    void keepPrediction();
+    void recordingTaken(); // its runs are where they belong, or there are none
+    void askToStop();      // the window is to be closed while a recording runs
+    QString stoppedText(std::size_t runs) const;
+    QString newRecordingPath(const QString& name) const; // in the documents, with the time in its name; no file is there
 
     Actions* m_actions = nullptr;
     RunLibrary* m_library = nullptr;
@@ -300,7 +318,7 @@ private:
     Banner* m_banner = nullptr;
     RecordStrip* m_strip = nullptr;
     QComboBox* m_steps = nullptr;
-    QLineEdit* m_find = nullptr;
+    FindField* m_find = nullptr;
     QLabel* m_titleLabel = nullptr;
     QLabel* m_statusLeft = nullptr;
     QLabel* m_statusRight = nullptr;
@@ -368,7 +386,11 @@ private:
     QElapsedTimer m_look;      // since the last look began
     qint64 m_lookPause = 0;    // ms from one look to the next
     std::optional<Schedule> m_recorded; // the edited order under way
+    std::optional<Run> m_predicted;     // what its costs said of it
     RunRef m_compareAfter;  // the original of an edited schedule under way
+    bool m_taking = false;     // the recording has ended, its runs are not yet in their file
+    bool m_closeAfter = false; // the window goes once they are
+    QPointer<QMessageBox> m_stopQuestion;
     int m_recordCount = 0;
 
     // find

@@ -9,6 +9,7 @@
 #include "app/ui/run_lanes.h"
 #include "widgets/background.h"
 #include "traces/store/run_file.h"
+#include "traces/store/run_names.h"
 
 namespace stagewright {
 namespace {
@@ -33,7 +34,42 @@ Result<std::vector<RunInfo>> listRuns(const QString& path)
     return (*file)->runs();
 }
 
+Result<RunSummary> summaryOf(const Run& run)
+{
+    auto bubbles = analyseBubbles(*run.timeline, run.representativeStep());
+    if (!bubbles) return tl::unexpected(bubbles.error());
+    return RunSummary{bubbles->makespan(), bubbles->bubbleFraction, Units{run.timeline->timeUnit(), run.timeline->memoryUnit()}};
+}
+
+template <typename Fill> Result<void> writeFile(const QString& target, Fill fill)
+{
+    const QString temporary = target + QStringLiteral(".part");
+    QFile::remove(temporary);
+    {
+        auto file = RunFile::open(temporary.toStdString(), OpenMode::Create);
+        if (!file) return tl::unexpected(file.error());
+        if (auto done = fill(**file); !done) return done;
+    }
+    QFile::remove(target);
+    if (!QFile::rename(temporary, target))
+        return fail(ErrorCode::Failed, "could not rename " + temporary.toStdString() + " to " + target.toStdString(),
+                    "check that the folder may be written to");
+    return {};
+}
+
 } // namespace
+
+Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<const Run>>& runs, const std::vector<std::vector<Note>>& notes)
+{
+    return writeFile(target, [&](RunFile& file) -> Result<void> {
+        for (std::size_t i = 0; i < runs.size(); ++i) {
+            auto added = file.add(*runs[i]);
+            if (!added) return tl::unexpected(added.error());
+            if (auto noted = file.setNotes(*added, notes[i]); !noted) return noted;
+        }
+        return {};
+    });
+}
 
 Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step, const MemoryBudget& budget)
 {
@@ -134,9 +170,7 @@ void RunLibrary::summarise(const std::vector<RunRef>& refs)
             [ref]() -> Result<RunSummary> {
                 auto run = readRun(ref);
                 if (!run) return tl::unexpected(run.error());
-                auto bubbles = analyseBubbles(*(*run)->timeline, (*run)->representativeStep());
-                if (!bubbles) return tl::unexpected(bubbles.error());
-                return RunSummary{bubbles->makespan(), bubbles->bubbleFraction, Units{(*run)->timeline->timeUnit(), (*run)->timeline->memoryUnit()}};
+                return summaryOf(**run);
             },
             [this, ref](Result<RunSummary> summary) {
                 if (summary) m_model.setSummary(ref, *summary);
@@ -149,7 +183,7 @@ void RunLibrary::close(const QString& given)
 {
     const QString path = normalised(given);
     m_model.removeFile(path);
-    m_simulated.erase(path);
+    if (m_simulated.erase(path) > 0) emit simulatedChanged();
     std::erase_if(m_cache, [&](const Cached& one) { return one.ref.file == path; });
     if (m_lanesOf && m_lanesOf->ref.file == path) dropLanes();
 }
@@ -171,7 +205,23 @@ RunRef RunLibrary::addSimulated(Run run)
     for (const auto& one : runs)
         infos.push_back(one->info);
     m_model.setRuns(path, std::move(infos));
+    emit simulatedChanged();
+    if (shared->timeline && static_cast<qint64>(shared->timeline->spans().size()) <= summarySpans)
+        inBackground(
+            this, [shared] { return summaryOf(*shared); },
+            [this, ref](const Result<RunSummary>& summary) {
+                if (summary && m_model.info(ref) != nullptr) m_model.setSummary(ref, *summary);
+            },
+            &m_slowPool);
     return ref;
+}
+
+std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> RunLibrary::simulatedRuns() const
+{
+    std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> out;
+    for (const auto& [path, runs] : m_simulated)
+        for (const auto& run : runs) out.emplace_back(RunRef{path, run->info.id}, run);
+    return out;
 }
 
 RunLibrary::Cached* RunLibrary::cached(const RunRef& ref)
@@ -484,26 +534,8 @@ void RunLibrary::saveCopy(const QString& path, const QString& target, std::funct
     inBackground(
         this,
         [path, target, runs, notes]() -> Result<void> {
-            const QString temporary = target + QStringLiteral(".part");
-            QFile::remove(temporary);
-            {
-                auto file = RunFile::open(temporary.toStdString(), OpenMode::Create);
-                if (!file) return tl::unexpected(file.error());
-                for (std::size_t i = 0; i < runs.size(); ++i) {
-                    auto added = (*file)->add(*runs[i]);
-                    if (!added) return tl::unexpected(added.error());
-                    if (auto noted = (*file)->setNotes(*added, notes[i]); !noted) return noted;
-                }
-                if (runs.empty()) {
-                    auto merged = (*file)->merge(path.toStdString());
-                    if (!merged) return tl::unexpected(merged.error());
-                }
-            }
-            QFile::remove(target);
-            if (!QFile::rename(temporary, target))
-                return fail(ErrorCode::Failed, "could not rename " + temporary.toStdString() + " to " + target.toStdString(),
-                            "check that the folder may be written to");
-            return {};
+            if (!runs.empty()) return writeRuns(target, runs, notes);
+            return writeFile(target, [&path](RunFile& file) { return file.merge(path.toStdString()); });
         },
         [this, target, answer = std::move(answer)](Result<void> done) {
             setBusy(-1);
@@ -528,9 +560,17 @@ void RunLibrary::adopt(const QString& path, const QString& other, std::function<
             auto after = (*file)->runs();
             if (!after) return tl::unexpected(after.error());
             std::vector<qint64> ids;
-            for (const RunInfo& info : *after)
-                if (std::none_of(before->begin(), before->end(), [&](const RunInfo& old) { return old.id == info.id; }))
-                    ids.push_back(info.id);
+            std::vector<RunInfo> there = *before;
+            for (const RunInfo& info : *after) {
+                if (std::any_of(before->begin(), before->end(), [&](const RunInfo& old) { return old.id == info.id; })) continue;
+                ids.push_back(info.id);
+                there.push_back(info);
+                there.back().name.clear(); // itself is not in its way
+                const std::string name = freeRunName(there, info.name);
+                if (name != info.name)
+                    if (auto renamed = (*file)->rename(info.id, name); !renamed) return tl::unexpected(renamed.error());
+                there.back().name = name;
+            }
             return ids;
         },
         [this, path, answer = std::move(answer)](Result<std::vector<qint64>> ids) {

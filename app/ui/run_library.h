@@ -51,6 +51,9 @@ struct RunView {
 Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step,
                                                    const MemoryBudget& budget = {});
 
+// Writes runs and what was noted on each to a run file, by a temporary name. For any thread.
+Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<const Run>>& runs, const std::vector<std::vector<Note>>& notes);
+
 class RunLibrary : public QObject {
     Q_OBJECT
 public:
@@ -68,6 +71,7 @@ public:
     void close(const QString& path);
     // A run in memory; returns where it stands. The same name again replaces it.
     RunRef addSimulated(Run run);
+    std::vector<std::pair<RunRef, std::shared_ptr<const Run>>> simulatedRuns() const; // in the order they were added
     bool isSimulated(const QString& path) const { return path.startsWith(QLatin1String("sim:")); }
     std::shared_ptr<const Run> cachedRun(const RunRef& ref) const; // null where it was not read yet
 
@@ -93,7 +97,7 @@ public:
     void setNotesSource(std::function<std::vector<Note>(const RunRef&)> notes) { m_notes = std::move(notes); }
     // Writes every run of `path` to `target` (temporary name, then renamed).
     void saveCopy(const QString& path, const QString& target, std::function<void(Result<void>)> answer);
-    // Appends the runs of `other` to the file `path`; answers with the new ids.
+    // Appends the runs of `other` to the file `path`, each under a name of its own; answers with the new ids.
     void adopt(const QString& path, const QString& other, std::function<void(Result<std::vector<qint64>>)> answer);
     void rename(const RunRef& ref, const QString& name);
     void remove(const RunRef& ref);
@@ -104,6 +108,7 @@ signals:
     void failed(const QString& path, const stagewright::Error& error);
     void busyChanged();
     void wrote(const QString& path); // by this library
+    void simulatedChanged(); // a run in memory was added, replaced or closed
     void lanesProgress(qint64 done, qint64 total); // spans of the run whose every step is being read
 
 private:

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <QDockWidget>
-#include <QStatusBar>
 #include <QTableView>
 
 #include "app/ui/main_window.h"
@@ -11,6 +10,7 @@
 #include "app/ui/notes_controller.h"
 #include "widgets/background.h"
 #include "widgets/panel/op_query.h"
+#include "widgets/search/find_field.h"
 #include "widgets/search/search_panel.h"
 
 namespace stagewright {
@@ -72,6 +72,8 @@ void SearchController::clear()
     m_panel->setSearching(false);
     m_query.clear();
     m_at = -1;
+    m_window.findField()->setAnswer({}, true);
+    m_window.findField()->setFault({});
     if (!m_hits) return;
     m_hits.reset();
     m_marks.reset();
@@ -85,7 +87,7 @@ void SearchController::find(const QString& text, bool backward)
     if (m_window.mode() == MainWindow::Mode::Empty) return;
     const OpQuery query = parseOpQuery(text);
     if (!query.fault.isEmpty()) {
-        m_window.statusBar()->showMessage(query.fault, 6000);
+        m_window.findField()->setFault(query.fault);
         return;
     }
     if (query.empty()) {
@@ -114,7 +116,7 @@ void SearchController::find(const QString& text, bool backward)
     }
     m_searching = true;
     m_panel->setSearching(true);
-    m_window.statusBar()->showMessage(tr("Searching %L1 ops…").arg(panel->timeline->spans().size()));
+    m_window.findField()->setAnswer(tr("searching…"), true);
     inBackground(
         this, [panel, query, notes = m_searchedNotes, stop = m_stop.get_token()] { return std::make_shared<const std::vector<SearchHit>>(searchRun(*panel, query, notes, stop)); },
         [this, generation, text, backward](std::shared_ptr<const std::vector<SearchHit>> hits) {
@@ -138,7 +140,7 @@ void SearchController::searched(const QString& text, bool backward, std::shared_
     if (m_hits->empty() && ofPart()) return m_window.stepsController()->findOn(m_query, parseOpQuery(m_query), backward);
     if (m_hits->empty()) {
         m_window.notes()->setHits(0, nullptr, noSpan);
-        m_window.statusBar()->showMessage(tr("No op matches “%1”").arg(text), 6000);
+        m_window.findField()->setAnswer(tr("no match"), false);
         return;
     }
     walk(backward);
@@ -177,19 +179,16 @@ void SearchController::go(int row)
     m_at = row;
     const SearchHit& hit = (*m_hits)[static_cast<std::size_t>(row)];
     m_panel->setCurrentRow(row);
-    QString what;
     if (hit.span != noSpan) {
         const SpanRef ref{m_panelIndex, hit.span};
         m_window.viewState()->select(ref);
         m_window.timelineView()->ensureVisible(ref);
-        what = opOnRank(*m_searchedPanel->timeline, hit.span);
     } else {
         const Note& note = m_searchedNotes[static_cast<std::size_t>(hit.note)];
         m_window.viewState()->fit({note.begin, note.end});
-        what = QString::fromStdString(note.text);
     }
     m_window.notes()->setHits(m_panelIndex, m_marks, hit.span);
-    m_window.statusBar()->showMessage(tr("%1 of %2 matches: %3").arg(row + 1).arg(m_hits->size()).arg(what), 6000);
+    m_window.findField()->setAnswer(tr("%L1 of %L2").arg(row + 1).arg(m_hits->size()), true);
 }
 
 } // namespace stagewright

@@ -2,31 +2,61 @@
 
 #include <utility>
 
+#include <algorithm>
+
 #include <QComboBox>
+#include <QDir>
+#include <QFile>
 #include <QFileInfo>
+#include <QSettings>
 #include <QSplitter>
+#include <QUuid>
 
 #include "app/ui/banner.h"
 #include "app/ui/bookmarks_controller.h"
+#include "app/ui/compare_controller.h"
+#include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/notes_controller.h"
 #include "app/ui/preferences_controller.h"
 #include "app/ui/sql_controller.h"
 #include "app/ui/window_set.h"
 #include "traces/notes.h"
+#include "traces/store/run_file.h"
+#include "widgets/background.h"
 
 namespace stagewright {
 namespace {
 
-QVariantMap mapOf(const RunRef& ref) { return {{QStringLiteral("file"), ref.file}, {QStringLiteral("id"), ref.id}}; }
-RunRef refOf(const QVariant& map)
-{
-    return {map.toMap().value(QStringLiteral("file")).toString(), map.toMap().value(QStringLiteral("id")).toLongLong()};
-}
+constexpr qint64 mostSpansKept = 500'000; // of a run in memory
+const QString simulatedSuffix = QStringLiteral(".simulated");
 
 } // namespace
 
-SessionController::SessionController(MainWindow& window) : QObject(&window), m_window(window)
+QString SessionController::folder() { return QFileInfo(QSettings().fileName()).absolutePath() + QStringLiteral("/session"); }
+QString SessionController::simulatedFile() const { return folder() + QLatin1Char('/') + m_id + simulatedSuffix; }
+
+// Runs in memory have other ids at the next start: they go by their names.
+QVariantMap SessionController::mapOf(const RunRef& ref) const
+{
+    QVariantMap map{{QStringLiteral("file"), ref.file}, {QStringLiteral("id"), ref.id}};
+    const RunInfo* info = m_window.library()->isSimulated(ref.file) ? m_window.runs()->info(ref) : nullptr;
+    if (info != nullptr) map[QStringLiteral("name")] = QString::fromStdString(info->name);
+    return map;
+}
+
+RunRef SessionController::refOf(const QVariant& value) const
+{
+    const QVariantMap map = value.toMap();
+    RunRef ref{map.value(QStringLiteral("file")).toString(), map.value(QStringLiteral("id")).toLongLong()};
+    const std::string name = map.value(QStringLiteral("name")).toString().toStdString();
+    if (!m_window.library()->isSimulated(ref.file) || name.empty()) return ref;
+    for (const RunRef& one : m_window.runs()->refs())
+        if (const RunInfo* info = m_window.runs()->info(one); one.file == ref.file && info != nullptr && info->name == name) return one;
+    return ref;
+}
+
+SessionController::SessionController(MainWindow& window) : QObject(&window), m_window(window), m_id(QUuid::createUuid().toString(QUuid::WithoutBraces))
 {
     WindowSet& set = WindowSet::instance();
     set.add(&window);
@@ -45,12 +75,20 @@ SessionController::SessionController(MainWindow& window) : QObject(&window), m_w
     connect(window.library(), &RunLibrary::listed, this, [this](const QString& path) {
         m_stamps[path] = stampOf(path);
         watchFiles();
-        showWanted(path);
+        showWanted();
+        answered(path);
         WindowSet::instance().saveSoon();
     });
     connect(window.library(), &RunLibrary::failed, this, [this](const QString& path) {
-        if (m_wanted.file == path || m_wantedOther.file == path) m_wanted = m_wantedOther = {};
+        const bool others = std::any_of(m_wantedOthers.begin(), m_wantedOthers.end(), [&](const RunRef& ref) { return ref.file == path; });
+        if (m_wanted.file == path || others) {
+            m_wanted = {};
+            m_wantedOthers.clear();
+        }
+        answered(path);
+        WindowSet::instance().saveSoon(); // without it
     });
+    connect(window.library(), &RunLibrary::simulatedChanged, this, &SessionController::simulatedChanged);
     // Other windows of this process write, too.
     const auto tell = [](const QString& file) { emit WindowSet::instance().fileWritten(file); };
     connect(window.notes(), &NotesController::wrote, this, tell);
@@ -64,6 +102,7 @@ SessionController::SessionController(MainWindow& window) : QObject(&window), m_w
     });
     m_look.setSingleShot(true);
     m_look.setInterval(600); // a writer takes several turns
+    m_keeping.setMaxThreadCount(1);
     connect(&m_look, &QTimer::timeout, this, &SessionController::lookAtChanged);
 }
 
@@ -74,7 +113,12 @@ QVariantMap SessionController::viewState() const
     if (!shown || m_window.mode() == MainWindow::Mode::Empty) return map;
     map[QStringLiteral("mode")] = static_cast<int>(m_window.mode());
     map[QStringLiteral("run")] = mapOf(shown->ref);
-    if (const auto other = m_window.comparedView()) map[QStringLiteral("other")] = mapOf(other->ref);
+    if (m_window.mode() == MainWindow::Mode::Compare) {
+        QVariantList others;
+        const auto& views = m_window.compare()->shown();
+        for (std::size_t i = 1; i < views.size(); ++i) others << mapOf(views[i]->ref);
+        map[QStringLiteral("others")] = others;
+    }
     map[QStringLiteral("step")] = shown->step;
     const TimeRange range = m_window.viewState()->visible();
     if (!m_window.viewState()->isFitted()) {
@@ -97,10 +141,12 @@ QVariantMap SessionController::viewState() const
 QVariantMap SessionController::state() const
 {
     QVariantMap map = viewState();
-    QStringList files;
+    QStringList files; // without those that can't be read: that was said when they were opened
     for (const QString& file : m_window.runs()->files())
-        if (!m_window.library()->isSimulated(file)) files << file;
+        if (!m_window.library()->isSimulated(file) && !m_window.isScratch(file) && m_window.runs()->indexOfFile(file).data(RunsModel::ErrorRole).toString().isEmpty()) files << file;
     map[QStringLiteral("files")] = files;
+    map[QStringLiteral("id")] = m_id;
+    if (const auto [file, target] = m_window.recordingFiles(); !file.isEmpty()) map[QStringLiteral("recording")] = QStringList{file, target};
     map[QStringLiteral("schedules")] = m_schedules;
     map[QStringLiteral("geometry")] = m_window.saveGeometry();
     map[QStringLiteral("docks")] = m_window.saveState();
@@ -113,60 +159,165 @@ void SessionController::restore(const QVariantMap& state)
     m_window.restoreGeometry(state.value(QStringLiteral("geometry")).toByteArray());
     m_window.restoreState(state.value(QStringLiteral("docks")).toByteArray());
     m_window.columns()->restoreState(state.value(QStringLiteral("columns")).toByteArray());
+    if (const QString id = state.value(QStringLiteral("id")).toString(); !id.isEmpty()) m_id = id;
     QStringList gone;
-    const RunRef run = refOf(state.value(QStringLiteral("run")));
-    m_wanted = run;
-    m_wantedOther = refOf(state.value(QStringLiteral("other")));
     m_view = state;
+    m_wanted = {};
+    m_wantedOthers.clear();
     QStringList schedules = state.value(QStringLiteral("schedules")).toStringList();
     schedules.removeDuplicates();
     QStringList there;
     for (const QString& file : schedules) (QFileInfo::exists(file) ? there : gone) << file;
-    if (!there.isEmpty()) m_window.openFiles(there);
-    bool any = false;
+    const QStringList recording = state.value(QStringLiteral("recording")).toStringList();
+    const bool left = recording.size() == 2 && recording[0] != recording[1] && QFileInfo::exists(recording[0]);
+    QStringList files;
     for (const QString& file : state.value(QStringLiteral("files")).toStringList()) {
-        if (!QFileInfo::exists(file)) {
+        if (QFileInfo::exists(file))
+            files << file;
+        else if (!recording.contains(file)) // else it went with its recording
             gone << file;
-            continue;
-        }
-        any = any || file == run.file;
-        m_window.library()->open(file);
     }
-    if (!any) { // nothing to wait for: the schedule that was opened is shown as it is
-        m_wanted = m_wantedOther = {};
+    m_awaited = files;
+    const bool simulated = QFileInfo::exists(simulatedFile());
+    if (simulated) m_awaited << simulatedFile();
+    const QString wanted = state.value(QStringLiteral("run")).toMap().value(QStringLiteral("file")).toString();
+    if (files.contains(wanted) || (simulated && m_window.library()->isSimulated(wanted))) {
+        m_wanted = refOf(state.value(QStringLiteral("run")));
+        for (const QVariant& other : state.value(QStringLiteral("others")).toList()) m_wantedOthers.push_back(refOf(other));
+    } else { // nothing to wait for: what is listed first is shown as it is
         m_view.clear();
     }
+    if (!there.isEmpty()) m_window.openFiles(there);
+    for (const QString& file : files) m_window.library()->open(file);
+    if (simulated) restoreSimulated(simulatedFile());
+    if (left) m_window.takeUpRecording(recording[0], recording[1]);
     if (!gone.isEmpty()) m_window.banner()->showError(tr("of the last session %1 is no longer there").arg(gone.join(QStringLiteral(", "))), tr("open it from where it is now"));
+    WindowSet::instance().saveSoon(); // what is gone is named once
+}
+
+void SessionController::restoreSimulated(const QString& path)
+{
+    struct Kept {
+        std::vector<Run> runs;
+        std::vector<std::vector<Note>> notes;
+    };
+    inBackground(
+        this,
+        [path]() -> Result<std::shared_ptr<Kept>> {
+            auto file = RunFile::open(path.toStdString(), OpenMode::Read);
+            if (!file) return tl::unexpected(file.error());
+            auto infos = (*file)->runs();
+            if (!infos) return tl::unexpected(infos.error());
+            auto kept = std::make_shared<Kept>();
+            for (const RunInfo& info : *infos) {
+                auto run = (*file)->read(info.id);
+                if (!run) return tl::unexpected(run.error());
+                auto notes = (*file)->notes(info.id);
+                kept->runs.push_back(std::move(*run));
+                kept->notes.push_back(notes ? std::move(*notes) : std::vector<Note>{});
+            }
+            return kept;
+        },
+        [this, path](Result<std::shared_ptr<Kept>> kept) {
+            if (kept) {
+                for (std::size_t i = 0; i < (*kept)->runs.size(); ++i) {
+                    const std::string& name = (*kept)->runs[i].info.name;
+                    const auto now = m_window.library()->simulatedRuns();
+                    if (std::any_of(now.begin(), now.end(), [&](const auto& one) { return one.second->info.name == name; })) continue; // newer: from its CSV
+                    const RunRef ref = m_window.library()->addSimulated(std::move((*kept)->runs[i]));
+                    for (const Note& note : (*kept)->notes[i]) m_window.notes()->addNote(ref, note);
+                }
+                m_simulatedChanged = false; // as they are on disk
+                if (m_window.library()->isSimulated(m_wanted.file)) m_wanted = refOf(m_view.value(QStringLiteral("run")));
+                const QVariantList others = m_view.value(QStringLiteral("others")).toList();
+                for (std::size_t i = 0; i < m_wantedOthers.size(); ++i) m_wantedOthers[i] = refOf(others[static_cast<qsizetype>(i)]);
+            } else {
+                QFile::remove(path); // ours, and of no use to anybody
+            }
+            showWanted();
+            answered(path);
+        });
+}
+
+void SessionController::simulatedChanged()
+{
+    m_simulatedChanged = true;
+    WindowSet::instance().saveSoon();
+}
+
+void SessionController::keepSimulated(bool wait)
+{
+    if (!m_simulatedChanged && !wait) return;
+    if (m_awaited.contains(simulatedFile())) return; // not read back yet: it holds more than is here
+    m_simulatedChanged = false;
+    std::vector<std::shared_ptr<const Run>> runs;
+    std::vector<std::vector<Note>> notes;
+    for (const auto& [ref, run] : m_window.library()->simulatedRuns())
+        if (run->info.spanCount <= mostSpansKept && (!run->timeline || static_cast<qint64>(run->timeline->spans().size()) <= mostSpansKept)) {
+            runs.push_back(run);
+            notes.push_back(m_window.notes()->notes(ref));
+        }
+    const QString target = simulatedFile();
+    if (runs.empty()) {
+        QFile::remove(target);
+        return;
+    }
+    QDir().mkpath(folder());
+    const auto write = [target, runs, notes] { return writeRuns(target, runs, notes); };
+    if (wait) {
+        m_keeping.waitForDone();
+        (void)write(); // a run that can't be kept is no reason to stay
+    } else {
+        inBackground(this, write, [](const Result<void>&) {}, &m_keeping);
+    }
 }
 
 void SessionController::showThere(const RunRef& ref, const QVariantMap& view)
 {
     m_wanted = ref;
-    m_wantedOther = refOf(view.value(QStringLiteral("other")));
+    m_wantedOthers.clear();
+    for (const QVariant& other : view.value(QStringLiteral("others")).toList()) m_wantedOthers.push_back(refOf(other));
     m_view = view;
     if (m_window.library()->isSimulated(ref.file) || m_window.runs()->info(ref) != nullptr)
-        showWanted(ref.file);
+        showWanted();
     else
         m_window.library()->open(ref.file);
 }
 
-void SessionController::showWanted(const QString&)
+void SessionController::showWanted()
 {
     if (!m_wanted.valid() || m_window.runs()->info(m_wanted) == nullptr) return;
     const int mode = m_view.value(QStringLiteral("mode"), static_cast<int>(MainWindow::Mode::Run)).toInt();
-    if (mode == static_cast<int>(MainWindow::Mode::Compare) && m_wantedOther.valid()) {
-        if (m_window.runs()->info(m_wantedOther) == nullptr) return; // its file is still being listed
-        m_window.showCompare(m_wanted, m_wantedOther);
+    if (mode == static_cast<int>(MainWindow::Mode::Compare) && !m_wantedOthers.empty()) {
+        std::vector<RunRef> refs{m_wanted};
+        for (const RunRef& other : m_wantedOthers) {
+            if (m_window.runs()->info(other) == nullptr) return; // its file is still being listed
+            refs.push_back(other);
+        }
+        m_window.compare()->show(refs);
     } else {
         m_window.showRun(m_wanted, m_view.value(QStringLiteral("step"), -1).toInt());
     }
+}
+
+// With every file listed a run is shown, if there is one.
+void SessionController::answered(const QString& path)
+{
+    if (m_awaited.removeAll(path) == 0 || !m_awaited.isEmpty()) return;
+    if (m_wanted.valid() && m_window.runs()->info(m_wanted) == nullptr) {
+        m_wanted = {};
+        m_wantedOthers.clear();
+    }
+    if (m_wanted.valid() || m_window.mode() != MainWindow::Mode::Empty || m_window.runs()->refs().empty()) return;
+    m_window.showRun(m_window.runs()->refs().front());
 }
 
 void SessionController::applyView()
 {
     if (!m_wanted.valid() || !(m_window.shownRef() == m_wanted)) return;
     const QVariantMap view = m_view;
-    m_wanted = m_wantedOther = {};
+    m_wanted = {};
+    m_wantedOthers.clear();
     m_view.clear();
     if (view.contains(QStringLiteral("begin")))
         m_window.viewState()->setVisible({view.value(QStringLiteral("begin")).toLongLong(), view.value(QStringLiteral("end")).toLongLong()});
@@ -184,7 +335,8 @@ void SessionController::applyView()
             if (span != noSpan) m_window.viewState()->select({panel, span});
         }
     }
-    if (view.value(QStringLiteral("mode")).toInt() == static_cast<int>(MainWindow::Mode::Edit) && m_window.mode() == MainWindow::Mode::Run)
+    // Not where an edit waits to be recovered: beside that an edit without changes would say the contrary.
+    if (view.value(QStringLiteral("mode")).toInt() == static_cast<int>(MainWindow::Mode::Edit) && m_window.mode() == MainWindow::Mode::Run && !m_window.edit()->offersRecovery())
         QTimer::singleShot(0, &m_window, &MainWindow::enterEdit);
 }
 

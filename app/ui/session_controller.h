@@ -2,10 +2,13 @@
 // and brought back; its actions for windows; and the files that change on disk while they are open.
 #pragma once
 
+#include <vector>
+
 #include <QDateTime>
 #include <QFileSystemWatcher>
 #include <QHash>
 #include <QObject>
+#include <QThreadPool>
 #include <QTimer>
 #include <QVariantMap>
 
@@ -22,12 +25,17 @@ public:
     QVariantMap state() const;
     QVariantMap viewState() const; // of what is shown: run, step, view, selection, mode
     void restore(const QVariantMap& state); // files that are gone are named in the banner
+    // Writes the runs that are in memory only beside the settings, where they changed; `wait`: before it returns.
+    void keepSimulated(bool wait);
+    QString simulatedFile() const; // where they are kept; it may be absent
+    static QString folder();       // of such files
     void showThere(const RunRef& ref, const QVariantMap& view); // opens its file where it is not open
     void openedSchedule(const QString& path) { m_schedules << path; }
+    void simulatedChanged();
 
     // A file was written by this process: no change from outside.
     void wroteFile(const QString& file);
-    bool restoring() const { return m_wanted.valid(); }
+    bool restoring() const { return m_wanted.valid() || !m_awaited.isEmpty(); }
 
 private:
     struct Stamp {
@@ -36,14 +44,23 @@ private:
         bool operator==(const Stamp&) const = default;
     };
     static Stamp stampOf(const QString& file);
-    void showWanted(const QString& listedFile);
+    QVariantMap mapOf(const RunRef& ref) const;
+    RunRef refOf(const QVariant& map) const;
+    void restoreSimulated(const QString& file);
+    void answered(const QString& path); // listed, failed, or read from memory
+    void showWanted();
     void applyView();
     void watchFiles();
     void lookAtChanged();
 
     MainWindow& m_window;
     QStringList m_schedules; // CSVs that were opened
-    RunRef m_wanted, m_wantedOther; // to be shown once their files are listed
+    QString m_id;                   // of this window in the session
+    bool m_simulatedChanged = false;
+    QThreadPool m_keeping; // writes them, one after the other
+    QStringList m_awaited;          // of the session: files that are not listed yet
+    RunRef m_wanted; // to be shown once its file is listed
+    std::vector<RunRef> m_wantedOthers; // to be compared with it
     QVariantMap m_view;             // to be applied once the run is shown
     QFileSystemWatcher m_watcher;
     QHash<QString, Stamp> m_stamps;

@@ -7,6 +7,7 @@
 
 #include "app/ui/main_window.h"
 #include "app/ui/search_controller.h"
+#include "widgets/search/find_field.h"
 
 namespace stagewright {
 
@@ -98,7 +99,10 @@ void StepsController::findOn(const QString& text, const OpQuery& query, bool bac
     m_window.library()->requestMatch(ref, query, from, backward, [this, ref, text, from, backward](Result<int> step) {
         if (!(m_window.shownRef() == ref) || (!step && step.error().code == ErrorCode::Cancelled)) return;
         if (!step || *step < 0) {
-            m_window.statusBar()->showMessage(step ? tr("No op of any step matches “%1”").arg(text) : QString::fromStdString(step.error().message), 6000);
+            if (step)
+                m_window.findField()->setAnswer(tr("no match"), false);
+            else
+                m_window.findField()->setFault(QString::fromStdString(step.error().message));
             return;
         }
         if (*step == from) { // around once: from its other end

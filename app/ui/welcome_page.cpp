@@ -86,7 +86,19 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
 
 void WelcomePage::setMessage(const QString& message)
 {
-    m_message->setText(message.isEmpty() ? tr("Nothing is open yet. Three ways to begin; ? shows what every key does.") : message);
+    m_own = message;
+    if (!message.isEmpty())
+        m_message->setText(message);
+    else if (m_listed)
+        m_message->setText(tr("No run is shown. Choose one in the list at the left, or begin something new."));
+    else
+        m_message->setText(tr("Nothing is open yet. Three ways to begin; ? shows what every key does."));
+}
+
+void WelcomePage::setRunsListed(bool listed)
+{
+    m_listed = listed;
+    setMessage(listed ? QString() : m_own);
 }
 
 void WelcomePage::setRecent(const QStringList& files)

@@ -14,6 +14,7 @@ public:
     explicit WelcomePage(QWidget* parent = nullptr);
     void setRecent(const QStringList& files);
     void setMessage(const QString& message); // of an open file without runs; empty: the usual words
+    void setRunsListed(bool listed);         // the list beside it holds runs, none of which is shown
 
 signals:
     void recordAsked();
@@ -26,6 +27,8 @@ private:
     QVBoxLayout* m_recent;
     QWidget* m_recentBox;
     QLabel* m_message;
+    QString m_own;
+    bool m_listed = false;
 };
 
 } // namespace stagewright

@@ -8,10 +8,12 @@
 #include <QStackedWidget>
 
 #include "app/ui/banner.h"
+#include "app/ui/compare_controller.h"
 #include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/welcome_page.h"
 #include "app/ui/window_set.h"
+#include "widgets/search/find_field.h"
 
 namespace stagewright {
 
@@ -103,7 +105,7 @@ void MainWindow::connectAll()
         showRun(ref);
     });
     connect(m_runsPanel, &RunsPanel::compareAsked, this, [this](const RunRef& ref) {
-        if (m_shown && !(m_shown->ref == ref)) showCompare(m_shown->ref, ref);
+        m_compare->add(ref);
     });
     connect(m_runsPanel, &RunsPanel::menuAsked, this, &MainWindow::runMenu);
     connectGaps();

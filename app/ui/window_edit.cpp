@@ -1,6 +1,7 @@
 // Edit mode: the schedule of the run shown, dragged about and timed as it changes.
 #include <QDir>
 #include <QFile>
+#include <QFileInfo>
 #include <QStatusBar>
 
 #include "app/ui/banner.h"
@@ -50,6 +51,44 @@ void MainWindow::editRun(Run run, const QString& change, Schedule order)
     });
 }
 
+void MainWindow::editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order, std::function<void(bool)> done)
+{
+    auto begin = [=, this] {
+        m_followLive = false;
+        const quint64 generation = ++m_generation;
+        m_pending = true;
+        refreshStatus();
+        m_library->request(ref, -1, [=, this](const Result<std::shared_ptr<const RunView>>& view) {
+            if (generation != m_generation) return; // something else was asked for meanwhile
+            m_pending = false;
+            const auto schedule = view ? scheduleOfRun(*(*view)->run) : Result<Schedule>(tl::unexpected(view.error()));
+            if (!schedule || schedule->order != original.order || schedule->placement != original.placement) {
+                refreshStatus();
+                done(false);
+                return;
+            }
+            present(*view, true);
+            startEdit(std::nullopt);
+            if (m_mode == Mode::Edit) m_editor->replace(change, order);
+            done(m_mode == Mode::Edit);
+        });
+    };
+    if (runs()->info(ref) != nullptr) return begin();
+    if (m_library->isSimulated(ref.file) || !QFileInfo::exists(ref.file)) return done(false);
+    auto once = std::make_shared<std::vector<QMetaObject::Connection>>();
+    auto answered = [=, this](const QString& path) {
+        if (path != ref.file) return;
+        for (const QMetaObject::Connection& one : *once) disconnect(one);
+        if (runs()->info(ref) != nullptr)
+            begin();
+        else
+            done(false);
+    };
+    once->push_back(connect(m_library, &RunLibrary::listed, this, answered));
+    once->push_back(connect(m_library, &RunLibrary::failed, this, answered));
+    m_library->open(ref.file);
+}
+
 void MainWindow::enterEdit() { startEdit(std::nullopt); }
 
 void MainWindow::startEdit(std::optional<Schedule> beginWith)
@@ -70,6 +109,7 @@ void MainWindow::startEdit(std::optional<Schedule> beginWith)
         m_banner->showError(tr("this run can't be edited"), costs.error());
         return;
     }
+    const CostModel measured = *costs;
     completeCosts(*costs, schedule->ranks);
     if (costs->origin.empty())
         costs->origin = costs->source == CostSource::Fitted ? tr("fitted from %1").arg(runTitle(source->run->info)).toStdString()
@@ -91,6 +131,7 @@ void MainWindow::startEdit(std::optional<Schedule> beginWith)
     m_runsPanel->setCurrent(source->ref);
     m_editPanel->setSource(runTitle(source->run->info), QString::fromStdString(costs->origin));
     m_edit->begun(source, *schedule, *costs, {rank, position});
+    m_edit->completeSplit(measured);
     m_state->fitAll();
     m_state->clearHistory();
     m_timeline->setFocus();
@@ -149,7 +190,7 @@ void MainWindow::runEdited()
     if (stored) {
         m_compareAfter = m_editSource->ref;
         startRecording(settings, m_editSource->ref.file, false);
-        if (m_process->running()) m_recorded = m_editor->schedule();
+        keepPrediction();
         return;
     }
     // What never ran has no measured run to be compared with: the original is recorded too, step by step in turn.
@@ -162,7 +203,17 @@ void MainWindow::runEdited()
             settings.baselineFile = baseline.fileName();
     }
     startRecording(settings, newRecordingPath(base), true);
-    if (m_process->running()) m_recorded = m_editor->schedule();
+    keepPrediction();
+}
+
+// Of the order under way: what it was, and with measured costs what it was to take.
+void MainWindow::keepPrediction()
+{
+    if (!m_process->running()) return;
+    m_recorded = m_editor->schedule();
+    if (m_editor->costs().source != CostSource::Fitted) return;
+    auto run = simulatedRun(m_editor->schedule(), m_editor->costs());
+    if (run) m_predicted = std::move(*run);
 }
 
 } // namespace stagewright

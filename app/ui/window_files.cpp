@@ -79,6 +79,7 @@ void MainWindow::fileListed(const QString& path, const std::vector<RunRef>& refs
     if (wanted) remember(path);
     m_runsPanel->setVisible((*m_actions)[ActionId::RunsList]->isChecked() && runs()->rowCount() > 0);
     refreshActions();
+    m_welcome->setRunsListed(!runs()->refs().empty());
     if (path == m_recordFile && m_process->running()) followRecording(refs);
     if (!wanted) return;
     if (m_shown && m_openFirst.isEmpty() && m_mode != Mode::Empty && m_shown->ref.file != path && refs.empty()) return;

@@ -16,6 +16,7 @@
 #include "app/ui/notes_controller.h"
 #include "app/ui/search_controller.h"
 #include "app/ui/playback_controller.h"
+#include "widgets/search/find_field.h"
 #include "widgets/panel/style.h"
 
 namespace stagewright {
@@ -130,7 +131,7 @@ void MainWindow::showKeys()
     add(tr("Left drag"), tr("Select an area; Ctrl adds"));
     add(tr("Shift+drag"), tr("Pan"));
     add(tr("Middle drag"), tr("Zoom to the region"));
-    add(tr("Ctrl+click a run"), tr("Compare it with the one shown"));
+    add(tr("Ctrl+click a run"), tr("Compare it with what is shown, up to four; again: take it off"));
     for (const ActionEntry& entry : Actions::table()) {
         const QAction* action = (*m_actions)[entry.id];
         if (entry.menu == MenuId::Bookmarks) { // nine of a kind

@@ -3,14 +3,18 @@
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
+#include <QMessageBox>
+#include <QPushButton>
 #include <QSettings>
 #include <QStandardPaths>
 #include <QStatusBar>
 
 #include "widgets/background.h"
 #include "app/ui/banner.h"
+#include "app/ui/compare_controller.h"
 #include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
+#include "app/ui/window_set.h"
 #include "traces/store/run_file.h"
 #include "widgets/record/record_dialog.h"
 
@@ -74,13 +78,23 @@ RecordSettings loadSettings()
     return s;
 }
 
+// The path, or one with a number where a file is there already.
+QString freePath(const QString& path)
+{
+    const QFileInfo info(path);
+    QString free = path;
+    for (int number = 2; QFileInfo::exists(free); ++number)
+        free = info.path() + QLatin1Char('/') + info.completeBaseName() + QStringLiteral("-%1.").arg(number) + info.suffix();
+    return free;
+}
+
 } // namespace
 
 QString MainWindow::newRecordingPath(const QString& name) const
 {
     QString folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
     if (!QFileInfo(folder).isDir() || !QFileInfo(folder).isWritable()) folder = QDir::homePath();
-    return folder + QLatin1Char('/') + name + QDateTime::currentDateTime().toString(QStringLiteral("-yyyyMMdd-HHmmss")) + QStringLiteral(".stagewright");
+    return freePath(folder + QLatin1Char('/') + name + QDateTime::currentDateTime().toString(QStringLiteral("-yyyyMMdd-HHmmss")) + QStringLiteral(".stagewright"));
 }
 
 RecordDialog* MainWindow::openRecordDialog()
@@ -113,13 +127,14 @@ void MainWindow::startRecording(const RecordSettings& settings, const QString& t
 {
     if (m_process->running()) return;
     m_recorded.reset();
+    m_predicted.reset();
     const QString program = findStagewright();
     if (program.isEmpty()) {
         m_banner->showError(tr("the program stagewright was not found"), tr("put it beside this program or into PATH, or set STAGEWRIGHT_PROGRAM"));
         return;
     }
     m_banner->clear();
-    m_recordTarget = RunLibrary::normalised(target);
+    m_recordTarget = RunLibrary::normalised(targetIsNew ? freePath(target) : target);
     m_recordFile = targetIsNew ? m_recordTarget : m_scratch.filePath(QStringLiteral("recording-%1.stagewright").arg(++m_recordCount));
     QFile::remove(m_recordFile);
     m_followLive = m_mode != Mode::Edit;
@@ -175,44 +190,138 @@ void MainWindow::followRecording(const std::vector<RunRef>& refs)
     });
 }
 
+bool MainWindow::isScratch(const QString& file) const
+{
+    return file.startsWith(QDir::cleanPath(m_scratch.path()) + QLatin1Char('/'));
+}
+
+std::pair<QString, QString> MainWindow::recordingFiles() const
+{
+    if (!m_process->running() && !m_taking) return {};
+    return {m_recordFile, m_recordTarget};
+}
+
+void MainWindow::askToStop()
+{
+    if (m_stopQuestion) {
+        m_stopQuestion->raise();
+        return;
+    }
+    m_stopQuestion = new QMessageBox(QMessageBox::Question, windowTitle(), tr("A recording is running."), QMessageBox::NoButton, this);
+    m_stopQuestion->setObjectName(QStringLiteral("stopRecording"));
+    m_stopQuestion->setAttribute(Qt::WA_DeleteOnClose);
+    m_stopQuestion->setInformativeText(tr("If it is stopped, the runs that have a complete measured step are kept in %1.").arg(QDir::toNativeSeparators(m_recordTarget)));
+    m_stopQuestion->addButton(tr("Stop and close"), QMessageBox::AcceptRole);
+    QPushButton* stay = m_stopQuestion->addButton(tr("Keep recording"), QMessageBox::RejectRole);
+    m_stopQuestion->setDefaultButton(stay);
+    m_stopQuestion->setEscapeButton(stay);
+    connect(m_stopQuestion, &QMessageBox::finished, this, [this, box = m_stopQuestion.data()] {
+        if (box->buttonRole(box->clickedButton()) != QMessageBox::AcceptRole) {
+            WindowSet::instance().stay();
+            return;
+        }
+        m_closeAfter = true;
+        m_process->cancel();
+    });
+    m_stopQuestion->open();
+}
+
+void MainWindow::recordingTaken()
+{
+    m_taking = false;
+    refreshStatus();
+    if (!std::exchange(m_closeAfter, false)) return;
+    QTimer::singleShot(0, this, [this] {
+        if (WindowSet::instance().quitting())
+            WindowSet::instance().quit();
+        else
+            close();
+    });
+}
+
 void MainWindow::recordingEnded()
 {
     m_poll.stop();
+    m_taking = true;
+    if (m_stopQuestion && !m_closeAfter) m_stopQuestion->reject(); // it ended by itself: there is nothing to ask
     refreshActions();
-    const auto state = m_process->state();
-    if (state == RecordProcess::State::Failed)
-        m_banner->showError(m_process->errorMessage(), m_process->errorRemedy());
-    else if (state == RecordProcess::State::Cancelled)
-        m_banner->showNote(tr("The recording was cancelled; complete steps are kept."));
+    if (m_process->state() == RecordProcess::State::Failed) m_banner->showError(m_process->errorMessage(), m_process->errorRemedy());
     if (!QFileInfo::exists(m_recordFile)) {
-        m_compareAfter = {};
+        dropRecording(m_recordFile);
         return;
     }
-    // Complete steps are worth keeping whatever the end was; a file without any is dropped.
+    // Measured steps are worth keeping whatever the end was; a file without any is dropped.
     inBackground(
         this,
-        [path = m_recordFile]() -> Result<qint64> {
+        [path = m_recordFile]() -> Result<bool> {
             // Opened to write, a file that was read while it grew becomes a single one again.
             auto file = RunFile::open(path.toStdString(), OpenMode::Write);
             if (!file) file = RunFile::open(path.toStdString(), OpenMode::Read);
             if (!file) return tl::unexpected(file.error());
             auto infos = (*file)->runs();
             if (!infos) return tl::unexpected(infos.error());
-            qint64 steps = 0;
-            for (const RunInfo& info : *infos)
-                steps += info.steps;
-            return steps;
+            return !infos->empty();
         },
-        [this](Result<qint64> steps) {
-            if (steps && *steps > 0) {
+        [this](Result<bool> any) {
+            if (any && *any)
                 adoptRecording(m_recordFile);
-                return;
-            }
-            m_compareAfter = {};
-            m_library->close(m_recordFile);
-            if (m_shown && m_shown->ref.file == m_recordFile) setMode(Mode::Empty);
-            if (m_recordFile != m_recordTarget) QFile::remove(m_recordFile);
+            else
+                dropRecording(m_recordFile);
         });
+}
+
+// What a recording that was stopped leaves, as a sentence.
+QString MainWindow::stoppedText(std::size_t runs) const
+{
+    const QString what = m_process->state() == RecordProcess::State::Cancelled ? tr("The recording was cancelled") : tr("The recording ended early");
+    if (runs == 0) return tr("%1 before a measured step was complete; nothing is kept.").arg(what);
+    const QString place = QDir::toNativeSeparators(m_recordTarget);
+    return runs == 1 ? tr("%1; 1 run with its complete steps is kept in %2.").arg(what, place) : tr("%1; %3 runs with their complete steps are kept in %2.").arg(what, place, QString::number(runs));
+}
+
+void MainWindow::dropRecording(const QString& file)
+{
+    RunRef back = std::exchange(m_compareAfter, RunRef{});
+    m_recorded.reset();
+    m_library->close(file);
+    if (m_shown && m_shown->ref.file == file) { // its steps are gone: back to a run that is there, of the file it was for if it has any
+        setMode(Mode::Empty);
+        const auto listed = runs()->refs();
+        for (const RunRef& ref : listed)
+            if (!back.valid() && ref.file == m_recordTarget) back = ref;
+        if (!back.valid() && !listed.empty()) back = listed.front();
+        if (runs()->info(back) != nullptr) showRun(back);
+    }
+    if (isScratch(file)) QFile::remove(file);
+    if (m_process->state() == RecordProcess::State::Cancelled) m_banner->showNote(stoppedText(0));
+    recordingTaken();
+}
+
+void MainWindow::showRecorded(const QString& path, const std::vector<RunRef>& fresh)
+{
+    const RunRef original = m_compareAfter;
+    const auto state = m_process->state();
+    const bool completed = state == RecordProcess::State::Finished;
+    m_compareAfter = {};
+    const QString place = QDir::toNativeSeparators(path);
+    const QString what = fresh.size() == 1 ? tr("Recorded a run into %1").arg(place) : tr("Recorded %2 runs into %1").arg(place, QString::number(fresh.size()));
+    if (state == RecordProcess::State::Cancelled)
+        m_banner->showNote(stoppedText(fresh.size()));
+    else if (completed && m_recordFile == m_recordTarget) // a file the user may not know of yet
+        m_banner->showNote(what);
+    else
+        statusBar()->showMessage(completed ? what : stoppedText(fresh.size()), 8000);
+    if (original.valid() && completed && m_predicted) {
+        m_predicted->info.name = tr("%1, predicted").arg(runTitle(*runs()->info(fresh.back()))).toStdString();
+        const RunRef predicted = m_library->addSimulated(std::move(*m_predicted));
+        m_compare->showPredicted(original, predicted, fresh.back());
+    } else if (original.valid() && completed)
+        showCompare(original, fresh.back());
+    else if (fresh.size() == 2 && completed)
+        showCompare(fresh[0], fresh[1]);
+    else
+        showRun(fresh.front());
+    m_predicted.reset();
 }
 
 void MainWindow::adoptRecording(const QString& file)
@@ -220,9 +329,6 @@ void MainWindow::adoptRecording(const QString& file)
     if (m_recorded) m_edit->recorded(*m_recorded); // only now is it kept: a recording that fails leaves nothing
     m_recorded.reset();
     auto show = [this](const QString& path, const std::vector<qint64>& ids) {
-        const RunRef original = m_compareAfter;
-        const bool completed = m_process->state() == RecordProcess::State::Finished;
-        m_compareAfter = {};
         // Listed first, so that the new runs stand in the list when they are shown.
         auto once = std::make_shared<QMetaObject::Connection>();
         *once = connect(m_library, &RunLibrary::listed, this, [=, this](const QString& listedPath, const std::vector<RunRef>& refs) {
@@ -231,18 +337,8 @@ void MainWindow::adoptRecording(const QString& file)
             std::vector<RunRef> fresh;
             for (const RunRef& ref : refs)
                 if (ids.empty() || std::find(ids.begin(), ids.end(), ref.id) != ids.end()) fresh.push_back(ref);
-            if (fresh.empty()) return;
-            const QString place = QDir::toNativeSeparators(path);
-            if (completed && m_recordFile == m_recordTarget) // a file the user may not know of yet
-                m_banner->showNote(fresh.size() == 1 ? tr("Recorded into %1").arg(place) : tr("Recorded %2 runs into %1").arg(place, QString::number(fresh.size())));
-            else
-                statusBar()->showMessage(fresh.size() == 1 ? tr("Recorded a run into %1").arg(place) : tr("Recorded %2 runs into %1").arg(place, QString::number(fresh.size())), 8000);
-            if (original.valid() && completed)
-                showCompare(original, fresh.back());
-            else if (fresh.size() == 2 && completed)
-                showCompare(fresh[0], fresh[1]);
-            else
-                showRun(fresh.front());
+            if (!fresh.empty()) showRecorded(path, fresh);
+            recordingTaken();
         });
         remember(path);
         m_library->open(path);
@@ -257,13 +353,30 @@ void MainWindow::adoptRecording(const QString& file)
             const QString kept = newRecordingPath(QFileInfo(m_recordTarget).completeBaseName());
             const QString place = QFile::copy(file, kept) ? kept : file;
             m_banner->showError(tr("the runs could not be added to %1; they are in %2").arg(m_recordTarget, place), ids.error());
-            if (place == kept) show(kept, {});
+            if (place == kept)
+                show(kept, {});
+            else
+                recordingTaken();
             return;
         }
         if (m_shown && m_shown->ref.file == file) m_shown.reset();
         m_library->close(file);
         QFile::remove(file);
         show(m_recordTarget, *ids);
+    });
+}
+
+void MainWindow::takeUpRecording(const QString& file, const QString& target)
+{
+    m_library->adopt(target, file, [this, file, target](const Result<std::vector<qint64>>& ids) {
+        if (!ids) return; // still being written by another window, or nothing that can be read
+        QFile::remove(file);
+        QDir().rmdir(QFileInfo(file).path()); // the folder of the window that ended
+        if (ids->empty()) return;
+        const QString place = QDir::toNativeSeparators(target);
+        m_banner->showNote(ids->size() == 1 ? tr("The window ended while it recorded; 1 run with its complete steps is kept in %1.").arg(place)
+                                            : tr("The window ended while it recorded; %2 runs with their complete steps are kept in %1.").arg(place, QString::number(ids->size())));
+        m_library->open(target);
     });
 }
 

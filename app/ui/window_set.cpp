@@ -3,11 +3,15 @@
 #include <algorithm>
 
 #include <QApplication>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
 #include <QMenu>
 #include <QProcess>
 #include <QSettings>
 
 #include "app/ui/banner.h"
+#include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "app/ui/notes_controller.h"
 #include "app/ui/session_controller.h"
@@ -32,7 +36,7 @@ WindowSet::WindowSet(QObject* parent) : QObject(parent)
 {
     m_timer.setSingleShot(true);
     m_timer.setInterval(1000);
-    connect(&m_timer, &QTimer::timeout, this, &WindowSet::save);
+    connect(&m_timer, &QTimer::timeout, this, [this] { save(); });
 }
 
 void WindowSet::add(MainWindow* window)
@@ -109,17 +113,30 @@ void WindowSet::saveSoon()
     if (m_keeps && !m_frozen && !m_timer.isActive()) m_timer.start();
 }
 
-void WindowSet::save()
+void WindowSet::save(bool last)
 {
     m_timer.stop();
     if (!m_keeps || m_frozen) return;
     QVariantList windows;
+    QStringList kept;
     for (MainWindow* window : m_windows)
-        if (window->isVisible() || m_windows.size() == 1) windows << window->session()->state();
+        if (window->isVisible() || m_windows.size() == 1) {
+            window->session()->keepSimulated(last);
+            windows << window->session()->state();
+            kept << window->session()->simulatedFile();
+        }
+    removeStale(kept);
     QSettings settings;
     settings.setValue(QLatin1String(windowsKey), windows);
     settings.setValue(QLatin1String(runningKey), true);
     settings.sync();
+}
+
+// Runs in memory of windows that are no longer part of the session.
+void WindowSet::removeStale(const QStringList& kept) const
+{
+    for (const QFileInfo& info : QDir(SessionController::folder()).entryInfoList({QStringLiteral("*.simulated")}, QDir::Files))
+        if (!kept.contains(info.absoluteFilePath())) QFile::remove(info.absoluteFilePath());
 }
 
 bool WindowSet::restore(MainWindow& first)
@@ -141,7 +158,7 @@ bool WindowSet::restore(MainWindow& first)
         MainWindow* window = i == 0 ? &first : open();
         window->session()->restore(windows.at(i).toMap());
     }
-    if (crashed && first.bannerText().isEmpty()) first.banner()->showNote(tr("Stagewright did not end properly. What was open is open again."));
+    if (crashed && first.bannerText().isEmpty() && !first.edit()->offersRecovery()) first.banner()->showNote(tr("Stagewright did not end properly. What was open is open again."));
     QTimer::singleShot(4000, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
     connect(&first, &MainWindow::runShown, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
     return true;
@@ -152,31 +169,38 @@ void WindowSet::closing(MainWindow& window)
     if (!m_keeps || m_frozen) return;
     const bool last = std::none_of(m_windows.begin(), m_windows.end(), [&](MainWindow* one) { return one != &window && one->isVisible(); });
     if (last) {
-        save();
+        save(true);
         m_frozen = true;
         QSettings settings;
         settings.setValue(QLatin1String(runningKey), false);
         settings.setValue(QLatin1String(restoringKey), false);
     } else {
-        QTimer::singleShot(0, this, &WindowSet::save); // without it
+        QTimer::singleShot(0, this, [this] { save(); }); // without it
     }
 }
 
 void WindowSet::quit()
 {
-    save();
-    if (m_keeps) {
-        QSettings settings;
-        settings.setValue(QLatin1String(runningKey), false);
-        settings.setValue(QLatin1String(restoringKey), false);
-    }
+    m_quitting = true;
+    save(true);
     m_frozen = true;
     const std::vector<QPointer<MainWindow>> all(m_windows.begin(), m_windows.end());
     for (const auto& window : all)
-        if (window && !window->close()) { // it asked, and was told no
+        if (window && window->isVisible() && !window->close()) { // it asks, and goes on with this or stays
             m_frozen = false;
             return;
         }
+    m_quitting = false;
+    if (!m_keeps) return;
+    QSettings settings;
+    settings.setValue(QLatin1String(runningKey), false);
+    settings.setValue(QLatin1String(restoringKey), false);
+}
+
+void WindowSet::stay()
+{
+    m_quitting = false;
+    m_frozen = false;
 }
 
 void WindowSet::restart()

@@ -32,12 +32,14 @@ public:
     void keepSession(bool keep = true);
     bool keepsSession() const { return m_keeps; }
     void saveSoon(); // within a second
-    void save();
+    void save(bool last = false); // last: the program ends, what is kept is on disk when this returns
     // Opens what was open, the first window's part in `first`. False: there is nothing, it is switched off, or the last
     // restoring did not come to its end (which is said).
     bool restore(MainWindow& first);
     void closing(MainWindow& window); // the last one takes the session with it as it is
     void quit();                      // all windows; the session keeps all
+    void stay(); // a window asked before it closed, and was told no
+    bool quitting() const { return m_quitting; }
     void restart();                   // the program anew, with the session
 
 signals:
@@ -45,9 +47,11 @@ signals:
 
 private:
     explicit WindowSet(QObject* parent);
+    void removeStale(const QStringList& kept) const;
     std::vector<MainWindow*> m_windows;
     QTimer m_timer;
     bool m_keeps = false;
+    bool m_quitting = false; // until every window is closed, or one stays
     bool m_frozen = false; // quitting: closing windows are no longer taken off the session
 };
 

@@ -2,32 +2,35 @@
 # shellcheck shell=bash
 tiny=(--model 'layers=4,hidden=32,heads=2,seq=16' --microbatch-size 1 -p 2 -m 4 --clock virtual)
 
+more=()
+
 steps_told() { cat progress.txt 2>/dev/null | grep -c '"event":"progress"' || true; }
 
-# Until the recording that was started tells of its third step. What an earlier one told is removed before the start, for the
+# Until the recording that was started tells of so many steps. What an earlier one told is removed before the start, for the
 # shell empties the file only once the new program is on its way.
 wait_for_steps() {
     local i
     for ((i = 0; i < 600; ++i)); do
-        [ "$(steps_told)" -lt 3 ] || return 0
+        [ "$(steps_told)" -lt "$1" ] || return 0
         sleep 0.1
     done
 }
 
-# stop_after SIGNAL FILE: records until three steps are told, then stops; code in $rc
+# stop_after SIGNAL FILE [STEPS]: records two schedules until so many steps are told (4: each has a measured one), then stops;
+# code in $rc. Options in `more`
 stop_after() {
     local signal=$1 file=$2 pid
     rm -f progress.txt fifo
     if [ "$signal" = EOF ]; then
         mkfifo fifo
         (sleep 100 >fifo & echo $! >holder.pid)
-        "$STAGEWRIGHT" record -s 1f1b,zb-h1 "${tiny[@]}" --steps 1000000 --progress jsonl --stdin-control -o "$file" <fifo >out.txt 2>progress.txt &
+        "$STAGEWRIGHT" record -s 1f1b,zb-h1 "${tiny[@]}" "${more[@]}" --steps 1000000 --progress jsonl --stdin-control -o "$file" <fifo >out.txt 2>progress.txt &
     else
         # a background job of a script ignores SIGINT; a program that catches it hears it again
-        "$STAGEWRIGHT" record -s 1f1b,zb-h1 "${tiny[@]}" --steps 1000000 --progress jsonl -o "$file" </dev/null >out.txt 2>progress.txt &
+        "$STAGEWRIGHT" record -s 1f1b,zb-h1 "${tiny[@]}" "${more[@]}" --steps 1000000 --progress jsonl -o "$file" </dev/null >out.txt 2>progress.txt &
     fi
     pid=$!
-    wait_for_steps
+    wait_for_steps "${3:-4}"
     if [ "$signal" = EOF ]; then kill "$(cat holder.pid)"; else kill -s "$signal" $pid; fi
     rc=0
     wait $pid || rc=$?
@@ -55,9 +58,9 @@ expect_that "progress tells how full and busy the device is" grep -Eq '"devices"
 
 # killed outright: what was complete is there
 rm -f progress.txt
-"$STAGEWRIGHT" record -s 1f1b "${tiny[@]}" --steps 1000000 --progress jsonl -o killed.stagewright </dev/null >out.txt 2>progress.txt &
+"$STAGEWRIGHT" record -s 1f1b "${tiny[@]}" "${more[@]}" --steps 1000000 --progress jsonl -o killed.stagewright </dev/null >out.txt 2>progress.txt &
 pid=$!
-wait_for_steps
+wait_for_steps 3
 kill -9 $pid
 rc=0
 wait $pid 2>/dev/null || rc=$?
@@ -67,3 +70,47 @@ expect_json interrupted runs 0 state
 expect_that "complete steps are there" [ "$(json runs 0 steps)" -ge 2 ]
 run stagewright report killed.stagewright --json
 expect_code 0
+
+# stopped in their warm-up: a good file stays as it was, a new one is not left behind
+run stagewright record -s 1f1b "${tiny[@]}" --steps 2 -o good.stagewright
+expect_code 0
+more=(--warmup 1000000)
+stop_after INT good.stagewright 3
+expect_code 130
+expect_err 'no measured step was complete, nothing is kept'
+run stagewright runs good.stagewright --json
+expect_json 1 runs
+stop_after INT new.stagewright 3
+expect_code 130
+expect_no_file new.stagewright
+more=(--warmup 1000000 --keep-warmup)
+stop_after INT asked.stagewright 3
+expect_code 130
+run stagewright runs asked.stagewright --json
+expect_json 2 runs
+
+# killed in its warm-up: it is not listed, and the next recording removes it
+rm -f progress.txt
+"$STAGEWRIGHT" record -s 1f1b "${tiny[@]}" --warmup 1000000 --progress jsonl -o good.stagewright </dev/null >out.txt 2>progress.txt &
+pid=$!
+wait_for_steps 2
+kill -9 $pid
+rc=0
+wait $pid 2>/dev/null || rc=$?
+run stagewright runs good.stagewright --json
+expect_code 0
+expect_json 1 runs
+run stagewright record -s 1f1b "${tiny[@]}" --steps 2 -o good.stagewright
+expect_code 0
+run stagewright sql good.stagewright 'SELECT count(*) AS n FROM run' --json
+expect_code 0
+expect_json 2 rows 0 0
+
+# two of a name are told apart; the name alone is the newest
+run stagewright runs good.stagewright --json
+expect_json 1f1b runs 0 name
+expect_json '1f1b (2)' runs 1 name
+run stagewright report good.stagewright 1f1b --json
+expect_json '1f1b (2)' name
+run stagewright report good.stagewright '1f1b (2)' --json
+expect_json '1f1b (2)' name

@@ -216,7 +216,7 @@ stagewright schedules 1f1b -p 4 -m 8 --csv >hung.csv
 run stagewright validate hung.csv --sends rendezvous --json
 expect_json 2SEND_F1 cycle 0 op
 # shellcheck disable=SC2086
-run stagewright record -s gpipe,1f1b -p 4 -m 8 $small --steps 2 --sends rendezvous --timeout 1 -o kept.stagewright --json
+run stagewright record -s gpipe,1f1b -p 4 -m 8 $small --warmup 0 --steps 2 --sends rendezvous --timeout 1 -o kept.stagewright --json
 expect_code 1
 expect_json OFF runs 0 hung
 expect_json gpipe runs 0 schedule

@@ -17,6 +17,7 @@
 #include "app/ui/sql_controller.h"
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
+#include "widgets/search/find_field.h"
 #include "widgets/record/record_dialog.h"
 #include "widgets/timeline/timeline_accessible.h"
 

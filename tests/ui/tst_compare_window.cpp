@@ -36,7 +36,7 @@ private slots:
         QVERIFY(window.statusBar() != nullptr);
         // the panel tells of the last one first; the key goes on to the others
         QCOMPARE(window.compare()->against(), 3);
-        QVERIFY(window.comparePanel()->plainText().contains("Difference (D against A)"));
+        QVERIFY(window.comparePanel()->plainText().contains("Differences from A"));
         window.actions()[ActionId::NextCompared]->trigger();
         QCOMPARE(window.compare()->against(), 1);
         QVERIFY(window.comparePanel()->plainText().contains("Why B is faster"));

@@ -403,6 +403,8 @@ private slots:
         Schedule wanted = moveOps(original, {{0, 1}}, 1)->schedule;
         wanted = splitBackward(wanted, allPositions(wanted, 2))->schedule;
         QVERIFY(window.editor()->schedule().order == wanted.order);
+        QCOMPARE(window.shownRef(), (RunRef{file, 1})); // in its recording, so that what it comes to lands there
+        QCOMPARE(window.runs()->refs().size(), std::size_t(1));
         window.editor()->undoStack()->undo();
         QVERIFY(window.editor()->schedule().order == original.order);
         window.editor()->undoStack()->redo();

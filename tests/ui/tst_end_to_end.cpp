@@ -62,13 +62,20 @@ private slots:
         QVERIFY2(window.recording()->state() == RecordProcess::State::Finished, qPrintable(window.recording()->errorMessage()));
         QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Compare && window.settled(), 20000);
         QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
-        QCOMPARE(window.runs()->files().size(), 1);
-        const auto refs = window.runs()->refs();
+        // Between them stands what was predicted, in memory only.
+        std::vector<RunRef> refs;
+        for (const RunRef& ref : window.runs()->refs())
+            if (ref.file == path) refs.push_back(ref);
         QCOMPARE(refs.size(), std::size_t(2));
+        QVERIFY(window.runs()->info(refs[0])->name != window.runs()->info(refs[1])->name);
         const auto panels = window.timelineView()->panels();
-        QCOMPARE(panels.size(), std::size_t(2));
+        QCOMPARE(panels.size(), std::size_t(3));
+        QVERIFY(panels[1]->timeline->provenance() == Provenance::Simulated);
+        auto predicted = scheduleOf(*panels[1]->timeline, panels[1]->step);
+        QVERIFY(predicted.has_value() && predicted->order == edited.order);
+        QVERIFY2(window.comparePanel()->plainText().contains(QRegularExpression(QStringLiteral("Predicted .+ \\(B\\), measured .+ \\(C\\)"))), qPrintable(window.comparePanel()->plainText()));
         // What ran is what was drawn, op by op.
-        auto ran = scheduleOf(*panels[1]->timeline, panels[1]->step);
+        auto ran = scheduleOf(*panels[2]->timeline, panels[2]->step);
         QVERIFY(ran.has_value());
         QVERIFY(ran->order == edited.order);
         // Same seed, same data: the loss of the first step is the same to the bit.

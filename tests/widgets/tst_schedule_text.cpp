@@ -1,4 +1,5 @@
 // The schedule as text beside the canvas: places of ops in it, typed texts read into the edited shape, records of edits.
+#include <QLabel>
 #include <QSignalSpy>
 #include <QtTest>
 
@@ -130,6 +131,70 @@ private slots:
         QSignalSpy undo(&text, &ScheduleText::undoAsked);
         QTest::keyClick(text.field(), Qt::Key_Z, Qt::ControlModifier);
         QCOMPARE(undo.count(), 1);
+    }
+
+    // Blanks and blank cells stay while one types, also once they are taken over; the canvas alone brings lines to one form.
+    void whatIsTypedIsNeverRewritten()
+    {
+        ScheduleText text;
+        text.resize(600, 200);
+        text.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&text));
+        auto schedule = std::make_shared<const Schedule>(make("1f1b"));
+        text.setSchedule(schedule, validate(*schedule));
+        connect(&text, &ScheduleText::typed, &text, [&](const Schedule& order) { // as the window does
+            schedule = std::make_shared<const Schedule>(order);
+            text.setSchedule(schedule, validate(*schedule));
+        });
+        QSignalSpy typed(&text, &ScheduleText::typed);
+        text.field()->setFocus();
+        text.field()->moveCursor(QTextCursor::EndOfLine);
+        QTest::keyClicks(text.field(), QStringLiteral(" , "));
+        QTRY_VERIFY_WITH_TIMEOUT(text.settled(), 20000);
+        const QString first = text.field()->toPlainText().section(QLatin1Char('\n'), 0, 0);
+        QVERIFY2(first.endsWith(QStringLiteral("0B7 , ")), qPrintable(first));
+        for (int i = 0; i < 3; ++i) QTest::keyClick(text.field(), Qt::Key_Backspace);
+        for (int i = 0; i < 4; ++i) QTest::keyClick(text.field(), Qt::Key_Backspace); // ",0B7": it waits in the tray
+        QTest::keyClicks(text.field(), QStringLiteral("  "));
+        QTRY_VERIFY_WITH_TIMEOUT(!typed.isEmpty() && text.settled(), 20000);
+        QVERIFY(text.inStep());
+        QVERIFY2(text.field()->toPlainText().section(QLatin1Char('\n'), 0, 0).endsWith(QStringLiteral("0B6  ")), qPrintable(text.field()->toPlainText()));
+        const int caret = text.field()->textCursor().position();
+        text.setSchedule(schedule, validate(*schedule)); // told once more
+        QCOMPARE(text.field()->textCursor().position(), caret);
+        auto moved = std::make_shared<Schedule>(*schedule);
+        std::swap(moved->order[0][2], moved->order[0][3]);
+        text.setSchedule(moved, validate(*moved));
+        QCOMPARE(text.field()->toPlainText(), textOf(*moved));
+    }
+
+    // The reason has room of its own at the right of its line; no text lies under it.
+    void faultsStandBesideTheirLine()
+    {
+        ScheduleText text;
+        text.resize(700, 220);
+        text.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&text));
+        const auto schedule = std::make_shared<const Schedule>(make("1f1b"));
+        text.setSchedule(schedule, validate(*schedule));
+        QVERIFY(!text.faultLabel()->isVisible());
+        text.field()->setFocus();
+        text.field()->moveCursor(QTextCursor::Start);
+        text.field()->moveCursor(QTextCursor::Down);
+        QTest::keyClicks(text.field(), QStringLiteral("7F0,"));
+        QTRY_VERIFY_WITH_TIMEOUT(text.settled() && text.fault().valid(), 20000);
+        QCOMPARE(text.fault().line, 1);
+        const QRect label = text.faultLabel()->geometry();
+        QVERIFY(text.faultLabel()->isVisible());
+        QVERIFY2(label.left() >= text.field()->viewport()->geometry().right(), qPrintable(QStringLiteral("%1 %2").arg(label.left()).arg(text.field()->viewport()->geometry().right())));
+        QVERIFY(text.field()->rect().contains(label));
+        QVERIFY(text.field()->viewport()->rect().contains(text.field()->cursorRect()));
+        QVERIFY2(!text.faultLabel()->text().startsWith(QStringLiteral("line")), qPrintable(text.faultLabel()->text()));
+        const QRect line = text.field()->cursorRect().translated(text.field()->viewport()->pos());
+        QVERIFY(label.top() <= line.bottom() && label.bottom() >= line.top());
+        for (int i = 0; i < 4; ++i) QTest::keyClick(text.field(), Qt::Key_Backspace);
+        QTRY_VERIFY_WITH_TIMEOUT(!text.faultLabel()->isVisible(), 20000);
+        QCOMPARE(text.field()->rightMargin(), 0);
     }
 
     void faultsOfTheOrderAreUnderlined()

@@ -106,6 +106,11 @@ private slots:
         QCOMPARE(found(*panel, ">1u lane:compute"), std::size_t(0));
         QCOMPARE(found(*panel, ">=1u lane:compute"), all);
         QCOMPARE(found(*panel, "<=1u rank:2 W"), std::size_t(8));
+        QCOMPARE(found(*panel, "rank:2 B"), std::size_t(16)); // the backward is split: both parts of it
+        QCOMPARE(found(*panel, "2B5"), std::size_t(2));
+        QCOMPARE(found(*panel, "2I5"), std::size_t(1));
+        QCOMPARE(found(*panelOf("1f1b"), "rank:2 B"), std::size_t(8));
+        QCOMPARE(found(*panelOf("1f1b"), "rank:2 I"), std::size_t(0));
         QCOMPARE(found(*panel, "<1u lane:compute"), std::size_t(0));
         QCOMPARE(found(*panel, ">10ms lane:compute"), all); // a share is 10.08 ms
         QCOMPARE(found(*panel, ">10.09ms lane:compute"), std::size_t(0));

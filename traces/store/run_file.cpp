@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
+#include "traces/store/rows.h"
 #include "traces/store/run_digest.h"
+#include "traces/store/run_names.h"
 #include "traces/store/run_store.h"
 #include "traces/store/schema.h"
 #include "traces/store/sql_tables.h"
@@ -56,6 +59,24 @@ bool inWal(Database& database)
     return row && *row && statement->text(0) == "wal";
 }
 
+// Of the runs whose writer was killed those with a measured step are interrupted; the others go.
+Result<void> settleRuns(Database& database)
+{
+    std::vector<std::int64_t> unmeasured;
+    auto listed = forEachRow(database, "SELECT id FROM run WHERE state='recording' AND steps <= warmup_steps AND id > ?", std::numeric_limits<std::int64_t>::min(),
+                             [&](const Statement& row) -> Result<void> {
+                                 unmeasured.push_back(row.integer(0));
+                                 return {};
+                             });
+    if (!listed) return listed;
+    auto transaction = Transaction::begin(database);
+    if (!transaction) return tl::unexpected(transaction.error());
+    for (const std::int64_t id : unmeasured)
+        if (auto done = removeRun(database, id); !done) return done;
+    if (auto done = database.execute("UPDATE run SET state='interrupted' WHERE state='recording'"); !done) return done;
+    return transaction->commit();
+}
+
 // Runs whose writer was killed: say so in the file, and leave the WAL behind.
 Result<void> settle(RunStore& store)
 {
@@ -67,7 +88,7 @@ Result<void> settle(RunStore& store)
     if (auto held = store.lock.acquire(); !held) return {}; // somebody began in between
     const RecordingLockHold hold(store.lock);
     if (*left > 0)
-        if (auto done = store.database->execute("UPDATE run SET state='interrupted' WHERE state='recording'"); !done) return done;
+        if (auto done = settleRuns(*store.database); !done) return done;
     if (wal) leaveWal(*store.database);
     return {};
 }
@@ -167,7 +188,7 @@ Result<std::int64_t> RunFile::find(const std::string& idOrName) const
             if (info.id == id) return id;
     using Match = bool (*)(const RunInfo&, const std::string&);
     static constexpr Match matches[] = {
-        [](const RunInfo& info, const std::string& text) { return info.name == text; },
+        [](const RunInfo& info, const std::string& text) { return info.name == text || unnumberedName(info.name) == text; },
         [](const RunInfo& info, const std::string& text) { return info.scheduleName == text; },
         [](const RunInfo& info, const std::string& text) { return plainName(info.scheduleName) == text; },
     };
@@ -261,6 +282,9 @@ Result<std::unique_ptr<RunWriter>> RunFile::begin(const Run& header)
         if (!transaction) return tl::unexpected(transaction.error());
         Run own = header;
         own.timeline = nullptr;
+        auto there = readRunInfos(*store);
+        if (!there) return tl::unexpected(there.error());
+        own.info.name = freeRunName(*there, own.info.name.empty() ? own.info.scheduleName : own.info.name);
         const auto id = RunRows::insertHeader(*store->database, own, RunState::Recording);
         if (!id) return tl::unexpected(id.error());
         RunRows rows(*store->database, *id);

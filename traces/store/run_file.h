@@ -26,13 +26,14 @@ class RunWriter;
 class RunFile {
 public:
     // A file that is no run file, damaged, or of a newer version is an error naming it and the remedy. A run left in state
-    // Recording by a killed writer is shown as Interrupted; its complete steps are there.
+    // Recording by a killed writer is shown as Interrupted; its complete steps are there. One without a measured step is not
+    // listed, and removed by the next writer.
     static Result<std::unique_ptr<RunFile>> open(const std::string& path, OpenMode mode);
     ~RunFile();
 
     const std::string& path() const;
     Result<std::vector<RunInfo>> runs() const; // by id
-    // A run by "3", "#3", name, else schedule, with or without its parameters ("interleaved-1f1b" finds
+    // A run by "3", "#3", name with or without its number (run_names.h), else schedule, with or without its parameters ("interleaved-1f1b" finds
     // "interleaved-1f1b v=2"); of several the newest. An unknown one lists what there is.
     Result<std::int64_t> find(const std::string& idOrName) const;
     // The timeline is never null. Blocks that are damaged are left out and counted in info.damagedBlocks.
@@ -100,8 +101,8 @@ public:
     // A whole run in one transaction; its id is the file's. Provenance, clock, ranks, steps and span count are those of
     // its timeline. Cancelled: nothing of it is there.
     Result<std::int64_t> add(const Run& run, const Progress& progress = {});
-    // Begins a run in state Recording (its timeline and metric values are not looked at, its metrics' units are). Several
-    // runs may be recorded in turn.
+    // Begins a run in state Recording, under its name or, where that is taken, as "NAME (2)" (run_names.h). Its timeline and
+    // metric values are not looked at, its metrics' units are. Several runs may be recorded in turn.
     Result<std::unique_ptr<RunWriter>> begin(const Run& header);
     Result<void> rename(std::int64_t id, const std::string& name);
     Result<void> annotate(std::int64_t id, const std::string& note);

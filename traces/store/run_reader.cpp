@@ -44,6 +44,12 @@ RunInfo infoOf(RunStore& store, const Statement& row)
     return info;
 }
 
+// Left by a killed writer before its first measured step: nothing to show. The next writer removes it.
+bool abandoned(std::string_view stored, const RunInfo& info)
+{
+    return stored == toText(RunState::Recording) && info.state != RunState::Recording && info.steps <= info.warmupSteps;
+}
+
 class Reader {
 public:
     Reader(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress)
@@ -412,7 +418,8 @@ Result<std::vector<RunInfo>> readRunInfos(RunStore& store)
     std::vector<RunInfo> infos;
     auto done = forEachRow(*store.database, fmt::format("SELECT {} FROM run WHERE id > ? ORDER BY id", infoColumns),
                            std::numeric_limits<std::int64_t>::min(), [&](const Statement& row) -> Result<void> {
-                               infos.push_back(infoOf(store, row));
+                               RunInfo info = infoOf(store, row);
+                               if (!abandoned(row.text(5), info)) infos.push_back(std::move(info));
                                return {};
                            });
     if (!done) return tl::unexpected(done.error());

@@ -102,6 +102,7 @@ void ComparePanel::buildWaterfall()
 
 void ComparePanel::setChoices(const QStringList& names, int against, bool alignedAtOp, int steps, int step)
 {
+    m_names = names;
     m_against->clear();
     for (int i = 1; i < names.size(); ++i) m_against->addItem(QStringLiteral("%1  %2").arg(QChar(static_cast<char16_t>(u'A' + i))).arg(names[i]));
     m_against->setCurrentIndex(against - 1);
@@ -112,6 +113,12 @@ void ComparePanel::setChoices(const QStringList& names, int against, bool aligne
     for (int i = 0; i < steps; ++i) m_step->addItem(tr("step %1 of each").arg(i + 1));
     m_step->setCurrentIndex(step + 1);
     m_step->setEnabled(steps > 1);
+}
+
+void ComparePanel::setAll(std::vector<std::shared_ptr<const Comparison>> all, const QString& note)
+{
+    m_all = std::move(all);
+    m_note = note;
 }
 
 void ComparePanel::setTheme(const Theme& theme)
@@ -139,9 +146,15 @@ void ComparePanel::setComparison(std::shared_ptr<const Run> a, std::shared_ptr<c
     m_nameA = runTitle(a->info);
     m_nameB = runTitle(b->info);
     m_fallTitle->setText(tr("From A to %1").arg(m_letter));
-    m_table->setTitle(tr("Difference (%1 against A)").arg(m_letter));
     fillDifferences(*comparison);
-    fillTable(*comparison);
+    if (m_all.size() > 1) {
+        m_table->setTitle(tr("Differences from A"));
+        fillColumns();
+    } else {
+        m_table->setTitle(tr("Difference (%1 against A)").arg(m_letter));
+        fillTable(*comparison);
+    }
+    if (!m_note.isEmpty()) m_table->addText(m_note);
     fillWaterfall();
     fillWhy(*comparison);
     if (comparison->sameUnits) {
@@ -155,12 +168,12 @@ void ComparePanel::setComparison(std::shared_ptr<const Run> a, std::shared_ptr<c
 }
 
 // The sentences name A and B; of further runs they are C and D.
-QString ComparePanel::named(const std::string& sentence) const
+QString ComparePanel::named(const std::string& sentence, QChar letter)
 {
     QString text = QString::fromStdString(sentence);
-    if (m_letter != QLatin1Char('B')) {
+    if (letter != QLatin1Char('B')) {
         static const QRegularExpression alone(QStringLiteral("\\bB\\b"));
-        text.replace(alone, m_letter);
+        text.replace(alone, letter);
     }
     return text;
 }
@@ -221,6 +234,66 @@ void ComparePanel::fillTable(const Comparison& comparison)
     }
     m_table->addWidget(table);
     m_table->addText(named(comparison.headline));
+}
+
+// A column for each run; under each value its change against A.
+void ComparePanel::fillColumns()
+{
+    auto* table = new QWidget;
+    auto* grid = new QGridLayout(table);
+    grid->setContentsMargins(0, 0, 0, 0);
+    grid->setHorizontalSpacing(7);
+    grid->setVerticalSpacing(1);
+    grid->setColumnStretch(0, 1);
+    const auto put = [&](int row, int column, const QString& text, const char* role, const QString& tooltip = {}) {
+        auto* label = makeLabel(text, role, table, row > 0);
+        label->setToolTip(tooltip);
+        label->setAlignment(column > 0 ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignTop);
+        if (column == 0) label->setWordWrap(true); // never the figures
+        grid->addWidget(label, row, column, column == 0 ? 2 : 1, 1);
+    };
+    for (int i = 0; i < m_names.size(); ++i) put(0, i + 1, QString(QChar(static_cast<char16_t>(u'A' + i))), "secondary", m_names[i]);
+    std::vector<std::string> keys;
+    for (const auto& comparison : m_all)
+        for (const MetricDelta& metric : comparison->metrics)
+            if (standsInTable(metric.key) && std::find(keys.begin(), keys.end(), metric.key) == keys.end()) keys.push_back(metric.key);
+    const auto of = [](const Comparison& comparison, const std::string& key) {
+        const auto found = std::find_if(comparison.metrics.begin(), comparison.metrics.end(), [&](const MetricDelta& one) { return one.key == key; });
+        return found == comparison.metrics.end() ? nullptr : &*found;
+    };
+    int row = 1;
+    for (const std::string& key : keys) {
+        double most = 0;
+        for (const auto& comparison : m_all)
+            if (const MetricDelta* metric = of(*comparison, key)) most = std::max({most, std::abs(metric->a), std::abs(metric->b)});
+        if (most == 0) continue;
+        grid->setRowMinimumHeight(row + 2, 5);
+        bool first = true;
+        for (std::size_t i = 0; i < m_all.size(); ++i) {
+            const MetricDelta* metric = of(*m_all[i], key);
+            const int column = static_cast<int>(i) + 2;
+            if (metric == nullptr) {
+                put(row, column, QStringLiteral("·"), "faint", tr("This run has it in another unit, or not at all."));
+                continue;
+            }
+            const MetricText text = metricText(*metric, m_units, m_all[i]->shows() || metric->unit == "bytes", most);
+            if (first) {
+                put(row, 0, text.title, "secondary", text.whole);
+                put(row, 1, text.a, "value");
+            }
+            first = false;
+            put(row, column, text.b, "value");
+            put(row + 1, column, text.change, text.role, tr("%1 less A; for times as a share of A. Grey: within the noise.").arg(QChar(static_cast<char16_t>(u'B' + i))));
+        }
+        row += 3;
+    }
+    m_table->addWidget(table);
+    for (std::size_t i = 0; i < m_all.size(); ++i) {
+        const QChar letter(static_cast<char16_t>(u'B' + i));
+        const QString text = named(m_all[i]->headline, letter);
+        static const QRegularExpression aLetter(QStringLiteral("\\b[BCD]\\b"));
+        m_table->addText(text.contains(aLetter) ? text : tr("%1: %2").arg(letter).arg(text));
+    }
 }
 
 void ComparePanel::fillIdle(const Comparison& comparison)

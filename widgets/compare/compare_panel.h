@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "traces/compare/compare.h"
 #include "traces/run.h"
@@ -19,8 +20,10 @@ class ComparePanel : public SectionColumn {
     Q_OBJECT
 public:
     explicit ComparePanel(QWidget* parent = nullptr);
-    // names: of every run shown, A first; against: which the panel tells of; steps: how many every run has.
+    // names: of every run shown, A first; against: which the panel tells of, from 1; steps: how many every run has.
     void setChoices(const QStringList& names, int against, bool alignedAtOp, int steps, int step);
+    // Of A and each of the others, in their order: with more than one the table has a column for each. note: said under it.
+    void setAll(std::vector<std::shared_ptr<const Comparison>> all, const QString& note = {});
     void setComparison(std::shared_ptr<const Run> a, std::shared_ptr<const Run> b, std::shared_ptr<const Comparison> comparison); // null: empty
     void setTheme(const Theme& theme) override;
     WaterfallChart* waterfall() { return m_waterfall; }
@@ -36,9 +39,11 @@ signals:
 private:
     void buildChoices();
     void buildWaterfall();
-    QString named(const std::string& sentence) const;
+    QString named(const std::string& sentence) const { return named(sentence, m_letter); }
+    static QString named(const std::string& sentence, QChar letter);
     void fillDifferences(const Comparison& comparison);
     void fillTable(const Comparison& comparison);
+    void fillColumns();
     void fillWaterfall();
     void fillIdle(const Comparison& comparison);
     void fillSplit(const Comparison& comparison);
@@ -46,6 +51,9 @@ private:
 
     Units m_units;
     QString m_nameA, m_nameB;
+    QStringList m_names;
+    std::vector<std::shared_ptr<const Comparison>> m_all;
+    QString m_note;
     QChar m_letter = QLatin1Char('B');
     std::shared_ptr<const Comparison> m_comparison;
     QWidget* m_choices;

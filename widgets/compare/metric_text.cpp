@@ -14,9 +14,9 @@ struct Scale {
     int decimals = 3;
 };
 
-Scale scaleFor(const MetricDelta& metric, const Units& units)
+Scale scaleFor(const MetricDelta& metric, const Units& units, double atLeast)
 {
-    const double most = std::max(std::abs(metric.a), std::abs(metric.b));
+    const double most = std::max({std::abs(metric.a), std::abs(metric.b), atLeast});
     Scale scale;
     if (metric.unit == "fraction") return {0.01, QStringLiteral("%"), 1};
     auto choose = [&](std::initializer_list<std::pair<double, const char*>> steps) {
@@ -45,10 +45,10 @@ bool lessIsBetter(const std::string& key)
     return key.find("hidden") == std::string::npos && key.find("busy_fraction") == std::string::npos;
 }
 
-MetricText metricText(const MetricDelta& metric, const Units& units, bool shows)
+MetricText metricText(const MetricDelta& metric, const Units& units, bool shows, double most)
 {
     const double delta = metric.delta();
-    const Scale scale = scaleFor(metric, units);
+    const Scale scale = scaleFor(metric, units, most);
     MetricText text;
     text.title = QString::fromStdString(metric.title);
     text.whole = text.title;

@@ -16,7 +16,8 @@ struct MetricText {
     const char* role = "secondary"; // "better", "worse"
 };
 // shows: the change exceeds the noise; else it has no colour.
-MetricText metricText(const MetricDelta& metric, const Units& units, bool shows = true);
+// most: the largest value of its row, which chooses the unit where more than two runs stand in it.
+MetricText metricText(const MetricDelta& metric, const Units& units, bool shows = true, double most = 0);
 
 // Whether less of a metric is better; the panels colour by it. Keys as MetricDelta::key.
 bool lessIsBetter(const std::string& key);

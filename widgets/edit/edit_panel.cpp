@@ -135,6 +135,13 @@ void EditPanel::setSource(const QString& name, const QString& costs)
     refresh();
 }
 
+void EditPanel::setSplitNote(const QString& text)
+{
+    if (text == m_splitNote) return;
+    m_splitNote = text;
+    refresh();
+}
+
 void EditPanel::setChosen(const std::vector<OpPosition>& positions)
 {
     if (positions == m_chosen) return;
@@ -184,6 +191,8 @@ void EditPanel::refresh()
     const QUndoStack& undo = *m_editor->undoStack();
     m_state->addRow(tr("Schedule"), m_source);
     m_state->addRow(tr("Timed with"), m_costs, tr("Durations the order is simulated with."));
+    const auto isSplit = [](const auto& row) { return std::any_of(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::InputGrad || op.kind == OpKind::WeightGrad; }); };
+    if (!m_splitNote.isEmpty() && std::any_of(shown.order.begin(), shown.order.end(), isSplit)) m_state->addText(m_splitNote, "secondary");
     m_state->addRow(tr("Order of"), m_recognised.isEmpty() ? tr("…") : m_recognised, m_recognisedTip);
     m_state->addRow(tr("Changes"), undo.count() == 0 ? tr("none") : tr("%1 of %2").arg(undo.index()).arg(undo.count()),
                     tr("Steps that can be undone, of those made. %1").arg(m_autosave));

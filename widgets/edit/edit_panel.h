@@ -28,6 +28,7 @@ public:
 
     explicit EditPanel(ScheduleEditor* editor, QWidget* parent = nullptr); // editor must outlive the panel
     void setSource(const QString& name, const QString& costs); // what is edited, and where its costs come from
+    void setSplitNote(const QString& text); // where I and W are from; said once the order has any. Empty: they were measured
     void setChosen(const std::vector<OpPosition>& positions);  // the first is the one that is selected
     void setCanRun(bool can, const QString& whyNot);
     void setRecognised(const QString& text, const QString& tooltip); // empty: being looked for
@@ -51,6 +52,7 @@ private:
     std::vector<OpPosition> m_chosen;
     bool m_canRun = true;
     QString m_whyNot;
+    QString m_splitNote;
     QString m_source, m_costs, m_recognised, m_recognisedTip, m_autosave;
     Reference m_against;
     PanelSection *m_state, *m_figures, *m_ranks, *m_op;

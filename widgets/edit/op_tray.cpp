@@ -144,6 +144,15 @@ void OpTray::setOps(std::vector<TrayOp> ops)
     m_all->setEnabled(count > 0);
 }
 
+int OpTray::heightFor(int width) const
+{
+    const QMargins around = layout()->contentsMargins();
+    const int frame = 2 * m_list->frameWidth() + 4, bar = 16;
+    const int across = std::max(1, (width - around.left() - around.right() - frame - bar) / chipWidth);
+    const int rows = std::clamp((count() + across - 1) / across, 1, 4);
+    return around.top() + m_all->sizeHint().height() + layout()->spacing() + rows * chipHeight + frame + 4 + around.bottom();
+}
+
 std::vector<Op> OpTray::chosen() const
 {
     std::vector<Op> out;

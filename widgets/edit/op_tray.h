@@ -46,6 +46,7 @@ public:
     int count() const { return m_model->rowCount(); }
     void setTheme(const Theme& theme);
     QListView* list() { return m_list; }
+    int heightFor(int width) const; // with the chips in at most four rows; more are scrolled to
 
 signals:
     void placeAsked(const std::vector<stagewright::Op>& ops); // each at its earliest place

@@ -109,6 +109,17 @@ void ScheduleEditor::start(const Schedule& schedule, const CostModel& costs)
     emit edited();
 }
 
+void ScheduleEditor::setCosts(const CostModel& costs)
+{
+    if (!m_active || costs == m_costs) return;
+    cancelPreview();
+    m_costs = costs;
+    m_originalFigures = editFigures(m_original, placeRelaxed(m_original, m_costs));
+    m_touched.clear();
+    refresh();
+    emit edited();
+}
+
 void ScheduleEditor::stop()
 {
     if (!m_active) return;

@@ -38,6 +38,8 @@ public:
 
     // Begins with a schedule; clears the undo stack. The original's figures are those of `schedule` under `costs`.
     void start(const Schedule& schedule, const CostModel& costs);
+    // Other costs for the same edit: order, original and undo stack stay, both are timed again. Ends a preview.
+    void setCosts(const CostModel& costs);
     bool active() const { return m_active; }
     void stop();
 

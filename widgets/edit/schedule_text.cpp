@@ -7,6 +7,7 @@
 #include <QKeyEvent>
 #include <QLabel>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QScrollBar>
 #include <QTextBlock>
 #include <QVBoxLayout>
@@ -33,6 +34,11 @@ ScheduleTextEdit::ScheduleTextEdit(QWidget* parent) : QPlainTextEdit(parent)
     font.setPixelSize(12);
     setFont(font);
     setStyleSheet(QStringLiteral("QPlainTextEdit { font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px; border-radius: 6px; }"));
+}
+
+void ScheduleTextEdit::setRightMargin(int pixels)
+{
+    if (pixels != rightMargin()) setViewportMargins(0, 0, pixels, 0);
 }
 
 void ScheduleTextEdit::keyPressEvent(QKeyEvent* event)
@@ -73,6 +79,9 @@ ScheduleText::ScheduleText(QWidget* parent) : QWidget(parent)
     m_takeCanvas->setObjectName(QStringLiteral("flat"));
     m_takeCanvas->setToolTip(tr("Drops what was typed and could not be read."));
     m_takeCanvas->setAutoDefault(false);
+    QSizePolicy room = m_takeCanvas->sizePolicy();
+    room.setRetainSizeWhenHidden(true); // else the text jumps
+    m_takeCanvas->setSizePolicy(room);
     m_takeCanvas->hide();
     head->addWidget(m_takeCanvas);
     layout->addLayout(head);
@@ -83,8 +92,10 @@ ScheduleText::ScheduleText(QWidget* parent) : QWidget(parent)
     m_field->setToolTip(tr("One line per rank, as in PyTorch's schedule CSV: 2F0 is stage 2, forward, microbatch 0."));
     m_field->setMinimumHeight(40);
     layout->addWidget(m_field, 1);
-    m_bubble = new QLabel(m_field->viewport());
+    m_bubble = new QLabel(m_field);
+    m_bubble->setObjectName(QStringLiteral("scheduleTextFault"));
     m_bubble->setTextFormat(Qt::PlainText);
+    m_bubble->setWordWrap(true);
     m_bubble->setAttribute(Qt::WA_TransparentForMouseEvents);
     m_bubble->hide();
     m_pause.setSingleShot(true);
@@ -104,6 +115,7 @@ ScheduleText::ScheduleText(QWidget* parent) : QWidget(parent)
         ++m_generation;
         m_waiting = m_typed = m_unreadable = false;
         m_pause.stop();
+        m_read.reset();
         if (m_schedule) setSchedule(m_schedule, m_validation);
         m_field->setFocus();
     });
@@ -115,6 +127,7 @@ void ScheduleText::clear()
     m_waiting = m_typed = m_unreadable = false;
     m_pause.stop();
     m_schedule.reset();
+    m_read.reset();
     m_validation = {};
     m_writing = true;
     m_field->clear();
@@ -130,12 +143,15 @@ void ScheduleText::setSchedule(std::shared_ptr<const Schedule> schedule, const V
         if (m_unreadable) showFault(m_fault, m_faultText, {});
         return;
     }
-    auto lines = textLinesOf(*m_schedule);
-    if (!lines) {
-        showFault({}, QString::fromStdString(lines.error().message), QString::fromStdString(lines.error().remedy));
-        return;
+    if (!m_read || *m_read != *m_schedule) { // else what was typed stays as it stands: blanks, blank cells
+        m_read.reset();
+        auto lines = textLinesOf(*m_schedule);
+        if (!lines) {
+            showFault({}, QString::fromStdString(lines.error().message), QString::fromStdString(lines.error().remedy));
+            return;
+        }
+        replaceLines(*lines);
     }
-    replaceLines(*lines);
     if (m_validation.valid()) {
         showFault({}, {}, {});
     } else {
@@ -209,7 +225,8 @@ void ScheduleText::take(const TypedOrder& order, quint64 generation)
     m_typed = false;
     m_unreadable = false;
     m_field->ownUndo = false;
-    // What was typed stays as it stands (blanks, blank cells); lines are brought to one form when the canvas changes them.
+    m_field->document()->clearUndoRedoStacks();
+    m_read = *order.schedule; // lines are brought to one form when the canvas changes them
     if (*order.schedule == *m_schedule)
         setSchedule(m_schedule, m_validation);
     else
@@ -274,7 +291,8 @@ void ScheduleText::showFault(const TextSpan& where, const QString& message, cons
     m_state->setToolTip(text);
     setRole(m_state, message.isEmpty() ? "secondary" : "worse");
     m_takeCanvas->setVisible(m_unreadable);
-    m_bubble->setText(message);
+    static const QRegularExpression place(QStringLiteral("^line \\d+(?:, cell \\d+)?(?: \\([^)]*\\))?: "));
+    m_bubble->setText(QString(message).remove(place)); // it stands there
     mark();
 }
 
@@ -313,31 +331,35 @@ void ScheduleText::mark()
     placeBubble();
 }
 
-// The reason under the place it is about, while one types.
+void ScheduleText::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    placeBubble();
+}
+
+// The reason at the right of its line, in room of its own.
 void ScheduleText::placeBubble()
 {
-    const bool wanted = m_fault.valid() && !m_faultText.isEmpty() && m_field->hasFocus();
-    const QTextBlock block = wanted ? m_field->document()->findBlockByNumber(m_fault.line) : QTextBlock();
+    const QTextBlock block = m_fault.valid() && !m_faultText.isEmpty() ? m_field->document()->findBlockByNumber(m_fault.line) : QTextBlock();
     if (!block.isValid()) {
         m_bubble->hide();
-        return;
-    }
-    QTextCursor cursor(block);
-    cursor.setPosition(block.position() + std::min(m_fault.column, static_cast<int>(block.text().size())));
-    const QRect at = m_field->cursorRect(cursor);
-    const QRect room = m_field->viewport()->rect();
-    if (!room.adjusted(0, 0, 0, at.height()).intersects(at)) {
-        m_bubble->hide();
+        m_field->setRightMargin(0);
         return;
     }
     m_bubble->setStyleSheet(QStringLiteral("QLabel { background: %1; color: %2; border-radius: 4px; padding: 2px 7px; font-weight: 600; }")
                                 .arg(m_theme->critical.name(), (m_theme->dark ? m_theme->canvas : m_theme->onAccent).name()));
-    m_bubble->adjustSize();
-    const int x = std::clamp(at.left(), 2, std::max(2, room.width() - m_bubble->width() - 2));
-    int y = at.bottom() + 3;
-    if (y + m_bubble->height() > room.height()) y = at.top() - m_bubble->height() - 2;
-    m_bubble->move(x, std::max(0, y));
-    m_bubble->show();
+    m_bubble->ensurePolished();
+    const int most = std::max(60, m_field->width() * 2 / 5);
+    const int width = std::min(most, QFontMetrics(m_bubble->font()).horizontalAdvance(m_bubble->text()) + 24);
+    if (m_field->rightMargin() != width + 6) {
+        m_field->setRightMargin(width + 6);
+        if (m_field->hasFocus()) m_field->ensureCursorVisible(); // what is typed is not hidden by it
+    }
+    const QRect at = m_field->cursorRect(QTextCursor(block)).translated(m_field->viewport()->pos());
+    const int height = std::min(std::max(m_bubble->heightForWidth(width), at.height()), m_field->height() - 4);
+    const QRect room = m_field->viewport()->geometry();
+    m_bubble->setVisible(at.bottom() > room.top() && at.top() < room.bottom());
+    m_bubble->setGeometry(m_field->width() - width - 3, std::clamp(at.top() + (at.height() - height) / 2, 2, std::max(2, m_field->height() - height - 2)), width, height);
     m_bubble->raise();
 }
 

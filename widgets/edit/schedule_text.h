@@ -1,5 +1,6 @@
 // ScheduleText: the order as text, typed into and kept in step with the canvas. What is typed is read off the GUI thread; while it
-// can't be read it stays as it is, with the place underlined and the reason at the cursor, whatever happens on the canvas.
+// can't be read it stays as it is, with the place underlined and the reason beside its line, whatever happens on the canvas. A text
+// that says what the canvas shows is not touched.
 #pragma once
 
 #include <memory>
@@ -23,6 +24,8 @@ class ScheduleTextEdit : public QPlainTextEdit {
 public:
     explicit ScheduleTextEdit(QWidget* parent = nullptr);
     bool ownUndo = false; // what was typed is not part of the order yet
+    void setRightMargin(int pixels); // room at the right that no text runs into
+    int rightMargin() const { return viewportMargins().right(); }
 
 signals:
     void undoAsked();
@@ -48,7 +51,11 @@ public:
     bool settled() const { return !m_waiting; } // nothing typed is being read
     QString message() const;                    // why it is not, or the first fault of the order
     TextSpan fault() const { return m_fault; }
+    QLabel* faultLabel() { return m_bubble; } // beside the line that is at fault
     ScheduleTextEdit* field() { return m_field; }
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
 
 signals:
     void typed(const stagewright::Schedule& schedule, int session); // an order read from what was typed; a session is one change
@@ -74,6 +81,7 @@ private:
     QPushButton* m_takeCanvas;
     QTimer m_pause;
     std::shared_ptr<const Schedule> m_schedule;
+    std::optional<Schedule> m_read; // what the text was read as; nothing where it was written
     Validation m_validation;
     bool m_typed = false;    // the text differs from the canvas
     bool m_writing = false;  // a change of the text is ours

@@ -42,7 +42,7 @@ CardText MemoryView::cardAt(int rankIndex, Nanos axisTime, std::optional<Bytes> 
     }
     card.rows.emplace_back(tr("Peak"), bytesText(row.total().peak, panel.units));
     if (row.ghost) {
-        const QChar badge(static_cast<char16_t>(u'A' + m_panels.size() - 2));
+        const QChar badge = letterOf(m_panels.size() - 2);
         card.rows.emplace_back(tr("In use in %1").arg(badge), bytesText(row.ghost->at(axisTime), panel.units));
     }
     if (row.predicted) card.rows.emplace_back(tr("Simulated"), bytesText(row.predicted->at(axisTime), panel.units));

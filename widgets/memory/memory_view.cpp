@@ -56,9 +56,15 @@ QSize MemoryView::sizeHint() const
     return {1000, static_cast<int>(header + 104 * static_cast<double>(std::clamp<std::size_t>(m_places.size(), 1, 4)) + bottomMargin)};
 }
 
-void MemoryView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels)
+QChar MemoryView::letterOf(std::size_t panel) const
+{
+    return static_cast<qsizetype>(panel) < m_letters.size() ? m_letters[static_cast<qsizetype>(panel)] : QChar(static_cast<char16_t>(u'A' + panel));
+}
+
+void MemoryView::setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels, const QString& letters)
 {
     m_panels = std::move(panels);
+    m_letters = letters;
     m_predicted.reset();
     refill();
 }
@@ -282,7 +288,7 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     if (m_panels.size() > 1) {
         const std::size_t last = m_panels.size() - 1;
         const auto named = [this](std::size_t i) {
-            return QStringLiteral("%1 (%2)").arg(QChar(static_cast<char16_t>(u'A' + i))).arg(m_panels[i]->name);
+            return QStringLiteral("%1 (%2)").arg(letterOf(i)).arg(m_panels[i]->name);
         };
         words << tr("solid = %1").arg(named(last)) << tr("dashed grey = %1").arg(named(last - 1));
         if (budgetShown) words << tr("dashed red = budget %1").arg(bytesText(*m_budget, scene.units));

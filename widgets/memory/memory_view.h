@@ -26,7 +26,8 @@ public:
     explicit MemoryView(ViewState* state, QWidget* parent = nullptr); // state must outlive the view
     ~MemoryView() override;
 
-    void setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels); // drops the prediction
+    // Drops the prediction. letters: what each is called where there are several; empty: A, B …
+    void setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels, const QString& letters = {});
     // The schedule simulated with the run's own costs, its begin at the panel's; null: none. Dotted over the charts.
     void setPredicted(std::shared_ptr<const TimelinePanel> panel);
     void setSettings(const MemorySettings& settings);
@@ -39,6 +40,7 @@ public:
     void setKeyMap(KeyMapName name) { m_keyMap = name; }
     void setRowHeight(double pixels); // of one chart; 0: as high as the view allows, 64 to 120
     bool ready() const { return m_asked == m_shownGeneration; } // the charts are those of the panels
+    QString subtitle() const { return scene(size()).subtitle; } // what the curves are
 
     Axis axis() const;
     // In use, peak, who holds it, oldest first. `at`: the bytes under the pointer, whose holder is marked.
@@ -79,6 +81,8 @@ private:
 
     ViewState* m_state;
     std::vector<std::shared_ptr<const TimelinePanel>> m_panels;
+    QString m_letters;
+    QChar letterOf(std::size_t panel) const;
     std::shared_ptr<const TimelinePanel> m_predicted;
     MemorySettings m_settings;
     Rows m_rows; // never null

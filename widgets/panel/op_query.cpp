@@ -37,6 +37,12 @@ std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
     return bound;
 }
 
+// A backward is asked for by B also where it is split.
+bool isKind(OpKind asked, OpKind kind)
+{
+    return kind == asked || (asked == OpKind::Backward && (kind == OpKind::InputGrad || kind == OpKind::WeightGrad));
+}
+
 // Words, those in double quotes kept together.
 QStringList wordsOf(const QString& text)
 {
@@ -70,8 +76,8 @@ bool OpQuery::matches(const Timeline& timeline, const Track& track, const Span& 
         if (bound.above ? !(value > bound.value || (bound.equal && value == bound.value)) : !(value < bound.value || (bound.equal && value == bound.value)))
             return false;
     }
-    if (!kinds.empty() && std::find(kinds.begin(), kinds.end(), o.kind) == kinds.end()) return false;
-    if (op && (o.kind != op->kind || o.stage != op->stage || o.microbatch != op->microbatch || (op->slice >= 0 && o.slice != op->slice)))
+    if (!kinds.empty() && std::none_of(kinds.begin(), kinds.end(), [&](OpKind kind) { return isKind(kind, o.kind); })) return false;
+    if (op && (!isKind(op->kind, o.kind) || o.stage != op->stage || o.microbatch != op->microbatch || (op->slice >= 0 && o.slice != op->slice)))
         return false;
     if (words.isEmpty()) return true;
     const QString name = QString::fromStdString(timeline.nameOf(span));

@@ -140,6 +140,7 @@ QLabel[role="code"] { font-family: "DejaVu Sans Mono", monospace; font-size: 11p
     border: 1px solid @separator; border-radius: 6px; padding: 7px 9px; }
 QFrame#banner { background: @bannerFill; border: none; border-bottom: 1px solid @separator; }
 QFrame#banner[tone="error"] { background: @errorFill; border-left: 3px solid @critical; }
+QLabel#findFault { background: @errorFill; color: @text; border: 1px solid @critical; border-radius: 6px; }
 QFrame#banner[tone="note"] { background: @tint; border-left: 3px solid @accent; }
 QFrame#banner[tone="edit"] { background: @tint; border-left: 3px solid @accent; }
 QFrame#card { background: @canvas; border: 1px solid @separator; border-radius: 8px; }

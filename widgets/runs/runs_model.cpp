@@ -5,6 +5,7 @@
 #include <QFileInfo>
 
 #include "schedules/registry.h"
+#include "traces/store/run_names.h"
 
 namespace stagewright {
 
@@ -48,7 +49,10 @@ QString scheduleTitle(const std::string& name)
 
 QString runTitle(const RunInfo& info)
 {
-    return info.name.empty() || info.name == info.scheduleName ? scheduleTitle(info.scheduleName) : QString::fromStdString(info.name);
+    if (info.name.empty() || info.name == info.scheduleName) return scheduleTitle(info.scheduleName);
+    const std::string_view plain = unnumberedName(info.name);
+    if (plain == info.scheduleName) return scheduleTitle(info.scheduleName) + QString::fromStdString(info.name.substr(plain.size()));
+    return QString::fromStdString(info.name);
 }
 
 int RunsModel::columnCount(const QModelIndex&) const { return ColumnCount; }

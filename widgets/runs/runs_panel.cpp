@@ -55,10 +55,11 @@ void RunDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, c
     if (!mark.isEmpty()) {
         const QRectF badge(left, inner.top() + 1, 15, 15);
         painter->setPen(Qt::NoPen);
-        painter->setBrush(mark == QLatin1String("B") ? t.accent : t.secondary);
+        const bool compared = selected && mark != QLatin1String("A"); // the one that panel and curves are of
+        painter->setBrush(compared ? t.accent : t.secondary);
         painter->drawRoundedRect(badge, 3, 3);
         painter->setFont(fontOf(FontRole::Small));
-        painter->setPen(mark == QLatin1String("B") ? t.onAccent : t.panel);
+        painter->setPen(compared ? t.onAccent : t.panel);
         painter->drawText(badge, Qt::AlignCenter, mark);
         left += 21;
     }

@@ -306,18 +306,18 @@ void paintHeader(const Frame& f, std::size_t index)
     p.drawText(QRectF(43, bar.top(), width - 43 - 27, bar.height()), Qt::AlignVCenter | Qt::AlignRight, figures);
 }
 
-// Compare mode: what the shorter panel saves, painted after its end up to the end of the longer one.
-void paintDifference(const Frame& f)
+// What a further panel saves or costs against the first, painted after the end of the shorter one up to that of the longer one:
+// of two panels on the shorter, of more on the further one, so that each band is beside what it is of.
+void paintDifference(const Frame& f, std::size_t other)
 {
-    if (f.scene.panels.size() < 2) return;
     const TimelinePanel& a = *f.scene.panels.front();
-    const TimelinePanel& b = *f.scene.panels.back();
+    const TimelinePanel& b = *f.scene.panels[other];
     const Nanos delta = b.duration - a.duration;
     if (delta == 0 || a.duration <= 0) return;
     if (a.units.time != b.units.time || a.lead != 0 || b.lead != 0) return; // neither a sum nor a common begin
-    const bool faster = delta < 0;
-    const std::size_t shorter = faster ? f.scene.panels.size() - 1 : 0;
-    const QColor colour = !f.scene.differenceShows ? f.theme.secondary : faster ? f.theme.better : f.theme.worse;
+    const bool faster = delta < 0, pair = f.scene.panels.size() == 2;
+    const bool shows = other > f.scene.differenceShows.size() || f.scene.differenceShows[other - 1];
+    const QColor colour = !shows ? f.theme.secondary : faster ? f.theme.better : f.theme.worse;
     const Axis& axis = f.scene.axis;
     const double x0 = axis.toX(std::min(a.duration, b.duration)), x1 = axis.toX(std::max(a.duration, b.duration));
     const auto rowsOf = [&](std::size_t panel) {
@@ -326,7 +326,7 @@ void paintDifference(const Frame& f)
         return QRectF(x0, top, x1 - x0, place.bottom - place.top - f.scene.rows.metrics.gap + 4);
     };
     QPainter& p = f.p;
-    const QRectF whole = rowsOf(shorter), region = whole.intersected(f.plot);
+    const QRectF whole = rowsOf(pair && !faster ? 0 : other), region = whole.intersected(f.plot);
     QColor tint = colour;
     tint.setAlphaF(f.theme.dark ? 0.22f : 0.13f);
     if (!region.isEmpty()) p.fillRect(region, tint);
@@ -336,13 +336,15 @@ void paintDifference(const Frame& f)
         dashed.setDashPattern({4, 2.5});
         dashed.setCapStyle(Qt::FlatCap);
         p.setPen(dashed);
-        for (const std::size_t panel : {std::size_t(0), f.scene.panels.size() - 1}) {
+        const std::vector<std::size_t> ended = pair ? std::vector<std::size_t>{0, other} : std::vector<std::size_t>{other};
+        for (const std::size_t panel : ended) {
             const QRectF rect = rowsOf(panel);
             p.drawLine(QPointF(x1, rect.top()), QPointF(x1, rect.bottom()));
         }
     }
+    if (!pair && !faster) return; // its ops are there; the figures in its bar say it
     const QString text = signedDurationText(delta, a.units);
-    const QString share = !f.scene.differenceShows ? QCoreApplication::translate("TimelineView", "within the noise") : signedFixed(100.0 * static_cast<double>(delta) / static_cast<double>(a.duration), 1) + QStringLiteral(" %");
+    const QString share = !shows ? QCoreApplication::translate("TimelineView", "within the noise") : signedFixed(100.0 * static_cast<double>(delta) / static_cast<double>(a.duration), 1) + QStringLiteral(" %");
     QFont big = fontOf(FontRole::Rank);
     big.setPixelSize(15);
     const double needs = QFontMetricsF(big).horizontalAdvance(text) + 16;
@@ -352,6 +354,11 @@ void paintDifference(const Frame& f)
     p.drawText(QRectF(region.left(), region.center().y() - 20, region.width(), 20), Qt::AlignCenter, text);
     p.setFont(fontOf(FontRole::Body));
     p.drawText(QRectF(region.left(), region.center().y() + 2, region.width(), 18), Qt::AlignCenter, share);
+}
+
+void paintDifferences(const Frame& f)
+{
+    for (std::size_t other = 1; other < f.scene.panels.size(); ++other) paintDifference(f, other);
 }
 
 // Slices and gutter of some rows, cut to a part of the view.
@@ -403,7 +410,7 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
     paintRows(f, {scrolled, visible.end()}, scene.scrolledRect(), own);
     painter.save();
     painter.setClipRect(scene.scrolledRect());
-    paintDifference(f);
+    paintDifferences(f);
     for (std::size_t i = 0; i < scene.panels.size(); ++i) {
         if (scene.rows.panels[i].headerHeight > 0) paintHeader(f, i);
     }

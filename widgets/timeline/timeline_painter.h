@@ -44,7 +44,7 @@ struct TimelineScene {
     QSizeF size;
     double scroll = 0; // px of the rows scrolled off
     QString title = QStringLiteral("Timeline");
-    bool differenceShows = true; // that of the first and the last panel exceeds the noise
+    std::vector<bool> differenceShows; // of each further panel, from the second on: its change against the first exceeds the noise; absent: it does
     bool showCritical = true;
     bool showCommunication = true;
     GroupLook groupLook = GroupLook::Kinds;

@@ -215,9 +215,9 @@ void TimelineView::setTrackHeight(double pixels)
     invalidate();
 }
 
-void TimelineView::setDifferenceShows(bool shows)
+void TimelineView::setDifferenceShows(std::vector<bool> shows)
 {
-    m_scene.differenceShows = shows;
+    m_scene.differenceShows = std::move(shows);
     update();
 }
 

@@ -44,7 +44,8 @@ public:
     KeyMapName keyMap() const { return m_keyMap; }
     void setRowHeight(double pixels); // 0: default (48, in compare 38)
     void setTrackHeight(double pixels); // of the communication tracks; 0: default (9)
-    void setDifferenceShows(bool shows); // that of the first and the last panel exceeds the noise; else the band says so
+    // Of each panel after the first: its change exceeds the noise; else the band says so. Empty: all do.
+    void setDifferenceShows(std::vector<bool> shows);
     void setTitle(const QString& title); // over the gutter: "Timeline", "Shared time axis"
 
     // Edit mode: dragging an op emits opPressed, opDragged …, then opDropped or opDragCancelled, and moves nothing by

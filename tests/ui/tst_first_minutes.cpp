@@ -1,0 +1,409 @@
+// What a new user meets first: closing while it records, cancelling, starting again, finding, comparing a third run, predictions of a
+// split backward.
+#include <QDir>
+#include <QLabel>
+#include <QMessageBox>
+#include <QPushButton>
+#include <QSignalSpy>
+
+#include "app/ui/banner.h"
+#include "app/ui/compare_controller.h"
+#include "app/ui/edit_controller.h"
+#include "app/ui/recovery_bar.h"
+#include "app/ui/search_controller.h"
+#include "app/ui/session_controller.h"
+#include "app/ui/welcome_page.h"
+#include "app/ui/window_set.h"
+#include "schedules/edit_ops.h"
+#include "tests/ui/window_fixture.h"
+#include "traces/fit/complete_split.h"
+#include "widgets/edit/op_tray.h"
+#include "widgets/edit/schedule_text.h"
+#include "widgets/search/find_field.h"
+
+using namespace stagewright;
+
+namespace {
+
+constexpr int longWait = 60000;
+
+std::vector<RunInfo> runsOf(const QString& path)
+{
+    auto file = RunFile::open(path.toStdString(), OpenMode::Read);
+    if (!file) return {};
+    auto infos = (*file)->runs();
+    return infos ? *infos : std::vector<RunInfo>{};
+}
+
+QString welcomeText(MainWindow& window)
+{
+    QStringList words;
+    for (const QLabel* label : window.findChild<WelcomePage*>()->findChildren<QLabel*>()) words << label->text();
+    return words.join(QLatin1Char('\n'));
+}
+
+} // namespace
+
+class TestFirstMinutes : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+
+    static RecordSettings endless(int warmup = 0)
+    {
+        RecordSettings settings = WindowFixture::tinyRecording();
+        settings.steps = 1000000;
+        settings.warmup = warmup;
+        return settings;
+    }
+    // Asked to close while it records; the question it asks.
+    static QMessageBox* asked(MainWindow& window)
+    {
+        window.close();
+        return window.findChild<QMessageBox*>(QStringLiteral("stopRecording"));
+    }
+    static QAbstractButton* answer(QMessageBox* box, QMessageBox::ButtonRole role)
+    {
+        for (QAbstractButton* button : box->buttons())
+            if (box->buttonRole(button) == role) return button;
+        return nullptr;
+    }
+    static QVariantMap stateOf(MainWindow& window)
+    {
+        window.session()->keepSimulated(true);
+        return window.session()->state();
+    }
+
+private slots:
+    void initTestCase() { QVERIFY2(WindowFixture::recordsWithBuiltProgram(), "the program stagewright is not built"); }
+    void init() { m_fixture = std::make_unique<WindowFixture>(); }
+    void cleanup() { m_fixture.reset(); }
+
+    // A window that records asks before it goes, and what was measured is in its file when it has gone.
+    void closingWhileItRecordsAsksAndKeeps()
+    {
+        const QString path = m_fixture->file("kept.stagewright", {"1f1b"});
+        MainWindow window;
+        QVERIFY(WindowFixture::open(window, {path}));
+        window.startRecording(endless(), path, false);
+        QTRY_VERIFY_WITH_TIMEOUT(window.recording()->done() >= 2, longWait);
+        QMessageBox* box = asked(window);
+        QVERIFY(box != nullptr);
+        QVERIFY(window.isVisible());
+        answer(box, QMessageBox::RejectRole)->click();
+        QTest::qWait(100);
+        QVERIFY(window.isVisible() && window.recording()->running());
+        QTRY_VERIFY_WITH_TIMEOUT(window.findChild<QMessageBox*>(QStringLiteral("stopRecording")) == nullptr, longWait);
+        box = asked(window);
+        QVERIFY(box != nullptr);
+        answer(box, QMessageBox::AcceptRole)->click();
+        QTRY_VERIFY_WITH_TIMEOUT(!window.isVisible(), longWait);
+        const auto runs = runsOf(path);
+        QCOMPARE(runs.size(), std::size_t(2));
+        QVERIFY(runs[1].steps >= 2);
+        QVERIFY(runs[1].state == RunState::Interrupted);
+        // The next start opens it without a word.
+        MainWindow again;
+        QVERIFY(WindowFixture::show(again));
+        again.session()->restore(stateOf(window));
+        QVERIFY(WindowFixture::settle(again));
+        QVERIFY2(again.bannerText().isEmpty(), qPrintable(again.bannerText()));
+        QCOMPARE(again.runs()->refs().size(), std::size_t(2));
+    }
+
+    // A recording under way leaves nothing in the session that is gone with its window.
+    void aKilledWindowLosesNoStep()
+    {
+        const QString path = m_fixture->file("kept.stagewright", {"1f1b"});
+        QVariantMap state;
+        QString scratch;
+        {
+            MainWindow window;
+            QVERIFY(WindowFixture::open(window, {path}));
+            window.startRecording(endless(), path, false);
+            QTRY_VERIFY_WITH_TIMEOUT(window.recording()->done() >= 2 && window.mode() == MainWindow::Mode::Run && window.isScratch(window.shownRef().file), longWait);
+            state = window.session()->state();
+            QCOMPARE(state.value(QStringLiteral("files")).toStringList(), QStringList{path});
+            window.actions()[ActionId::CancelRecording]->trigger();
+            QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running(), longWait);
+            // as a killed window leaves it: the file in its temporary folder
+            const QString file = state.value(QStringLiteral("recording")).toStringList().value(0);
+            scratch = m_fixture->dir.filePath(QStringLiteral("left/recording-1.stagewright"));
+            QVERIFY(QDir().mkpath(QFileInfo(scratch).path()));
+            QTRY_VERIFY_WITH_TIMEOUT(window.settled(), longWait);
+            QVERIFY(!QFileInfo::exists(file)); // adopted here; another one stands for it
+            QVERIFY(QFile::copy(path, scratch));
+        }
+        const std::size_t before = runsOf(path).size();
+        state[QStringLiteral("recording")] = QStringList{scratch, path};
+        MainWindow again;
+        QVERIFY(WindowFixture::show(again));
+        again.session()->restore(state);
+        QTRY_COMPARE_WITH_TIMEOUT(runsOf(path).size(), 2 * before, longWait);
+        QTRY_VERIFY2_WITH_TIMEOUT(again.bannerText().contains(QStringLiteral("while it recorded")), qPrintable(again.bannerText()), longWait);
+        QVERIFY(!QFileInfo::exists(scratch));
+    }
+
+    // Cancelled in its warm-up: a good file stays as it was; a new one is not made; nothing says that runs were recorded.
+    void warmUpAloneIsNotKept()
+    {
+        const QString good = m_fixture->file("good.stagewright", {"1f1b"});
+        const QString fresh = m_fixture->dir.filePath(QStringLiteral("new.stagewright"));
+        MainWindow window;
+        QVERIFY(WindowFixture::open(window, {good}));
+        for (const QString& path : {good, fresh}) {
+            window.startRecording(endless(1000000), path, path == fresh);
+            QTRY_VERIFY_WITH_TIMEOUT(window.recording()->done() >= 2, longWait);
+            window.actions()[ActionId::CancelRecording]->trigger();
+            QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running() && window.settled(), longWait);
+            QVERIFY2(window.bannerText().contains(QStringLiteral("nothing is kept")), qPrintable(window.bannerText()));
+        }
+        QCOMPARE(runsOf(good).size(), std::size_t(1));
+        QVERIFY(!QFileInfo::exists(fresh));
+        QCOMPARE(window.runs()->files(), QStringList{good});
+        QCOMPARE(window.shownRef(), (RunRef{good, 1})); // not an empty page beside the list
+        QVERIFY(window.mode() == MainWindow::Mode::Run);
+    }
+
+    void namesDoNotCollide()
+    {
+        const QString path = m_fixture->dir.filePath(QStringLiteral("names.stagewright"));
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        for (const bool isNew : {true, false}) {
+            window.startRecording(WindowFixture::tinyRecording(), path, isNew);
+            QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running() && window.settled(), longWait);
+        }
+        const auto runs = runsOf(path);
+        QCOMPARE(runs.size(), std::size_t(2));
+        QCOMPARE(runs[1].name, runs[0].name + " (2)");
+        QCOMPARE(runTitle(runs[1]), runTitle(runs[0]) + QStringLiteral(" (2)"));
+        // A new recording never replaces a file.
+        window.startRecording(WindowFixture::tinyRecording(), path, true);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running() && window.settled(), longWait);
+        QCOMPARE(runsOf(path).size(), std::size_t(2));
+        QVERIFY(window.bannerText().contains(QStringLiteral("names-2.stagewright")));
+    }
+
+    // A start shows a run wherever there is one, brings back runs in memory, and says once what is gone.
+    void aStartContradictsNothing()
+    {
+        const QString path = m_fixture->file("runs.stagewright", {"1f1b", "zb-h1"});
+        QVariantMap state;
+        {
+            MainWindow window;
+            QVERIFY(WindowFixture::open(window, {path}));
+            window.newFromLibrary(QStringLiteral("gpipe"), Shape(3, 5));
+            QVERIFY(WindowFixture::settle(window));
+            QVERIFY(window.library()->isSimulated(window.shownRef().file));
+            window.library()->open(m_fixture->dir.filePath(QStringLiteral("unreadable.stagewright")));
+            QFile bad(m_fixture->dir.filePath(QStringLiteral("bad.stagewright")));
+            QVERIFY(bad.open(QIODevice::WriteOnly) && bad.write("not a run file, whatever its name says") > 0);
+            bad.close();
+            window.openFiles({bad.fileName()});
+            QVERIFY(WindowFixture::settle(window));
+            QVERIFY(!window.bannerText().isEmpty());
+            state = stateOf(window);
+            QCOMPARE(state.value(QStringLiteral("files")).toStringList(), QStringList{path}); // what can't be read was said
+        }
+        { // the run that was shown is in memory only
+            MainWindow again;
+            QVERIFY(WindowFixture::show(again));
+            again.session()->restore(state);
+            QTRY_VERIFY_WITH_TIMEOUT(again.settled() && again.mode() == MainWindow::Mode::Run, longWait);
+            QVERIFY2(again.bannerText().isEmpty(), qPrintable(again.bannerText()));
+            QVERIFY(again.library()->isSimulated(again.shownRef().file));
+            QCOMPARE(again.shownView()->run->info.ranks, 3);
+            QCOMPARE(again.runs()->refs().size(), std::size_t(3));
+        }
+        { // it can't be had: the first of the others, and no page that says nothing is open
+            QVERIFY(QFile::remove(SessionController::folder() + QLatin1Char('/') + state.value(QStringLiteral("id")).toString() + QStringLiteral(".simulated")));
+            MainWindow again;
+            QVERIFY(WindowFixture::show(again));
+            again.session()->restore(state);
+            QTRY_VERIFY_WITH_TIMEOUT(again.settled() && again.mode() == MainWindow::Mode::Run, longWait);
+            QCOMPARE(again.shownRef(), (RunRef{path, 1}));
+        }
+        MainWindow listed; // runs are listed, none is shown
+        QVERIFY(WindowFixture::show(listed));
+        QVERIFY(welcomeText(listed).contains(QStringLiteral("Nothing is open yet")));
+        listed.library()->open(path);
+        QTRY_COMPARE_WITH_TIMEOUT(listed.runs()->refs().size(), std::size_t(2), longWait);
+        QVERIFY2(welcomeText(listed).contains(QStringLiteral("No run is shown")) && !welcomeText(listed).contains(QStringLiteral("Nothing is open")), qPrintable(welcomeText(listed)));
+    }
+
+    // Edit mode comes back only where no edit waits to be recovered; a simulated run is edited again as itself.
+    void recoveringIsNotContradicted()
+    {
+        const QString path = m_fixture->file("runs.stagewright", {"1f1b"});
+        QVariantMap state;
+        Schedule edited;
+        {
+            MainWindow window;
+            QVERIFY(WindowFixture::open(window, {path}));
+            window.enterEdit();
+            QVERIFY(WindowFixture::settle(window));
+            QVERIFY(window.editor()->apply(QStringLiteral("move"), moveOps(window.editor()->schedule(), {{0, 1}}, 1)));
+            edited = window.editor()->schedule();
+            state = stateOf(window);
+            window.edit()->closing();
+        }
+        MainWindow again;
+        QVERIFY(WindowFixture::show(again));
+        QVERIFY(again.edit()->offersRecovery());
+        again.session()->restore(state);
+        QTRY_VERIFY_WITH_TIMEOUT(again.settled() && again.mode() == MainWindow::Mode::Run, longWait);
+        QTest::qWait(100);
+        QVERIFY(again.mode() == MainWindow::Mode::Run);
+        for (QPushButton* button : again.edit()->recovery()->findChildren<QPushButton*>())
+            if (button->text().contains(QStringLiteral("Recover"))) button->click();
+        QTRY_VERIFY_WITH_TIMEOUT(again.mode() == MainWindow::Mode::Edit && again.settled(), longWait);
+        QVERIFY(again.editor()->schedule().order == edited.order);
+        QCOMPARE(again.shownRef(), (RunRef{path, 1}));
+        QCOMPARE(again.runs()->refs().size(), std::size_t(1));
+        again.leaveEdit();
+    }
+
+    // The example in the field is understood where B is split, and the answer stands in the field.
+    void theFieldAnswersBesideItself()
+    {
+        const QString path = m_fixture->file("runs.stagewright", {"zb-h1"});
+        MainWindow window;
+        QVERIFY(WindowFixture::open(window, {path}));
+        FindField* field = window.findField();
+        field->setFocus();
+        QTest::keyClicks(field, QStringLiteral("rank:2 mb:5 B"));
+        QTest::keyClick(field, Qt::Key_Return);
+        QTRY_COMPARE_WITH_TIMEOUT(field->answer(), QStringLiteral("1 of 2"), longWait);
+        const Timeline& timeline = *window.shownView()->run->timeline;
+        QVERIFY(timeline.spans()[window.viewState()->selected().span].op.kind == OpKind::InputGrad);
+        QTest::keyClick(field, Qt::Key_Return);
+        QCOMPARE(field->answer(), QStringLiteral("2 of 2"));
+        QVERIFY(timeline.spans()[window.viewState()->selected().span].op.kind == OpKind::WeightGrad);
+        field->clear();
+        QTest::keyClicks(field, QStringLiteral("2B5"));
+        QVERIFY(field->answer().isEmpty());
+        QTest::keyClick(field, Qt::Key_Return);
+        QCOMPARE(field->answer(), QStringLiteral("1 of 2"));
+        field->clear();
+        QTest::keyClicks(field, QStringLiteral("rank:9"));
+        QTest::keyClick(field, Qt::Key_Return);
+        QCOMPARE(field->answer(), QStringLiteral("no match"));
+        field->clear();
+        QTest::keyClicks(field, QStringLiteral("rank:two"));
+        QTest::keyClick(field, Qt::Key_Return);
+        QVERIFY(field->answer().contains(QStringLiteral("a number is needed")));
+        QVERIFY(field->faultLabel()->isVisible());
+        const QRect at(field->mapTo(&window, QPoint(0, 0)), field->size()), fault = field->faultLabel()->geometry();
+        QVERIFY(!fault.intersects(at) && window.rect().contains(fault));
+        QVERIFY(std::abs(fault.right() - at.right()) <= 2 && fault.top() - at.bottom() < 6);
+    }
+
+    // Ctrl+click, once more, and a third time: three runs with their own letters everywhere, one table with a column each.
+    void ctrlClicksAddRuns()
+    {
+        const QString path = m_fixture->file("runs.stagewright", {"gpipe", "1f1b", "zb-h1", "zb-h2", "zbv"});
+        MainWindow window;
+        QVERIFY(WindowFixture::open(window, {path}));
+        auto* panel = window.findChild<RunsPanel*>();
+        const auto click = [&](qint64 id) {
+            const QRect row = panel->tree()->visualRect(window.runs()->indexOf({path, id}));
+            QTest::mouseMove(panel->tree()->viewport(), row.center());
+            emit panel->compareAsked({path, id}); // the offscreen platform knows no pressed modifier
+        };
+        click(2);
+        click(3); // before the first is on screen
+        QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.mode() == MainWindow::Mode::Compare, longWait);
+        QCOMPARE(window.timelineView()->panels().size(), std::size_t(3));
+        for (int i = 0; i < 3; ++i) QCOMPARE(window.runs()->indexOf({path, i + 1}).data(RunsModel::MarkRole).toString(), QString(QChar(u'A' + i)));
+        const QString text = window.comparePanel()->plainText();
+        QVERIFY2(text.contains(QStringLiteral("Differences from A")), qPrintable(text));
+        QVERIFY2(text.contains(QRegularExpression(QStringLiteral("\\bB is [0-9.]+ % (faster|slower)"))) || text.contains(QStringLiteral("A and B take the same time")), qPrintable(text));
+        QVERIFY2(text.contains(QRegularExpression(QStringLiteral("\\bC is [0-9.]+ % (faster|slower)"))), qPrintable(text));
+        // The memory curves are of A and of the run compared, by its own letter.
+        QVERIFY2(window.memoryView()->subtitle().contains(QStringLiteral("solid = C")) && window.memoryView()->subtitle().contains(QStringLiteral("dashed grey = A")), qPrintable(window.memoryView()->subtitle()));
+        window.actions()[ActionId::NextCompared]->trigger();
+        QVERIFY(window.memoryView()->subtitle().contains(QStringLiteral("solid = B")));
+        click(4);
+        QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.timelineView()->panels().size() == 4, longWait);
+        click(5); // no room
+        QVERIFY(window.settled());
+        QVERIFY(window.bannerText().contains(QStringLiteral("Four runs")));
+        click(2); // off again
+        QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.timelineView()->panels().size() == 3, longWait);
+        QCOMPARE(window.runs()->indexOf({path, 3}).data(RunsModel::MarkRole).toString(), QStringLiteral("B"));
+        // All of it comes back.
+        const QVariantMap state = stateOf(window);
+        MainWindow again;
+        QVERIFY(WindowFixture::show(again));
+        again.session()->restore(state);
+        QTRY_VERIFY_WITH_TIMEOUT(again.settled() && again.mode() == MainWindow::Mode::Compare, longWait);
+        QCOMPARE(again.timelineView()->panels().size(), std::size_t(3));
+    }
+
+    // Cut ops wait in the tray; the text keeps its lines.
+    void theTrayLeavesRoom()
+    {
+        const QString path = m_fixture->file("runs.stagewright", {"zb-h1"}, 4, 8);
+        MainWindow window;
+        QVERIFY(WindowFixture::open(window, {path}, {1280, 800}));
+        window.enterEdit();
+        QVERIFY(WindowFixture::settle(window));
+        QTest::qWait(50);
+        const int before = window.edit()->text()->height();
+        window.edit()->choose({{0, 3}, {1, 3}, {2, 3}});
+        window.actions()[ActionId::RemoveOps]->trigger();
+        QVERIFY(WindowFixture::settle(window));
+        QTest::qWait(50);
+        QVERIFY(window.edit()->tray()->isVisible());
+        QVERIFY2(window.edit()->text()->height() >= before - 4, qPrintable(QStringLiteral("%1 of %2").arg(window.edit()->text()->height()).arg(before)));
+        QVERIFY(window.edit()->tray()->height() >= window.edit()->tray()->heightFor(window.edit()->tray()->width()) - 4);
+        window.editor()->undoStack()->undo();
+        QTest::qWait(50);
+        QVERIFY(std::abs(window.edit()->text()->height() - before) <= 6);
+        window.leaveEdit();
+    }
+
+    // What a run does not know of I and W is said, and taken from one of the file that does.
+    void splitBackwardsArePredictedFromAnotherRun()
+    {
+        const QString path = m_fixture->dir.filePath(QStringLiteral("split.stagewright"));
+        MainWindow window;
+        QVERIFY(WindowFixture::show(window));
+        RecordSettings settings = WindowFixture::tinyRecording();
+        settings.schedules = {QStringLiteral("1f1b")};
+        settings.steps = 4;
+        window.startRecording(settings, path, true);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running() && window.settled(), longWait);
+        const auto split = [&] {
+            window.showRun({path, 1});
+            QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.shownRef() == (RunRef{path, 1}), longWait);
+            window.enterEdit();
+            QVERIFY(WindowFixture::settle(window));
+            QVERIFY2(!window.editPanel()->plainText().contains(QStringLiteral("I and W")), qPrintable(window.editPanel()->plainText()));
+            QVERIFY(window.editor()->apply(QStringLiteral("split"), splitBackward(window.editor()->schedule(), allPositions(window.editor()->schedule(), 1))));
+        };
+        split();
+        QVERIFY2(window.editPanel()->plainText().contains(QStringLiteral("I and W were not measured: each is taken as half of B")), qPrintable(window.editPanel()->plainText()));
+        const CostModel guessed = window.editor()->costs();
+        window.editor()->revert();
+        window.leaveEdit();
+        settings.schedules = {QStringLiteral("zb-h1")};
+        window.startRecording(settings, path, false);
+        QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running() && window.settled(), longWait);
+        split();
+        QVERIFY2(window.editPanel()->plainText().contains(QStringLiteral("they are those of run 2, ZB-H1")), qPrintable(window.editPanel()->plainText()));
+        const CostModel& taken = window.editor()->costs();
+        QVERIFY(!(taken == guessed));
+        const auto measured = window.library()->cachedRun({path, 2});
+        QVERIFY(measured && measured->costs);
+        QCOMPARE(taken.memory[0].freedAtInput, measured->costs->memory[0].freedAtInput); // what I adds or frees was not known either
+        const double load = static_cast<double>(taken.duration(OpKind::Forward, 0, 0)) / static_cast<double>(measured->costs->duration(OpKind::Forward, 0, 0));
+        QVERIFY(std::abs(static_cast<double>(taken.duration(OpKind::InputGrad, 0, 0)) - load * static_cast<double>(measured->costs->duration(OpKind::InputGrad, 0, 0))) <= 1);
+        window.editor()->revert();
+        window.leaveEdit();
+    }
+};
+
+QTEST_MAIN(TestFirstMinutes)
+#include "tst_first_minutes.moc"

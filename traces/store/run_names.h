@@ -1,0 +1,17 @@
+// Names of the runs of one file. A run recorded into a file that has one of that name already is "NAME (2)", then "NAME (3)".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "traces/run.h"
+
+namespace stagewright {
+
+// Without such a number: "zb-h1" of "zb-h1 (2)". Any other name as it is.
+std::string_view unnumberedName(std::string_view name);
+// The name wanted, else the first numbered one that no run has.
+std::string freeRunName(const std::vector<RunInfo>& runs, const std::string& wanted);
+
+} // namespace stagewright
