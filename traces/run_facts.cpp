@@ -109,13 +109,4 @@ std::vector<RunFact> factsOf(const Run& run)
     return facts;
 }
 
-std::optional<Bytes> memoryCapOf(const Run& run)
-{
-    const std::string text = configured(run, "memory_limit_bytes");
-    Bytes bytes = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return bytes;
-}
-
 } // namespace stagewright

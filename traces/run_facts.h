@@ -27,8 +27,6 @@ std::optional<Bytes> memoryCapOf(const Run& run);
 std::string linkLatencyText(const Run& run);
 // Links that were emulated apart from the others: "0→1 1.00 ms, 1→0 1.00 ms"; "": none.
 std::string emulatedLinksText(const Run& run);
-// The cap on a rank's activations that the run was made under, in its memory unit; nothing: none.
-std::optional<Bytes> memoryCapOf(const Run& run);
 // Share of the ops' time off the processor, the median over the measured steps; nothing where it was not measured.
 std::optional<double> contentionOf(const Run& run);
 
