@@ -68,11 +68,11 @@ printf '%s' '{"format":"stagewright-costs","version":1,"source":"fitted","origin
 {"activation":1000,"freed_at_input":-300}],"duration_ns":{"F":[1000,1000],"I":[1000,1000],"W":[1000,1000],"B":[2000,2000]}}' >adds.json
 run stagewright plan -p 2 -m 4 --costs adds.json --memory-limit 2000B --json
 expect_code 0
-expect_json 14000 makespan
+expect_json 14000.0 makespan
 expect_json ON optimal
 run stagewright plan -p 2 -m 4 --costs adds.json --memory-limit 1000B --json
 expect_code 0
-expect_json 24000 makespan
+expect_json 24000.0 makespan
 expect_json ON optimal
 
 # a building block, edited
