@@ -245,7 +245,7 @@ Command command_plan()
                     ->type_name("WHAT")->check(oneOf({"makespan", "span"}));
                 app.add_option("--budget", options->budget, "Seconds to search at most; 0: first guesses only [5]")->type_name("S")->check(realNumber(0, 86'400));
                 app.add_option("--seed", options->seed, "Of the local search [1]")->type_name("N")->check(wholeNumber(0, 1'000'000'000));
-                app.add_option("--pareto", options->points, "Plan for so many caps between the least possible and none: memory against time")
+                app.add_option("--pareto", options->points, "Plan for up to so many caps between the least possible and none, where the curve bends: memory against time")
                     ->type_name("N")->check(wholeNumber(2, 200));
                 app.add_option("-o,--output", options->output, "Write the plan as a CSV, or store it as a run of a .stagewright file")->type_name("FILE");
                 app.footer("Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"

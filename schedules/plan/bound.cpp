@@ -9,6 +9,8 @@ namespace stagewright::planning {
 
 namespace {
 
+constexpr Nanos finest = 10'000; // the part of the best objective to which the relaxation is bisected
+
 // Passes of chunk c that may be unfreed at once, at most m.
 int roomFor(const Pipeline& pipeline, int rank, Bytes each)
 {
@@ -110,7 +112,7 @@ Bound provenBound(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos be
     if (!relaxation.usable() || bound.value >= best) return bound;
     Nanos low = bound.value; // not yet refuted below
     Nanos high = best;       // reached
-    while (low < high) {
+    while (high - low > best / finest || (high == best && low < high)) { // branching does the rest
         if (stop && stop()) break;
         const Nanos middle = low + (high - low) / 2 / grid * grid;
         const bool refuted = relaxation.refutes(middle, stop);

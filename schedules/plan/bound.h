@@ -29,7 +29,7 @@ struct Bound
 // O(stages²).
 Bound windowBound(const Pipeline& pipeline);
 
-// The better of both: the smallest target that the relaxation can't refute, on the grid of the durations' common divisor, between
+// The better of both: the smallest target that the relaxation can't refute, to a 10,000th of `best` unless it is best itself, on the grid of the durations' common divisor, between
 // the window bound and `best` (an objective that is reached). stop ends it early with what is proven so far.
 Bound provenBound(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos best, const std::function<bool()>& stop = {});
 

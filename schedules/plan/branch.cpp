@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "schedules/plan/random.h"
+
 namespace stagewright::planning {
 
 namespace {
@@ -50,8 +52,8 @@ struct Choice
 class Brancher
 {
 public:
-    Brancher(const Pipeline& pipeline, RankRelaxation& relaxation, std::int64_t mostWork, const std::function<bool()>& stop)
-        : m_pipeline(pipeline), m_relaxation(relaxation), m_mostWork(mostWork), m_stop(stop)
+    Brancher(const Pipeline& pipeline, RankRelaxation& relaxation, std::int64_t mostWork, const std::function<bool()>& stop, std::uint64_t seed)
+        : m_pipeline(pipeline), m_relaxation(relaxation), m_mostWork(mostWork), m_stop(stop), m_seed(seed), m_random(seed)
     {
     }
     Branching run(Nanos target)
@@ -77,6 +79,8 @@ private:
     RankRelaxation& m_relaxation;
     std::int64_t m_mostWork;
     const std::function<bool()>& m_stop;
+    std::uint64_t m_seed;
+    Random m_random;
     Branching m_result;
     std::vector<Pair> m_pairs;
     std::size_t m_waiting = 0; // bytes of branches to come back to
@@ -135,6 +139,9 @@ std::optional<Pair> Brancher::openPair(const Windows& windows)
     m_pairs.clear();
     for (int r = 0; r < m_pipeline.ranks; ++r)
         pairsOf(r, windows);
+    if (m_seed != 0)
+        for (Pair& pair : m_pairs)
+            pair.score += static_cast<Nanos>(static_cast<double>(pair.score) * m_random.unit());
     // The pair with least room comes first: its branches drop most.
     auto later = [](const Pair& x, const Pair& y) { return x.score > y.score; };
     std::make_heap(m_pairs.begin(), m_pairs.end(), later);
@@ -236,9 +243,10 @@ Branching::Outcome Brancher::visit(Windows& windows)
 
 } // namespace
 
-Branching branch(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos target, std::int64_t mostWork, const std::function<bool()>& stop)
+Branching branch(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos target, std::int64_t mostWork, const std::function<bool()>& stop,
+                 std::uint64_t seed)
 {
-    return Brancher(pipeline, relaxation, mostWork, stop).run(target);
+    return Brancher(pipeline, relaxation, mostWork, stop, seed).run(target);
 }
 
 } // namespace stagewright::planning

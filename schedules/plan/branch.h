@@ -25,9 +25,9 @@ struct Branching
     std::int64_t work = 0;  // states and pairs looked at in them
 };
 
-// Depth first; ends when mostWork is done (about 10 ns a unit) or 256 MiB of branches wait. stop may be empty. Same input, same
-// result unless stop fires.
+// Depth first; ends when mostWork is done (about 10 ns a unit) or 256 MiB of branches wait. stop may be empty. Other seeds take pairs in
+// other turns: where one gets lost another may not. Same input, same result unless stop fires.
 Branching branch(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos target, std::int64_t mostWork,
-                 const std::function<bool()>& stop = {});
+                 const std::function<bool()>& stop = {}, std::uint64_t seed = 0);
 
 } // namespace stagewright::planning

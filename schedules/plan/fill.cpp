@@ -15,6 +15,8 @@ void WordRunner::reset(const Words& words)
     const std::size_t cells = static_cast<std::size_t>(m_pipeline.stages()) * static_cast<std::size_t>(m_pipeline.microbatches);
     for (auto& table : m_end)
         table.assign(cells, -1);
+    for (auto& table : m_at)
+        table.resize(cells);
     for (std::size_t r = 0; r < m_ranks.size(); ++r) {
         Rank& rank = m_ranks[r];
         auto pending = std::move(rank.pending);
@@ -66,8 +68,12 @@ void WordRunner::perform(int r, Letter letter, Nanos start)
     rank.held += m_pipeline.change(kind, stage);
     rank.peak = std::max(rank.peak, rank.held);
     auto cell = [&](int j) { return static_cast<std::size_t>(stage) * static_cast<std::size_t>(m_pipeline.microbatches) + static_cast<std::size_t>(j); };
-    if (kind == PassKind::Forward) m_end[0][cell(rank.forwards[chunk]++)] = end;
-    if (givesGradient(kind)) m_end[1][cell(rank.gradients[chunk]++)] = end;
+    if (kind != PassKind::WeightGrad) {
+        const std::size_t table = kind == PassKind::Forward ? 0 : 1;
+        const std::size_t at = cell(kind == PassKind::Forward ? rank.forwards[chunk]++ : rank.gradients[chunk]++);
+        m_end[table][at] = end;
+        m_at[table][at] = static_cast<int>(m_out[static_cast<std::size_t>(r)].size());
+    }
     if (kind == PassKind::InputGrad) {
         ++rank.apart[chunk];
         rank.pending.push_back(chunk);
@@ -163,6 +169,47 @@ const Timing& WordRunner::finish(const Words& words)
         m_timing.objective = std::max(m_timing.objective, rank.clock - m_pipeline.origin[r]);
     }
     return m_timing;
+}
+
+void WordRunner::criticalPath(std::vector<Place>& out) const
+{
+    out.clear();
+    int r = 0;
+    for (int other = 1; other < m_pipeline.ranks; ++other)
+        if (m_timing.end[static_cast<std::size_t>(other)] - m_pipeline.origin[static_cast<std::size_t>(other)] >
+            m_timing.end[static_cast<std::size_t>(r)] - m_pipeline.origin[static_cast<std::size_t>(r)])
+            r = other;
+    // By rank: how many letters other than W stand before each.
+    std::vector<std::vector<int>> core(m_out.size());
+    std::vector<std::vector<int>> own(m_out.size()); // which of its kind and chunk each is, gradients counted together
+    for (std::size_t rank = 0; rank < m_out.size(); ++rank) {
+        int count = 0;
+        int seen[4] = {};
+        for (Letter letter : m_out[rank]) {
+            core[rank].push_back(count);
+            const PassKind kind = kindOf(letter);
+            own[rank].push_back(kind == PassKind::WeightGrad ? 0 : seen[(kind == PassKind::Forward ? 0 : 2) + chunkOf(letter)]++);
+            if (kind != PassKind::WeightGrad) ++count;
+        }
+    }
+    int at = static_cast<int>(m_out[static_cast<std::size_t>(r)].size()) - 1;
+    while (at >= 0) {
+        const auto rank = static_cast<std::size_t>(r);
+        const auto index = static_cast<std::size_t>(at);
+        const Letter letter = m_out[rank][index];
+        const PassKind kind = kindOf(letter);
+        if (kind != PassKind::WeightGrad) out.push_back({r, core[rank][index]});
+        const int stage = m_pipeline.stageOf(r, chunkOf(letter));
+        const Nanos free = at == 0 ? 0 : m_starts[rank][index - 1] + m_pipeline.time(kindOf(m_out[rank][index - 1]), m_pipeline.stageOf(r, chunkOf(m_out[rank][index - 1])));
+        if (at > 0 && m_starts[rank][index] <= free) {
+            --at;
+            continue;
+        }
+        const int before = kind == PassKind::Forward ? stage - 1 : stage + 1;
+        if (kind == PassKind::WeightGrad || before < 0 || before >= m_pipeline.stages()) return;
+        r = m_pipeline.rankOf(before);
+        at = m_at[kind == PassKind::Forward ? 0 : 1][static_cast<std::size_t>(before) * static_cast<std::size_t>(m_pipeline.microbatches) + static_cast<std::size_t>(own[rank][index])];
+    }
 }
 
 const Timing& WordRunner::time(const Words& words)

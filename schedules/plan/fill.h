@@ -39,6 +39,14 @@ public:
     const Words& filled() const { return m_out; }
     // Start of every letter of filled(), by rank.
     const std::vector<std::vector<Nanos>>& starts() const { return m_starts; }
+    // One path of passes of the last run, each waiting for the one before, to the end that the objective is: rank and place among the
+    // rank's letters other than W. Precondition: it was feasible.
+    struct Place
+    {
+        int rank = 0;
+        int letter = 0;
+    };
+    void criticalPath(std::vector<Place>& out) const;
 
 private:
     struct Rank
@@ -70,6 +78,7 @@ private:
     const Pipeline& m_pipeline;
     std::vector<Rank> m_ranks;
     std::vector<Nanos> m_end[2]; // of F and I, by stage × microbatch; < 0: not yet
+    std::vector<int> m_at[2];    // likewise the place in filled()
     Words m_out;
     Words m_rest; // the words being run, where letters may change places
     std::vector<std::vector<Nanos>> m_starts;

@@ -1,4 +1,5 @@
-// Local search: letters of F and I change places, W's are put in anew each time (WordRunner::fill). Internal to schedules/plan.
+// Local search: letters of F, I and B change places, mostly those on the critical path, I's become B's and back, W's are put in again
+// each time (WordRunner::fill). Internal to schedules/plan.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,8 @@
 #include "schedules/plan/branch.h"
 #include "schedules/plan/candidates.h"
 #include "schedules/plan/improve.h"
+#include "schedules/plan/policy.h"
+#include "schedules/plan/stretch.h"
 #include "schedules/simulate.h"
 
 namespace stagewright {
@@ -18,10 +20,24 @@ namespace {
 using namespace planning;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t triesPerRound = 8192;
-constexpr std::int64_t workOfFirstRound = 4'000'000; // of branching, four times as much each round
+// Work in units of about 10 ns: a state or pair of branching, a letter timed; following rules takes three a letter.
+constexpr std::int64_t workOfFirstRound = 500'000;    // of branching to one target
+constexpr std::int64_t workOfSecondRound = 4'000'000; // then twice as much each round
 constexpr std::int64_t mostWork = 1'000'000'000'000;
+constexpr std::int64_t branchingPerRound = 3;      // from the bound up and from the best down each: so many times the work of one target
+constexpr std::int64_t searchPerBranching = 2;     // rules and local search each get so many times the work of one target
+constexpr std::int64_t leastSearch = 12'000'000;
+constexpr std::int64_t workAtTighterCap = 1'500'000;
+constexpr std::int64_t mostRules = 4096; // tried in one go, and orders by local search: small shapes need less
+constexpr std::int64_t mostMoves = 16384;
+constexpr std::int64_t mostRulesAtTighterCap = 128;
+constexpr std::int64_t mostMovesAtTighterCap = 1024;
 constexpr Nanos finestSteps = 2000;                  // targets are not set closer than this part of the best objective
+
+std::int64_t lettersOf(const Pipeline& pipeline)
+{
+    return std::int64_t{3} * pipeline.stages() * pipeline.microbatches;
+}
 
 // Where no time for a full backward is given, it is I then W.
 PlanRequest completed(const PlanRequest& request)
@@ -46,15 +62,22 @@ public:
 
 private:
     double elapsed() const { return std::chrono::duration<double>(Clock::now() - m_begin).count(); }
-    bool over() const { return m_progress.cancelled() || elapsed() >= m_request.seconds; }
-    void tell() const;
+    bool over();
+    void tell();
     void offer(Found found, const char* by);
     void offer(Candidate candidate);
+    Result<void> prepare();
+    std::vector<std::vector<Bytes>> tighterCaps() const;
+    void orderAt(const std::vector<Bytes>& caps);
+    void climb();
     void firstGuesses();
+    void offerKnown();
+    void followRules(std::int64_t work, std::int64_t most);
     void raiseBound(const Bound& bound);
-    void localSearch(std::int64_t tries);
+    void moveFrom(const Found& start, std::int64_t work, std::int64_t most);
+    void searchFewer(std::int64_t work);
     void branchAndBound(RankRelaxation& relaxation, std::int64_t work);
-    bool branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t work);
+    bool branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t work, std::uint64_t seed);
     bool exhausted() const { return m_tries + m_nodes >= m_request.tries; }
     bool done() const { return m_best && m_best->objective <= m_bound.value; }
     Plan finished() const;
@@ -65,15 +88,28 @@ private:
     Pipeline m_pipeline;
     std::optional<Candidate> m_best;
     Found m_start; // what the local search goes on from
+    Policy m_policy; // the best rules, likewise
+    Nanos m_policyObjective = INT64_MAX;
     Bound m_bound;
     std::int64_t m_tries = 0;
     std::int64_t m_nodes = 0;
+    std::int64_t m_work = 0; // of branching
     Nanos m_grid = 1;
     std::uint64_t m_round = 0;
+    std::vector<std::pair<int, Found>> m_fewer; // the best orders of fewer microbatches, by their number
+    double m_told = 0; // when, in seconds of the search
 };
 
-void Search::tell() const
+// Asked often: tells every second, too.
+bool Search::over()
 {
+    if (elapsed() >= m_told + 1) tell();
+    return m_progress.cancelled() || elapsed() >= m_request.seconds;
+}
+
+void Search::tell()
+{
+    m_told = elapsed();
     const auto total = static_cast<std::int64_t>(std::max(m_request.seconds, 0.001) * 1000);
     const auto done = std::min(static_cast<std::int64_t>(elapsed() * 1000), total);
     const auto unit = static_cast<double>(m_request.costs.timeUnit);
@@ -96,6 +132,7 @@ void Search::offer(Found found, const char* by)
     if (found.betterThan(m_start)) m_start = std::move(found);
 }
 
+// Rules that need no search, at the pipeline's caps.
 void Search::firstGuesses()
 {
     for (Guess& guess : firstOrders(m_pipeline)) {
@@ -103,11 +140,22 @@ void Search::firstGuesses()
         ++m_tries;
     }
     tell();
-    for (Candidate& candidate : libraryCandidates(m_request)) {
+}
+
+void Search::offerKnown()
+{
+    std::vector<Candidate> candidates = libraryCandidates(m_request);
+    m_tries += static_cast<std::int64_t>(candidates.size());
+    for (const Schedule& schedule : m_request.known) {
+        const auto words = wordsOf(m_pipeline, schedule);
+        if (!words) continue;
         ++m_tries;
+        if (auto candidate = candidateOf(m_request, m_pipeline, *words, "an order known before")) candidates.push_back(std::move(*candidate));
+    }
+    WordRunner runner(m_pipeline);
+    for (Candidate& candidate : candidates) {
         if (!candidate.keeps(m_pipeline.cap)) continue;
         if (auto words = wordsOf(m_pipeline, candidate.schedule)) {
-            WordRunner runner(m_pipeline);
             const Timing& timing = runner.time(*words);
             Found found{std::move(*words), timing.objective, timing.makespan};
             if (timing.feasible && found.betterThan(m_start)) m_start = std::move(found);
@@ -122,23 +170,119 @@ void Search::raiseBound(const Bound& bound)
     if (bound.value > m_bound.value) m_bound = bound;
 }
 
-void Search::localSearch(std::int64_t tries)
+void Search::followRules(std::int64_t work, std::int64_t most)
 {
+    PolicyLimits limits;
+    limits.tries = std::clamp<std::int64_t>(work / 3 / lettersOf(m_pipeline), 16, most);
+    limits.enough = m_bound.value;
+    limits.seed = m_request.seed + 0x2545f491 * m_round++;
+    limits.stop = [this] { return over(); };
+    // Every other time from the first rules on: the best ones may be a dead end.
+    PolicyFound found = searchPolicies(m_pipeline, m_round % 2 == 0 ? Policy{} : m_policy, limits);
+    m_tries += found.tries;
+    if (!found.found.feasible()) return;
+    if (found.found.objective < m_policyObjective) {
+        m_policy = std::move(found.policy);
+        m_policyObjective = found.found.objective;
+    }
+    WordRunner runner(m_pipeline);
+    const Timing& timing = runner.time(found.found.words); // passes may start sooner than the rules decided
+    if (!timing.feasible) return;
+    Found order{std::move(found.found.words), timing.objective, timing.makespan};
+    offer(order, "search of rules");
+    moveFrom(order, work / 2, most);
+}
+
+// Local search from an order that need not be the best: several starts end in several places.
+void Search::moveFrom(const Found& start, std::int64_t work, std::int64_t most)
+{
+    if (done() || over()) return;
     ImproveLimits limits;
-    limits.tries = tries;
+    limits.tries = std::clamp<std::int64_t>(work / lettersOf(m_pipeline), 64, most);
     limits.enough = m_bound.value;
     limits.seed = m_request.seed + 0x51ed2701 * m_round++;
     limits.stop = [this] { return over(); };
-    m_tries += tries;
-    offer(improve(m_pipeline, m_start, limits), "local search");
+    m_tries += limits.tries;
+    offer(improve(m_pipeline, start, limits), "local search");
     tell();
 }
 
-// True: the target is refuted, or an order within it was found; the bound or the best have moved.
-bool Search::branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t work)
+// Orders fewer microbatches, where a search gets further, and stretches the best of them.
+void Search::searchFewer(std::int64_t work)
 {
-    const Branching result = branch(m_pipeline, relaxation, target, work, [this] { return over(); });
+    if (m_fewer.empty())
+        for (int few : {8, 12, 16, 24, 32})
+            if (3 * few <= 2 * m_pipeline.microbatches && few > m_pipeline.ranks / 2) m_fewer.emplace_back(few, Found{});
+    if (m_fewer.empty()) return;
+    auto& [few, best] = m_fewer[m_round++ % m_fewer.size()];
+    const Pipeline small = withMicrobatches(m_pipeline, few);
+    const std::uint64_t seed = m_request.seed + 0x9e3779b1 * m_round;
+    auto stop = [this] { return over(); };
+    PolicyLimits rules;
+    rules.tries = std::clamp<std::int64_t>(work / 6 / lettersOf(small), 16, mostRules);
+    rules.seed = seed;
+    rules.stop = stop;
+    PolicyFound found = searchPolicies(small, {}, rules);
+    m_tries += found.tries;
+    if (found.found.betterThan(best)) best = std::move(found.found);
+    if (!best.feasible())
+        for (Guess& guess : firstOrders(small))
+            if (guess.found.feasible() && guess.found.betterThan(best)) best = std::move(guess.found);
+    ImproveLimits limits;
+    limits.tries = std::clamp<std::int64_t>(work / 2 / lettersOf(small), 64, 2 * mostMoves);
+    limits.seed = seed;
+    limits.stop = stop;
+    best = improve(small, best, limits);
+    const Stretched longer = bestStretch(small, best.words, m_pipeline);
+    m_tries += limits.tries + longer.tries;
+    if (longer.words.empty()) return;
+    const Found order{longer.words, longer.objective, longer.makespan};
+    offer(order, "an order of fewer microbatches, repeated");
+    moveFrom(order, work / 2, mostMoves);
+}
+
+// Caps below the request's: so many activations of the fullest chunk on every rank, the same numbers for every request, but no more
+// than the rank's own cap. A request with looser caps tries all that one with tighter caps does.
+std::vector<std::vector<Bytes>> Search::tighterCaps() const
+{
+    std::vector<std::vector<Bytes>> out;
+    const int most = 2 * m_pipeline.stages();
+    for (int count = 1; count <= most; count += count < 8 ? 1 : count < 16 ? 2 : count < 32 ? 4 : count / 4) {
+        std::vector<Bytes> caps;
+        bool possible = true;
+        for (int r = 0; r < m_pipeline.ranks; ++r) {
+            Bytes each = 0;
+            for (int c = 0; c < m_pipeline.chunks; ++c)
+                each = std::max(each, m_pipeline.change(PassKind::Forward, m_pipeline.stageOf(r, c)));
+            caps.push_back(std::min(m_pipeline.cap[static_cast<std::size_t>(r)], count * each));
+            possible = possible && caps.back() >= leastMemory(m_pipeline, r);
+        }
+        if (caps == m_pipeline.cap) break;
+        if (possible) out.push_back(std::move(caps));
+    }
+    return out;
+}
+
+// The search of one cap without proofs.
+void Search::orderAt(const std::vector<Bytes>& caps)
+{
+    std::vector<Bytes> own = caps;
+    std::swap(m_pipeline.cap, own);
+    firstGuesses();
+    m_policyObjective = INT64_MAX;
+    m_round = 0;
+    if (!done() && !over()) followRules(workAtTighterCap, mostRulesAtTighterCap);
+    m_round = 0;
+    if (!done() && !over()) moveFrom(Found(m_start), workAtTighterCap, mostMovesAtTighterCap);
+    std::swap(m_pipeline.cap, own);
+}
+
+// True: the target is refuted, or an order within it was found; the bound or the best have moved.
+bool Search::branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t work, std::uint64_t seed)
+{
+    const Branching result = branch(m_pipeline, relaxation, target, work, [this] { return over(); }, seed);
     m_nodes += result.nodes;
+    m_work += result.work;
     if (result.outcome == Branching::Outcome::Refuted) {
         raiseBound({target + m_grid, "branch and bound"});
         tell();
@@ -160,10 +304,11 @@ void Search::branchAndBound(RankRelaxation& relaxation, std::int64_t work)
     for (const bool fromBelow : {true, false}) {
         const Nanos least = onGrid(m_best->objective / finestSteps);
         Nanos step = fromBelow ? least : onGrid((m_best->objective - m_bound.value) / 2);
-        while (!done() && !over() && !exhausted()) {
+        const std::int64_t enough = m_work + branchingPerRound * work;
+        while (!done() && !over() && !exhausted() && (m_work < enough || work == workOfFirstRound)) {
             const Nanos below = m_best->objective - m_grid; // the largest target that means something
             const Nanos target = std::clamp(fromBelow ? m_bound.value + step - m_grid : m_best->objective - step, m_bound.value, std::max(below, m_bound.value));
-            if (branchTo(relaxation, target, work))
+            if (branchTo(relaxation, target, work, fromBelow || work <= 4 * workOfSecondRound ? 0 : ++m_round))
                 step *= 2;
             else if (step > least)
                 step = std::max(least, onGrid(step / 2));
@@ -193,7 +338,17 @@ Plan Search::finished() const
     return out;
 }
 
-Result<Plan> Search::run()
+// From the least memory up to the request's own caps. What was found before has no part in it, so that it is the same for all requests.
+void Search::climb()
+{
+    Found before = std::exchange(m_start, {});
+    for (const std::vector<Bytes>& caps : tighterCaps())
+        if (!done() && !over()) orderAt(caps);
+    if (!done() && !over()) orderAt(m_pipeline.cap);
+    if (before.betterThan(m_start)) m_start = std::move(before);
+}
+
+Result<void> Search::prepare()
 {
     auto pipeline = pipelineOf(m_request.ranks, m_request.chunks, m_request.microbatches, m_request.costs, m_request.caps, m_request.objective);
     if (!pipeline) return tl::unexpected(std::move(pipeline.error()));
@@ -207,21 +362,33 @@ Result<Plan> Search::run()
                                                         static_cast<double>(cap) / unit, static_cast<double>(least) / unit),
                         fmt::format("the least cap that works is {:.6g}", static_cast<double>(least) / unit));
     }
+    return {};
+}
+
+Result<Plan> Search::run()
+{
+    if (auto prepared = prepare(); !prepared) return tl::unexpected(std::move(prepared.error()));
     raiseBound(windowBound(m_pipeline));
     firstGuesses();
+    offerKnown();
     if (!m_best) return fail(ErrorCode::Failed, "plan: no first order was found", "report this request");
     if (done() || over()) return finished();
     m_grid = gridOf(m_pipeline);
     RankRelaxation relaxation(m_pipeline);
+    climb();
     raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, [this] { return over(); }));
     tell();
-    for (std::int64_t work = workOfFirstRound; !done() && !over() && !exhausted(); work = std::min(4 * work, mostWork)) {
+    for (std::int64_t work = workOfFirstRound, fold = 1; !done() && !over() && !exhausted(); ++fold) {
         if (relaxation.usable()) branchAndBound(relaxation, work);
         if (!done() && !over() && work == workOfFirstRound) {
             offer(searchBlocks(m_pipeline, [this] { return over(); }), "search of building blocks");
             tell();
         }
-        if (!done() && !over()) localSearch(triesPerRound);
+        const std::int64_t search = std::max(searchPerBranching * work, leastSearch);
+        if (!done() && !over() && !exhausted()) searchFewer(search);
+        if (!done() && !over() && !exhausted()) followRules(search, fold * mostRules);
+        if (!done() && !over() && !exhausted()) moveFrom(Found(m_start), search, fold * mostMoves);
+        work = std::clamp(2 * work, workOfSecondRound, mostWork);
     }
     return finished();
 }
@@ -233,52 +400,137 @@ Result<Plan> plan(const PlanRequest& request, const Progress& progress)
     return Search(request, progress).run();
 }
 
+namespace {
+
+// What an order for less memory shows of a plan for more: nothing longer is worth having.
+void take(const Plan& smaller, Plan& larger)
+{
+    if (smaller.objective >= larger.objective) return;
+    Plan out = smaller;
+    out.bound = std::min(larger.bound, smaller.objective);
+    out.provenBy = larger.provenBy;
+    out.gap = static_cast<double>(out.objective - out.bound) / static_cast<double>(std::max<Nanos>(out.objective, 1));
+    out.optimal = out.objective == out.bound;
+    larger = std::move(out);
+}
+
+class Curve
+{
+public:
+    Curve(PlanRequest request, int most, const Progress& progress) : m_request(std::move(request)), m_points(most), m_progress(progress)
+    {
+        m_share = m_request.seconds / (most + 1);
+    }
+    Result<void> run();
+    std::vector<ParetoPoint> points; // by rising cap
+
+private:
+    Result<void> ends();
+    Result<Plan> planFor(Bytes cap);
+    Result<void> add(Bytes cap);
+    Bytes nextCap() const; // 0: none
+
+    PlanRequest m_request;
+    int m_points;
+    const Progress& m_progress;
+    double m_share = 0;
+    int m_planned = 0;
+    Bytes m_step = 1; // the memory of a rank moves by whole activations where stages are even
+};
+
+Result<Plan> Curve::planFor(Bytes cap)
+{
+    PlanRequest own = m_request;
+    own.seconds = m_share;
+    if (cap > 0) own.caps.assign(static_cast<std::size_t>(own.ranks), cap);
+    for (const ParetoPoint& point : points)
+        own.known.push_back(point.plan.schedule);
+    const double unit = static_cast<double>(own.costs.memoryUnit);
+    const std::string where = cap > 0 ? fmt::format("cap {:.6g}", static_cast<double>(cap) / unit) : "no cap";
+    const auto before = static_cast<std::int64_t>(1000 * m_share * m_planned++);
+    const auto total = static_cast<std::int64_t>(1000 * m_share * (m_points + 1));
+    Progress inner;
+    inner.stop = m_progress.stop;
+    inner.report = [&](std::string_view what, std::int64_t done, std::int64_t) {
+        m_progress.tell(fmt::format("{}: {}", where, what), std::min(before + done, total), total);
+    };
+    return plan(own, inner);
+}
+
+Result<void> Curve::add(Bytes cap)
+{
+    auto planned = planFor(cap);
+    if (!planned) return tl::unexpected(std::move(planned.error()));
+    const auto at = std::find_if(points.begin(), points.end(), [cap](const ParetoPoint& point) { return point.cap > cap; });
+    points.insert(at, {cap, std::move(*planned)});
+    for (std::size_t i = 1; i < points.size(); ++i)
+        take(points[i - 1].plan, points[i].plan);
+    return {};
+}
+
+Result<void> Curve::ends()
+{
+    auto free = planFor(0);
+    if (!free) return tl::unexpected(std::move(free.error()));
+    auto pipeline = pipelineOf(m_request.ranks, m_request.chunks, m_request.microbatches, m_request.costs, {}, m_request.objective);
+    if (!pipeline) return tl::unexpected(std::move(pipeline.error()));
+    Bytes least = 0;
+    for (int r = 0; r < m_request.ranks; ++r) {
+        least = std::max(least, leastMemory(*pipeline, r));
+        for (int c = 0; c < m_request.chunks; ++c)
+            m_step = std::max(m_step, pipeline->change(PassKind::Forward, pipeline->stageOf(r, c)));
+    }
+    const Bytes most = std::max(least, *std::max_element(free->peaks.begin(), free->peaks.end()));
+    if (auto added = add(least); !added) return added;
+    if (most == least) return {};
+    m_request.known.push_back(free->schedule);
+    return add(most);
+}
+
+Bytes Curve::nextCap() const
+{
+    const Bytes range = points.back().cap - points.front().cap;
+    for (const bool whole : {true, false}) { // whole activations first, then parts of one where they matter
+        double widest = 0;
+        Bytes cap = 0;
+        for (std::size_t i = 1; i < points.size(); ++i) {
+            const Bytes low = points[i - 1].cap;
+            const Bytes between = points[i].cap - low;
+            const Bytes step = whole ? m_step : std::max<Bytes>(1, m_step / 4);
+            if (between <= step || between <= range / 1000) continue;
+            const double area = static_cast<double>(between) * static_cast<double>(points[i - 1].plan.objective - points[i].plan.objective);
+            if (area <= widest) continue;
+            widest = area;
+            cap = low + std::max<Bytes>(1, between / 2 / step) * step;
+        }
+        if (cap > 0) return cap;
+    }
+    return 0;
+}
+
+Result<void> Curve::run()
+{
+    if (auto ended = ends(); !ended) return ended;
+    while (static_cast<int>(points.size()) < m_points && !m_progress.cancelled()) {
+        const Bytes cap = nextCap();
+        if (cap == 0) break;
+        if (auto added = add(cap); !added) return added;
+    }
+    return {};
+}
+
+} // namespace
+
 Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress, const CostsFor& costsFor)
 {
     if (points < 2) return fail(ErrorCode::Usage, fmt::format("pareto: {} points; two are the least", points));
     PlanRequest own = completed(request);
     own.caps.clear();
-    own.seconds = request.seconds / (points + 1);
-    Progress quiet;
-    quiet.stop = progress.stop;
-    auto free = plan(own, quiet);
-    if (!free) return tl::unexpected(std::move(free.error()));
-    auto pipeline = pipelineOf(own.ranks, own.chunks, own.microbatches, own.costs, {}, own.objective);
-    if (!pipeline) return tl::unexpected(std::move(pipeline.error()));
-    Bytes least = 0;
-    Bytes step = 0;
-    for (int r = 0; r < own.ranks; ++r) {
-        least = std::max(least, leastMemory(*pipeline, r));
-        for (int c = 0; c < own.chunks; ++c)
-            step = std::max(step, pipeline->change(PassKind::Forward, pipeline->stageOf(r, c)));
-    }
-    const Bytes most = std::max(least, *std::max_element(free->peaks.begin(), free->peaks.end()));
-    // Whole activations more than the least: the memory of a rank moves in such steps where stages are even.
-    step = std::max<Bytes>(step, 1);
-    const Bytes stepsBetween = (most - least + step - 1) / step;
-    const Bytes stride = std::max<Bytes>(1, (stepsBetween + points - 2) / (points - 1)) * step;
+    Curve curve(own, points, progress);
+    if (auto ran = curve.run(); !ran) return tl::unexpected(std::move(ran.error()));
     Pareto out;
+    out.curve = std::move(curve.points);
     addLibraryPoints(own, costsFor, out);
-    for (Bytes cap = least; ; cap = std::min(cap + stride, most)) {
-        progress.tell(fmt::format("cap {:.6g}", static_cast<double>(cap) / static_cast<double>(own.costs.memoryUnit)), cap - least, most - least);
-        own.caps.assign(static_cast<std::size_t>(own.ranks), cap);
-        auto next = plan(own, quiet);
-        if (!next) return tl::unexpected(std::move(next.error()));
-        ParetoPoint point{cap, std::move(*next)};
-        if (!out.curve.empty() && out.curve.back().plan.objective < point.plan.objective) {
-            const Plan& smaller = out.curve.back().plan; // keeps this cap as well
-            const Nanos bound = point.plan.bound;
-            const std::string provenBy = point.plan.provenBy;
-            point.plan = smaller;
-            point.plan.bound = std::min(bound, smaller.objective);
-            point.plan.provenBy = provenBy;
-            point.plan.gap = static_cast<double>(point.plan.objective - point.plan.bound) / static_cast<double>(std::max<Nanos>(point.plan.objective, 1));
-            point.plan.optimal = point.plan.objective == point.plan.bound;
-        }
-        out.interrupted = out.interrupted || point.plan.interrupted;
-        out.curve.push_back(std::move(point));
-        if (cap == most || progress.cancelled()) break;
-    }
     out.interrupted = progress.cancelled();
     return out;
 }

@@ -1,9 +1,11 @@
 // Planning: the best order for given costs, latencies and memory caps, with a proven lower bound.
 //
 // The plan is the best of: the zero-bubble heuristic (one chunk) or list scheduling in the V and the building blocks (two
-// chunks), every library schedule of that placement that keeps the caps, branch and bound (schedules/plan/branch.h), a search of
-// building blocks (two chunks) and local search. Bounds stand in schedules/plan/bound.h. Same request, same plan, wherever the
-// search ends by itself (optimal, or the tries are used up); where the time budget ends it, the plan depends on the machine's speed.
+// chunks), every library schedule of that placement that keeps the caps, rules for each rank (schedules/plan/policy.h), branch and
+// bound (schedules/plan/branch.h), a search of building blocks (two chunks) and local search. All but the library mix full
+// backwards with I and W by microbatch. Tighter caps are tried first, with rules and local search, and their orders kept: a looser cap
+// starts from what the tighter ones gave. Bounds stand in schedules/plan/bound.h. Same request, same plan, wherever the search ends by
+// itself (optimal, or the tries are used up); where the time budget ends it, the plan depends on the machine's speed.
 #pragma once
 
 #include <functional>
@@ -29,7 +31,8 @@ struct PlanRequest
     Objective objective = Objective::Makespan;
     double seconds = 5;      // the search ends then with the best so far; ≤ 0: first guesses and their bound only
     std::uint64_t seed = 1;
-    std::int64_t tries = 20'000'000; // orders timed and relaxations solved, at most
+    std::int64_t tries = 20'000'000; // no round of search begins after so many orders timed and relaxations solved
+    std::vector<Schedule> known;     // orders to begin with; those of other shapes and those over a cap are not used
 };
 
 struct Plan
@@ -49,7 +52,7 @@ struct Plan
     bool interrupted = false; // cancelled; the plan is the best until then
 };
 
-// progress is told the best and the bound, done and total in ms of the budget. Cancelling ends the search with the best so far.
+// progress is told the best and the bound, done and total in ms of the budget, where they move and every second. Cancelling ends the search with the best so far.
 // Fails (Usage) where costs, caps and shape don't fit together, (Invalid) where a cap is below what one microbatch needs.
 Result<Plan> plan(const PlanRequest& request, const Progress& progress = {});
 
@@ -81,8 +84,10 @@ struct Pareto
 // The costs of a schedule with other stages than the request's (interleaved, bidirectional); an error leaves its point out.
 using CostsFor = std::function<Result<CostModel>(const Schedule&)>;
 
-// Plans for `points` caps between the least with which a step is possible and the peak of a plan without caps; request.caps is not
-// used. Each gets an equal part of the request's seconds; what is found for a smaller cap counts for the larger ones too.
+// Plans for at most `points` caps between the least with which a step is possible and the peak of a plan without caps; request.caps is not
+// used. After both ends, the next cap halves the two neighbours between which the curve may still bend most (the larger the product of
+// their distances in memory and time, the sooner); fewer points where no neighbours differ in time. Each gets an equal part of the
+// request's seconds; what is found for a smaller cap counts for the larger ones too.
 // Library schedules in other placements have points where costsFor is given.
 Result<Pareto> pareto(const PlanRequest& request, int points, const Progress& progress = {}, const CostsFor& costsFor = {});
 

@@ -233,6 +233,8 @@ struct RankRelaxation::Step
     std::size_t letter = 0;
     std::size_t events[2] = {}; // by state's place; the same twice where there is one
     std::size_t base = 0;       // first cell of its stage
+    const Nanos* head = nullptr; // of the first event, by its count
+    const Nanos* due = nullptr;
     Nanos length = 0;
     std::uint8_t way = 0;       // of Windows, 0: any
 };
@@ -265,17 +267,20 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
     RankStates& states = m_ranks[static_cast<std::size_t>(rank)];
     std::vector<int>& alive = windows.alive[static_cast<std::size_t>(rank)];
     const auto m = static_cast<std::size_t>(m_pipeline.microbatches);
-    const std::vector<Step> steps = stepsOf(rank);
+    std::vector<Step> steps = stepsOf(rank);
+    for (Step& step : steps) {
+        step.head = &windows.head[step.events[0] / 2][step.base];
+        step.due = &windows.due[step.events[0] / 2][step.base];
+    }
     const std::vector<std::uint8_t>& stops = windows.stops[static_cast<std::size_t>(rank)];
     if (alive.empty() || alive.front() != 0 || alive.back() != states.last) return false;
     // Earliest start and latest end of a pass from a state; false: the way is closed.
     auto limits = [&](const Step& step, std::size_t at, Nanos& start, Nanos& end) {
-        const std::size_t one = step.base + states.ordinal[at * eventCount + step.events[0]];
-        const std::size_t e = step.events[0] / 2;
-        start = windows.head[e][one];
-        end = windows.due[e][one];
+        const std::size_t count = states.ordinal[at * eventCount + step.events[0]];
+        start = step.head[count];
+        end = step.due[count];
         if (step.way == 0) return true;
-        if ((windows.ways[one] & step.way) == 0) return false;
+        if ((windows.ways[step.base + count] & step.way) == 0) return false;
         if (step.events[1] != step.events[0]) {
             if (stops[static_cast<std::size_t>(doneInAll(rank, static_cast<int>(at))) + 1]) return false;
             const std::size_t two = step.base + states.ordinal[at * eventCount + step.events[1]];

@@ -63,6 +63,18 @@ expect_out '^interleaved-1f1b .*other stages or ops'
 expect_out '^pipedream .*stale weights'
 expect_err 'without a point: '
 
+# I adds to the memory, a full backward does not: what is called optimal is, and at one activation forwards and backwards take turns
+printf '%s' '{"format":"stagewright-costs","version":1,"source":"fitted","origin":"by hand","stage_bytes":[{"activation":1000,"freed_at_input":-300},
+{"activation":1000,"freed_at_input":-300}],"duration_ns":{"F":[1000,1000],"I":[1000,1000],"W":[1000,1000],"B":[2000,2000]}}' >adds.json
+run stagewright plan -p 2 -m 4 --costs adds.json --memory-limit 2000B --json
+expect_code 0
+expect_json 14000.0 makespan
+expect_json ON optimal
+run stagewright plan -p 2 -m 4 --costs adds.json --memory-limit 1000B --json
+expect_code 0
+expect_json 24000.0 makespan
+expect_json ON optimal
+
 # a building block, edited
 run stagewright schedules v-half -p 4 --block
 expect_code 0
