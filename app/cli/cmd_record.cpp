@@ -135,6 +135,14 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     settings.steps = options.steps > 0 ? options.steps : settings.schedules.size() > 1 ? 8 : 300;
     settings.warmup = options.warmup;
     settings.keepWarmup = options.keepWarmup;
+    for (const auto& transient : settings.perturbation.transients) {
+        if (transient.factor < 1)
+            return fail(ErrorCode::Usage, fmt::format("--perturb: {}: rank {} can't be made faster, {} is below 1", toText(transient), transient.rank, transient.factor),
+                        "real ranks can only be slowed; 'stagewright simulate' takes any factor");
+        if (transient.step > settings.warmup + settings.steps)
+            return fail(ErrorCode::Usage, fmt::format("--perturb: {}: step {} of {}", toText(transient), transient.step, settings.warmup + settings.steps),
+                        "steps are counted from 1, warm-up steps included");
+    }
     settings.traceDevices = !options.noTrace;
     settings.deviceDump = options.deviceDump;
     if (options.noTrace && !options.deviceDump.empty()) return fail(ErrorCode::Usage, "--no-trace and --keep-trace exclude each other", "take one of them");
