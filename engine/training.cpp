@@ -18,6 +18,7 @@
 #include "engine/transport/threads_transport.h"
 #include "engine/watchdog.h"
 #include "profiler/cupti/gpu_tracer.h"
+#include "schedules/base/step_number.h"
 #include "schedules/messages.h"
 #include "schedules/validate.h"
 
@@ -107,7 +108,7 @@ public:
         try {
             return runStep(stop);
         } catch (const std::bad_alloc&) {
-            m_state->control.stop({ErrorCode::Failed, fmt::format("step {}: out of memory", m_steps), {}});
+            m_state->control.stop({ErrorCode::Failed, fmt::format("step {}: out of memory", stepNumber(m_steps)), {}});
             m_state->transport->interrupt();
             return tl::unexpected(*m_state->control.error());
         }
@@ -163,7 +164,7 @@ private:
         const Nanos begin = monotonicNow();
         {
             const std::stop_callback onStop(stop, [this] {
-                m_state->control.stop({ErrorCode::Cancelled, fmt::format("stopped in step {}", m_steps), {}});
+                m_state->control.stop({ErrorCode::Cancelled, fmt::format("stopped in step {}", stepNumber(m_steps)), {}});
                 m_state->transport->interrupt();
             });
             order(RankCommand::Step);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
+
 namespace stagewright {
 
 namespace {
@@ -135,7 +137,7 @@ std::optional<Error> Watchdog::look(Nanos now)
     }
     // An order that waits for itself is a fault of the schedule.
     return Error{m_state.lowered && !m_stall.cycle.empty() ? ErrorCode::Invalid : ErrorCode::Failed,
-                 fmt::format("step {}: no progress for {:g} s: {}", m_state.step,
+                 fmt::format("step {}: no progress for {:g} s: {}", stepNumber(m_state.step),
                              static_cast<double>(m_timeout + m_longestPause) / 1e9, ranks),
                  m_stall.cycle.empty() ? "allow more time where an op is just slow"
                                        : "'stagewright validate --sends rendezvous' of the schedule tells a way out"};

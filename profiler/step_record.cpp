@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 #include "schedules/op_index.h"
 
@@ -135,7 +136,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
                 op.cpu = event.value;
                 if (open || (event.position >= 0 && position != ops.size())) {
                     return fail(ErrorCode::Failed, fmt::format("step {}, rank {}: record is damaged before op {} ({})",
-                                                               step, rank, event.position, toText(op.op)));
+                                                               stepNumber(step), rank, event.position, toText(op.op)));
                 }
                 ops.push_back(op);
                 open = true;
@@ -144,7 +145,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
             case EventKind::OpEnd:
                 if (!open)
                     return fail(ErrorCode::Failed,
-                                fmt::format("step {}, rank {}: an op ends that never began", step, rank));
+                                fmt::format("step {}, rank {}: an op ends that never began", stepNumber(step), rank));
                 ops.back().end = time;
                 ops.back().cpu = event.value < 0 || ops.back().cpu < 0 ? -1 : event.value - ops.back().cpu;
                 open = false;
@@ -160,7 +161,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
                 if (!message) {
                     return fail(ErrorCode::Failed,
                                 fmt::format("step {}, rank {}: recorded a message that the schedule does not have ({})",
-                                            step, rank,
+                                            stepNumber(step), rank,
                                             nameOf(Messages::keyOf(event))));
                 }
                 if (event.kind == EventKind::WaitBegin) message->waitBegin = time;
@@ -205,7 +206,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
             fromList += op.position >= 0 ? 1 : 0;
         if (open || fromList != list.size()) {
             return fail(ErrorCode::Failed,
-                        fmt::format("step {}, rank {}: recorded {} of {} ops", step, rank, fromList, list.size()));
+                        fmt::format("step {}, rank {}: recorded {} of {} ops", stepNumber(step), rank, fromList, list.size()));
         }
     }
     for (RecordedMessage& message : messages.all) {
@@ -215,7 +216,7 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
             message.takeBegin = std::clamp(message.available, message.takeBegin, std::max(message.takeBegin, message.takeEnd));
         message.arrival = message.waitBegin >= 0 ? message.takeEnd : message.available;
         if (message.sent < 0 || message.takeEnd < 0) {
-            return fail(ErrorCode::Failed, fmt::format("step {}: {} was never {}", step, nameOf(message.key),
+            return fail(ErrorCode::Failed, fmt::format("step {}: {} was never {}", stepNumber(step), nameOf(message.key),
                                                        message.sent < 0 ? "sent" : "received"));
         }
     }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 
 namespace stagewright {
@@ -299,7 +300,7 @@ std::string Picture::legend() const
 std::string drawTimeline(const Timeline& timeline, int step, int columns, bool colour, bool utf8)
 {
     Picture picture{timeline, step, colour, utf8, 0, 0, 0, 0, {}};
-    if (!picture.collect()) return fmt::format("step {}: nothing ran\n", step);
+    if (!picture.collect()) return fmt::format("step {}: nothing ran\n", stepNumber(step));
     picture.chooseWidth(columns);
     picture.rasterise();
     std::string out = std::string(picture.gutter, ' ') + picture.ruler() + "\n";

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
+
 namespace stagewright {
 
 std::string_view toText(NoteAnchor anchor)
@@ -60,13 +62,13 @@ std::string placeText(const Note& note)
 
 std::string placeText(const Note& note, Nanos unit)
 {
-    if (note.anchor == NoteAnchor::Op) return fmt::format("{} on rank {}, step {}", note.op, note.rank, note.step + 1);
+    if (note.anchor == NoteAnchor::Op) return fmt::format("{} on rank {}, step {}", note.op, note.rank, stepNumber(note.step));
     const std::string ranks = note.rank < 0              ? "all ranks"
                               : note.rank == note.lastRank ? fmt::format("rank {}", note.rank)
                                                            : fmt::format("ranks {} to {}", note.rank, note.lastRank);
     const double scale = unit == 1 ? 1e6 : static_cast<double>(unit);
     return fmt::format("{}, {:.6g} to {:.6g} {}, step {}", ranks, static_cast<double>(note.begin) / scale, static_cast<double>(note.end) / scale,
-                       unit == 1 ? "ms" : "u", note.step + 1);
+                       unit == 1 ? "ms" : "u", stepNumber(note.step));
 }
 
 } // namespace stagewright

@@ -13,6 +13,7 @@
 
 #include "app/cli/channel_options.h"
 #include "app/cli/command.h"
+#include "schedules/base/step_number.h"
 #include "schedules/csv_line.h"
 #include "app/cli/figures.h"
 #include "app/cli/files.h"
@@ -142,7 +143,7 @@ Result<Json> exportSpans(const StoredRun& stored, const Options& options, Sessio
 {
     const Timeline& timeline = *stored.run.timeline;
     const Progress progress = session.reporter("spans");
-    std::string text = csvLine({"step", "rank", "lane", "stage", "kind", "microbatch", "start_ns", "end_ns", "cpu_ns", "name"});
+    std::string text = csvLine({"step", "rank", "lane", "stage", "kind", "microbatch", "start_ns", "end_ns", "cpu_ns", "name", "step_number"});
     std::int64_t count = 0;
     const auto written = writeFileAtomically(options.output, [&](const Sink& out) -> Result<void> {
         constexpr std::size_t block = 1 << 20;
@@ -160,7 +161,7 @@ Result<Json> exportSpans(const StoredRun& stored, const Options& options, Sessio
                                  foreign || span.op.microbatch < 0 ? "" : std::to_string(span.op.microbatch), std::to_string(span.start),
                                  std::to_string(span.end),
                                  timeline.hasCpuTime() && timeline.cpuTime(id) >= 0 ? std::to_string(timeline.cpuTime(id)) : "",
-                                 timeline.nameOf(span)});
+                                 timeline.nameOf(span), std::to_string(stepNumber(span.step))});
                 if (text.size() < block) continue;
                 progress.tell("writing spans", count, static_cast<std::int64_t>(timeline.spans().size()));
                 if (progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");

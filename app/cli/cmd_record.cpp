@@ -42,6 +42,7 @@ struct Options {
     std::string memoryLimit;
     RecomputeOptions recompute;
     ChannelOptions channels;
+    std::string deviceDump;
     bool noTrace = false;
     std::string output;
 };
@@ -132,6 +133,8 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     settings.warmup = options.warmup;
     settings.keepWarmup = options.keepWarmup;
     settings.traceDevices = !options.noTrace;
+    settings.deviceDump = options.deviceDump;
+    if (options.noTrace && !options.deviceDump.empty()) return fail(ErrorCode::Usage, "--no-trace and --keep-trace exclude each other", "take one of them");
     settings.file = options.output.empty() ? defaultOutput(names) : options.output;
     return settings;
 }
@@ -307,7 +310,8 @@ Command command_record()
                 app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [text of the program]")->type_name("FILE");
                 app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
                 app.add_option("--backend", options->backend, "Device to train on [cpu]")->type_name("NAME");
-                app.add_flag("--no-trace", options->noTrace, "Without kernels and copies of GPUs, which CUPTI tells where it can");
+                app.add_flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
+                app.add_option("--keep-trace", options->deviceDump, "Also keep CUPTI's records of the GPUs as they came, to read them where there is no GPU")->type_name("FILE");
                 app.add_option("--timeout", options->timeout, "Give up when nothing moves for so long, in seconds [120]")->type_name("S")->check(realNumber(0.1, 1e6));
                 app.add_option("-o,--output", options->output, "Run file; runs are appended where it exists [run-<schedule>.stagewright]")->type_name("FILE");
                 app.footer("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"

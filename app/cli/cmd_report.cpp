@@ -22,7 +22,7 @@ namespace {
 struct Options {
     std::string file;
     std::string run;
-    int step = -1;
+    int step = -1; // from 1, as typed; −1: not given
     int gaps = 5;
     bool residuals = false;
     bool slack = false;
@@ -65,6 +65,8 @@ bool tellChecks(const std::vector<RequirementCheck>& checks, Session& session)
 
 Result<int> run(const Options& options, Session& session)
 {
+    if (options.step == 0)
+        return fail(ErrorCode::Usage, "--step: steps are counted from 1, warm-up included; 0 is not a step", "write --step 1 for the first one");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
     auto stored = readRun(reference);
@@ -77,7 +79,7 @@ Result<int> run(const Options& options, Session& session)
         if (!requirement) return tl::unexpected(std::move(requirement.error()).with("--require"));
         requirements.push_back(std::move(*requirement));
     }
-    auto figures = analyseRun(run, options.step);
+    auto figures = analyseRun(run, options.step > 0 ? options.step - 1 : -1);
     if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
     std::optional<Residuals> residuals;
     std::vector<WhatIfRow> answers;
@@ -178,7 +180,7 @@ Command command_report()
         auto options = std::make_shared<Options>();
         app.add_option("FILE", options->file, "A run file, or FILE#RUN")->required();
         app.add_option("RUN", options->run, "A run, by number or name [the newest]");
-        app.add_option("--step", options->step, "Figures of this step [the measured step with the median time]")
+        app.add_option("--step", options->step, "Figures of this step, from 1, warm-up included [the measured step with the median time]")
             ->type_name("N")->check(wholeNumber(0, 1'000'000'000));
         app.add_option("--gaps", options->gaps, "How many of the largest gaps are explained [5]")
             ->type_name("N")->check(wholeNumber(0, 10'000));

@@ -95,7 +95,7 @@ Command command_sql()
         app.add_flag("--csv", options->csv, "Print CSV");
         app.add_option("--max-rows", options->maxRows, "Stop after so many rows [100000]")->type_name("N")->check(wholeNumber(1, 100'000'000));
         app.footer("Tables: spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name,\n"
-                   "duration_ns, span), runs, steps, memory, edges, metrics, notes. The file is opened for reading only.\n"
+                   "duration_ns, span, step_number), runs, steps, memory, edges, metrics, notes. The file is opened for reading only.\n"
                    "Example: stagewright sql demo.stagewright \"SELECT kind, count(*), avg(end_ns - start_ns) FROM spans WHERE run = 1 GROUP BY kind\"");
         return [options](Session& session) { return run(*options, session); };
     }};

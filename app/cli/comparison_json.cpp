@@ -2,6 +2,7 @@
 
 #include "app/cli/comparison_text.h"
 #include "app/cli/run_json.h"
+#include "schedules/base/step_number.h"
 #include "traces/run_facts.h"
 
 namespace stagewright {
@@ -124,6 +125,7 @@ Json infoJson(const Run& run, int step)
 {
     Json info = runInfoJson(run.info, true);
     info["step"] = step;
+    info["step_number"] = stepNumber(step);
     info["time_unit"] = run.timeline->timeUnit() != 1 ? "rank_share" : "ns";
     for (const char* key : {"model", "microbatch_size"}) {
         const std::string value = configured(run, key);

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/table.h"
+#include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 #include "traces/analysis/slack.h"
 
@@ -37,7 +38,7 @@ std::string residualsText(const Run& run, const Residuals& residuals, const Unit
         const Span* worst = of.worst == noSpan ? nullptr : &timeline.spans()[of.worst];
         table.add({std::string(ruleOf(of.kind).text), std::to_string(of.stage), std::to_string(of.rank), std::to_string(of.count),
                    units.timeText(of.predicted), units.timeText(of.measured), "±" + units.timeText(of.percentile95),
-                   signedTime(of.worstResidual, units), worst ? fmt::format("{} of step {}", timeline.nameOf(*worst), worst->step) : ""});
+                   signedTime(of.worstResidual, units), worst ? fmt::format("{} of step {}", timeline.nameOf(*worst), stepNumber(worst->step)) : ""});
     }
     return table.text(colour) + fmt::format("the step: predicted {}, measured {} (median of {}), {}\n", units.timeText(residuals.predictedStep),
                                             units.timeText(residuals.measuredStep), plural(residuals.steps, "step"),

@@ -17,6 +17,7 @@
 #include "app/cli/version.h"
 #include "engine/device_load.h"
 #include "engine/stale_model.h"
+#include "schedules/base/step_number.h"
 #include "schedules/messages.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/simulated_run.h"
@@ -152,6 +153,7 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
                     {"schedule", name},
                     {"run", one.writer->id()},
                     {"step", outcome->step},
+                    {"step_number", stepNumber(outcome->step)},
                     {"loss", outcome->loss},
                     {"step_time_ns", outcome->stepTime},
                     {"wall_time_ns", outcome->wallTime},
@@ -236,7 +238,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     ProgressLine& line = session.progress();
     if (auto prepared = prepareLinks(settings, session); !prepared) return tl::unexpected(std::move(prepared.error()));
 
-    DeviceTracing tracing(settings.training.backend, settings.traceDevices);
+    DeviceTracing tracing(settings.training.backend, settings.traceDevices, !settings.deviceDump.empty());
     settings.training.tracer = tracing.tracer();
     std::vector<Ongoing> ongoing;
     for (const Schedule& schedule : settings.schedules) {
@@ -288,6 +290,8 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     }
     line.clear();
     const auto traceFacts = endTrace(ongoing, tracing, recording.stopped.has_value(), session);
+    if (!settings.deviceDump.empty())
+        if (auto kept = tracing.keep(settings.deviceDump); !kept) session.warn(kept.error().message);
     closeRuns(ongoing, **file, settings, recording);
     if (recording.stalledRun > 0) // complete steps say nothing of why there are no more
         if (auto noted = (*file)->annotate(recording.stalledRun, recording.stopped->message); !noted)

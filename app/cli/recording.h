@@ -23,6 +23,7 @@ struct RecordSettings {
     int warmup = 1;
     bool keepWarmup = false; // keeps runs that were stopped before their first measured step
     bool traceDevices = true; // where the backend has devices that can be traced
+    std::string deviceDump;   // a file for CUPTI's buffers as they were filled; empty: none
     double comm = -1; // link latency in forward units, measured once; < 0: training.links as they are
     Perturbation perturbation; // in the same unit
     std::string file; // made where absent, else runs are appended

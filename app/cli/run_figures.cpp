@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "schedules/base/step_number.h"
+
 namespace stagewright {
 
 Bytes RunFigures::largestPeak(MemoryCategory category) const
@@ -17,8 +19,8 @@ Result<RunFigures> analyseRun(const Run& run, int step, std::optional<Bytes> mem
 {
     const Timeline& timeline = *run.timeline;
     if (step >= timeline.steps())
-        return fail(ErrorCode::Usage, fmt::format("there is no step {}; the run has {}", step, plural(timeline.steps(), "step")),
-                    timeline.steps() > 0 ? fmt::format("steps are 0 to {}", timeline.steps() - 1) : std::string());
+        return fail(ErrorCode::Usage, fmt::format("there is no step {}; the run has {}", stepNumber(step), plural(timeline.steps(), "step")),
+                    timeline.steps() > 0 ? fmt::format("steps are 1 to {}, warm-up included", timeline.steps()) : std::string());
     if (timeline.steps() == 0) return fail(ErrorCode::Invalid, "the run has no complete step", "record it again with more steps");
     RunFigures figures;
     figures.step = step >= 0 ? step : std::clamp(run.representativeStep(), 0, timeline.steps() - 1);

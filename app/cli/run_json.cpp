@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/run_facts.h"
@@ -120,6 +121,7 @@ Json runJson(const Run& run, const RunFigures& figures)
     object["steps"] = run.info.steps;
     object["warmup_steps"] = run.info.warmupSteps;
     object["step"] = figures.step;
+    object["step_number"] = stepNumber(figures.step);
     object["time_unit"] = units.timeName();
     object["makespan"] = timeJson(bubbles.makespan(), units);
     object["span"] = timeJson(bubbles.span, units);
@@ -178,6 +180,7 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     object["steps"] = 0;
     object["warmup_steps"] = 0;
     object["step"] = nullptr;
+    object["step_number"] = nullptr;
     object["time_unit"] = nullptr;
     for (const char* key : measured) object[key] = nullptr;
     object["hung"] = !validation.cycle.empty();
@@ -268,6 +271,7 @@ Json notesJson(const std::vector<Note>& notes)
                          {"text", note.text},
                          {"anchor", std::string(toText(note.anchor))},
                          {"step", note.step},
+                         {"step_number", stepNumber(note.step)},
                          {"rank", note.rank < 0 ? Json(nullptr) : Json(note.rank)},
                          {"last_rank", onOp || note.rank < 0 ? Json(nullptr) : Json(note.lastRank)},
                          {"op", onOp ? Json(note.op) : Json(nullptr)},

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/table.h"
+#include "schedules/base/step_number.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/run_facts.h"
 
@@ -37,7 +38,7 @@ std::string headlineText(const Run& run, const RunFigures& figures, bool colour)
                                                               : fmt::format("{} microbatches", run.info.microbatches),
                                    run.info.stages != run.info.ranks ? fmt::format(", {}", plural(run.info.stages, "stage")) : "");
     text += fmt::format("{}, {}", toText(run.info.provenance), clockText(run));
-    if (run.info.steps > 1) text += fmt::format("; step {} of {}{}", figures.step, run.info.steps, figures.step == run.representativeStep() ? " (median time)" : "");
+    if (run.info.steps > 1) text += fmt::format("; step {} of {}{}", stepNumber(figures.step), run.info.steps, figures.step == run.representativeStep() ? " (median time)" : "");
     text += "\n";
     std::string made; // what else the figures depend on
     if (const std::string model = configured(run, "model"); !model.empty()) made += "model " + model;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/release_items.h"
+#include "schedules/base/step_number.h"
 #include "schedules/timeline/timeline.h"
 
 namespace stagewright {
@@ -191,7 +192,7 @@ Result<void> TimelineBuilder::Pending::check() const
         if (span.end < span.start || span.step < 0 || span.label >= labels.size())
             return fail(ErrorCode::Invalid,
                         fmt::format("timeline: '{}', span {} ({}) goes from {} to {} ns in step {}",
-                                    tracks[trackOf[i]].name, i, toText(span.op), span.start, span.end, span.step));
+                                    tracks[trackOf[i]].name, i, toText(span.op), span.start, span.end, stepNumber(span.step)));
     }
     return {};
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "schedules/activation.h"
+#include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 #include "schedules/lower.h"
 #include "schedules/messages.h"
@@ -245,7 +246,7 @@ bool hasStageOps(const Schedule& schedule)
 Result<Schedule> scheduleOf(const Timeline& timeline, int step)
 {
     if (step < 0 || step >= timeline.steps())
-        return fail(ErrorCode::Usage, fmt::format("step {} of {}", step, timeline.steps()));
+        return fail(ErrorCode::Usage, fmt::format("there is no step {}; the timeline has {}", stepNumber(step), timeline.steps()));
     Schedule out;
     out.ranks = timeline.ranks();
     out.order.resize(static_cast<std::size_t>(out.ranks));
@@ -276,7 +277,7 @@ Result<Schedule> scheduleOf(const Timeline& timeline, int step)
                 out.microbatches = std::max(out.microbatches, span.op.microbatch + span.op.count);
         }
     }
-    if (out.opCount() == 0) return fail(ErrorCode::Invalid, fmt::format("step {}: no compute spans", step));
+    if (out.opCount() == 0) return fail(ErrorCode::Invalid, fmt::format("step {}: no compute spans", stepNumber(step)));
     out.placement = placementOf(out.order, out.stages);
     if (realised) {
         out.name = realised->name;

@@ -68,9 +68,9 @@ run stagewright runs r.stagewright --json
 expect_json 2 runs 1 microbatch_size
 run stagewright report r.stagewright
 expect_out '^model layers=2,hidden=64.*; microbatch size 2; link latency none$'
-expect_out 'step [12] of 3 \(median time\)'
-run stagewright report r.stagewright --step 0
-expect_out 'step 0 of 3$'
+expect_out 'step [23] of 3 \(median time\)'
+run stagewright report r.stagewright --step 1
+expect_out 'step 1 of 3$'
 run stagewright report r.stagewright --json
 expect_json 2 microbatch_size
 expect_json 0 link_latency

@@ -82,7 +82,7 @@ private slots:
     }
     void nothingRan()
     {
-        QCOMPARE(drawTimeline(*timelineFor("gpipe", {1, 1, 0}), 1, 80, false), std::string("step 1: nothing ran\n"));
+        QCOMPARE(drawTimeline(*timelineFor("gpipe", {1, 1, 0}), 1, 80, false), std::string("step 2: nothing ran\n"));
     }
     void measuredTimesHaveUnits()
     {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
 #include "traces/analysis/memory.h"
 #include "traces/analysis/overlap.h"
 #include "traces/compare/alignment.h"
@@ -186,7 +187,7 @@ Result<int> stepOf(const Run& run, int wanted, const char* which)
     if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {}: it has no timeline", which));
     const int step = wanted < 0 ? run.representativeStep() : wanted;
     if (step >= std::max(1, run.timeline->steps()))
-        return fail(ErrorCode::Usage, fmt::format("run {}: no step {}, it has {}", which, step, run.timeline->steps()),
+        return fail(ErrorCode::Usage, fmt::format("run {}: no step {}, it has {}", which, stepNumber(step), run.timeline->steps()),
                     "choose a step of the run");
     return step;
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
 #include "traces/fit/fit_durations.h"
 #include "traces/fit/median.h"
 
@@ -22,12 +23,12 @@ public:
         const FittedDurations durations = fitDurations(m_timeline, m_firstStep);
         m_stages = durations.stages;
         if (m_stages == 0)
-            return fail(ErrorCode::Invalid, fmt::format("no op to fit costs from in steps {} to {}", m_firstStep, m_timeline.steps() - 1),
+            return fail(ErrorCode::Invalid, fmt::format("no op to fit costs from in steps {} to {}", stepNumber(m_firstStep), m_timeline.steps()),
                         "choose a run with complete steps");
         if (m_timeline.schedule()) m_stages = std::max(m_stages, m_timeline.schedule()->stages);
         m_costs = CostModel(m_stages, CostSource::Fitted);
         m_costs.memory.resize(static_cast<std::size_t>(m_stages));
-        m_costs.origin = fmt::format("fitted from steps {} to {} of {} {} timeline", m_firstStep, m_timeline.steps() - 1, m_timeline.provenance() == Provenance::Imported ? "an" : "a",
+        m_costs.origin = fmt::format("fitted from steps {} to {} of {} {} timeline", stepNumber(m_firstStep), m_timeline.steps(), m_timeline.provenance() == Provenance::Imported ? "an" : "a",
                                      toText(m_timeline.provenance()));
         m_costs.timeUnit = m_timeline.timeUnit();
         m_costs.memoryUnit = m_timeline.memoryUnit();

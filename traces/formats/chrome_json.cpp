@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 #include "traces/formats/atomic_file.h"
 #include "traces/formats/format_registry.h"
@@ -56,8 +57,9 @@ public:
         const int process = processOf(item.track->rank);
         const int thread = threadOf(item.row);
         const std::string_view kind = ruleOf(span.op.kind).text;
-        event(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"step":{})", jsonText(m_timeline.nameOf(span)),
-              span.label == 0 ? kind : toText(item.track->lane), at(span.start), microseconds(span.duration()), process, thread, span.step);
+        event(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"step":{},"step_number":{})", jsonText(m_timeline.nameOf(span)),
+              span.label == 0 ? kind : toText(item.track->lane), at(span.start), microseconds(span.duration()), process, thread, span.step,
+              stepNumber(span.step));
         if (span.label == 0) {
             m_buffer += fmt::format(",\"kind\":\"{}\",\"stage\":{}", kind, span.op.stage);
             if (span.op.microbatch >= 0) m_buffer += fmt::format(",\"microbatch\":{}", span.op.microbatch);
@@ -78,9 +80,9 @@ public:
     void bubble(const TraceBubble& item) override
     {
         const Gap& gap = *item.gap;
-        event(R"({{"name":{},"cat":"bubble","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"step":{},"cause":"{}","why":{}}}}})",
+        event(R"({{"name":{},"cat":"bubble","ph":"X","ts":{},"dur":{},"pid":{},"tid":{},"args":{{"step":{},"step_number":{},"cause":"{}","why":{}}}}})",
               jsonText(titleOf(gap.cause)), at(gap.start), microseconds(gap.end - gap.start), processOf(gap.rank), threadOf(item.row), item.step,
-              toText(gap.cause), jsonText(item.why));
+              stepNumber(item.step), toText(gap.cause), jsonText(item.why));
     }
 
     void sample(const TraceCounter& counter, const TraceSample& sample) override

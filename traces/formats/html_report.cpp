@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/critical_path.h"
@@ -101,7 +102,7 @@ std::string metaText(const Run& run, int step, const std::string& source)
 {
     const RunInfo& info = run.info;
     std::string text = fmt::format("{}: {} ranks, {} stages, {} microbatches", info.scheduleName, info.ranks, info.stages, info.microbatches);
-    if (info.steps > 1) text += fmt::format("; step {} of {}, {} of them warm-up", step + 1, info.steps, info.warmupSteps);
+    if (info.steps > 1) text += fmt::format("; step {} of {}, {} of them warm-up", stepNumber(step), info.steps, info.warmupSteps);
     text += "; " + clockText(run);
     if (!source.empty()) text += "; " + source;
     if (const std::string when = timeText(info.createdUnixMs); !when.empty()) text += ", " + when;
@@ -262,7 +263,7 @@ std::string stepsHtml(const Run& run)
     std::size_t steps = 0;
     for (const Metric* metric : metrics) steps = std::max(steps, metric->values.size());
     for (std::size_t step = 0; step < std::min<std::size_t>(steps, 500); ++step) {
-        std::vector<std::string> cells{fmt::format("{}{}", step + 1, static_cast<int>(step) < run.info.warmupSteps ? " (warm-up)" : "")};
+        std::vector<std::string> cells{fmt::format("{}{}", stepNumber(static_cast<int>(step)), static_cast<int>(step) < run.info.warmupSteps ? " (warm-up)" : "")};
         for (const Metric* metric : metrics) {
             const bool has = step < metric->values.size() && std::isfinite(metric->values[step]);
             cells.push_back(!has ? "n/a" : metric->unit == "ns" ? formatDuration(static_cast<Nanos>(std::llround(metric->values[step]))) : fmt::format("{:.4g}", metric->values[step]));
@@ -276,7 +277,7 @@ Result<int> stepOf(const Run& run, int asked)
 {
     const int step = asked < 0 ? std::max(0, run.representativeStep()) : asked;
     if (!run.timeline || run.timeline->empty()) return fail(ErrorCode::Invalid, fmt::format("run {} has no spans: there is nothing to report", run.info.name));
-    if (step >= run.timeline->steps()) return fail(ErrorCode::Usage, fmt::format("run {} has no step {}; its steps are 1 to {}", run.info.name, step + 1, run.timeline->steps()));
+    if (step >= run.timeline->steps()) return fail(ErrorCode::Usage, fmt::format("run {} has no step {}; its steps are 1 to {}", run.info.name, stepNumber(step), run.timeline->steps()));
     return step;
 }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 #include "traces/formats/chrome_json.h"
 #include "traces/formats/trace_walk.h"
@@ -168,7 +169,7 @@ private:
 
     std::string rest(SpanId id, const Span& span) const
     {
-        std::string more = fmt::format(",\"step\":{}", span.step);
+        std::string more = fmt::format(",\"step\":{},\"step_number\":{}", span.step, stepNumber(span.step));
         if (m_timeline.hasCpuTime() && m_timeline.cpuTime(id) >= 0) more += fmt::format(",\"cpu_us\":{}", microseconds(m_timeline.cpuTime(id)));
         if ((span.flags & SpanDiscarded) != 0) more += ",\"discarded\":true";
         return more;

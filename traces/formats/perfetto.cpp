@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <protozero/pbf_builder.hpp>
 
+#include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 #include "traces/formats/format_registry.h"
 #include "traces/formats/perfetto_fields.h"
@@ -74,12 +75,12 @@ private:
 constexpr std::uint32_t sequenceId = 1;
 constexpr std::size_t blockSize = 1 << 20;
 constexpr std::size_t flowBytes = 10;  // a flow's field and number
-constexpr std::size_t otherBytes = 160; // all else of a slice's event, besides what it is
+constexpr std::size_t otherBytes = 176; // all else of a slice's event, besides what it is
 constexpr std::size_t headBytes = 48;   // of a packet: what stands before its event
 
 // Names of annotations; iid = position + 1.
-enum class Note : std::uint8_t { Step, Stage, Microbatch, CpuTime, Discarded, Cause, Why, Text };
-constexpr std::array<std::string_view, 8> noteNames{"step", "stage", "microbatch", "cpu_ns", "discarded", "cause", "why", "value"};
+enum class Note : std::uint8_t { Step, StepNumber, Stage, Microbatch, CpuTime, Discarded, Cause, Why, Text };
+constexpr std::array<std::string_view, 9> noteNames{"step", "step_number", "stage", "microbatch", "cpu_ns", "discarded", "cause", "why", "value"};
 
 // Categories; iid = position + 1: the kinds, the lanes (of work with a label), then "bubble".
 constexpr std::uint64_t laneCategories = opKindCount + 1;
@@ -159,6 +160,7 @@ public:
         event.number(pf::Event::track, uuid);
         event.bytes(what);
         event.note(iidOf(Note::Step), pf::Annotation::signedInt, static_cast<std::uint64_t>(std::int64_t{span.step}));
+        event.note(iidOf(Note::StepNumber), pf::Annotation::signedInt, static_cast<std::uint64_t>(std::int64_t{stepNumber(span.step)}));
         if (span.label == 0 && span.op.microbatch >= 0)
             event.number(pf::Event::correlation, static_cast<std::uint64_t>(span.step) * m_microbatches + static_cast<std::uint64_t>(span.op.microbatch));
         if (m_timeline.hasCpuTime() && m_timeline.cpuTime(item.id) >= 0)
@@ -187,6 +189,7 @@ public:
             event.add_uint64(pf::Event::nameIid, name);
             event.add_uint64(pf::Event::categoryIid, bubbleCategory);
             annotate(event, Note::Step, item.step);
+            annotate(event, Note::StepNumber, stepNumber(item.step));
             annotate(event, Note::Cause, toText(gap.cause));
             annotate(event, Note::Why, item.why);
         }

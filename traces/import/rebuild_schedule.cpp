@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 #include "schedules/placement_of.h"
 #include "schedules/validate.h"
@@ -45,16 +46,16 @@ std::shared_ptr<const Schedule> rebuildSchedule(const std::vector<std::vector<st
     schedule.placement = placementOf(schedule.order, schedule.stages);
     const Validation validation = validate(schedule);
     if (!validation.valid()) {
-        why = fmt::format("step {}: {}", best + 1, validation.faults.front().message);
+        why = fmt::format("step {}: {}", stepNumber(best), validation.faults.front().message);
         return nullptr;
     }
     std::string others;
     std::size_t different = 0;
     for (std::size_t step = 0; step < byStep.size(); ++step) {
         if (step == best || byStep[step] == byStep[best]) continue;
-        if (++different <= 5) others += fmt::format("{}{}", others.empty() ? "" : ", ", step + 1);
+        if (++different <= 5) others += fmt::format("{}{}", others.empty() ? "" : ", ", stepNumber(step));
     }
-    if (different > 0) notes.push_back(fmt::format("the order is that of step {}; {} of {} steps differ from it ({}{})", best + 1, different, byStep.size(), others, different > 5 ? " …" : ""));
+    if (different > 0) notes.push_back(fmt::format("the order is that of step {}; {} of {} steps differ from it ({}{})", stepNumber(best), different, byStep.size(), others, different > 5 ? " …" : ""));
     return std::make_shared<const Schedule>(std::move(schedule));
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
 #include "schedules/activation.h"
 #include "schedules/deadlock.h"
 #include "schedules/kinds.h"
@@ -316,6 +317,7 @@ Result<Value> SimulatedReport::figure(std::string_view key) const
     if (key == "name") return Value(m_schedule.name);
     if (key == "state") return Value("complete");
     if (key == "steps") return Value(1);
+    if (key == "step_number") return Value(1);
     if (key == "step" || key == "warmup_steps" || key == "damaged_blocks") return Value(0);
     for (const std::string_view measured : {"loss", "step_time_ns", "wall_time_ns", "contention", "gradient_error", "deviation", "peak_activation_bytes", "run"})
         if (key == measured) return Value(); // of recorded runs
@@ -337,7 +339,10 @@ Result<Value> RunReport::figure(std::string_view key) const
     if (key == "complete") return Value(run.info.state == RunState::Complete);
     if (key == "steps") return Value(run.info.steps);
     if (key == "warmup_steps") return Value(run.info.warmupSteps);
-    if (key == "step") return Value(run.timeline->steps() > 0 ? std::clamp(run.representativeStep(), 0, run.timeline->steps() - 1) : 0);
+    if (key == "step" || key == "step_number") {
+        const int step = run.timeline->steps() > 0 ? std::clamp(run.representativeStep(), 0, run.timeline->steps() - 1) : 0;
+        return Value(key == "step" ? step : stepNumber(step));
+    }
     if (key == "run") return Value(static_cast<double>(run.info.id));
     if (key == "name") return Value(run.info.name);
     if (key == "state") return Value(std::string(stagewright::toText(run.info.state)));

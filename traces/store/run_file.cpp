@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
 #include "traces/store/rows.h"
 #include "traces/store/run_digest.h"
 #include "traces/store/run_names.h"
@@ -104,6 +105,15 @@ Result<std::unique_ptr<Database>> openToRead(const std::string& path)
     return Database::open(path, SQLITE_OPEN_READONLY);
 }
 
+Result<void> withQueryViews(RunStore& store, int version)
+{
+    const bool reading = store.mode == OpenMode::Read;
+    if (reading)
+        if (auto done = store.database->execute("PRAGMA query_only=0"); !done) return done;
+    if (auto done = addQueryViews(*store.database, version); !done) return done;
+    return reading ? store.database->execute("PRAGMA query_only=1") : Result<void>();
+}
+
 } // namespace
 
 Result<void> RunStore::mayWrite()
@@ -142,15 +152,10 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
         if (auto done = store->database->execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768"); !done)
             return tl::unexpected(done.error());
     }
-    if (mode == OpenMode::Read && *version < 3) // a query finds the tables of today, empty
-        if (auto done = store->database->execute("PRAGMA query_only=0; PRAGMA temp_store=MEMORY; "
-                                                 "CREATE TEMP VIEW notes AS SELECT 0 AS run, 0 AS note, '' AS text, '' AS anchor, 0 AS step, 0 AS rank, "
-                                                 "0 AS last_rank, '' AS op, 0 AS begin_ns, 0 AS end_ns, 0 AS created_unix_ms WHERE 0; PRAGMA query_only=1");
-            !done)
-            return tl::unexpected(done.error());
     // a table that is missing shows now, not in the middle of something
     if (auto infos = readRunInfos(*store); !infos) return tl::unexpected(infos.error());
     if (auto done = registerSqlTables(*store->database); !done) return tl::unexpected(done.error());
+    if (auto done = withQueryViews(*store, mode == OpenMode::Read ? *version : runFileVersion()); !done) return tl::unexpected(done.error());
     auto state = std::make_unique<State>();
     state->store = std::move(store);
     return std::unique_ptr<RunFile>(new RunFile(std::move(state)));
@@ -443,7 +448,7 @@ Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair
     auto done = write();
     if (!done) {
         state.rows.rollBack();
-        return tl::unexpected(std::move(done.error()).with(fmt::format("run {}, step {}", id(), state.steps)));
+        return tl::unexpected(std::move(done.error()).with(fmt::format("run {}, step {}", id(), stepNumber(state.steps))));
     }
     state.rows.accept();
     ++state.steps;

@@ -81,6 +81,21 @@ CREATE TABLE saved_query(name TEXT NOT NULL PRIMARY KEY, sql TEXT NOT NULL, abou
 CREATE VIEW notes AS SELECT run, note, text, anchor, step, rank, last_rank, op, begin_ns, end_ns, created_unix_ms FROM note;
 )sql";
 
+constexpr std::string_view queryViews = R"sql(
+CREATE TEMP VIEW steps AS SELECT run, step, min(begin_ns) AS begin_ns, max(end_ns) AS end_ns,
+    max(end_ns) - min(begin_ns) AS duration_ns, sum(count) AS spans, step + 1 AS step_number FROM main.span_block GROUP BY run, step;
+CREATE TEMP VIEW metrics AS SELECT v.run AS run, m.name AS name, v.step AS step, v.value AS value, m.unit AS unit, v.step + 1 AS step_number
+    FROM main.metric_value AS v JOIN main.metric AS m ON m.run = v.run AND m.metric = v.metric;
+)sql";
+constexpr std::string_view notesView = R"sql(
+CREATE TEMP VIEW notes AS SELECT run, note, text, anchor, step, rank, last_rank, op, begin_ns, end_ns, created_unix_ms, step + 1 AS step_number
+    FROM main.note;
+)sql";
+constexpr std::string_view noNotesView = R"sql(
+CREATE TEMP VIEW notes AS SELECT 0 AS run, 0 AS note, '' AS text, '' AS anchor, 0 AS step, 0 AS rank, 0 AS last_rank, '' AS op, 0 AS begin_ns,
+    0 AS end_ns, 0 AS created_unix_ms, 1 AS step_number WHERE 0;
+)sql";
+
 constexpr std::array<Migration, 3> steps{{{1, version1}, {2, version2}, {3, version3}}};
 
 constexpr std::array<RunTable, 15> tables{{
@@ -154,6 +169,11 @@ Result<void> migrate(Database& database, int from, std::span<const Migration> to
         if (auto done = transaction->commit(); !done) return done;
     }
     return {};
+}
+
+Result<void> addQueryViews(Database& database, int version)
+{
+    return database.execute(fmt::format("PRAGMA temp_store=MEMORY; {}{}", queryViews, version < 3 ? noNotesView : notesView));
 }
 
 } // namespace stagewright

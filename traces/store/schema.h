@@ -31,5 +31,8 @@ std::span<const RunTable> runTables();
 Result<int> checkRunFile(Database& database);
 // Brings a file to the last version, each step in a transaction of its own; version 0 is an empty database.
 Result<void> migrate(Database& database, int from, std::span<const Migration> steps);
+// The views a query finds, of this connection alone: those of the file with the columns of today (step_number), empty where a file
+// of `version` does not have what they show.
+Result<void> addQueryViews(Database& database, int version);
 
 } // namespace stagewright

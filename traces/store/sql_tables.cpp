@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/base/step_number.h"
 #include "schedules/kinds.h"
 #include "traces/store/blocks.h"
 
@@ -63,7 +64,8 @@ public:
         case 9: return cpu < 0 ? sqlite3_result_null(context) : sqlite3_result_int64(context, cpu);
         case 10: return resultText(context, nameOf(span));
         case 11: return sqlite3_result_int64(context, span.duration());
-        default: return sqlite3_result_int64(context, m_firstSpan + static_cast<std::int64_t>(row));
+        case 12: return sqlite3_result_int64(context, m_firstSpan + static_cast<std::int64_t>(row));
+        default: return sqlite3_result_int64(context, stepNumber(m_step));
         }
     }
 
@@ -121,7 +123,8 @@ public:
         case 4: return event.microbatch < 0 ? sqlite3_result_null(context) : sqlite3_result_int(context, event.microbatch);
         case 5: return resultText(context, toText(event.category));
         case 6: return sqlite3_result_int64(context, event.time);
-        default: return sqlite3_result_int64(context, event.delta);
+        case 7: return sqlite3_result_int64(context, event.delta);
+        default: return sqlite3_result_int(context, stepNumber(event.step));
         }
     }
 
@@ -185,7 +188,7 @@ const std::array<SqlTable, 3>& sqlTables()
     static const std::array<SqlTable, 3> tables{
         SqlTable{"spans",
                  "CREATE TABLE x(run INTEGER, step INTEGER, rank INTEGER, lane TEXT, stage INTEGER, kind TEXT, microbatch "
-                 "INTEGER, start_ns INTEGER, end_ns INTEGER, cpu_ns INTEGER, name TEXT, duration_ns INTEGER, span INTEGER)",
+                 "INTEGER, start_ns INTEGER, end_ns INTEGER, cpu_ns INTEGER, name TEXT, duration_ns INTEGER, span INTEGER, step_number INTEGER)",
                  "SELECT b.run, b.step, t.rank, t.lane, s.first_span + b.first, b.count, b.data FROM main.span_block AS b "
                  "CROSS JOIN main.track AS t ON t.run=b.run AND t.track=b.track "
                  "CROSS JOIN main.segment AS s ON s.run=b.run AND s.segment=b.segment WHERE 1",
@@ -194,7 +197,7 @@ const std::array<SqlTable, 3>& sqlTables()
                  &makeSource<SpanSource>},
         SqlTable{"memory",
                  "CREATE TABLE x(run INTEGER, step INTEGER, rank INTEGER, stage INTEGER, microbatch INTEGER, category TEXT, "
-                 "time_ns INTEGER, delta_bytes INTEGER)",
+                 "time_ns INTEGER, delta_bytes INTEGER, step_number INTEGER)",
                  "SELECT run, rank, count, data FROM main.memory_block WHERE 1",
                  " ORDER BY run, segment, rank, ordinal",
                  {{0, "run"}, {2, "rank"}},

@@ -1,0 +1,15 @@
+// Steps are indices from 0 inside, in run files, SQL and JSON (`step`); people count them from 1 over all steps of a run, warm-up
+// included: every text, window and option, and `step_number` beside each `step`.
+#pragma once
+
+#include <concepts>
+
+namespace stagewright {
+
+template <std::integral Index>
+constexpr Index stepNumber(Index step)
+{
+    return step + 1;
+}
+
+} // namespace stagewright
