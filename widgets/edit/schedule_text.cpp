@@ -79,10 +79,8 @@ ScheduleText::ScheduleText(QWidget* parent) : QWidget(parent)
     m_takeCanvas->setObjectName(QStringLiteral("flat"));
     m_takeCanvas->setToolTip(tr("Drops what was typed and could not be read."));
     m_takeCanvas->setAutoDefault(false);
-    QSizePolicy room = m_takeCanvas->sizePolicy();
-    room.setRetainSizeWhenHidden(true); // else the text jumps
-    m_takeCanvas->setSizePolicy(room);
     m_takeCanvas->hide();
+    m_state->setMinimumHeight(m_takeCanvas->sizeHint().height()); // else the text jumps when it comes
     head->addWidget(m_takeCanvas);
     layout->addLayout(head);
     m_field = new ScheduleTextEdit(this);
