@@ -105,6 +105,7 @@ void MainWindow::connectAll()
     connect(m_runsPanel, &RunsPanel::compareAsked, this, [this](const RunRef& ref) {
         if (m_shown && !(m_shown->ref == ref)) showCompare(m_shown->ref, ref);
     });
+    connect(m_runsPanel, &RunsPanel::left, m_timeline, [this] { m_timeline->setFocus(); });
     connect(m_runsPanel, &RunsPanel::menuAsked, this, &MainWindow::runMenu);
     connectGaps();
     connect(m_side, &SidePanel::budgetAsked, this, &MainWindow::askBudget);

@@ -44,6 +44,7 @@ struct TimelineScene {
     QSizeF size;
     double scroll = 0; // px of the rows scrolled off
     QString title = QStringLiteral("Timeline");
+    bool smallLabels = false;    // where those of usual size do not fit: in narrow pictures, which nobody zooms
     bool differenceShows = true; // that of the first and the last panel exceeds the noise
     bool showCritical = true;
     bool showCommunication = true;
