@@ -59,6 +59,7 @@ namespace {
 
 constexpr int sideWidth = 316;
 constexpr int runsWidth = 224;
+constexpr int ownPages = 2; // welcome and views; those of addPage take the width they are given
 
 // Fusion without underlined mnemonics; Alt and the letter still work.
 class QuietStyle : public QProxyStyle {
@@ -193,7 +194,7 @@ void MainWindow::buildViews()
     // A page that is not shown must make the window neither taller nor wider.
     m_welcome->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     connect(m_pages, &QStackedWidget::currentChanged, this, [this](int current) {
-        for (int i = 0; i < m_pages->count(); ++i) m_pages->widget(i)->setSizePolicy(i == current ? QSizePolicy::Preferred : QSizePolicy::Ignored, i == current ? QSizePolicy::Preferred : QSizePolicy::Ignored);
+        for (int i = 0; i < m_pages->count(); ++i) m_pages->widget(i)->setSizePolicy(i == current && i < ownPages ? QSizePolicy::Preferred : QSizePolicy::Ignored, i == current ? QSizePolicy::Preferred : QSizePolicy::Ignored);
     });
     m_overlay = new EditOverlay(m_timeline, m_state);
 
