@@ -59,7 +59,14 @@ void Legend::setPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& 
     QStringList words;
     for (const Entry& entry : m_entries) words << entry.text;
     setAccessibleDescription(words.join(QStringLiteral(", ")));
+    keepWhole();
     update();
+}
+
+void Legend::keepWhole()
+{
+    const int wanted = static_cast<int>(heightFor(width()));
+    if (minimumHeight() != wanted || maximumHeight() != wanted) setFixedHeight(wanted);
 }
 
 void Legend::setSlack(bool shown)
@@ -69,6 +76,7 @@ void Legend::setSlack(bool shown)
     const auto at = std::find_if(m_entries.begin(), m_entries.end(), [](const Entry& entry) { return entry.look == Entry::Look::Faded; });
     if (!shown && at != m_entries.end()) m_entries.erase(at);
     if (shown) m_entries.push_back({Entry::Look::Faded, Paint::Forward, tr("Faded: has slack"), 0});
+    keepWhole();
     update();
 }
 
@@ -96,7 +104,7 @@ std::vector<std::size_t> Legend::lineStarts(double width) const
     double whole = 0;
     for (const Entry& entry : m_entries) whole += widthOf(entry, metrics) + leastGap;
     std::vector<std::size_t> starts{0};
-    if (gutterWidth + whole - leastGap <= width) return starts;
+    if (gutterFor(width) + whole - leastGap <= width) return starts;
     double x = lineLeft;
     for (std::size_t i = 0; i < m_entries.size(); ++i) {
         const double needs = widthOf(m_entries[i], metrics);
@@ -120,10 +128,10 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     const QFontMetricsF metrics(p.font());
     double whole = 0;
     for (const Entry& entry : m_entries) whole += widthOf(entry, metrics);
-    // On screen, where there is one line's room, what does not fit is left out.
+    // Where there is one line's room alone, what does not fit is left out.
     std::vector<std::size_t> starts = rect.height() >= heightFor(rect.width()) ? lineStarts(rect.width()) : std::vector<std::size_t>{0};
     const bool single = starts.size() == 1;
-    double x = rect.left() + (single ? gutterWidth : lineLeft);
+    double x = rect.left() + (single ? gutterFor(rect.width()) : lineLeft);
     const double room = rect.right() - x - whole;
     const double gap = !single || m_entries.size() < 2 ? 18 : std::clamp(room / static_cast<double>(m_entries.size() - 1), leastGap, 18.0);
     double y = single ? rect.center().y() : rect.top() + firstHeight / 2;

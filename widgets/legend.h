@@ -21,6 +21,7 @@ public:
     void setTheme(const Theme& theme);
     QSize sizeHint() const override { return {600, 28}; }
     QSize minimumSizeHint() const override { return {200, 28}; }
+    int lines() const { return static_cast<int>(lineStarts(width()).size()); }
     // In one line where it fits behind the gutter, else in as many as the width needs.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
     double heightFor(double width) const; // 28, and 20 for each further line
@@ -36,8 +37,10 @@ public:
 
 protected:
     void paintEvent(QPaintEvent*) override;
+    void resizeEvent(QResizeEvent*) override { keepWhole(); }
 
 private:
+    void keepWhole(); // as high as its lines need at this width
     std::vector<std::size_t> lineStarts(double width) const; // of the entries; one where all fit behind the gutter
     std::vector<Entry> m_entries;
     bool m_slack = false;

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cmath>
 
+#include <QCoreApplication>
+
 namespace stagewright {
 
 namespace {
@@ -117,5 +119,15 @@ QString percentText(double fraction, int decimals)
 {
     return fixed(100 * fraction, decimals) + QStringLiteral(" %");
 }
+
+QString changeText(double before, double now)
+{
+    if (before == 0) return now == 0 ? percentText(0) : QCoreApplication::translate("stagewright::Numbers", "new");
+    const double percent = 100 * (now - before) / before;
+    if (percent >= 899.95) return QCoreApplication::translate("stagewright::Numbers", "× %1").arg(fixed(now / before, 0));
+    return signedFixed(percent, 1) + QStringLiteral(" %");
+}
+
+QString countText(qint64 count, const QString& one, const QString& many) { return count == 1 ? one : many.arg(count); }
 
 } // namespace stagewright

@@ -32,5 +32,10 @@ QString signedDurationText(Nanos duration, const Units& units = {});
 QString momentText(Nanos time, double nanosPerPixel, const Units& units = {});
 QString bytesText(Bytes bytes, const Units& units = {}); // "6.5 GiB", "512 KiB", "3.0 u"
 QString percentText(double fraction, int decimals = 1);  // "15.0 %"
+// What became of a figure, as a share of what it was: "−16.6 %", "+2.0 %", "0.0 %"; every change that is printed as a share is
+// printed by it. From ten times on "× 12"; from zero "new", zero stays "0.0 %".
+QString changeText(double before, double now);
+// "1 op", "32 ops", "1,024 ops": the count in the second text's place %L1; the first is for one alone.
+QString countText(qint64 count, const QString& one, const QString& many);
 
 } // namespace stagewright

@@ -185,6 +185,29 @@ const Theme& Theme::highContrastTheme()
     return theme;
 }
 
+void hatchKinds(Theme& theme)
+{
+    for (std::size_t p = 0; p < paintCount; ++p) {
+        const auto paint = static_cast<Paint>(p);
+        const Fill::Hatch hatch = paint == Paint::Backward        ? Fill::Hatch::Falling
+                                  : paint == Paint::Weight        ? Fill::Hatch::Level
+                                  : paint == Paint::Communication ? Fill::Hatch::Upright
+                                                                  : Fill::Hatch::None;
+        for (Fill& fill : theme.tints[p]) fill.hatch = hatch;
+        theme.fills[p] = theme.tints[p][0];
+    }
+}
+
+const Theme& Theme::hatchedTwin() const
+{
+    static const auto make = [](Theme theme) {
+        hatchKinds(theme);
+        return theme;
+    };
+    static const Theme twins[] = {make(light()), make(darkTheme()), make(highContrastTheme())};
+    return twins[highContrast ? 2 : dark ? 1 : 0];
+}
+
 const Theme& Theme::named(ThemeName name)
 {
     return name == ThemeName::HighContrast ? highContrastTheme() : named(name == ThemeName::Dark);

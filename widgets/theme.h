@@ -47,6 +47,8 @@ struct Theme {
     QColor hoverLabel, hoverLabelText; // ruler's time label
     QColor memoryLine, memoryFill, ghost;
 
+    // The same colours with a hatch on each kind but forwards, as exports for print have; one for each theme.
+    const Theme& hatchedTwin() const;
     bool hatched() const { return of(Paint::Backward).hatch != Fill::Hatch::None; }
     const Fill& of(OpKind kind) const { return fills[static_cast<std::size_t>(paintOf(kind))]; }
     const Fill& of(Paint paint) const { return fills[static_cast<std::size_t>(paint)]; }
@@ -59,6 +61,8 @@ struct Theme {
     static const Theme& named(bool dark) { return dark ? darkTheme() : light(); }
     static const Theme& named(ThemeName name);
 };
+
+void hatchKinds(Theme& theme); // backward falling, weight gradient level, communication upright
 
 // Registers the bundled Inter once per process (needs a QGuiApplication) and returns the family's name; where that fails,
 // the application's own font's family.

@@ -34,7 +34,7 @@ const std::vector<ActionEntry>& Actions::table()
         {I::FindPrevious, M::Edit, false, "findPrevious", QT_TR_NOOP("Find pre&vious"), "", "Shift+F3|Ctrl+Shift+G", QT_TR_NOOP("Shift+Enter in the search field"), false},
 
         {I::Palette, M::Edit, false, "palette", QT_TR_NOOP("Comman&d palette…"), "", "Ctrl+Shift+P", QT_TR_NOOP("Every action, run, schedule, file and op by a few letters of its name"), false},
-        {I::AddNote, M::Edit, true, "addNote", QT_TR_NOOP("Mark with a n&ote"), "", "M", QT_TR_NOOP("A passing note on the selected op or range; the next one takes its place"), false},
+        {I::AddNote, M::Edit, true, "addNote", QT_TR_NOOP("Mark with a n&ote"), "", "M", QT_TR_NOOP("A passing note on the selected op or range, with the text you type; the next one takes its place"), false},
         {I::KeepNote, M::Edit, false, "keepNote", QT_TR_NOOP("&Keep the note"), "", "Shift+M", QT_TR_NOOP("Stores the passing note, or a new one of the selection, with the run"), false},
         {I::RemoveNote, M::Edit, false, "removeNote", QT_TR_NOOP("Re&move the note"), "", "Del", QT_TR_NOOP("Takes the chosen note away; Ctrl+Z brings it back"), false},
         {I::Preferences, M::Edit, true, "preferences", QT_TR_NOOP("Pre&ferences…"), "", "Ctrl+,", QT_TR_NOOP("Theme, text scale, keys, units, folders, session"), false},
@@ -65,6 +65,9 @@ const std::vector<ActionEntry>& Actions::table()
         {I::GroupRange, M::Rows, true, "groupRange", QT_TR_NOOP("&Mean, least and most in groups"), "", "", QT_TR_NOOP("A group's row shows how busy its ranks are in the mean, the idlest and the busiest; else the mean time of each kind"), true},
         {I::SubLanes, M::Rows, true, "subLanes", QT_TR_NOOP("&Kernels and copies"), "", "Shift+K", QT_TR_NOOP("Work beside the ops in thin rows under its rank, where the run has it"), true},
         {I::WaitLanes, M::Rows, false, "waitLanes", QT_TR_NOOP("&Waits"), "", "", QT_TR_NOOP("What each rank stood waiting at, in thin rows under it"), true},
+        {I::RowsTaller, M::Rows, true, "rowsTaller", QT_TR_NOOP("&Taller rows"), "", "Ctrl+Shift+Up", QT_TR_NOOP("Ctrl+Shift+wheel over the timeline; remembered"), false},
+        {I::RowsLower, M::Rows, false, "rowsLower", QT_TR_NOOP("&Lower rows"), "", "Ctrl+Shift+Down", QT_TR_NOOP("Ctrl+Shift+wheel over the timeline; remembered"), false},
+        {I::RowsAutomatic, M::Rows, false, "rowsAutomatic", QT_TR_NOOP("Row height as the &window needs"), "", "", QT_TR_NOOP("Taller where the window has room for it"), true},
         {I::ResetRows, M::Rows, true, "resetRows", QT_TR_NOOP("&Release, open and show all"), "", "", QT_TR_NOOP("No rank pinned, folded or without its track"), false},
         {I::NotesList, M::View, true, "notesList", QT_TR_NOOP("&Notes"), "", "Ctrl+Shift+M", QT_TR_NOOP("The notes of the run shown, in a list"), true},
         {I::SearchList, M::View, false, "searchList", QT_TR_NOOP("Search &results"), "", "Ctrl+Shift+F", QT_TR_NOOP("What the search field found, in a list"), true},
@@ -112,6 +115,7 @@ const std::vector<ActionEntry>& Actions::table()
         {I::ThemeDark, M::Theme, false, "themeDark", QT_TR_NOOP("&Dark"), "", "", "", true},
 
         {I::ThemeHighContrast, M::Theme, false, "themeHighContrast", QT_TR_NOOP("&High contrast"), "", "", "", true},
+        {I::HatchKinds, M::Theme, true, "hatchKinds", QT_TR_NOOP("Hatched &kinds"), "", "", QT_TR_NOOP("Backward, weight gradient and communication differ by a hatch as well as by colour; Preferences have “with high contrast” too"), true},
         {I::CutOps, M::Order, false, "cutOps", QT_TR_NOOP("C&ut"), "", "Ctrl+X", QT_TR_NOOP("Takes the chosen ops out of the order; paste puts them back, then for the following microbatches"), false},
         {I::CopyOps, M::Order, false, "copyOps", QT_TR_NOOP("&Copy the pattern"), QT_TR_NOOP("Copy"), "Ctrl+Ins", QT_TR_NOOP("Ctrl+C on the canvas. Remembers the chosen ops, which rank has which and in what rhythm"), false},
         {I::PasteOps, M::Order, false, "pasteOps", QT_TR_NOOP("&Paste for the next microbatch"), QT_TR_NOOP("Paste"), "Ctrl+V", QT_TR_NOOP("Stamps the pattern one period later, with the next microbatch; again for the one after"), false},

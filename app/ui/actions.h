@@ -29,9 +29,9 @@ enum class ActionId {
     BookmarkSet1, BookmarkSet2, BookmarkSet3, BookmarkSet4, BookmarkSet5, BookmarkSet6, BookmarkSet7, BookmarkSet8, BookmarkSet9,
     SaveLayout, ResetLayout,
     RowUp, RowDown, PinRank, FoldRank, RankTrack, OpenGroup, GroupAuto, GroupNone, GroupOf8, GroupOf32, GroupOf128, GroupStage, GroupBusy, GroupRange,
-    SubLanes, WaitLanes, ResetRows, TimeRelative, TimeAbsolute, UnitAuto, UnitNanos, UnitMicros, UnitMillis, UnitSeconds, AllSteps, ChooseSteps,
+    SubLanes, WaitLanes, RowsTaller, RowsLower, RowsAutomatic, ResetRows, TimeRelative, TimeAbsolute, UnitAuto, UnitNanos, UnitMicros, UnitMillis, UnitSeconds, AllSteps, ChooseSteps,
     MemoryActivations, MemoryCommunication, MemoryWorkspace, MemoryGradients, MemoryWeights, MemoryOptimizer, MemoryOwnScale, MemoryPredicted, MemoryCounters,
-    ThemeSystem, ThemeLight, ThemeDark, ThemeHighContrast, KeysPerfetto, KeysNsight, KeysTracy,
+    ThemeSystem, ThemeLight, ThemeDark, ThemeHighContrast, HatchKinds, KeysPerfetto, KeysNsight, KeysTracy,
     Keys, About,
     ImportTraces, ExportKineto, ExportPyTorch, ExportTorchTitan, ComparePlan,
 };

@@ -1,5 +1,8 @@
 #include "app/ui/banner.h"
 
+#include <algorithm>
+
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
@@ -49,6 +52,14 @@ void Banner::showError(const QString& what, const Error& error)
 
 void Banner::showError(const QString& message, const QString& remedy) { present("error", message, remedy); }
 
+void Banner::showRefusal(const QString& what, const Error& error)
+{
+    const QString message = QString::fromStdString(error.message);
+    present("note", what.isEmpty() ? message : what + QStringLiteral(": ") + message, QString::fromStdString(error.remedy));
+}
+
+void Banner::showRefusal(const QString& message, const QString& remedy) { present("note", message, remedy); }
+
 void Banner::showNote(const QString& message) { present("note", message, {}); }
 
 void Banner::showQuestion(const QString& message, const QString& remedy, const QString& button, std::function<void()> answer)
@@ -58,11 +69,14 @@ void Banner::showQuestion(const QString& message, const QString& remedy, const Q
     m_answer->setText(button);
     m_answer->setToolTip(message);
     m_answer->show();
+    place();
 }
 
 void Banner::setMessage(const QString& message)
 {
-    if (!isHidden()) m_message->setText(message);
+    if (isHidden()) return;
+    m_message->setText(message);
+    place();
 }
 
 void Banner::clear() { hide(); }
@@ -87,7 +101,39 @@ void Banner::present(const char* tone, const QString& message, const QString& re
     m_message->setText(text);
     m_remedy->setText(advice);
     m_remedy->setVisible(!advice.isEmpty());
+    m_about = m_context ? m_context() : About();
     show();
+    place();
+}
+
+void Banner::attach(QWidget* area)
+{
+    m_area = area;
+    area->installEventFilter(this);
+    place();
+}
+
+void Banner::review()
+{
+    if (!isHidden() && m_about && !m_about()) clear();
+}
+
+bool Banner::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_area && (event->type() == QEvent::Resize || event->type() == QEvent::Move || event->type() == QEvent::Show)) place();
+    return QFrame::eventFilter(watched, event);
+}
+
+void Banner::place()
+{
+    if (m_area == nullptr || isHidden() || parentWidget() == nullptr) return;
+    constexpr int margin = 14, widest = 820, above = 30; // the legend stays in sight
+    const QRect area(m_area->mapTo(parentWidget(), QPoint(0, 0)), m_area->size());
+    const int width = std::min(widest, std::max(200, area.width() - 2 * margin));
+    layout()->activate();
+    const int height = layout()->hasHeightForWidth() ? layout()->totalHeightForWidth(width) : layout()->totalSizeHint().height();
+    setGeometry(area.left() + (area.width() - width) / 2, std::max(area.top(), area.bottom() - above - height), width, height);
+    raise();
 }
 
 } // namespace stagewright

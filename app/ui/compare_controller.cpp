@@ -94,7 +94,7 @@ CompareController::CompareController(MainWindow& window) : QObject(&window), m_w
         else if (selected.valid() && static_cast<std::size_t>(selected.panel) < m_views.size())
             alignAt(m_views[static_cast<std::size_t>(selected.panel)]->run->timeline->spans()[selected.span].op);
         else
-            m_window.banner()->showError(tr("no op is selected"), tr("select the op that is to stand at one place in every run"));
+            m_window.banner()->showRefusal(tr("no op is selected"), tr("select the op that is to stand at one place in every run"));
         refresh();
     });
     on(ActionId::SetBaseline, [this] {
@@ -242,7 +242,7 @@ void CompareController::compareViews(const Question& question, quint64 generatio
             if (generation != m_window.m_generation) return;
             m_window.m_pending = false;
             if (!answer) {
-                m_window.banner()->showError(tr("these can't be compared"), answer.error());
+                m_window.banner()->showRefusal(tr("these can't be compared"), answer.error());
                 if (m_window.mode() == MainWindow::Mode::Compare) present(false);
                 m_window.refreshActions();
                 return;
@@ -371,7 +371,7 @@ void CompareController::choose()
         dialog->accept();
         for (std::size_t i = 0; i < chosen.size(); ++i)
             if (std::find(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(i), chosen[i]) != chosen.begin() + static_cast<std::ptrdiff_t>(i)) {
-                m_window.banner()->showError(tr("two of them are the same run"), tr("choose different ones"));
+                m_window.banner()->showRefusal(tr("two of them are the same run"), tr("choose different ones"));
                 return;
             }
         show(chosen);

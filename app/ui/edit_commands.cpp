@@ -17,6 +17,7 @@
 #include "widgets/edit/move_hint.h"
 #include "widgets/edit/op_tray.h"
 #include "widgets/edit/schedule_text.h"
+#include "widgets/numbers.h"
 #include "widgets/panel/style.h"
 
 namespace stagewright {
@@ -173,7 +174,7 @@ void EditController::paste()
     if (!changed)
         m_window.statusBar()->showMessage(tr("Microbatch %1 stands there already").arg(microbatch), 6000);
     else if (shoved > 0)
-        m_window.statusBar()->showMessage(tr("Pasted for microbatch %1; %2 ops of its ranks come later in their order").arg(microbatch).arg(shoved), 6000);
+        m_window.statusBar()->showMessage(tr("Pasted for microbatch %1; %2").arg(microbatch).arg(countText(static_cast<qint64>(shoved), tr("1 op of its ranks comes later in its order"), tr("%L1 ops of its ranks come later in their order"))), 6000);
 }
 
 void EditController::remove()
@@ -304,7 +305,7 @@ void EditController::placeAll()
     for (const auto& row : m_editor->schedule().order)
         placed.push_back(row.size());
     next = earliestOrder(next, m_editor->costs(), placed);
-    apply(tr("Place %1 ops").arg(left.size()), Edited{std::move(next), {}});
+    apply(countText(static_cast<qint64>(left.size()), tr("Place 1 op"), tr("Place %L1 ops")), Edited{std::move(next), {}});
 }
 
 bool EditController::changeMicrobatches(int count)
@@ -319,7 +320,7 @@ bool EditController::changeMicrobatches(int count)
         refused(next.error());
         return false;
     }
-    return apply(tr("Change to %1 microbatches").arg(count), Edited{std::move(*next), {}});
+    return apply(countText(count, tr("Change to 1 microbatch"), tr("Change to %L1 microbatches")), Edited{std::move(*next), {}});
 }
 
 void EditController::askMicrobatches()

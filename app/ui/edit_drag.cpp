@@ -30,7 +30,7 @@ void showLabel(TimelineView* view, const Theme& theme, const QString& text, bool
     label->setStyleSheet(QStringLiteral("QLabel { background: %1; color: %2; border-radius: 4px; padding: 3px 9px; font-weight: 600; }").arg(fill.name(), (theme.dark ? theme.canvas : theme.onAccent).name()));
     label->setText(text);
     label->adjustSize();
-    const int x = std::clamp(static_cast<int>(at.left()), static_cast<int>(gutterWidth), std::max(static_cast<int>(gutterWidth), view->width() - label->width() - 4));
+    const int x = std::clamp(static_cast<int>(at.left()), static_cast<int>(gutterFor(view->width())), std::max(static_cast<int>(gutterFor(view->width())), view->width() - label->width() - 4));
     int y = static_cast<int>(at.bottom()) + 5;
     if (y + label->height() > view->height()) y = static_cast<int>(at.top()) - label->height() - 5;
     label->move(x, y);

@@ -16,6 +16,7 @@
 #include "traces/simulated_run.h"
 #include "widgets/background.h"
 #include "widgets/edit/schedule_text.h"
+#include "widgets/numbers.h"
 #include "widgets/preferences/preferences.h"
 
 namespace stagewright {
@@ -101,12 +102,12 @@ void EditController::recogniseNow()
             if (generation != m_recogniseGeneration || !m_editor->active()) return;
             m_recognising = false;
             const Schedule& order = m_editor->schedule();
-            const QString shape = tr("%1 ranks × %2 microbatches").arg(order.ranks).arg(order.microbatches);
+            const QString shape = tr("%1 × %2").arg(countText(order.ranks, tr("1 rank"), tr("%L1 ranks")), countText(order.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
             if (!name.known.empty()) {
                 m_panel->setRecognised(titleOf(name.known), tr("Every rank has the order that %1 has for %2. The name is of the order; what it takes and holds is in the figures.").arg(titleOf(name.known), shape));
             } else if (name.nearest) {
                 const auto away = name.nearest->diff.distance();
-                m_panel->setRecognised(away == 1 ? tr("1 op from %1").arg(titleOf(name.nearest->name)) : tr("%L1 ops from %2").arg(away).arg(titleOf(name.nearest->name)),
+                m_panel->setRecognised(tr("%1 from %2").arg(countText(away, tr("1 op"), tr("%L1 ops")), titleOf(name.nearest->name)),
                                        tr("No schedule of the library has this order for %1. Nearest is %2: so many ops would have to be moved, removed or inserted.").arg(shape, titleOf(name.nearest->name)));
             } else {
                 m_panel->setRecognised(tr("its own"), tr("No schedule of the library has this order for %1.").arg(shape));

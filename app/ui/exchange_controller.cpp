@@ -18,6 +18,7 @@
 #include "traces/formats/perfetto.h"
 #include "traces/formats/torchtitan.h"
 #include "widgets/background.h"
+#include "widgets/numbers.h"
 
 namespace stagewright {
 namespace {
@@ -48,7 +49,7 @@ Result<QString> writeSchedule(Kind kind, const Schedule& schedule, const QString
     if (!files) return tl::unexpected(std::move(files.error()));
     const auto done = kind == Kind::TorchTitan ? writeTorchTitanFolder(*files, path.toStdString()) : writeFileAtomically(path.toStdString(), files->front().second);
     if (!done) return tl::unexpected(done.error());
-    return ExchangeController::tr("%1 ranks, %L2 ops").arg(schedule.ranks).arg(schedule.opCount());
+    return ExchangeController::tr("%1, %2").arg(countText(schedule.ranks, ExchangeController::tr("1 rank"), ExchangeController::tr("%L1 ranks")), countText(static_cast<qint64>(schedule.opCount()), ExchangeController::tr("1 op"), ExchangeController::tr("%L1 ops")));
 }
 
 Result<QString> writeTrace(Kind kind, const Run& run, const QString& path, const Progress& progress)
@@ -56,7 +57,7 @@ Result<QString> writeTrace(Kind kind, const Run& run, const QString& path, const
     if (kind == Kind::Kineto) {
         auto counts = writeKinetoFolder(run, path.toStdString(), progress);
         if (!counts) return tl::unexpected(std::move(counts.error()));
-        return ExchangeController::tr("%1 ranks, %L2 spans").arg(counts->ranks).arg(counts->spans);
+        return ExchangeController::tr("%1, %2").arg(countText(counts->ranks, ExchangeController::tr("1 rank"), ExchangeController::tr("%L1 ranks")), countText(static_cast<qint64>(counts->spans), ExchangeController::tr("1 span"), ExchangeController::tr("%L1 spans")));
     }
     auto counts = (kind == Kind::Chrome ? writeChromeJsonFile : writePerfettoFile)(run, path.toStdString(), progress);
     if (!counts) return tl::unexpected(std::move(counts.error()));
@@ -153,7 +154,7 @@ void ExchangeController::askSchedule(Kind kind)
         },
         [this, kind, edited, shown](Result<void> can) {
             m_stop.reset();
-            if (!can) return m_window.banner()->showError(tr("could not export"), can.error());
+            if (!can) return m_window.banner()->showRefusal(tr("could not export"), can.error());
             const QString name = edited ? QStringLiteral(".edited") : QString();
             if (kind == Kind::TorchTitan)
                 return askPlace(tr("Export for TorchTitan into a new folder"), suggested(*shown, name + tr(" torchtitan")), tr("Folders (*)"), [this](const QString& path, int) { write(Kind::TorchTitan, path); });
@@ -169,7 +170,7 @@ void ExchangeController::write(Kind kind, const QString& path)
 {
     const auto shown = m_window.shownView();
     if (!shown) return;
-    if (m_stop) return m_window.banner()->showError(tr("%1 is being written").arg(m_path), tr("wait for it, or cancel it"));
+    if (m_stop) return m_window.banner()->showRefusal(tr("%1 is being written").arg(m_path), tr("wait for it, or cancel it"));
     const bool edited = m_window.mode() == MainWindow::Mode::Edit;
     std::optional<Schedule> order;
     if (edited) order = m_window.editor()->schedule();
@@ -207,9 +208,10 @@ void ExchangeController::poll()
     const std::int64_t total = m_cell->total, done = m_cell->done;
     const QString name = QFileInfo(m_path).fileName();
     const QString text = total > 0 ? tr("Writing %1: %2 %").arg(name, QString::number(100 * done / total)) : tr("Writing %1").arg(name);
-    if (m_told.isEmpty())
+    if (m_told.isEmpty()) {
         m_window.banner()->showQuestion(text, {}, tr("Cancel"), [this] { cancel(); });
-    else if (m_window.banner()->text() == m_told) // else it tells something else meanwhile
+        m_window.banner()->setAbout([] { return true; }); // the file is being written whatever is looked at
+    } else if (m_window.banner()->text() == m_told) // else it tells something else meanwhile
         m_window.banner()->setMessage(text);
     else
         return;

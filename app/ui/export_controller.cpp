@@ -7,6 +7,7 @@
 #include <QDateTime>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QMessageBox>
 #include <QPushButton>
 #include <QStackedWidget>
 #include <QStatusBar>
@@ -18,6 +19,7 @@
 #include "traces/formats/html_report.h"
 #include "widgets/background.h"
 #include "widgets/export/export_dialog.h"
+#include "widgets/numbers.h"
 
 namespace stagewright {
 namespace {
@@ -76,7 +78,7 @@ QString ExportController::titleOf(const RunView& view) const
 {
     const RunInfo& info = view.run->info;
     const QString schedule = scheduleTitle(info.scheduleName), name = runTitle(info);
-    const QString shape = tr("%1 ranks × %2 microbatches").arg(info.ranks).arg(info.microbatches);
+    const QString shape = tr("%1 × %2").arg(countText(info.ranks, tr("1 rank"), tr("%L1 ranks")), countText(info.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
     return name == schedule ? tr("%1, %2").arg(schedule, shape) : tr("%1 (%2), %3").arg(name, schedule, shape);
 }
 
@@ -104,6 +106,9 @@ PictureContent ExportController::picture() const
     if (m_window.mode() == MainWindow::Mode::Compare && other) {
         content.title = tr("A: %1; B: %2").arg(titleOf(*shown), titleOf(*other));
         content.caption << captionOf(*shown, tr("A: ")) << captionOf(*other, tr("B: "));
+        const QString nameA = runTitle(shown->run->info), nameB = runTitle(other->run->info); // shapes and figures stand in the picture
+        content.shortTitle = tr("A: %1; B: %2").arg(nameA, nameB);
+        content.shortCaption << tr("A: step %1, %2; %3").arg(shown->step + 1).arg(costsText(*shown->run), sourceText(*shown)) << tr("B: step %1, %2; %3").arg(other->step + 1).arg(costsText(*other->run), sourceText(*other));
     } else if (m_window.mode() == MainWindow::Mode::Edit) {
         const ScheduleEditor& editor = *m_window.editor();
         content.title = tr("%1, edited").arg(titleOf(*shown));
@@ -120,19 +125,21 @@ PictureContent ExportController::picture() const
         const double perPixel = static_cast<double>(visible.duration()) / std::max(1, timeline->width());
         const Units& units = timeline->panels().empty() ? shown->panel->units : timeline->panels().front()->units;
         content.caption << tr("In view: %1 to %2").arg(momentText(visible.begin, perPixel, units), momentText(visible.end, perPixel, units));
+        if (!content.shortCaption.isEmpty()) content.shortCaption << content.caption.last();
     }
-    content.caption.last() += tr("; Stagewright %1").arg(QString::fromLatin1(stagewrightVersion));
+    for (QStringList* lines : {&content.caption, &content.shortCaption})
+        if (!lines->isEmpty()) lines->last() += tr("; Stagewright %1").arg(QString::fromLatin1(stagewrightVersion));
 
     const bool withMemory = m_window.actions()[ActionId::Memory]->isChecked();
-    const double rows = timeline->contentHeight();
-    PicturePart upper{PicturePart::Role::View, tr("Timeline"), [rows](double) { return std::clamp(rows, 60.0, 4000.0); }, !withMemory,
+    PicturePart upper{PicturePart::Role::View, tr("Timeline"), [timeline](double width) { return std::clamp(timeline->paintedHeight(width), 60.0, 4000.0); }, !withMemory,
                       [timeline](QPainter& painter, const QRectF& rect, const PaintRequest& request) {
                           timeline->paintTo(painter, rect, request.theme, PaintedMarks{false, request.selection, request.notes});
                       },
                       timeline->visibleSlices()};
     const auto ranks = static_cast<double>(std::max<std::size_t>(1, timeline->panels().empty() ? 1 : timeline->panels().back()->ranks.size()));
     const double charts = std::min<double>(withMemory ? memory->height() : memory->sizeHint().height(), chartsHeader + ranks * chartHeight);
-    PicturePart lower{PicturePart::Role::View, tr("Memory"), [charts](double) { return charts; }, true,
+    const double few = timeline->panels().size() > 1 ? 80 : 36 + std::min(4.0, ranks) * 44; // in one column: of the fullest rank, where two runs stand above
+    PicturePart lower{PicturePart::Role::View, tr("Memory"), [charts, few](double width) { return width < narrowView ? few : charts; }, true,
                       [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) { memory->paintTo(painter, rect, request.theme); }, 0};
     Legend* legend = m_window.legend();
     PicturePart line{PicturePart::Role::Legend, {}, [legend](double width) { return legend->heightFor(width); }, false,
@@ -184,13 +191,21 @@ void ExportController::saveAsked(ExportDialog* dialog)
     const auto shown = m_window.shownView();
     if (!shown) return;
     const QString suffix = suffixOf(dialog->kind());
-    QString path = QFileDialog::getSaveFileName(dialog, tr("Export the picture"), suggested(*shown, suffix), tr("%1 pictures (*.%2)").arg(suffix.toUpper(), suffix));
+    const QString path = QFileDialog::getSaveFileName(dialog, tr("Export the picture"), suggested(*shown, suffix), tr("%1 pictures (*.%2)").arg(suffix.toUpper(), suffix));
     if (path.isEmpty()) return;
-    if (QFileInfo(path).suffix().isEmpty()) path += QLatin1Char('.') + suffix;
-    const auto kind = pictureKindOf(path, dialog->kind());
-    auto bytes = kind ? pictureBytes(picture(), dialog->style(), *kind) : Result<QByteArray>(tl::unexpected(kind.error()));
+    savePicture(dialog, path);
+}
+
+// The format chosen decides, and the suffix follows it; what can't be written leaves the dialog as it is.
+void ExportController::savePicture(ExportDialog* dialog, const QString& chosen)
+{
+    const QString path = pathOfKind(chosen, dialog->kind());
+    if (path != chosen && QFileInfo::exists(path) &&
+        QMessageBox::question(dialog, tr("Export the picture"), tr("The format is %1, so the file is %2, which exists. Replace it?").arg(suffixOf(dialog->kind()).toUpper(), QFileInfo(path).fileName())) != QMessageBox::Yes)
+        return;
+    auto bytes = pictureBytes(picture(), dialog->style(), dialog->kind());
+    if (!bytes) return dialog->showFault(bytes.error());
     dialog->close();
-    if (!bytes) return m_window.banner()->showError(tr("could not export"), bytes.error());
     inBackground(
         this, [path, bytes = std::move(*bytes)] { return writeFileAtomically(path.toStdString(), std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size()))); },
         [this, path](Result<void> done) {
@@ -248,7 +263,7 @@ void ExportController::copy(TableFormat format)
     const TableText table = focusedTable();
     if (table.isEmpty()) return;
     copyTable(table, format);
-    m_window.statusBar()->showMessage(table.rows.size() == 1 ? tr("Copied 1 row") : tr("Copied %1 rows").arg(table.rows.size()), 4000);
+    m_window.statusBar()->showMessage(countText(table.rows.size(), tr("Copied 1 row"), tr("Copied %L1 rows")), 4000);
 }
 
 } // namespace stagewright

@@ -27,6 +27,7 @@ public:
     PictureStyle screenStyle() const; // as large as on screen, with what is shown there
     Result<void> write(const QString& path, const PictureStyle& style, std::optional<PictureKind> kind = {}); // before it returns
     Result<void> write(const QString& path) { return write(path, screenStyle()); }
+    void savePicture(ExportDialog* dialog, const QString& path); // in the dialog's format, with that one's suffix; closes the dialog
     ExportDialog* openDialog(); // not modal; deleted when closed; null where nothing is shown
     TableText focusedTable() const; // where the focus is; else the panel at the right
 

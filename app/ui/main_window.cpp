@@ -6,6 +6,7 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QFileInfo>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenuBar>
@@ -28,6 +29,7 @@
 #include "app/ui/exchange_controller.h"
 #include "app/ui/export_controller.h"
 #include "app/ui/import_controller.h"
+#include "app/ui/key_router.h"
 #include "app/ui/layout_controller.h"
 #include "app/ui/notes_controller.h"
 #include "app/ui/palette_controller.h"
@@ -58,6 +60,7 @@ namespace {
 
 constexpr int sideWidth = 316;
 constexpr int runsWidth = 224;
+constexpr int ownPages = 2; // welcome and views; those of addPage take the width they are given
 
 // Fusion without underlined mnemonics; Alt and the letter still work.
 class QuietStyle : public QProxyStyle {
@@ -103,6 +106,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     buildMenus();
     buildStatusBar();
     connectAll();
+    new KeyRouter(*this); // owned by the window
     m_edit = new EditController(*this, m_editor, m_overlay, m_editPanel);
     m_playback = new PlaybackController(*this);
     m_lessons = new LessonController(*this);
@@ -152,7 +156,6 @@ void MainWindow::buildViews()
     outer->setSpacing(0);
     m_banner = new Banner(central);
     m_strip = new RecordStrip(m_process, central);
-    outer->addWidget(m_banner);
     outer->addWidget(m_strip);
 
     m_columns = new QSplitter(Qt::Horizontal, central);
@@ -189,10 +192,10 @@ void MainWindow::buildViews()
     m_work->addWidget(m_rows, 1);
     m_work->addWidget(m_legend);
     m_pages->addWidget(work);
-    // A page that is not shown must not make the window taller.
-    m_welcome->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
+    // A page that is not shown must make the window neither taller nor wider.
+    m_welcome->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     connect(m_pages, &QStackedWidget::currentChanged, this, [this](int current) {
-        for (int i = 0; i < m_pages->count(); ++i) m_pages->widget(i)->setSizePolicy(m_pages->widget(i)->sizePolicy().horizontalPolicy(), i == current ? QSizePolicy::Preferred : QSizePolicy::Ignored);
+        for (int i = 0; i < m_pages->count(); ++i) m_pages->widget(i)->setSizePolicy(i == current && i < ownPages ? QSizePolicy::Preferred : QSizePolicy::Ignored, i == current ? QSizePolicy::Preferred : QSizePolicy::Ignored);
     });
     m_overlay = new EditOverlay(m_timeline, m_state);
 
@@ -221,6 +224,8 @@ void MainWindow::buildViews()
     m_columns->setStretchFactor(2, 0);
     m_columns->setSizes({runsWidth, 1000, sideWidth});
     setCentralWidget(central);
+    m_banner->attach(m_pages);
+    m_banner->setContext([this] { return whileShown(); });
 }
 
 void MainWindow::buildToolBar()
@@ -264,10 +269,19 @@ void MainWindow::buildToolBar()
     m_steps->setToolTip(tr("The step shown. Figures of a run are those of the measured step with the median time."));
     m_steps->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     bar->addWidget(m_steps);
-    auto* stretch = new QWidget(bar);
-    stretch->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
-    bar->addWidget(stretch);
-    m_find = new FindField(bar);
+    addToolBar(Qt::TopToolBarArea, bar);
+    // The field has a bar of its own: where there is no room for all buttons, the last ones fold behind », and it stays.
+    auto* end = new QToolBar(tr("Find"), this);
+    end->setObjectName(QStringLiteral("findBar"));
+    end->setMovable(false);
+    end->setFixedHeight(44);
+    end->setContextMenuPolicy(Qt::PreventContextMenu);
+    end->layout()->setContentsMargins(0, 0, 0, 0);
+    auto* place = new QWidget(end); // a bar is no narrower than the first thing in it
+    auto* line = new QHBoxLayout(place);
+    line->setContentsMargins(0, 0, 0, 0);
+    line->addStretch(0);
+    m_find = new FindField(place);
     m_find->setObjectName(QStringLiteral("find"));
     m_find->setAcceptDrops(false); // files are the window's
     m_find->setPlaceholderText(tr("Find op, e.g. rank:2 mb:5 B"));
@@ -280,8 +294,9 @@ void MainWindow::buildToolBar()
     m_find->setMaximumWidth(272);
     m_find->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     m_find->installEventFilter(this);
-    bar->addWidget(m_find);
-    addToolBar(Qt::TopToolBarArea, bar);
+    line->addWidget(m_find, 1);
+    end->addWidget(place);
+    addToolBar(Qt::TopToolBarArea, end);
 }
 
 void MainWindow::buildMenus()
@@ -345,10 +360,12 @@ void MainWindow::restoreLayout()
     // No larger than the screen; a picture drawn without one is as large as it is asked to be.
     const bool real = QGuiApplication::platformName() != QLatin1String("offscreen");
     const QSize room = real ? screen()->availableSize() : QSize(1600, 1000);
-    resize(QSize(1600, 1000).boundedTo(room));
+    const QSize frame = real ? QSize(8, 40) : QSize(0, 0); // about; how large it is shows later (keepOnScreen)
+    resize(QSize(1600, 1000).boundedTo(room - frame));
     const bool tight = real && room.width() < 900; // large text on a small screen
     if (tight) m_panels->setMinimumWidth(200);
     restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray());
+    m_startSize = size();
     const auto columns = settings.value(QStringLiteral("window/columns")).toByteArray();
     if (!columns.isEmpty()) m_columns->restoreState(columns);
     const bool list = settings.value(QStringLiteral("window/runsList"), true).toBool() && !tight;
@@ -356,6 +373,26 @@ void MainWindow::restoreLayout()
     m_runsPanel->setVisible(list);
     restoreBudget();
     refreshRecent();
+}
+
+// With its frame, which a window manager adds some time after.
+void MainWindow::keepOnScreen()
+{
+    if (isMaximized() || isFullScreen() || size() != m_startSize) return; // given another size meanwhile
+    const QRect room = screen()->availableGeometry(), frame = frameGeometry();
+    const QSize fits = (size() - (frame.size() - room.size()).expandedTo(QSize(0, 0))).expandedTo(minimumSizeHint());
+    if (fits != size()) resize(m_startSize = fits);
+    const QPoint at(std::max(room.left(), std::min(frame.left(), room.right() + 1 - std::min(frame.width(), room.width()))),
+                    std::max(room.top(), std::min(frame.top(), room.bottom() + 1 - std::min(frame.height(), room.height()))));
+    if (at != frame.topLeft()) move(at);
+}
+
+void MainWindow::showEvent(QShowEvent* event)
+{
+    QMainWindow::showEvent(event);
+    if (event->spontaneous() || m_placed || QGuiApplication::platformName() == QLatin1String("offscreen")) return;
+    m_placed = true;
+    for (const int later : {60, 400}) QTimer::singleShot(later, this, &MainWindow::keepOnScreen);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event)
@@ -407,6 +444,9 @@ void MainWindow::applyTheme()
     const ThemeChoice choice = PreferenceStore::instance().value().theme;
     const bool dark = choice == ThemeChoice::Dark || (choice == ThemeChoice::System && m_systemDark);
     m_theme = choice == ThemeChoice::HighContrast ? &Theme::highContrastTheme() : &Theme::named(dark);
+    const bool hatched = PreferenceStore::instance().value().hatches();
+    if (hatched) m_theme = &m_theme->hatchedTwin();
+    (*m_actions)[ActionId::HatchKinds]->setChecked(hatched);
     static const Theme* applied = nullptr; // of the application, which all windows share
     if (applied != m_theme || qApp->styleSheet().isEmpty()) {
         applied = m_theme;
@@ -485,6 +525,7 @@ void MainWindow::setMode(Mode mode)
     refreshTitle();
     refreshStatus();
     emit modeChanged();
+    m_banner->review();
 }
 
 void MainWindow::showPanels()
@@ -509,6 +550,29 @@ void MainWindow::showPage(QWidget* page, const QString& title)
     showPanels();
     refreshTitle();
     refreshStatus();
+    m_banner->review();
+}
+
+// Whether what is on screen once everything asked for has come is still there: the run and its step, the comparison, the page.
+std::function<bool()> MainWindow::whileShown()
+{
+    struct Place {
+        Mode mode;
+        QString page;
+        RunRef shown, other;
+        bool operator==(const Place&) const = default;
+    };
+    const auto place = [this] { return Place{m_mode, m_pageTitle, shownRef(), m_other ? m_other->ref : RunRef{}}; };
+    const auto coming = [this] { return m_pending || !m_openFirst.isEmpty() || m_library->busy(); };
+    auto held = std::make_shared<std::optional<Place>>();
+    auto* settles = new QTimer(this); // what the message's sender shows next is what it is about
+    connect(settles, &QTimer::timeout, this, [held, place, coming, settles] {
+        if (coming()) return;
+        *held = place();
+        settles->deleteLater();
+    });
+    settles->start(0);
+    return [this, held, place] { return m_pending || !*held || **held == place(); };
 }
 
 void MainWindow::setPageStatus(const QString& text)
@@ -602,6 +666,7 @@ void MainWindow::ready()
     refreshTitle();
     refreshStatus();
     emit runShown();
+    m_banner->review();
 }
 
 QString MainWindow::bannerText() const { return m_banner->text(); }

@@ -170,6 +170,7 @@ public:
     FindField* findField() { return m_find; }
     QSplitter* columns() { return m_columns; } // runs list, work, panel
     QSplitter* rows() { return m_rows; }       // timeline, memory
+    void splitViews();                         // the rows' room, and the charts'
     QMenu* menu(MenuId id) { return m_menus.at(id); }
     QStringList recentFiles() const;
     void closeFile(const QString& path); // off the list; another run is shown where it held the one shown
@@ -198,6 +199,7 @@ signals:
 
 protected:
     void closeEvent(QCloseEvent* event) override;
+    void showEvent(QShowEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
     void changeEvent(QEvent* event) override;
@@ -216,13 +218,14 @@ private:
     void applyTheme();
     void applyPreferences();
     void restoreLayout();
+    void keepOnScreen();
     void setMode(Mode mode);
     void showPanels();
     void refreshTitle();
     void refreshActions();
     void refreshStatus();
-    void splitViews();
     void ready(); // what was asked for is on screen
+    std::function<bool()> whileShown(); // for a message: whether what it came with is still on screen
     // window_runs.cpp
     bool arrived(quint64 generation, const Result<std::shared_ptr<const RunView>>& view);
     void present(const std::shared_ptr<const RunView>& view, bool fit);
@@ -330,6 +333,8 @@ private:
 
     const Theme* m_theme = &Theme::light();
     bool m_systemDark = false;
+    bool m_placed = false; // on the screen, when it was shown first
+    QSize m_startSize;
     PreferencesController* m_preferences = nullptr;
     NotesController* m_notes = nullptr;
     SearchController* m_search = nullptr;

@@ -4,6 +4,8 @@
 
 #include <QDateTime>
 #include <QDockWidget>
+#include <QKeyEvent>
+#include <QLineEdit>
 #include <QMouseEvent>
 #include <QStatusBar>
 #include <QTableView>
@@ -173,12 +175,58 @@ void NotesController::mark()
     m_passing = note;
     const SpanRef selected = m_window.viewState()->selected();
     m_passingPanel = selected.valid() ? selected.panel : 0;
-    m_window.statusBar()->showMessage(tr("Shift+M keeps this note with the run"), 5000);
+    refresh();
+    askText();
+}
+
+// A field over the timeline, beside what is marked: Return takes the text, Escape drops the note.
+void NotesController::askText()
+{
+    constexpr int wide = 260, high = 28, gap = 6;
+    TimelineView* view = m_window.timelineView();
+    if (m_field) m_field->deleteLater();
+    m_field = new QLineEdit(QString::fromStdString(m_passing->text), view);
+    m_field->setObjectName(QStringLiteral("noteText"));
+    m_field->setAccessibleName(tr("Text of the note"));
+    m_field->setToolTip(tr("Return: the note says this. Esc: no note. Shift+M afterwards keeps it with the run."));
+    QRectF at(view->axis().left + 20, 60, 1, 1);
+    const ViewState& state = *m_window.viewState();
+    if (const auto rect = view->rectOf(state.selected()))
+        at = *rect;
+    else if (!state.areas().empty())
+        at.moveLeft(view->axis().toX(state.areas().front().range.begin));
+    const int left = std::clamp(static_cast<int>(at.left()), static_cast<int>(view->axis().left), std::max(static_cast<int>(view->axis().left), view->width() - wide - gap));
+    const int below = static_cast<int>(at.bottom()) + gap;
+    m_field->setGeometry(left, below + high < view->height() ? below : std::max(0, static_cast<int>(at.top()) - gap - high), wide, high);
+    m_field->installEventFilter(this);
+    connect(m_field, &QLineEdit::editingFinished, this, [this] { answered(true); });
+    m_field->show();
+    m_field->selectAll();
+    m_field->setFocus();
+}
+
+void NotesController::answered(bool kept)
+{
+    if (!m_field) return;
+    QLineEdit* field = m_field;
+    m_field = nullptr;
+    const QString text = field->text().trimmed();
+    const bool hadFocus = field->hasFocus();
+    field->disconnect(this);
+    field->hide();
+    field->deleteLater();
+    if (!kept)
+        m_passing.reset();
+    else if (m_passing && !text.isEmpty())
+        m_passing->text = text.toStdString();
+    if (hadFocus) m_window.timelineView()->setFocus();
+    if (m_passing) m_window.statusBar()->showMessage(tr("Shift+M keeps this note with the run"), 5000);
     refresh();
 }
 
 void NotesController::keep()
 {
+    answered(true); // as far as it is typed
     auto note = m_passing ? m_passing : noteOfSelection();
     if (!note) {
         m_window.statusBar()->showMessage(tr("Select an op or a range of time first"), 5000);
@@ -319,6 +367,7 @@ void NotesController::load(const RunRef& ref)
 
 void NotesController::shownChanged()
 {
+    answered(false);
     m_passing.reset();
     m_chosen = -1;
     for (int panel = 0; panel < 2; ++panel) load(refOfPanel(panel));
@@ -405,6 +454,10 @@ void NotesController::choose(int row, bool show)
 // A click on a flag chooses its note.
 bool NotesController::eventFilter(QObject* watched, QEvent* event)
 {
+    if (m_field && watched == m_field && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
+        answered(false);
+        return true;
+    }
     if (event->type() == QEvent::MouseButtonPress && watched == m_window.timelineView()) {
         const auto* mouse = static_cast<QMouseEvent*>(event);
         const int number = mouse->button() == Qt::LeftButton ? m_window.timelineView()->flagAt(mouse->position()) : -1;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <QObject>
+#include <QPointer>
 #include <QThreadPool>
 #include <QUndoStack>
 
@@ -16,6 +17,7 @@
 #include "widgets/timeline/timeline_flags.h"
 
 class QDockWidget;
+class QLineEdit;
 
 namespace stagewright {
 
@@ -28,7 +30,7 @@ public:
     explicit NotesController(MainWindow& window);
     ~NotesController() override; // waits for what is being written
 
-    void mark();   // a passing note of the selection
+    void mark();   // a passing note of the selection; its text is asked beside it
     void keep();   // the passing note, or one of the selection, stored; its text is asked in the list
     void remove(); // the chosen note, else the passing one, else that of the selected op
     const std::vector<Note>& notes(const RunRef& ref) const; // known ones: own, then carried over
@@ -39,6 +41,7 @@ public:
     QUndoStack* undoStack() { return &m_undo; }
     NotesPanel* panel() { return m_panel; }
     QDockWidget* dock() { return m_dock; }
+    QLineEdit* field() { return m_field; } // where the text is asked; null: nowhere
     bool busy() const { return m_reading > 0 || m_writing > 0; }
 
     // What a search or a query marks on the timeline beside the notes.
@@ -60,6 +63,8 @@ private:
     void refresh(); // flags, list, actions
     void choose(int row, bool show);
     RunRef refOfPanel(int panel) const;
+    void askText();
+    void answered(bool kept); // the field goes; its text is the passing note's, or there is no note
     bool eventFilter(QObject* watched, QEvent* event) override;
 
     MainWindow& m_window;
@@ -70,6 +75,7 @@ private:
     std::vector<std::pair<RunRef, Notes>> m_known;
     std::optional<Note> m_passing;
     int m_passingPanel = 0;
+    QPointer<QLineEdit> m_field;
     int m_chosen = -1; // row of the list
     int m_reading = 0;
     int m_writing = 0;

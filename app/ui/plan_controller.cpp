@@ -39,7 +39,7 @@ void PlanController::compare(const RunRef& measured)
             [this, generation, measured](Result<std::shared_ptr<Run>> plan) {
                 --m_busy;
                 if (generation != m_generation) return;
-                if (!plan) return m_window.banner()->showError(tr("there is no plan to compare with"), plan.error());
+                if (!plan) return m_window.banner()->showRefusal(tr("there is no plan to compare with"), plan.error());
                 m_window.banner()->clear();
                 m_plan = m_window.library()->addSimulated(std::move(**plan));
                 m_measured = measured;

@@ -22,6 +22,11 @@ PreferencesController::PreferencesController(MainWindow& window) : QObject(&wind
             preferences.keys = map;
             PreferenceStore::instance().set(preferences);
         });
+    connect(actions[I::HatchKinds], &QAction::triggered, this, [](bool wanted) {
+        Preferences preferences = PreferenceStore::instance().value();
+        preferences.hatch = wanted ? HatchChoice::Always : HatchChoice::Never;
+        PreferenceStore::instance().set(preferences);
+    });
     connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, [this] { m_window.applyPreferences(); });
 }
 

@@ -1,10 +1,12 @@
 #include "app/ui/rows_controller.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <QActionGroup>
 #include <QMenu>
 #include <QSettings>
+#include <QSplitter>
 
 #include "app/ui/main_window.h"
 #include "widgets/preferences/preferences.h"
@@ -95,6 +97,11 @@ RowsController::RowsController(MainWindow& window) : QObject(&window), m_window(
         rows.expanded.clear();
         state->setRows(rows);
     });
+    on(I::RowsTaller, [this] { scaleRows(1); });
+    on(I::RowsLower, [this] { scaleRows(-1); });
+    on(I::RowsAutomatic, [this] { setRowScale(0); });
+    connect(view, &TimelineView::rowScaleAsked, this, &RowsController::scaleRows);
+    window.rows()->installEventFilter(this);
     auto* origins = new QActionGroup(this);
     for (const auto& [id, origin] : {std::pair{I::TimeRelative, TimeOrigin::Step}, {I::TimeAbsolute, TimeOrigin::Run}}) {
         origins->addAction(a[id]);
@@ -144,10 +151,50 @@ void RowsController::restore()
     rows.lanes = settings.value(QStringLiteral("rows/lanes"), true).toBool();
     rows.waits = settings.value(QStringLiteral("rows/waits"), false).toBool();
     m_window.viewState()->setRows(rows);
+    m_rowScale = settings.value(QStringLiteral("rows/scale"), 0).toDouble();
+    if (m_rowScale != 0) m_rowScale = std::clamp(m_rowScale, leastRowScale, mostRowScale);
     const bool absolute = settings.value(QStringLiteral("times/absolute"), false).toBool();
     m_window.viewState()->setTimeOrigin(absolute ? TimeOrigin::Run : TimeOrigin::Step);
     m_window.actions()[absolute ? ActionId::TimeAbsolute : ActionId::TimeRelative]->setChecked(true);
     refreshUnit();
+}
+
+// 48 px rows, 38 compared, fill a window of 1000 px; a higher one grows them, as far as all of them stay in sight.
+double RowsController::suitableScale() const
+{
+    constexpr double usual = 880, most = 1.75; // px of timeline and charts; of the scale
+    const TimelineView* view = m_window.timelineView();
+    const double room = m_window.rows()->height(), wanted = std::clamp(room / usual, 1.0, most);
+    const RowLayout& rows = view->layout();
+    if (wanted == 1 || rows.rows.empty()) return 1;
+    const double bars = static_cast<double>(rows.rows.size()) * rows.metrics.height / view->rowScale(); // at scale 1
+    const double rest = view->contentHeight() + 8 - bars * view->rowScale();
+    const double share = room * (view->panels().size() > 1 ? 0.72 : 0.62);
+    return std::clamp((share - rest) / std::max(1.0, bars), 1.0, wanted);
+}
+
+void RowsController::fitRows()
+{
+    const double scale = m_rowScale > 0 ? m_rowScale : suitableScale();
+    if (std::abs(scale - m_window.timelineView()->rowScale()) < 0.01) return;
+    m_window.timelineView()->setRowScale(scale);
+    m_window.splitViews();
+}
+
+void RowsController::setRowScale(double scale)
+{
+    m_rowScale = scale == 0 ? 0 : std::clamp(scale, leastRowScale, mostRowScale);
+    QSettings().setValue(QStringLiteral("rows/scale"), m_rowScale);
+    fitRows();
+    refresh();
+}
+
+void RowsController::scaleRows(double notches) { setRowScale(m_window.timelineView()->rowScale() * std::pow(1.15, notches)); }
+
+bool RowsController::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == m_window.rows() && event->type() == QEvent::Resize) QMetaObject::invokeMethod(this, &RowsController::fitRows, Qt::QueuedConnection);
+    return QObject::eventFilter(watched, event);
 }
 
 void RowsController::refreshUnit()
@@ -197,6 +244,7 @@ void RowsController::runChanged()
         rows.expanded = setOf(settings.value(QStringLiteral("open")));
         m_window.viewState()->setRows(rows);
     }
+    fitRows();
     refresh();
 }
 
@@ -224,7 +272,10 @@ void RowsController::refresh()
     mark(I::RankTrack, rows.trackless);
     const int row = view->cursorRow();
     a[I::OpenGroup]->setEnabled(row >= 0 && view->layout().rows[static_cast<std::size_t>(row)].group >= 0);
-    for (const I id : {I::RowUp, I::RowDown}) a[id]->setEnabled(shown);
+    for (const I id : {I::RowUp, I::RowDown, I::RowsAutomatic}) a[id]->setEnabled(shown);
+    a[I::RowsTaller]->setEnabled(shown && view->rowScale() < mostRowScale);
+    a[I::RowsLower]->setEnabled(shown && view->rowScale() > leastRowScale);
+    a[I::RowsAutomatic]->setChecked(m_rowScale == 0);
     a[I::ResetRows]->setEnabled(!rows.pinned.empty() || !rows.collapsed.empty() || !rows.trackless.empty() || !rows.expanded.empty());
 }
 

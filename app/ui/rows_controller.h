@@ -20,11 +20,18 @@ class RowsController : public QObject {
     Q_OBJECT
 public:
     explicit RowsController(MainWindow& window);
+    void fitRows(); // as tall as the user wants them, else as the window has room for
 
     void fillRowMenu(QMenu& menu, int row); // what a right click on the gutter offers
     void fillGapMenu(QMenu& menu, int panel, int rank, Nanos axisTime);
 
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override; // the views' room
+
 private:
+    void scaleRows(double notches);
+    void setRowScale(double scale); // 0: as the window needs; remembered
+    double suitableScale() const;
     void restore();
     void remember() const;
     void runChanged(); // another number of ranks: what was chosen for it
@@ -36,6 +43,7 @@ private:
 
     MainWindow& m_window;
     int m_ranks = 0; // of the run shown
+    double m_rowScale = 0; // chosen; 0: as the window needs
 };
 
 } // namespace stagewright

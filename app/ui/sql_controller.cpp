@@ -18,6 +18,7 @@
 #include <QSettings>
 #include <QStatusBar>
 #include <QTableView>
+#include <QTimer>
 
 #include "app/ui/banner.h"
 #include "app/ui/built_in_queries.h"
@@ -27,6 +28,7 @@
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/console/sql_console.h"
+#include "widgets/numbers.h"
 #include "widgets/panel/style.h"
 #include "widgets/table_copy.h"
 
@@ -59,6 +61,11 @@ SqlController::SqlController(MainWindow& window) : QObject(&window), m_window(wi
     window.addDockWidget(Qt::BottomDockWidgetArea, m_dock);
     m_dock->hide();
     m_console->editor()->setHistory(QSettings().value(QStringLiteral("sql/history")).toStringList());
+    connect(m_dock, &QDockWidget::visibilityChanged, this, [this] {
+        if (!m_dock->isHidden()) return;
+        m_window.memoryView()->setMinimumHeight(0);
+        m_console->editor()->setMaximumHeight(SqlConsole::editorHeight);
+    });
     connect(window.actions()[ActionId::SqlConsole], &QAction::triggered, this, &SqlController::open);
     connect(m_console, &SqlConsole::runAsked, this, &SqlController::ask);
     connect(m_console, &SqlConsole::cancelAsked, this, &SqlController::cancel);
@@ -85,10 +92,25 @@ void SqlController::open()
         m_window.timelineView()->setFocus();
         return;
     }
+    const bool opens = m_dock->isHidden();
     m_dock->show();
+    if (opens) QTimer::singleShot(0, this, [this] { makeRoom(3); });
     readFile();
     m_console->editor()->setFocus();
     m_console->editor()->moveCursor(QTextCursor::End);
+}
+
+// It opens with ten rows of answers; where the window is too low for that the memory charts and the query give way while it is open.
+void SqlController::makeRoom(int tries)
+{
+    const int missing = m_console->missingHeight();
+    if (m_dock->isHidden() || missing == 0) return;
+    if (tries < 3) {
+        m_window.memoryView()->setMinimumHeight(1);
+        m_console->editor()->setMaximumHeight(m_console->editor()->minimumHeight());
+    }
+    m_window.resizeDocks({m_dock}, {m_dock->height() + missing}, Qt::Vertical);
+    if (tries > 0) QTimer::singleShot(20, this, [this, tries] { makeRoom(tries - 1); }); // when that is laid out
 }
 
 // A run in memory is asked through a file that is written for it.
@@ -282,9 +304,9 @@ void SqlController::showAllRows()
     std::sort(moments.begin(), moments.end());
     const auto marked = spans->size() + moments.size();
     m_window.notes()->setHits(0, spans, noSpan, std::move(moments));
-    m_console->setSaid(elsewhere == 0 ? tr("%n places are marked on the timeline; Esc there takes the marks away.", nullptr, static_cast<int>(marked))
-                                      : tr("%n places are marked on the timeline", nullptr, static_cast<int>(marked)) +
-                                            tr("; %n rows name none, or another run.", nullptr, static_cast<int>(elsewhere)));
+    m_console->setSaid(elsewhere == 0 ? countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline; Esc there takes the mark away."), tr("%L1 places are marked on the timeline; Esc there takes the marks away."))
+                                      : countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline"), tr("%L1 places are marked on the timeline")) +
+                                            countText(static_cast<qint64>(elsewhere), tr("; 1 row names none, or another run."), tr("; %L1 rows name none, or another run.")));
 }
 
 void SqlController::shownChanged()

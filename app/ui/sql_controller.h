@@ -45,6 +45,7 @@ signals:
     void wrote(const QString& file);
 
 private:
+    void makeRoom(int tries);
     void answer(quint64 generation, qint64 milliseconds, std::shared_ptr<QueryRows> rows, SpanNumbering numbering);
     void place();          // the rows on the run shown, off the GUI thread
     void fillMenu();

@@ -107,6 +107,7 @@ void MainWindow::connectAll()
     connect(m_runsPanel, &RunsPanel::compareAsked, this, [this](const RunRef& ref) {
         m_compare->add(ref);
     });
+    connect(m_runsPanel, &RunsPanel::left, m_timeline, [this] { m_timeline->setFocus(); });
     connect(m_runsPanel, &RunsPanel::menuAsked, this, &MainWindow::runMenu);
     connectGaps();
     connect(m_side, &SidePanel::budgetAsked, this, &MainWindow::askBudget);

@@ -101,12 +101,12 @@ void MainWindow::startEdit(std::optional<Schedule> beginWith)
     m_followLive = false;
     auto schedule = beginWith ? Result<Schedule>(std::move(*beginWith)) : scheduleOfRun(*source->run);
     if (!schedule) {
-        m_banner->showError(tr("this run can't be edited"), schedule.error());
+        m_banner->showRefusal(tr("this run can't be edited"), schedule.error());
         return;
     }
     auto costs = costsOf(*source->run);
     if (!costs) {
-        m_banner->showError(tr("this run can't be edited"), costs.error());
+        m_banner->showRefusal(tr("this run can't be edited"), costs.error());
         return;
     }
     const CostModel measured = *costs;
@@ -161,12 +161,12 @@ void MainWindow::runEdited()
 {
     if (m_mode != Mode::Edit || !m_editSource || m_process->running()) return;
     if (!m_editor->valid()) {
-        m_banner->showError(QString::fromStdString(m_editor->validation().faults.front().message), tr("an order with a fault can't run; move an op back, or undo"));
+        m_banner->showRefusal(QString::fromStdString(m_editor->validation().faults.front().message), tr("an order with a fault can't run; move an op back, or undo"));
         return;
     }
     auto text = writeScheduleCsv(m_editor->schedule());
     if (!text) {
-        m_banner->showError(tr("this order can't be written"), text.error());
+        m_banner->showRefusal(tr("this order can't be written"), text.error());
         return;
     }
     QString base = QString::fromStdString(m_editSource->run->info.scheduleName).section(QLatin1Char('/'), -1);

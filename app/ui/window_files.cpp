@@ -200,7 +200,7 @@ void MainWindow::saveCopyAsked()
     if (path.isEmpty()) return;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".stagewright");
     if (RunLibrary::normalised(path) == from) {
-        m_banner->showError(tr("a copy can't replace the file it is made of"), tr("choose another name"));
+        m_banner->showRefusal(tr("a copy can't replace the file it is made of"), tr("choose another name"));
         return;
     }
     m_library->saveCopy(from, path, [this, path](Result<void> done) {

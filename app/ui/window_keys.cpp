@@ -24,15 +24,13 @@ namespace stagewright {
 void MainWindow::keyPressEvent(QKeyEvent* event)
 {
     if (event->key() == Qt::Key_Escape) {
-        if (m_playback->player()->active()) {
-            m_playback->player()->end();
-        } else if (m_editor->previewing()) {
+        if (m_editor->previewing()) {
             m_editor->cancelPreview();
             m_timeline->setDragFeedback(std::nullopt);
-        } else if (m_banner->isVisible()) {
-            m_banner->clear();
         } else if (m_state->selected().valid() || !m_state->areas().empty()) {
             m_state->clearSelection();
+        } else if (m_playback->player()->active()) {
+            m_playback->player()->end();
         } else if (m_notes->hasHits()) {
             m_search->clear();
             m_notes->setHits(0, nullptr, noSpan); // those of a query
@@ -40,6 +38,8 @@ void MainWindow::keyPressEvent(QKeyEvent* event)
             chooseGap(-1);
         } else if (m_cause) {
             chooseCause(std::nullopt);
+        } else if (m_banner->isVisible()) {
+            m_banner->clear();
         }
         return;
     }
@@ -48,14 +48,14 @@ void MainWindow::keyPressEvent(QKeyEvent* event)
 
 bool MainWindow::event(QEvent* event)
 {
-    // Space and Return press the button that has the focus, whatever they do elsewhere; letters choose in a list.
+    // Space and Return press the button that has the focus, or open the box, whatever they do elsewhere.
     if (event->type() == QEvent::ShortcutOverride) {
         const auto* key = static_cast<QKeyEvent*>(event);
         const QWidget* focus = focusWidget();
-        const bool button = qobject_cast<const QAbstractButton*>(focus) != nullptr, list = qobject_cast<const QComboBox*>(focus) != nullptr;
+        const bool pressable = qobject_cast<const QAbstractButton*>(focus) != nullptr || qobject_cast<const QComboBox*>(focus) != nullptr;
         const bool presses = key->key() == Qt::Key_Space || key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
         const bool plain = (key->modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::MetaModifier)) == 0;
-        if (plain && ((button && presses) || (list && (presses || !key->text().trimmed().isEmpty())))) {
+        if (plain && pressable && presses) {
             event->accept();
             return true;
         }

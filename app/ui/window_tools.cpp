@@ -132,7 +132,7 @@ void MainWindow::askTool()
     if (m_toolAgain) return;
     auto input = toolInput();
     if (!input) {
-        m_banner->showError(tr("this run has no order that could be simulated again"), input.error());
+        m_banner->showRefusal(tr("this run has no order that could be simulated again"), input.error());
         setTool(Tool::None);
         return;
     }

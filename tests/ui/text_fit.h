@@ -15,6 +15,8 @@
 #include <QTextDocument>
 #include <QTranslator>
 
+#include "widgets/panel/panel_parts.h"
+
 namespace stagewright {
 
 // A language whose texts are 40 % longer, as German ones are.
@@ -95,6 +97,9 @@ inline QStringList clipped(QWidget* root)
             tell(label, label->fontMetrics().boundingRect(QRect(0, 0, 10000, 1000), 0, text).width(), label->contentsRect().width() + 1);
             tell(label, label->fontMetrics().height() * static_cast<int>(1 + text.count(QLatin1Char('\n'))), label->height() + 3);
             if (elided(text) && label->toolTip().isEmpty()) found << told(label) + QStringLiteral(" (no tooltip)");
+        } else if (auto* link = qobject_cast<LinkButton*>(widget)) { // it wraps
+            tell(link, link->minimumSizeHint().width(), link->width());
+            tell(link, link->heightForWidth(link->width()), link->height() + 1);
         } else if (auto* button = qobject_cast<QAbstractButton*>(widget)) {
             const QString text = plain(button->text());
             if (text.isEmpty()) continue;

@@ -71,6 +71,7 @@ private slots:
         QTest::addColumn<QSize>("size");
         QTest::addColumn<bool>("longer");
         QTest::addColumn<ThemeChoice>("theme");
+        QTest::newRow("1024x700 light") << QSize(1024, 700) << false << ThemeChoice::Light;
         QTest::newRow("1280x720 light") << QSize(1280, 720) << false << ThemeChoice::Light;
         QTest::newRow("1280x720 dark") << QSize(1280, 720) << false << ThemeChoice::Dark;
         QTest::newRow("1280x720 long") << QSize(1280, 720) << true << ThemeChoice::Light;

@@ -235,10 +235,15 @@ private slots:
         PreferencesDialog dialog;
         dialog.show();
         auto combos = dialog.findChildren<QComboBox*>();
-        QCOMPARE(combos.size(), 4);
+        QCOMPARE(combos.size(), 5);
+        QVERIFY(!store.value().hatches());
         combos[0]->setCurrentIndex(3);
         QCOMPARE(store.value().theme, ThemeChoice::HighContrast);
         QCOMPARE(changed.count(), 1);
+        QVERIFY(store.value().hatches()); // where colours are hard to tell
+        combos[1]->setCurrentIndex(2);
+        QCOMPARE(store.value().hatch, HatchChoice::Never);
+        QVERIFY(!store.value().hatches());
         Preferences other = store.value();
         other.recentFiles = 3;
         other.textScale = 1000; // brought into range when read

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/compare/metric_text.h"
+#include "widgets/panel/panel_parts.h"
 #include "widgets/panel/style.h"
 #include "widgets/table_copy.h"
 
@@ -29,7 +30,7 @@ BaselineStrip::BaselineStrip(QWidget* parent) : QWidget(parent)
     column->setContentsMargins(18, 10, 18, 8);
     column->setSpacing(5);
     auto* head = new QHBoxLayout;
-    m_title = makeLabel({}, "title", this);
+    m_title = new RowLabel({}, "title", this);
     m_title->setToolTip(tr("Every run that is shown is measured against the baseline, until it is cleared."));
     head->addWidget(m_title, 1);
     m_more = new QPushButton(tr("All"), this);
@@ -60,7 +61,7 @@ BaselineStrip::BaselineStrip(QWidget* parent) : QWidget(parent)
 
 void BaselineStrip::setBaseline(const QString& name, std::shared_ptr<const Comparison> comparison, const Units& units, const QString& note)
 {
-    m_title->setText(tr("Baseline: %1").arg(name));
+    m_title->setText(tr("Baseline: %1").arg(breakable(name)));
     m_comparison = std::move(comparison);
     m_units = units;
     QString text = note;
@@ -95,6 +96,7 @@ void BaselineStrip::fill()
         auto* label = makeLabel(text, role, m_body, true);
         label->setToolTip(tooltip);
         if (column > 0) label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        if (column == 0) label->setWordWrap(true); // never the figures
         m_grid->addWidget(label, row, column);
     };
     for (const MetricDelta& metric : m_comparison->metrics) {

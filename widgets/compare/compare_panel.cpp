@@ -85,6 +85,8 @@ void ComparePanel::buildWaterfall()
     head->addWidget(m_fallTitle);
     head->addStretch();
     m_fallKind = new QComboBox(m_fall);
+    m_fallKind->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon); // its tooltip has the whole
+    m_fallKind->setMinimumContentsLength(14);
     m_fallKind->addItems({tr("critical path"), tr("one change at a time")});
     m_fallKind->setAccessibleName(tr("What the waterfall shows"));
     m_fallKind->setToolTip(tr("Critical path: what each class of it contributes to the change. One change at a time: the schedules between A and B, each simulated. Both sum to the change exactly."));

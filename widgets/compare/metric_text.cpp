@@ -58,7 +58,7 @@ MetricText metricText(const MetricDelta& metric, const Units& units, bool shows,
     if (!scale.unit.isEmpty()) text.title += QStringLiteral(", ") + scale.unit;
     text.change = signedFixed(delta / scale.factor, scale.decimals);
     if (metric.unit == "ns" && metric.a != 0)
-        text.change = signedFixed(100 * delta / metric.a, 1) + QStringLiteral(" %");
+        text.change = changeText(metric.a, metric.b);
     else if (metric.unit == "fraction")
         text.change += QStringLiteral(" pt");
     const bool neutral = !shows || std::abs(delta / scale.factor) < 0.5 * std::pow(10, -scale.decimals);

@@ -12,6 +12,7 @@
 #include <QTimer>
 #include <QVBoxLayout>
 
+#include "widgets/numbers.h"
 #include "widgets/panel/style.h"
 #include "widgets/table_copy.h"
 
@@ -25,7 +26,7 @@ SqlConsole::SqlConsole(QWidget* parent) : QWidget(parent), m_editor(new QueryEdi
     layout->setContentsMargins(10, 8, 10, 6);
     layout->setSpacing(6);
     m_editor->setMinimumHeight(44);
-    m_editor->setMaximumHeight(96);
+    m_editor->setMaximumHeight(editorHeight);
     layout->addWidget(m_editor);
 
     auto* buttons = new QHBoxLayout;
@@ -133,8 +134,8 @@ void SqlConsole::showRows(QueryRows rows, qint64 milliseconds)
     for (int column = 0; column < m_model.columnCount(); ++column)
         m_table->setColumnWidth(column, std::min(m_table->columnWidth(column) + 10, 320));
     m_export->setEnabled(m_model.columnCount() > 0);
-    QString text = truncated ? tr("The first %L1 rows, in %2 s. LIMIT and OFFSET bring the others.").arg(count).arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2)
-                             : tr("%n rows", nullptr, count) + tr(", in %1 s").arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2);
+    QString text = truncated ? tr("%1, in %2 s. LIMIT and OFFSET bring the others.").arg(countText(count, tr("The first row"), tr("The first %L1 rows"))).arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2)
+                             : countText(count, tr("1 row"), tr("%L1 rows")) + tr(", in %1 s").arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2);
     setSaid(text);
 }
 
@@ -150,6 +151,14 @@ void SqlConsole::setSaid(const QString& text)
 {
     m_said->setText(text);
     setRole(m_said, "secondary");
+}
+
+int SqlConsole::missingHeight() const
+{
+    constexpr int rows = 10;
+    layout()->activate();
+    const int wanted = rows * m_table->verticalHeader()->defaultSectionSize() + m_table->horizontalHeader()->sizeHint().height() + 2 * m_table->frameWidth() + 2;
+    return std::max(0, wanted - m_table->height());
 }
 
 QString SqlConsole::status() const { return m_said->text(); }

@@ -32,6 +32,8 @@ public:
     bool running() const { return m_running; }
     void showRows(QueryRows rows, qint64 milliseconds);
     void showFault(const QString& message, const QString& remedy);
+    static constexpr int editorHeight = 96; // px, at most
+    int missingHeight() const; // px that its table needs to show ten rows and their header; 0: it has them
     QString status() const;
     int currentRow() const; // of the model, −1: none
     void setShowsOnTimeline(bool can, const QString& why); // whether the rows name spans or times

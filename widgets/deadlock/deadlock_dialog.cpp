@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/deadlock/deadlock_view.h"
+#include "widgets/numbers.h"
 #include "widgets/panel/style.h"
 
 namespace stagewright {
@@ -101,7 +102,7 @@ void DeadlockDialog::explain()
         const OrderChange& change = m_deadlock.fix.front();
         m_fix->setText(tr("Apply: %1 of rank %2 to place %3").arg(QString::fromStdString(toText(change.op))).arg(change.rank).arg(change.to));
     } else {
-        m_fix->setText(tr("Apply %1 moves").arg(m_deadlock.fix.size()));
+        m_fix->setText(countText(static_cast<qint64>(m_deadlock.fix.size()), tr("Apply 1 move"), tr("Apply %L1 moves")));
     }
 }
 

@@ -8,6 +8,7 @@
 #include "schedules/kinds.h"
 #include "widgets/device/figure_table.h"
 #include "widgets/device/roofline_plot.h"
+#include "widgets/numbers.h"
 #include "widgets/panel/style.h"
 
 namespace stagewright {
@@ -131,7 +132,7 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
                         time(row.mean()), time(row.shortest), time(row.longest)});
     }
     m_kernels->setRows(std::move(rows));
-    QString line = f.kernels.calls > 0 ? tr("%L1 kernels and copies, %2 in all").arg(f.kernels.calls).arg(durationText(f.kernels.total, units))
+    QString line = f.kernels.calls > 0 ? tr("%1, %2 in all").arg(countText(static_cast<qint64>(f.kernels.calls), tr("1 kernel or copy"), tr("%L1 kernels and copies"))).arg(durationText(f.kernels.total, units))
                                        : tr("This run has no kernels: they are recorded on GPUs, and come with traces of Kineto or Nsight Systems.");
     if (f.gaps) {
         RankLaunchGaps all;

@@ -119,7 +119,7 @@ void EditOverlay::paintGhost(QPainter& painter) const
 void EditOverlay::paintEvent(QPaintEvent*)
 {
     QPainter painter(this);
-    painter.setClipRect(QRectF(gutterWidth, rulerHeight, width() - gutterWidth, height() - rulerHeight));
+    painter.setClipRect(QRectF(gutterFor(width()), rulerHeight, width() - gutterFor(width()), height() - rulerHeight));
     if (m_ghost) paintGhost(painter);
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setBrush(Qt::NoBrush);
@@ -134,7 +134,7 @@ void EditOverlay::paintEvent(QPaintEvent*)
     }
     for (const SpanId span : m_view->preview() ? std::vector<SpanId>() : m_chosen) {
         const auto rect = m_view->rectOf({0, span});
-        if (!rect || rect->right() < gutterWidth || rect->left() > width()) continue;
+        if (!rect || rect->right() < gutterFor(width()) || rect->left() > width()) continue;
         painter.setPen(QPen(m_theme->canvas, 4));
         painter.drawRoundedRect(rect->adjusted(-1, -1, 1, 1), 3, 3);
         painter.setPen(QPen(m_theme->text, 2));

@@ -35,7 +35,7 @@ QWidget* row(std::initializer_list<QWidget*> parts)
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(6);
     for (QWidget* one : parts)
-        layout->addWidget(one, 1);
+        layout->addWidget(one, one->sizeHint().width()); // each as its text needs
     return widget;
 }
 
@@ -198,7 +198,7 @@ void EditPanel::refresh()
                     tr("Steps that can be undone, of those made. %1").arg(m_autosave));
     if (undo.canUndo()) m_state->addRow(tr("Last"), undo.undoText(), tr("Ctrl+Z takes it back."));
     if (!m_editor->complete())
-        m_state->addRow(tr("To place"), tr("%L1 ops").arg(m_editor->unplaced().size()), tr("Ops that the shape asks for and that stand in no list; the tray under the canvas holds them."), PanelSection::Tone::Strong);
+        m_state->addRow(tr("To place"), countText(static_cast<qint64>(m_editor->unplaced().size()), tr("1 op"), tr("%L1 ops")), tr("Ops that the shape asks for and that stand in no list; the tray under the canvas holds them."), PanelSection::Tone::Strong);
     const auto& found = m_editor->validation().faults;
     const bool onlyMissing = !m_editor->complete() && std::all_of(found.begin(), found.end(), [](const Fault& fault) { return fault.kind == FaultKind::Count || fault.kind == FaultKind::Deadlock; });
     if (onlyMissing) {
@@ -218,7 +218,7 @@ void EditPanel::refresh()
     if (first != nullptr && m_chosen.size() == 1)
         m_op->addRow(QString::fromStdString(toText(*first)), tr("rank %1, place %2").arg(m_chosen.front().rank).arg(m_chosen.front().position));
     else if (first != nullptr)
-        m_op->addRow(tr("%L1 ops").arg(m_chosen.size()), QString::fromStdString(toText(*first)) + QStringLiteral(" …"), tr("They are moved, copied, split and removed together."));
+        m_op->addRow(countText(static_cast<qint64>(m_chosen.size()), tr("1 op"), tr("%L1 ops")), QString::fromStdString(toText(*first)) + QStringLiteral(" …"), tr("They are moved, copied, split and removed together."));
     else
         m_op->addText(tr("Drag an op along its rank. Click one, Ctrl+click more, or drag over an area; then use the buttons or the menu Order."), "faint");
     m_deadlock->setVisible(!m_editor->validation().cycle.empty());
@@ -247,12 +247,12 @@ void EditPanel::refreshFigures()
     std::vector<Against> others;
     if (m_editor->original().opCount() > 0) others.push_back({tr("the original"), &m_editor->originalFigures()}); // begun on an empty canvas: there is none
     if (!m_against.name.isEmpty() && m_against.fault.isEmpty()) others.push_back({m_against.title, &m_against.figures});
-    auto percent = [](double change, double of) { return of > 0 ? QStringLiteral(" (%1 %)").arg(signedFixed(100 * change / of, 1)) : QString(); };
+    auto share = [](Nanos before, Nanos after) { return before > 0 ? QStringLiteral(" (%1)").arg(changeText(static_cast<double>(before), static_cast<double>(after))) : QString(); };
     const bool counts = m_editor->complete(); // figures of a part say nothing against a whole
     m_figures->addRow(counts ? tr("Time of a step") : tr("Time so far"), durationText(now.makespan, units), definition::makespan(), PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
         const auto change = static_cast<double>(now.makespan - was->makespan);
-        m_figures->addRow(tr("against %1").arg(name), signedDurationText(now.makespan - was->makespan, units) + percent(change, static_cast<double>(was->makespan)),
+        m_figures->addRow(tr("against %1").arg(name), signedDurationText(now.makespan - was->makespan, units) + share(was->makespan, now.makespan),
                           tr("%1: %2, with the same costs.").arg(capitalised(name), durationText(was->makespan, units)), toneOf(change));
     }
     m_figures->addRow(tr("Bubble ratio"), percentText(now.bubbleFraction), definition::bubbleRatio(), PanelSection::Tone::Strong);

@@ -68,12 +68,12 @@ void MoveHint::showAt(const QRectF& above, const QString& reason, const QString&
     m_undo->setVisible(wasMade);
     m_close->setText(wasMade ? tr("Leave it") : tr("Close"));
     const QWidget* view = parentWidget();
-    const int most = std::max(260, std::min(560, view->width() - static_cast<int>(gutterWidth) - 20));
+    const int most = std::max(260, std::min(560, view->width() - static_cast<int>(gutterFor(view->width())) - 20));
     setFixedWidth(most);
     setFixedHeight(layout()->totalHeightForWidth(most));
     int x = static_cast<int>(above.left());
     int y = static_cast<int>(above.bottom()) + 8;
-    x = std::clamp(x, static_cast<int>(gutterWidth), std::max(static_cast<int>(gutterWidth), view->width() - most - 8));
+    x = std::clamp(x, static_cast<int>(gutterFor(view->width())), std::max(static_cast<int>(gutterFor(view->width())), view->width() - most - 8));
     if (y + height() > view->height()) y = static_cast<int>(above.top()) - height() - 8;
     y = std::clamp(y, static_cast<int>(rulerHeight), std::max(static_cast<int>(rulerHeight), view->height() - height() - 4));
     move(x, y);

@@ -14,6 +14,7 @@
 #include <QVBoxLayout>
 
 #include "schedules/kinds.h"
+#include "widgets/numbers.h"
 #include "widgets/panel/style.h"
 
 namespace stagewright {
@@ -134,7 +135,7 @@ void OpTray::setOps(std::vector<TrayOp> ops)
     const int row = std::max(0, m_list->currentIndex().row());
     m_model->setOps(std::move(ops), *m_theme);
     const int count = m_model->rowCount();
-    m_title->setText(count == 1 ? tr("1 op to place") : tr("%L1 ops to place").arg(count));
+    m_title->setText(countText(count, tr("1 op to place"), tr("%L1 ops to place")));
     if (count > 0) {
         const QModelIndex at = m_model->index(std::min(row, count - 1));
         m_list->setCurrentIndex(at);

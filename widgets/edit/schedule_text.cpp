@@ -74,6 +74,7 @@ ScheduleText::ScheduleText(QWidget* parent) : QWidget(parent)
     head->addWidget(makeLabel(tr("Schedule text"), "title", this));
     m_state = makeLabel({}, "secondary", this, true);
     m_state->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    m_state->setWordWrap(true);
     head->addWidget(m_state, 1);
     m_takeCanvas = new QPushButton(tr("Take the canvas's order"), this);
     m_takeCanvas->setObjectName(QStringLiteral("flat"));

@@ -259,6 +259,15 @@ void ExportDialog::changed()
     m_later.start();
 }
 
+void ExportDialog::showFault(const Error& error)
+{
+    QString text = QString::fromStdString(error.message);
+    if (!error.remedy.empty()) text += QStringLiteral("; ") + QString::fromStdString(error.remedy);
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    m_note->setText(text);
+    m_note->setVisible(true);
+}
+
 void ExportDialog::draw()
 {
     const PictureStyle now = style();

@@ -26,6 +26,8 @@ public:
     PictureKind kind() const;
     void setStyle(const PictureStyle& style);
     void setKind(PictureKind kind);
+    void showFault(const Error& error); // below the preview; the fields stay as they are
+    QString noteText() const { return m_note->text(); }
     bool settled() const { return !m_later.isActive(); } // the preview shows what is chosen
     QImage preview() const { return m_image; }
     QString sizeText() const { return m_size->text(); }

@@ -11,6 +11,7 @@
 #include <QSvgGenerator>
 
 #include "widgets/numbers.h"
+#include "widgets/timeline/geometry.h"
 
 namespace stagewright {
 namespace {
@@ -52,8 +53,9 @@ CaptionLines captionLines(const PictureContent& content, const PictureStyle& sty
 {
     CaptionLines lines;
     if (!style.caption) return lines;
-    lines.title = wrapped(content.title, FontRole::Strong, width - 2 * margin);
-    for (const QString& line : content.caption) lines.rest << wrapped(line, FontRole::Small, width - 2 * margin);
+    const bool narrow = width < narrowView && !content.shortTitle.isEmpty();
+    lines.title = wrapped(narrow ? content.shortTitle : content.title, FontRole::Strong, width - 2 * margin);
+    for (const QString& line : narrow ? content.shortCaption : content.caption) lines.rest << wrapped(line, FontRole::Small, width - 2 * margin);
     lines.height = captionTop + captionBottom + static_cast<double>(lines.title.size()) * lineHeight(FontRole::Strong) +
                    static_cast<double>(lines.rest.size()) * lineHeight(FontRole::Small);
     return lines;
@@ -80,6 +82,9 @@ bool shown(const PicturePart& part, const PictureStyle& style)
 {
     return part.role == PicturePart::Role::Legend ? style.legend : !style.without.contains(part.name);
 }
+
+// In a narrow picture every view is.
+bool isElastic(const PicturePart& part, double width) { return part.elastic || (width < narrowView && part.role == PicturePart::Role::View); }
 
 bool isVector(const QPainter& painter)
 {
@@ -167,6 +172,15 @@ QString suffixOf(PictureKind kind)
     return kind == PictureKind::Svg ? QStringLiteral("svg") : kind == PictureKind::Pdf ? QStringLiteral("pdf") : QStringLiteral("png");
 }
 
+QString pathOfKind(const QString& path, PictureKind kind)
+{
+    const QString suffix = QFileInfo(path).suffix();
+    const auto said = pictureKind(suffix);
+    if (said == kind) return path;
+    const QString base = said ? path.left(path.size() - suffix.size() - 1) : path.endsWith(QLatin1Char('.')) ? path.left(path.size() - 1) : path;
+    return base + QLatin1Char('.') + suffixOf(kind);
+}
+
 Result<PictureKind> pictureKindOf(const QString& path, std::optional<PictureKind> wanted)
 {
     const QString suffix = QFileInfo(path).suffix();
@@ -196,14 +210,10 @@ const Theme& paperTheme(bool hatched)
         t.pillText = QColor("#333842");
         t.ghost = QColor("#333842");
         for (std::size_t p = 0; p < paintCount; ++p) {
-            for (Fill& fill : t.tints[p]) {
-                fill.edge = fill.edge.darker(125);
-                if (!withHatch) continue;
-                const auto paint = static_cast<Paint>(p);
-                fill.hatch = paint == Paint::Backward ? Fill::Hatch::Falling : paint == Paint::Weight ? Fill::Hatch::Level : paint == Paint::Communication ? Fill::Hatch::Upright : Fill::Hatch::None;
-            }
+            for (Fill& fill : t.tints[p]) fill.edge = fill.edge.darker(125);
             t.fills[p] = t.tints[p][0];
         }
+        if (withHatch) hatchKinds(t);
         return t;
     };
     static const Theme plain = make(false), hatch = make(true);
@@ -217,6 +227,7 @@ QSizeF pictureSize(const PictureContent& content, const PictureStyle& style)
     double height = captionLines(content, style, width).height;
     for (const PicturePart& part : content.parts)
         if (shown(part, style)) height += part.height(width);
+    if (style.look == PictureStyle::Look::Paper && width < narrowView) height = std::min(height, std::floor(width * oneColumnMostMm / oneColumnMm)); // the views share what is left
     return {width, std::ceil(std::max(1.0, height))};
 }
 
@@ -256,14 +267,14 @@ void paintPicture(QPainter& painter, const PictureContent& content, const Pictur
     double fixedHeight = caption.height, elastic = 0;
     for (const PicturePart& part : content.parts) {
         if (!shown(part, style)) continue;
-        (part.elastic ? elastic : fixedHeight) += part.height(size.width());
+        (isElastic(part, size.width()) ? elastic : fixedHeight) += part.height(size.width());
     }
     const double share = elastic > 0 ? std::max(0.0, size.height() - fixedHeight) / elastic : 1;
     double top = caption.height;
     bool first = true;
     for (const PicturePart& part : content.parts) {
         if (!shown(part, style)) continue;
-        const double height = part.height(size.width()) * (part.elastic ? share : 1);
+        const double height = part.height(size.width()) * (isElastic(part, size.width()) ? share : 1);
         const QRectF rect(0, top, size.width(), height);
         top += height;
         if (height < 1) continue;

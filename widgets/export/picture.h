@@ -21,6 +21,8 @@ namespace stagewright {
 enum class PictureKind { Svg, Pdf, Png };
 std::optional<PictureKind> pictureKind(const QString& name); // "svg", "PDF", "png"
 QString suffixOf(PictureKind kind);                          // "svg"
+// The path with the suffix of a kind: one that says another kind of picture is changed, none is added, any other kept before it.
+QString pathOfKind(const QString& path, PictureKind kind);
 // The kind that a file name's suffix says; Usage where it says none or one other than `wanted`.
 Result<PictureKind> pictureKindOf(const QString& path, std::optional<PictureKind> wanted = {});
 
@@ -46,6 +48,7 @@ struct PictureStyle {
 };
 inline constexpr double oneColumnMm = 84;
 inline constexpr double twoColumnsMm = 178;
+inline constexpr double oneColumnMostMm = 90; // high; wider ones of narrowView in proportion
 
 struct PaintRequest {
     const Theme& theme;
@@ -66,6 +69,8 @@ struct PicturePart {
 struct PictureContent {
     QString title;       // first line of the caption
     QStringList caption; // further lines, wrapped: schedule, costs, clock, provenance
+    QString shortTitle;       // of pictures narrower than narrowView; empty: as the others
+    QStringList shortCaption;
     std::vector<PicturePart> parts;
     const Theme* theme = &Theme::light(); // of the screen
 };

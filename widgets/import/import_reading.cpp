@@ -10,6 +10,7 @@
 #include <QStandardPaths>
 
 #include "schedules/diff.h"
+#include "widgets/numbers.h"
 #include "widgets/runs/runs_model.h"
 
 namespace stagewright {
@@ -56,12 +57,12 @@ ImportFact scheduleFact(const ImportedRun& run)
 {
     ImportFact fact{Text::tr("Schedule"), {}, Text::tr("The order of the step with the most ops, compared with every schedule of the library"), false};
     if (!run.recognised.empty()) {
-        fact.value = Text::tr("%1, as the library has it for %2 ranks and %3 microbatches").arg(scheduleTitle(run.recognised)).arg(run.run.info.ranks).arg(run.run.info.microbatches);
+        fact.value = Text::tr("%1, as the library has it for %2 and %3").arg(scheduleTitle(run.recognised), countText(run.run.info.ranks, Text::tr("1 rank"), Text::tr("%L1 ranks")), countText(run.run.info.microbatches, Text::tr("1 microbatch"), Text::tr("%L1 microbatches")));
     } else if (run.run.schedule) {
         fact.value = Text::tr("none of the library's");
         if (const auto nearest = nearestSchedule(*run.run.schedule)) {
             const std::size_t away = nearest->diff.distance();
-            fact.value = away == 1 ? Text::tr("none of the library's; 1 op from %1").arg(scheduleTitle(nearest->name)) : Text::tr("none of the library's; %2 ops from %1").arg(scheduleTitle(nearest->name), QString::number(away));
+            fact.value = Text::tr("none of the library's; %1 from %2").arg(countText(static_cast<qint64>(away), Text::tr("1 op"), Text::tr("%L1 ops")), scheduleTitle(nearest->name));
             if (!nearest->diff.first.empty()) fact.value += QStringLiteral("; ") + text(describeFirst(nearest->diff.first.front(), Text::tr("here").toStdString(), Text::tr("there").toStdString()));
         }
     } else if (run.ops > 0) {
@@ -78,7 +79,7 @@ QString leftOutText(const ImportedRun& run)
 {
     QStringList kinds;
     for (std::size_t i = 0; i < std::min(run.leftOut.size(), mostKindsLeftOut); ++i) kinds << Text::tr("%L1 %2").arg(run.leftOut[i].second).arg(text(run.leftOut[i].first));
-    if (run.leftOut.size() > mostKindsLeftOut) kinds << Text::tr("%1 kinds more").arg(run.leftOut.size() - mostKindsLeftOut);
+    if (run.leftOut.size() > mostKindsLeftOut) kinds << countText(static_cast<qint64>(run.leftOut.size() - mostKindsLeftOut), Text::tr("1 kind more"), Text::tr("%L1 kinds more"));
     return kinds.join(QStringLiteral(", "));
 }
 
@@ -93,17 +94,18 @@ ImportDescription describe(const ImportedRun& run)
         if (!files.contains(text(file))) files << text(file); // one may hold several ranks
     add(Text::tr("Format"), files.size() == 1 ? Text::tr("%1, one file").arg(formatText(run.format)) : Text::tr("%1, %2 files").arg(formatText(run.format)).arg(files.size()),
         files.mid(0, 32).join(QLatin1Char('\n')));
-    QString shape = info.ranks == 1 ? Text::tr("1 rank") : Text::tr("%1 ranks").arg(info.ranks);
-    shape += info.steps == 1 ? Text::tr(", 1 step") : Text::tr(", %1 steps").arg(info.steps);
-    if (info.stages > 0) shape += Text::tr(", %1 stages, %2 microbatches").arg(info.stages).arg(info.microbatches);
+    QStringList counts{countText(info.ranks, Text::tr("1 rank"), Text::tr("%L1 ranks")), countText(info.steps, Text::tr("1 step"), Text::tr("%L1 steps"))};
+    if (info.stages > 0)
+        counts << countText(info.stages, Text::tr("1 stage"), Text::tr("%L1 stages")) << countText(info.microbatches, Text::tr("1 microbatch"), Text::tr("%L1 microbatches"));
+    const QString shape = counts.join(QStringLiteral(", "));
     add(Text::tr("Ranks"), shape, Text::tr("A file or a process is a rank; steps are marked in the trace, or begin where the same ops come again"));
     out.facts.push_back(scheduleFact(run));
     if (run.ops > 0) add(Text::tr("Ops"), run.dialect.empty() ? Text::tr("%L1").arg(run.ops) : Text::tr("%L1, named by %2").arg(run.ops).arg(text(run.dialect)), Text::tr("Ranges whose names stand for an op of the schedule"));
     if (run.kernels > 0)
-        add(Text::tr("Kernels"), Text::tr("%L1 kernels and copies, %L2 under an op, %L3 under a named range").arg(run.kernels).arg(run.kernelsUnderOps).arg(run.kernelsUnderRanges),
+        add(Text::tr("Kernels"), Text::tr("%1, %L2 under an op, %L3 under a named range").arg(countText(static_cast<qint64>(run.kernels), Text::tr("1 kernel or copy"), Text::tr("%L1 kernels and copies"))).arg(run.kernelsUnderOps).arg(run.kernelsUnderRanges),
             Text::tr("Tied by correlation to the call that launched them, and so to the op around it"));
     if (run.messages > 0 || run.unpaired > 0)
-        add(Text::tr("Messages"), run.unpaired > 0 ? Text::tr("%L1 pairs of send and receive, %L2 ends without the other side").arg(run.messages).arg(run.unpaired) : Text::tr("%L1 pairs of send and receive").arg(run.messages),
+        add(Text::tr("Messages"), countText(static_cast<qint64>(run.messages), Text::tr("1 pair of send and receive"), Text::tr("%L1 pairs of send and receive")) + (run.unpaired > 0 ? countText(static_cast<qint64>(run.unpaired), Text::tr(", 1 end without the other side"), Text::tr(", %L1 ends without the other side")) : QString()),
             Text::tr("Joined by source, destination, tag and sequence number, else in order"), run.unpaired > 0);
     if (run.collectives > 0) add(Text::tr("Collectives"), Text::tr("%L1 of two ranks or more").arg(run.collectives), Text::tr("Joined by group, name and sequence number"));
     if (!run.clocks.empty())

@@ -16,6 +16,7 @@
 #include "widgets/legend.h"
 #include "widgets/library/schedule_browser.h"
 #include "widgets/library/schedule_groups.h"
+#include "widgets/numbers.h"
 #include "widgets/panel/panel_parts.h"
 #include "widgets/panel/side_panel.h"
 #include "widgets/panel/style.h"
@@ -194,7 +195,7 @@ void ScheduleBrowser::present(SchedulePreview preview)
         m_view->setFixedHeight(std::min(320, m_view->sizeHint().height()));
         m_state->fitAll();
         m_legend->setPanels({m_preview.panel});
-        m_drawn->setText(tr("%L1 ops, simulated with the costs below; 1 u is the time of one F at cost 1. Keys and mouse as in the window.").arg(m_preview.ops));
+        m_drawn->setText(tr("%1, simulated with the costs below; 1 u is the time of one F at cost 1. Keys and mouse as in the window.").arg(countText(static_cast<qint64>(m_preview.ops), tr("1 op"), tr("%L1 ops"))));
     } else {
         m_view->setPanels({});
         m_drawn->setText(made ? tr("%L1 ops are too many for a preview; Create draws them.").arg(m_preview.ops) : QString());

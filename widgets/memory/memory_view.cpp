@@ -8,6 +8,7 @@
 #include <QWheelEvent>
 
 #include "widgets/background.h"
+#include "widgets/numbers.h"
 
 namespace stagewright {
 
@@ -17,6 +18,7 @@ constexpr double header = 28;
 constexpr double bottomMargin = 8;
 constexpr std::size_t inPlace = 60'000; // events and samples that are made ready at once; more of them on a worker
 constexpr int mostTold = 16;
+constexpr double leastPainted = 30; // px of a chart in a narrow picture
 
 std::size_t workOf(const TimelinePanel& panel)
 {
@@ -169,6 +171,7 @@ void MemoryView::arrange()
             place.row = &row;
             place.title = title;
             place.subtitle = (range ? tr("in range %1") : tr("peak %1")).arg(bytesText(peakOf(row), panel.units));
+            place.figure = bytesText(peakOf(row), panel.units);
             place.note = note;
             m_places.push_back(std::move(place));
         };
@@ -210,7 +213,7 @@ void MemoryView::arrange()
     QStringList words; // for screen readers: what the charts show first
     for (const MemoryPlace& place : m_places) {
         if (words.size() == mostTold) {
-            words << tr("%n charts in all", nullptr, static_cast<int>(m_places.size()));
+            words << countText(static_cast<qint64>(m_places.size()), tr("1 chart in all"), tr("%L1 charts in all"));
             break;
         }
         QString text = place.title + QLatin1Char(' ') + place.subtitle;
@@ -258,7 +261,7 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     scene.budget = m_budget;
     scene.rankBudgets = m_rankBudgets;
     const auto count = static_cast<double>(std::max<std::size_t>(1, m_places.size()));
-    scene.rowHeight = m_rowHeight > 0 ? m_rowHeight : std::clamp((size.height() - header - bottomMargin) / count, 64.0, 120.0);
+    scene.rowHeight = m_rowHeight > 0 ? m_rowHeight : std::clamp((size.height() - header - bottomMargin) / count, 64.0, std::clamp(size.height() / 5, 120.0, 200.0));
     scene.scroll = std::clamp(m_scroll, 0.0, std::max(0.0, header + count * scene.rowHeight + bottomMargin - size.height()));
     scene.hoverTime = m_state->hoverTime();
     scene.range = m_state->selectedRange();
@@ -338,6 +341,19 @@ QStringList MemoryView::rowTitles() const
 void MemoryView::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover) const
 {
     MemoryScene painted = scene(rect.size());
+    const auto charts = static_cast<double>(std::max<std::size_t>(1, painted.rows.size()));
+    if (rect.width() < narrowView && (rect.height() - header - bottomMargin) / charts < leastPainted && painted.rows.size() > 1) { // no room for all
+        const auto peakOf = [](const MemoryPlace& place) { return place.row->counter ? Bytes(-1) : place.row->total().peak; };
+        const auto fullest = std::max_element(painted.rows.begin(), painted.rows.end(), [&](const MemoryPlace& a, const MemoryPlace& b) { return peakOf(a) < peakOf(b); });
+        painted.rows = {*fullest};
+        painted.scroll = 0;
+        painted.rowHeight = rect.height() - header - bottomMargin;
+        painted.subtitle = m_panels.size() > 1 ? tr("the fullest rank; solid %1, dashed %2").arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 1))).arg(QChar(static_cast<char16_t>(u'A' + m_panels.size() - 2)))
+                                               : tr("the fullest rank");
+    } else if (rect.width() < narrowView) {
+        painted.rowHeight = (rect.height() - header - bottomMargin) / charts;
+        painted.scroll = 0;
+    }
     if (!withHover) {
         painted.hoverTime.reset();
         painted.microbatch = -1;

@@ -53,6 +53,7 @@ public:
     double yOf(int rankIndex, Bytes bytes) const;
     QStringList rowTitles() const; // of every chart, from the top
 
+    // In a rectangle narrower than narrowView the charts share its height; where that is too little, the fullest rank has it.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover = false) const;
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return {420, 100}; }

@@ -227,13 +227,15 @@ void paintGutter(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     p.setFont(fontOf(FontRole::Rank));
     p.setPen(theme.text);
     const QFontMetricsF title(p.font());
-    p.drawText(QPointF(16, middle), title.elidedText(place.title, Qt::ElideRight, 82));
+    const bool narrow = scene.axis.left < gutterWidth;
+    const double left = narrow ? 14 : 16;
+    p.drawText(QPointF(left, middle), title.elidedText(place.title, Qt::ElideRight, narrow ? 60 : 82));
     p.setFont(fontOf(FontRole::Small));
     p.setPen(warns ? theme.critical : theme.secondary);
-    p.drawText(QPointF(16, middle + 15), place.subtitle);
+    p.drawText(QPointF(left, middle + 15), narrow && !place.figure.isEmpty() ? place.figure : place.subtitle);
     if (place.note.isEmpty()) return;
     p.setPen(theme.faint);
-    p.drawText(QPointF(16, middle + 28), place.note);
+    p.drawText(QPointF(left, middle + 28), place.note);
 }
 
 // Names of a stack's layers, each where it is thick enough, so that colour is not alone.
@@ -291,7 +293,7 @@ void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int i
     const auto label = [&](double y, const QString& text, bool base) {
         p.fillRect(QRectF(plot.left(), y, right - plot.left(), 1), base ? theme.separator : theme.grid);
         p.setPen(theme.faint);
-        p.drawText(QRectF(88, y - (base ? 12 : 8), 58, 16), Qt::AlignRight | Qt::AlignVCenter, text);
+        p.drawText(QRectF(scene.axis.left - 64, y - (base ? 12 : 8), 58, 16), Qt::AlignRight | Qt::AlignVCenter, text);
     };
     if (place.row->counter) {
         const CounterCurve& counter = *place.row->counter;
@@ -420,8 +422,9 @@ void paintMemory(QPainter& p, const MemoryScene& scene, const Theme& theme)
     p.drawText(QRectF(16, 0, titleWidth + 4, scene.headerHeight), Qt::AlignVCenter | Qt::AlignLeft, scene.title);
     p.setFont(fontOf(FontRole::Small));
     p.setPen(theme.secondary);
-    const double left = std::max(gutterWidth, 16 + titleWidth + 16);
-    p.drawText(QRectF(left, 0, std::max(0.0, scene.size.width() - left), scene.headerHeight), Qt::AlignVCenter | Qt::AlignLeft, scene.subtitle);
+    const double left = std::max(scene.axis.left, 16 + titleWidth + 16);
+    const double room = std::max(0.0, scene.size.width() - left - 8);
+    p.drawText(QRectF(left, 0, room, scene.headerHeight), Qt::AlignVCenter | Qt::AlignLeft, QFontMetricsF(p.font()).elidedText(scene.subtitle, Qt::ElideRight, room));
     p.restore();
 }
 

@@ -72,6 +72,7 @@ struct MemoryPlace {
     const MemoryRow* row = nullptr;
     QString title;
     QString subtitle; // "peak 6.5 GiB"
+    QString figure;   // of it: "6.5 GiB"; empty: it has none
     QString note;     // under it: of a group the rank that is charted
     Bytes top = 1;    // value at the upper end
 };

@@ -134,7 +134,7 @@ void CommandPalette::changed()
     m_model.setPattern(m_field->text());
     m_list->setCurrentIndex(m_model.index(0));
     const int rows = m_model.rowCount();
-    m_hint->setText(rows == 0 ? tr("Nothing matches “%1”").arg(m_field->text()) : tr("%n found. Enter performs, Esc closes.", nullptr, rows));
+    m_hint->setText(rows == 0 ? tr("Nothing matches “%1”").arg(m_field->text()) : tr("%L1 found. Enter performs, Esc closes.").arg(rows));
 }
 
 void CommandPalette::perform()

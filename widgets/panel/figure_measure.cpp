@@ -53,11 +53,8 @@ FigureMeasure::Change FigureMeasure::difference(double now, double before, int d
 
 FigureMeasure::Change FigureMeasure::relative(double now, double before, Good good, bool coloured) const
 {
-    if (before == 0) return now == 0 ? Change{} : Change{tr("new"), PanelSection::Tone::Faint};
-    const double percent = 100 * (now - before) / before;
-    const PanelSection::Tone tone = coloured ? toneOf(percent, 0.05, good) : PanelSection::Tone::Faint;
-    if (percent >= 999.5) return {tr("× %1").arg(fixed(now / before, 0)), tone};
-    return {signedFixed(percent, std::abs(percent) >= 99.95 ? 0 : 1) + QStringLiteral(" %"), tone};
+    if (before == 0) return now == 0 ? Change{} : Change{changeText(before, now), PanelSection::Tone::Faint};
+    return {changeText(before, now), coloured ? toneOf(100 * (now - before) / before, 0.05, good) : PanelSection::Tone::Faint};
 }
 
 void FigureMeasure::tell(PanelSection& section, const Change& change) const { section.addChange(change.text, words(), change.tone); }

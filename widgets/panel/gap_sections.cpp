@@ -27,11 +27,7 @@ QString sentence(const std::string& text)
 
 QPushButton* link(const QString& text, const QString& tooltip)
 {
-    auto* button = new QPushButton(text);
-    button->setObjectName(QStringLiteral("link"));
-    button->setToolTip(tooltip);
-    button->setAutoDefault(true); // Return presses it, too
-    return button;
+    return new LinkButton(text, tooltip);
 }
 
 } // namespace

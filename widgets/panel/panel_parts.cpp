@@ -6,10 +6,14 @@
 #include <QFrame>
 #include <QGridLayout>
 #include <QPainter>
+#include <QRegularExpression>
+#include <QStyleOptionButton>
+#include <QStylePainter>
 #include <QVBoxLayout>
 
 #include "widgets/panel/style.h"
 #include "widgets/timeline/geometry.h"
+#include "widgets/timeline/slice_shapes.h"
 
 namespace stagewright {
 namespace {
@@ -26,7 +30,17 @@ const char* roleOf(PanelSection::Tone tone)
     return "value";
 }
 
-// Names of files have no place to break at: one is given behind their separators.
+constexpr int shortFigure = 110; // px; up to here a figure keeps to one line and its name makes room
+
+int widestWord(const QFontMetrics& metrics, const QString& text)
+{
+    int widest = 0;
+    for (const QString& word : text.split(QRegularExpression(QStringLiteral("[\\s\\x{200b}]+")))) widest = std::max(widest, metrics.horizontalAdvance(word));
+    return widest;
+}
+
+} // namespace
+
 QString breakable(QString text)
 {
     if (text.size() < 20 || text.contains(QLatin1Char(' '))) return text;
@@ -35,7 +49,63 @@ QString breakable(QString text)
     return text;
 }
 
-} // namespace
+RowLabel::RowLabel(const QString& text, const char* role, QWidget* parent, bool selectable) : QLabel(text, parent)
+{
+    dressLabel(this, role, selectable);
+    setWordWrap(true);
+}
+
+QSize RowLabel::sizeHint() const
+{
+    ensurePolished();
+    const QSize text = fontMetrics().size(0, this->text());
+    const QMargins m = contentsMargins();
+    return {text.width() + 1 + m.left() + m.right(), text.height() + m.top() + m.bottom()};
+}
+
+QSize RowLabel::minimumSizeHint() const
+{
+    ensurePolished();
+    const QMargins m = contentsMargins();
+    return {widestWord(fontMetrics(), text()) + 1 + m.left() + m.right(), fontMetrics().height()};
+}
+
+LinkButton::LinkButton(const QString& text, const QString& tooltip, QWidget* parent) : QPushButton(text, parent)
+{
+    setObjectName(QStringLiteral("link"));
+    setToolTip(tooltip);
+    setAutoDefault(true);
+    QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Preferred, QSizePolicy::PushButton);
+    policy.setHeightForWidth(true);
+    setSizePolicy(policy);
+}
+
+QSize LinkButton::around() const { return sizeHint() - QSize(fontMetrics().horizontalAdvance(text()), fontMetrics().height()); }
+
+QSize LinkButton::minimumSizeHint() const { return {widestWord(fontMetrics(), text()) + around().width(), sizeHint().height()}; }
+
+int LinkButton::heightForWidth(int width) const
+{
+    if (width >= sizeHint().width()) return sizeHint().height();
+    const QSize frame = around();
+    const int room = std::max(1, width - frame.width());
+    return fontMetrics().boundingRect(QRect(0, 0, room, 10000), Qt::TextWordWrap, text()).height() + frame.height();
+}
+
+void LinkButton::paintEvent(QPaintEvent* event)
+{
+    if (width() >= sizeHint().width()) return QPushButton::paintEvent(event);
+    QStylePainter painter(this);
+    QStyleOptionButton option;
+    initStyleOption(&option);
+    option.text.clear();
+    painter.drawControl(QStyle::CE_PushButton, option);
+    QFont written = font();
+    written.setUnderline(underMouse() && isEnabled());
+    painter.setFont(written);
+    painter.setPen(option.palette.color(QPalette::ButtonText));
+    painter.drawText(rect().adjusted(1, 0, -1, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextWordWrap, text());
+}
 
 ShareBar::ShareBar(QWidget* parent) : QWidget(parent)
 {
@@ -92,6 +162,7 @@ void ShareBar::paintEvent(QPaintEvent*)
     for (const Part& part : m_parts) {
         const double width = std::max(0.0, part.share) * all.width();
         if (width > 0) painter.fillRect(QRectF(x, 0, std::max(1.0, width - 1), all.height()), m_theme->of(part.paint).fill);
+        if (width > 4) paintFillHatch(painter, QRectF(x, 0, width - 1, all.height()), m_theme->of(part.paint));
         x += width;
     }
 }
@@ -101,7 +172,7 @@ PanelSection::PanelSection(const QString& title, QWidget* parent) : QWidget(pare
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    m_title = makeLabel(title, "title", this);
+    m_title = new RowLabel(title, "title", this);
     layout->addWidget(m_title);
     layout->addSpacing(9);
     m_body = new QWidget(this);
@@ -143,10 +214,11 @@ void PanelSection::clear()
 
 void PanelSection::addRow(const QString& label, const QString& value, const QString& tooltip, Tone tone)
 {
-    auto* name = makeLabel(label, "secondary", m_body);
-    auto* figure = makeLabel(breakable(value), roleOf(tone), m_body, true);
+    auto* name = new RowLabel(label, "secondary", m_body);
+    auto* figure = new RowLabel(breakable(value), roleOf(tone), m_body, true);
     figure->setAlignment(Qt::AlignRight | Qt::AlignTop);
-    figure->setWordWrap(true);
+    figure->setWordWrap(figure->sizeHint().width() > shortFigure);
+    if (!figure->wordWrap()) figure->setMinimumWidth(figure->sizeHint().width());
     name->setAlignment(Qt::AlignLeft | Qt::AlignTop);
     name->setToolTip(tooltip);
     figure->setToolTip(tooltip);
@@ -158,7 +230,7 @@ void PanelSection::addRow(const QString& label, const QString& value, const QStr
 
 void PanelSection::addBar(const QString& label, ShareBar* bar, const QString& value, const QString& tooltip)
 {
-    addBar(makeLabel(label, "secondary", m_body), bar, value, tooltip);
+    addBar(new RowLabel(label, "secondary", m_body), bar, value, tooltip);
 }
 
 QString PanelSection::textOf(const QWidget* label)
@@ -208,7 +280,7 @@ void PanelSection::addChange(const QString& change, const QString& tooltip, Tone
     label->setFont(fontOf(FontRole::Small));
     label->setToolTip(tooltip);
     if (QLayoutItem* first = m_grid->itemAtPosition(row, 0)) // its name makes room
-        if (auto* name = qobject_cast<QLabel*>(first->widget())) name->setWordWrap(true);
+        if (auto* name = qobject_cast<QLabel*>(first->widget()); name != nullptr) name->setWordWrap(true);
     m_grid->addWidget(label, row, 3);
     m_lines.back() += QStringLiteral("  ") + change;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <QLabel>
+#include <QPushButton>
 #include <QWidget>
 
 #include "widgets/table_copy.h"
@@ -37,6 +38,33 @@ private:
     bool m_accent = false;
     const Theme* m_theme = &Theme::light();
 };
+
+// A label on one line where there is room for it; where there is not, it wraps, and asks for no more than its widest word.
+class RowLabel : public QLabel {
+    Q_OBJECT
+public:
+    RowLabel(const QString& text, const char* role, QWidget* parent = nullptr, bool selectable = false);
+    QSize sizeHint() const override;
+    QSize minimumSizeHint() const override;
+};
+
+// A button that looks like a link and wraps as RowLabel does. Return presses it.
+class LinkButton : public QPushButton {
+    Q_OBJECT
+public:
+    LinkButton(const QString& text, const QString& tooltip, QWidget* parent = nullptr);
+    QSize minimumSizeHint() const override;
+    int heightForWidth(int width) const override;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    QSize around() const; // what frame and padding add to the text
+};
+
+// Names of files have no place to break at: one is given behind their separators.
+QString breakable(QString text);
 
 // One section: a title, rows below, a rule at the end. Rows are kept by key: setRow on a known key changes it in place.
 class PanelSection : public QWidget {

@@ -82,6 +82,7 @@ SectionColumn::SectionColumn(QWidget* parent) : QScrollArea(parent)
     m_layout = new QVBoxLayout(body);
     m_layout->setContentsMargins(18, 18, 18, 14);
     m_layout->setSpacing(15);
+    body->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred); // as wide as the panel, whatever stands in it
     setWidget(body);
     setWidgetResizable(true);
     setFrameShape(QFrame::NoFrame);
@@ -334,7 +335,7 @@ void SidePanel::fillBubble()
     layout->addLayout(notes);
     if (const FigureMeasure* m = measure()) {
         const FigureMeasure::Change change = m->share(report.bubbleFraction, m->figures().bubbles.bubbleFraction);
-        auto* against = makeLabel(tr("Baseline: %1").arg(percentText(m->figures().bubbles.bubbleFraction)), "secondary", row);
+        QLabel* against = new RowLabel(tr("Baseline: %1").arg(percentText(m->figures().bubbles.bubbleFraction)), "secondary", row);
         auto* delta = makeLabel(change.text, change.role(), row, true);
         for (QLabel* label : {against, delta}) {
             label->setAlignment(Qt::AlignRight);
@@ -345,7 +346,7 @@ void SidePanel::fillBubble()
         const Baseline& base = *m_figures->baseline;
         const double points = (report.bubbleFraction - base.bubbleFraction) * 100;
         const QString name = QString::fromStdString(base.name);
-        auto* against = makeLabel(tr("%1, simulated: %2").arg(name, percentText(base.bubbleFraction)), "secondary", row);
+        QLabel* against = new RowLabel(tr("%1, simulated: %2").arg(name, percentText(base.bubbleFraction)), "secondary", row);
         auto* delta = makeLabel(tr("%1 points").arg(signedFixed(points, 1)),
                                 std::abs(points) < 0.05 ? "secondary" : (points < 0 ? "better" : "worse"), row);
         const QString why = tr("%1 with one stage per rank, simulated with this run's own costs (median time of each kind and "

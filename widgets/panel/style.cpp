@@ -138,7 +138,7 @@ QWidget#shelfDetail { background: @panel; border: none; border-left: 1px solid @
 QLabel[role="bigtitle"] { font-size: 22px; font-weight: 600; }
 QLabel[role="code"] { font-family: "DejaVu Sans Mono", monospace; font-size: 11px; color: @secondary; background: @field;
     border: 1px solid @separator; border-radius: 6px; padding: 7px 9px; }
-QFrame#banner { background: @bannerFill; border: none; border-bottom: 1px solid @separator; }
+QFrame#banner { background: @bannerFill; border: 1px solid @border; border-radius: 6px; }
 QFrame#banner[tone="error"] { background: @errorFill; border-left: 3px solid @critical; }
 QLabel#findFault { background: @errorFill; color: @text; border: 1px solid @critical; border-radius: 6px; }
 QFrame#banner[tone="note"] { background: @tint; border-left: 3px solid @accent; }
@@ -197,13 +197,17 @@ QString styleSheet(const Theme& t)
 QLabel* makeLabel(const QString& text, const char* role, QWidget* parent, bool selectable)
 {
     auto* label = new QLabel(text, parent);
+    dressLabel(label, role, selectable);
+    return label;
+}
+
+void dressLabel(QLabel* label, const char* role, bool selectable)
+{
     label->setProperty("role", QString::fromLatin1(role));
     label->setTextFormat(Qt::PlainText);
-    if (selectable) {
-        label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-        leaveCopyToTable(label);
-    }
-    return label;
+    if (!selectable) return;
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    leaveCopyToTable(label);
 }
 
 void setRole(QLabel* label, const char* role)

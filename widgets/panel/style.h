@@ -13,6 +13,8 @@ namespace stagewright {
 
 QString styleSheet(const Theme& theme);
 // A label with a role; text may be selected by mouse where `selectable`.
+// The role and manner of such a label.
+void dressLabel(QLabel* label, const char* role, bool selectable);
 QLabel* makeLabel(const QString& text, const char* role, QWidget* parent = nullptr, bool selectable = false);
 void setRole(QLabel* label, const char* role);
 

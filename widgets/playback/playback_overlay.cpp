@@ -107,7 +107,7 @@ void PlaybackOverlay::moveStrip(Nanos from, Nanos to)
             for (const Nanos time : {from, to})
                 if (const auto idle = idleAt(*panels[p], static_cast<int>(rank), time)) left = std::min(left, axis.toX(idle->begin));
         }
-    left = std::max(left - 4, gutterWidth - 4);
+    left = std::max(left - 4, gutterFor(width()) - 4);
     right += reach;
     m_strip = QRectF(left, 0, right - left, height()).toAlignedRect() & rect();
     update(m_strip);
@@ -204,7 +204,7 @@ void PlaybackOverlay::paintEvent(QPaintEvent* event)
     if (!m_player->active() || m_view->axis().degenerate()) return;
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.setClipRect(QRectF(gutterWidth - 4, rulerHeight, width() - gutterWidth + 4, height() - rulerHeight).intersected(QRectF(event->rect())));
+    painter.setClipRect(QRectF(gutterFor(width()) - 4, rulerHeight, width() - gutterFor(width()) + 4, height() - rulerHeight).intersected(QRectF(event->rect())));
     const auto& panels = m_view->panels();
     for (std::size_t p = 0; p < panels.size(); ++p)
         for (std::size_t rank = 0; rank < panels[p]->ranks.size(); ++rank) {
@@ -212,7 +212,7 @@ void PlaybackOverlay::paintEvent(QPaintEvent* event)
             if (row && row->bottom() + 12 > rulerHeight && row->top() < height()) paintRow(painter, static_cast<int>(p), static_cast<int>(rank), *row);
         }
     const double x = m_view->axis().toX(m_player->cursor());
-    if (x >= gutterWidth - 1) paintCursor(painter, x, rulerHeight, height(), *m_theme);
+    if (x >= gutterFor(width()) - 1) paintCursor(painter, x, rulerHeight, height(), *m_theme);
     paintParcels(painter);
 }
 
@@ -302,7 +302,7 @@ void MemoryPlayback::paintEvent(QPaintEvent* event)
             painter.drawText(square, Qt::AlignCenter, more ? QStringLiteral("…") : QString::number(held[static_cast<std::size_t>(k)]));
         }
     }
-    if (x >= gutterWidth - 1) paintCursor(painter, x, 28, height(), *m_theme);
+    if (x >= gutterFor(width()) - 1) paintCursor(painter, x, 28, height(), *m_theme);
 }
 
 } // namespace stagewright

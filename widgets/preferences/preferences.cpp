@@ -18,6 +18,12 @@ const QStringList& themeNames()
     return names;
 }
 
+const QStringList& hatchNames()
+{
+    static const QStringList names{QStringLiteral("automatic"), QStringLiteral("always"), QStringLiteral("never")};
+    return names;
+}
+
 const QStringList& unitNames()
 {
     static const QStringList names{QStringLiteral("automatic"), QStringLiteral("s"), QStringLiteral("ms"), QStringLiteral("us"), QStringLiteral("ns")};
@@ -34,6 +40,7 @@ Preferences readPreferences()
     const Preferences standard;
     Preferences p;
     p.theme = static_cast<ThemeChoice>(placeOf(themeNames(), s.value(QStringLiteral("window/theme")).toString()));
+    p.hatch = static_cast<HatchChoice>(placeOf(hatchNames(), s.value(QStringLiteral("preferences/hatch")).toString()));
     p.keys = static_cast<KeyMapName>(std::clamp(s.value(QStringLiteral("window/keys"), 0).toInt(), 0, 2));
     p.textScale = std::clamp(s.value(QStringLiteral("preferences/textScale"), standard.textScale).toInt(), smallestTextScale, largestTextScale);
     p.reducedMotion = s.value(QStringLiteral("preferences/reducedMotion"), standard.reducedMotion).toBool();
@@ -50,6 +57,7 @@ void writePreferences(const Preferences& p)
 {
     QSettings s;
     s.setValue(QStringLiteral("window/theme"), themeNames().at(static_cast<int>(p.theme)));
+    s.setValue(QStringLiteral("preferences/hatch"), hatchNames().at(static_cast<int>(p.hatch)));
     s.setValue(QStringLiteral("window/keys"), static_cast<int>(p.keys));
     s.setValue(QStringLiteral("preferences/textScale"), p.textScale);
     s.setValue(QStringLiteral("preferences/reducedMotion"), p.reducedMotion);

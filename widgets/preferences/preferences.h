@@ -13,8 +13,13 @@ namespace stagewright {
 
 enum class ThemeChoice { System, Light, Dark, HighContrast };
 
+// Kinds told apart by a hatch on screen as in pictures for print. Automatic: where colours are hard to tell, with high contrast.
+enum class HatchChoice { Automatic, Always, Never };
+
 struct Preferences {
     ThemeChoice theme = ThemeChoice::System;
+    HatchChoice hatch = HatchChoice::Automatic;
+    bool hatches() const { return hatch == HatchChoice::Always || (hatch == HatchChoice::Automatic && theme == ThemeChoice::HighContrast); }
     int textScale = 100;        // percent, 80 … 200; of everything, from the next start on
     bool reducedMotion = false; // nothing moves by itself: no animated bars, no fading
     KeyMapName keys = KeyMapName::Perfetto;

@@ -65,6 +65,9 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     m_theme = new QComboBox(this);
     m_theme->addItems({tr("As the system"), tr("Light"), tr("Dark"), tr("High contrast")});
     addField(looks, tr("Theme"), m_theme, tr("Colours of the window. High contrast: text at 7:1 and more, fills and lines at 3:1 and more, on black."));
+    m_hatch = new QComboBox(this);
+    m_hatch->addItems({tr("With high contrast"), tr("Always"), tr("Never")});
+    addField(looks, tr("Hatched kinds"), m_hatch, tr("Backward, weight gradient and communication differ by a hatch as well as by colour, as in pictures for grey print."));
     m_scale = new QComboBox(this);
     for (const int scale : scales)
         m_scale->addItem(tr("%1 %").arg(scale), scale);
@@ -123,7 +126,7 @@ PreferencesDialog::PreferencesDialog(QWidget* parent) : QDialog(parent)
     layout->addLayout(buttons);
 
     fill();
-    for (QComboBox* box : {m_theme, m_scale, m_unit, m_keys})
+    for (QComboBox* box : {m_theme, m_hatch, m_scale, m_unit, m_keys})
         connect(box, &QComboBox::currentIndexChanged, this, &PreferencesDialog::apply);
     for (QCheckBox* box : {m_motion, m_autosave, m_session})
         connect(box, &QCheckBox::toggled, this, &PreferencesDialog::apply);
@@ -147,6 +150,7 @@ void PreferencesDialog::fill()
     m_filling = true;
     const Preferences& p = PreferenceStore::instance().value();
     m_theme->setCurrentIndex(static_cast<int>(p.theme));
+    m_hatch->setCurrentIndex(static_cast<int>(p.hatch));
     if (m_scale->findData(p.textScale) < 0) m_scale->addItem(tr("%1 %").arg(p.textScale), p.textScale);
     m_scale->setCurrentIndex(m_scale->findData(p.textScale));
     m_unit->setCurrentIndex(static_cast<int>(p.timeUnit));
@@ -169,6 +173,7 @@ void PreferencesDialog::apply()
     if (m_filling) return;
     Preferences p;
     p.theme = static_cast<ThemeChoice>(m_theme->currentIndex());
+    p.hatch = static_cast<HatchChoice>(m_hatch->currentIndex());
     p.textScale = m_scale->currentData().toInt();
     p.reducedMotion = m_motion->isChecked();
     p.timeUnit = static_cast<TimeUnit>(m_unit->currentIndex());

@@ -27,6 +27,7 @@ private:
     void fill();  // the fields from the store
     void apply(); // the store from the fields
     QComboBox* m_theme;
+    QComboBox* m_hatch;
     QComboBox* m_scale;
     QCheckBox* m_motion;
     QComboBox* m_unit;

@@ -36,7 +36,7 @@ public:
         into->addWidget(makeLabel(title, "title", parent));
         m_grid = new QGridLayout;
         m_grid->setHorizontalSpacing(10);
-        m_grid->setVerticalSpacing(6);
+        m_grid->setVerticalSpacing(5);
         m_grid->setColumnStretch(1, 1);
         m_grid->setColumnStretch(3, 1);
         m_grid->setColumnMinimumWidth(0, 98);
@@ -76,7 +76,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
 {
     setWindowTitle(tr("Record a training run"));
     auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(20, 18, 20, 16);
+    layout->setContentsMargins(20, 14, 20, 12);
     layout->setSpacing(8);
     auto* columns = new QHBoxLayout;
     columns->setSpacing(24);

@@ -6,6 +6,7 @@
 #include <QRegularExpression>
 
 #include "schedules/registry.h"
+#include "widgets/numbers.h"
 
 namespace stagewright {
 namespace {
@@ -155,11 +156,11 @@ QString inWords(const RecordSettings& s)
     // Weights of the blocks and the two embeddings; what the run itself counts is exact.
     const double parameters = 12.0 * s.layers * s.hidden * s.hidden + 2.0 * 256 * s.hidden + double(s.sequence) * s.hidden;
     QString text = s.scheduleFile.isEmpty()
-                       ? tr("Trains %1 on %2 ranks × %3 microbatches.").arg(listed(names)).arg(s.ranks).arg(s.microbatches)
+                       ? tr("Trains %1 on %2 × %3.").arg(listed(names), countText(s.ranks, tr("1 rank"), tr("%L1 ranks")), countText(s.microbatches, tr("1 microbatch"), tr("%L1 microbatches")))
                        : tr("Trains the schedule in %1.").arg(listed(names));
     text += QLatin1Char(' ');
-    text += tr("Model: %1 layers, hidden %2, %3 heads, %4 tokens, about %5 million weights.")
-                .arg(s.layers).arg(s.hidden).arg(s.heads).arg(s.sequence)
+    text += tr("Model: %1, hidden %2, %3, %4 tokens, about %5 million weights.")
+                .arg(countText(s.layers, tr("1 layer"), tr("%1 layers"))).arg(s.hidden).arg(countText(s.heads, tr("1 head"), tr("%1 heads"))).arg(s.sequence)
                 .arg(locale.toString(parameters / 1e6, 'f', parameters < 1e7 ? 2 : 0));
     if (!s.backend.isEmpty()) {
         text += QLatin1Char(' ');

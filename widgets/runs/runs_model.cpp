@@ -19,8 +19,8 @@ QString clockText(const std::string& clock)
 
 QString provenanceText(const RunInfo& info)
 {
-    if (info.clock == "virtual") return RunsModel::tr("virtual clock: projected for %1 devices").arg(info.ranks);
-    if (info.clock == "wall") return RunsModel::tr("wall clock: measured on %1 ranks").arg(info.ranks);
+    if (info.clock == "virtual") return countText(info.ranks, RunsModel::tr("virtual clock: projected for 1 device"), RunsModel::tr("virtual clock: projected for %L1 devices"));
+    if (info.clock == "wall") return countText(info.ranks, RunsModel::tr("wall clock: measured on 1 rank"), RunsModel::tr("wall clock: measured on %L1 ranks"));
     if (info.provenance == Provenance::Simulated) return RunsModel::tr("simulated with a cost model");
     const auto origin = toText(info.provenance);
     const QString words = QString::fromUtf8(origin.data(), static_cast<qsizetype>(origin.size()));
@@ -125,7 +125,7 @@ QVariant RunsModel::fileData(const File& file, int column, int role) const
     case DetailRole:
         if (file.state == FileState::Reading) return tr("reading…");
         if (file.state == FileState::Failed) return tr("unreadable");
-        return file.runs.size() == 1 ? tr("1 run") : tr("%1 runs").arg(file.runs.size());
+        return countText(static_cast<qint64>(file.runs.size()), tr("1 run"), tr("%L1 runs"));
     case RefFileRole: return file.path;
     case IsFileRole: return true;
     case ErrorRole: return file.error;
@@ -151,10 +151,11 @@ QVariant RunsModel::runData(const File& file, const Item& item, int column, int 
     case Qt::TextAlignmentRole:
         return column == Time || column == Bubble ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant();
     case Qt::ToolTipRole: {
-        QString text = tr("%1, run %2: %3 ranks, %4 stages, %5 microbatches\n%6 steps, %7 of them warm-up, %8 spans\n%9")
-                           .arg(runTitle(info)).arg(info.id).arg(info.ranks).arg(info.stages)
-                           .arg(info.microbatches).arg(info.steps).arg(info.warmupSteps).arg(info.spanCount)
-                           .arg(provenanceText(info));
+        QString text = tr("%1, run %2: %3, %4, %5\n%6, %7 of them warm-up, %8\n%9")
+                           .arg(runTitle(info)).arg(info.id)
+                           .arg(countText(info.ranks, tr("1 rank"), tr("%L1 ranks")), countText(info.stages, tr("1 stage"), tr("%L1 stages")), countText(info.microbatches, tr("1 microbatch"), tr("%L1 microbatches")),
+                                countText(info.steps, tr("1 step"), tr("%L1 steps")))
+                           .arg(info.warmupSteps).arg(countText(static_cast<qint64>(info.spanCount), tr("1 span"), tr("%L1 spans")), provenanceText(info));
         if (!info.note.empty()) text += QLatin1Char('\n') + QString::fromStdString(info.note);
         return text;
     }

@@ -1,7 +1,11 @@
 #include "widgets/runs/runs_panel.h"
 
+#include <algorithm>
+
 #include <QApplication>
+#include <QKeyEvent>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPainter>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
@@ -102,6 +106,16 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     m_empty = makeLabel(tr("No file is open."), "faint", this);
     m_empty->setWordWrap(true);
     head->addWidget(m_empty);
+    m_find = new QLineEdit(this);
+    m_find->setObjectName(QStringLiteral("findRun"));
+    m_find->setPlaceholderText(tr("Find a run"));
+    m_find->setAccessibleName(tr("Find a run"));
+    m_find->setToolTip(tr("Words of a run's name, schedule or clock. Down: into the list. Return: the first one. Esc: back to the timeline."));
+    m_find->setClearButtonEnabled(true);
+    m_find->setAcceptDrops(false); // files are the window's
+    m_find->installEventFilter(this);
+    head->addWidget(m_find);
+    connect(m_find, &QLineEdit::textChanged, this, &RunsPanel::sift);
     m_tree = new QTreeView(this);
     m_tree->setAccessibleName(tr("Runs"));
     m_tree->setModel(model);
@@ -140,11 +154,49 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     });
     auto changed = [this] {
         m_empty->setVisible(m_model->rowCount() == 0);
+        m_find->setVisible(m_model->refs().size() > 1);
         m_tree->expandAll();
+        sift();
     };
     connect(m_model, &QAbstractItemModel::rowsInserted, this, changed);
     connect(m_model, &QAbstractItemModel::rowsRemoved, this, changed);
     changed();
+}
+
+void RunsPanel::sift()
+{
+    const QStringList words = m_find->isHidden() ? QStringList() : m_find->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+    for (int f = 0; f < m_model->rowCount(); ++f) {
+        const QModelIndex file = m_model->index(f, 0);
+        for (int r = 0; r < m_model->rowCount(file); ++r) {
+            const QModelIndex run = m_model->index(r, 0, file);
+            const QString text = run.data().toString() + QLatin1Char(' ') + run.siblingAtColumn(RunsModel::Schedule).data().toString() + QLatin1Char(' ') + run.data(RunsModel::DetailRole).toString();
+            m_tree->setRowHidden(r, file, !std::all_of(words.begin(), words.end(), [&](const QString& word) { return text.contains(word, Qt::CaseInsensitive); }));
+        }
+    }
+}
+
+bool RunsPanel::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched != m_find || event->type() != QEvent::KeyPress) return QWidget::eventFilter(watched, event);
+    const int key = static_cast<QKeyEvent*>(event)->key();
+    const bool enters = key == Qt::Key_Return || key == Qt::Key_Enter;
+    if (key == Qt::Key_Escape) {
+        m_find->clear();
+        emit left();
+        return true;
+    }
+    if (!enters && key != Qt::Key_Down) return false;
+    for (int f = 0; f < m_model->rowCount(); ++f)
+        for (int r = 0; r < m_model->rowCount(m_model->index(f, 0)); ++r)
+            if (!m_tree->isRowHidden(r, m_model->index(f, 0))) {
+                const QModelIndex run = m_model->index(r, 0, m_model->index(f, 0));
+                m_tree->setFocus();
+                m_tree->setCurrentIndex(run);
+                if (enters) emit runChosen(m_model->refAt(run));
+                return true;
+            }
+    return true;
 }
 
 TableText RunsPanel::table() const

@@ -10,6 +10,7 @@
 #include "widgets/theme.h"
 
 class QLabel;
+class QLineEdit;
 
 namespace stagewright {
 
@@ -34,14 +35,21 @@ public:
     void setCurrent(const RunRef& ref); // selects without emitting runChosen
     RunRef current() const;
     QTreeView* tree() { return m_tree; }
+    QLineEdit* findField() { return m_find; } // shows the runs that have its words in name or details; letters in the list do nothing
     TableText table() const; // all files and runs, with every column
 
 signals:
     void runChosen(const stagewright::RunRef& ref);                            // click or Enter
     void compareAsked(const stagewright::RunRef& ref);                         // Ctrl+click: against the one shown
+    void left(); // Escape in the find field
     void menuAsked(const QPoint& global, const stagewright::RunRef& ref, const QString& file);
 
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
 private:
+    void sift();
+    QLineEdit* m_find;
     RunsModel* m_model;
     QTreeView* m_tree;
     RunDelegate* m_delegate;

@@ -62,7 +62,7 @@ void SearchPanel::setHits(std::shared_ptr<const TimelinePanel> panel, std::share
     m_model.setHits(std::move(panel), std::move(hits), std::move(notes));
     m_table->setColumnHidden(SearchModel::NoteText, !noted);
     m_count->setText(query.isEmpty() ? tr("Type into the search field: rank:2 mb:5 B, or >2ms")
-                                     : tr("%n found", nullptr, count) + tr(" for “%1”").arg(query));
+                                     : tr("%L1 found").arg(count) + tr(" for “%1”").arg(query));
 }
 
 void SearchPanel::setSearching(bool searching) { m_busy->setVisible(searching); }

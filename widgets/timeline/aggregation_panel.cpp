@@ -12,6 +12,7 @@
 #include <QVBoxLayout>
 
 #include "widgets/background.h"
+#include "widgets/numbers.h"
 #include "widgets/table_copy.h"
 
 namespace stagewright {
@@ -220,8 +221,7 @@ void AggregationPanel::fill(AggregateTable table)
     m_model->set(m_table, units);
     setVisible(m_table.ranks > 0);
     const QString time = durationText(m_table.range.duration(), units);
-    m_title->setText(m_table.ranks == 1 ? tr("Selected area: %1 of one rank, %2 ops").arg(time).arg(m_table.ops)
-                                        : tr("Selected area: %1 of %2 ranks, %3 ops").arg(time).arg(m_table.ranks).arg(m_table.ops));
+    m_title->setText(tr("Selected area: %1 of %2, %3").arg(time, countText(m_table.ranks, tr("one rank"), tr("%L1 ranks")), countText(static_cast<qint64>(m_table.ops), tr("1 op"), tr("%L1 ops"))));
     if (m_panels.size() > 1 && m_table.ranks > 0) m_title->setText(m_title->text() + tr(". The panel at the right compares the whole steps."));
     m_title->setToolTip(tr("Every view shows this range alone: the side panel's figures, the peaks of the charts, this table."));
     emit filled();

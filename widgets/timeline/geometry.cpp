@@ -21,7 +21,8 @@ Nanos Axis::toTime(double x) const
 
 Axis axisIn(const QRectF& view, const TimeRange& range)
 {
-    return {range, view.left() + gutterWidth, std::max(0.0, view.width() - gutterWidth - rightMargin)};
+    const double gutter = gutterFor(view.width());
+    return {range, view.left() + gutter, std::max(0.0, view.width() - gutter - rightMargin)};
 }
 
 TimeRange zoomed(const TimeRange& range, double factor, Nanos anchor)

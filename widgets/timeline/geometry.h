@@ -14,12 +14,15 @@
 namespace stagewright {
 
 inline constexpr double gutterWidth = 152;
+inline constexpr double narrowView = 560, narrowGutter = 104; // of narrower views: a small window, a picture of one column
+constexpr double gutterFor(double viewWidth) { return viewWidth < narrowView ? narrowGutter : gutterWidth; }
 inline constexpr double rulerHeight = 28;
 inline constexpr double rightMargin = 16;
 inline constexpr double panelHeaderHeight = 28; // bars "A", "B" of compare mode
 inline constexpr double minRoundedWidth = 5;    // narrower slices are square and gapless
 inline constexpr double minPillGap = 58;
 inline constexpr double dragThreshold = 4;
+inline constexpr double leastRowScale = 0.35, mostRowScale = 3;
 
 // The time axis of a plot: `range` lies over [left, left + width).
 struct Axis {

@@ -41,7 +41,9 @@ const QImage& RasterCanvas::tileOf(Paint paint, int tint)
     QPainter painter(&tile);
     painter.setRenderHint(QPainter::Antialiasing);
     painter.scale(m_ratio, m_ratio);
-    paintSliceShape(painter, QRectF(0, 0, side / m_ratio, side / m_ratio), m_theme.of(paint, tint));
+    Fill plain = m_theme.of(paint, tint);
+    plain.hatch = Fill::Hatch::None; // drawn over the whole slice, not over its corners
+    paintSliceShape(painter, QRectF(0, 0, side / m_ratio, side / m_ratio), plain);
     return tile;
 }
 

@@ -58,6 +58,7 @@ public:
         }
         return at->second;
     }
+    const QFont& font() const { return m_font; }
     // Drawn from the baseline's left end.
     void draw(QPainter& painter, QPointF at, const Label& label) const
     {
@@ -69,6 +70,13 @@ private:
     QFontMetricsF m_metrics;
     std::map<QString, Label> m_labels;
 };
+
+QFont smallLabelFont()
+{
+    QFont font = fontOf(FontRole::Label);
+    font.setPixelSize(9);
+    return font;
+}
 
 struct Row {
     const PanelRank* rank = nullptr;
@@ -84,7 +92,7 @@ class Painter {
 public:
     Painter(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, double ratio, RasterCanvas* canvas)
         : m_painter(painter), m_scene(scene), m_theme(theme), m_detail(detail), m_ratio(ratio), m_canvas(canvas), m_colours(coloursOf(theme)),
-          m_labelFont(fontOf(FontRole::Label)), m_labels(m_labelFont), m_pills(fontOf(FontRole::Small))
+          m_labels(fontOf(FontRole::Label)), m_smallLabels(smallLabelFont()), m_pills(fontOf(FontRole::Small))
     {
         m_device = m_scene.deviceAxis(m_ratio);
         for (std::size_t i = 0; i < m_tinted.size(); ++i) {
@@ -302,23 +310,27 @@ private:
 
     void paintSlice(const QRectF& rect, Paint paint, int tint, double opacity)
     {
+        // Off-screen parts are cut: a rasteriser walks what it is given.
+        const double low = m_scene.axis.left - 20, high = m_scene.axis.left + m_scene.axis.width + rightMargin + 20;
+        const QRectF cut(QPointF(std::max(rect.left(), low), rect.top()), QPointF(std::min(rect.right(), high), rect.bottom()));
         if (m_canvas != nullptr && opacity == 1) {
             const QRect pixels = devicePixels(rect);
             if (rect.height() < 8) {
                 m_canvas->fill(pixels, m_theme.of(paint, tint).fill.rgb());
             } else {
                 m_canvas->slice(pixels, paint, tint);
+                if (rect.width() >= minRoundedWidth) paintFillHatch(m_painter, rect, m_theme.of(paint, tint), cut);
             }
             return;
         }
-        // Off-screen parts are cut: a rasteriser walks what it is given.
-        const double low = m_scene.axis.left - 20, high = m_scene.axis.left + m_scene.axis.width + rightMargin + 20;
-        const QRectF cut(QPointF(std::max(rect.left(), low), rect.top()), QPointF(std::min(rect.right(), high), rect.bottom()));
         m_painter.setOpacity(opacity);
         if (rect.height() < 8) {
             m_painter.fillRect(cut, m_theme.of(paint, tint).fill);
         } else {
-            paintSliceShape(m_painter, cut, m_theme.of(paint, tint));
+            Fill plain = m_theme.of(paint, tint);
+            plain.hatch = Fill::Hatch::None;
+            paintSliceShape(m_painter, cut, plain);
+            if (rect.width() >= minRoundedWidth) paintFillHatch(m_painter, rect, m_theme.of(paint, tint), cut);
         }
         m_painter.setOpacity(1);
     }
@@ -371,18 +383,23 @@ private:
         const double low = std::max(rect.left(), m_scene.axis.left);
         const double high = std::min(rect.right(), m_scene.axis.left + m_scene.axis.width + rightMargin);
         const double width = high - low;
-        if (width < 9) return;
+        if (width < (m_scene.smallLabels ? 5 : 9)) return;
         const Op op = id != noSpan ? row.panel->timeline->spans()[id].op
                                    : makeOp(slice.opKind(), 0, slice.microbatchOr(-1)); // its step's spans are not at hand
         for (const bool brief : {false, true}) {
             const QString text = brief ? briefLabel(op) : sliceLabel(op, width);
             if (text.isEmpty()) continue;
-            const Labels::Label& label = m_labels(text);
-            if (label.width + 3 > width) continue;
-            m_painter.setFont(m_labelFont);
-            m_painter.setPen(m_theme.of(paintOf(slice.opKind()), static_cast<int>(slice.tint)).label);
-            m_labels.draw(m_painter, QPointF((low + high - label.width) / 2, rect.center().y() + 4.5), label);
-            return;
+            Labels* fonts[] = {&m_labels, m_scene.smallLabels ? &m_smallLabels : nullptr};
+            for (Labels* labels : fonts) {
+                if (labels == nullptr) continue;
+                const bool small = labels == &m_smallLabels;
+                const Labels::Label& label = (*labels)(text);
+                if (label.width + (small ? 0 : 3) > width) continue;
+                m_painter.setFont(labels->font());
+                m_painter.setPen(m_theme.of(paintOf(slice.opKind()), static_cast<int>(slice.tint)).label);
+                labels->draw(m_painter, QPointF((low + high - label.width) / 2, rect.center().y() + (small ? 3.5 : 4.5)), label);
+                return;
+            }
         }
     }
 
@@ -466,8 +483,8 @@ private:
     RasterCanvas* m_canvas;
     std::array<QRgb, paintCount> m_colours;
     std::array<QRgb, paintCount * tintCount> m_tinted{}, m_faded{}; // of slices; of discarded ones over idle time
-    QFont m_labelFont;
     Labels m_labels;
+    Labels m_smallLabels;
     Labels m_pills;
     Axis m_device;
     std::vector<Row> m_rows;

@@ -19,26 +19,27 @@ void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill)
     paintFillHatch(painter, rect, fill);
 }
 
-void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill)
+void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill) { paintFillHatch(painter, rect, fill, rect); }
+
+void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill, const QRectF& visible)
 {
     if (fill.hatch == Fill::Hatch::None) return;
-    const QRectF inner = rect.adjusted(1, 1, -1, -1);
-    if (inner.width() < 2 || inner.height() < 2) return;
+    const QRectF inner = rect.adjusted(1, 1, -1, -1), part = inner.intersected(visible);
+    if (inner.width() < 2 || inner.height() < 2 || part.isEmpty()) return;
     std::vector<QLineF> lines;
     switch (fill.hatch) {
     case Fill::Hatch::None: break;
-    case Fill::Hatch::Falling:
-        lines = hatchLines(inner, inner.topLeft(), 5);
-        for (QLineF& line : lines) { // rising ones, mirrored
-            const double x = inner.left() + inner.right();
-            line.setLine(x - line.x1(), line.y1(), x - line.x2(), line.y2());
-        }
+    case Fill::Hatch::Falling: { // rising ones, mirrored at the left edge
+        const double mirror = 2 * inner.left();
+        lines = hatchLines(QRectF(mirror - part.right(), part.top(), part.width(), part.height()), inner.topLeft(), 5);
+        for (QLineF& line : lines) line.setLine(mirror - line.x1(), line.y1(), mirror - line.x2(), line.y2());
         break;
+    }
     case Fill::Hatch::Level:
-        for (double y = inner.top() + 2.5; y < inner.bottom(); y += 5) lines.emplace_back(inner.left(), y, inner.right(), y);
+        for (double y = inner.top() + 2.5; y < inner.bottom(); y += 5) lines.emplace_back(part.left(), y, part.right(), y);
         break;
     case Fill::Hatch::Upright:
-        for (double x = inner.left() + 1.5; x < inner.right(); x += 3) lines.emplace_back(x, inner.top(), x, inner.bottom());
+        for (double x = inner.left() + 1.5 + 3 * std::max(0.0, std::ceil((part.left() - inner.left() - 1.5) / 3)); x < part.right(); x += 3) lines.emplace_back(x, inner.top(), x, inner.bottom());
         break;
     }
     QColor ink = fill.label;

@@ -14,6 +14,8 @@ inline constexpr double sliceCorner = 2.5;
 
 void paintSliceShape(QPainter& painter, const QRectF& rect, const Fill& fill); // rounded, with a darker edge
 void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill); // lines over a fill that has a hatch
+// The same, of a part that is in view alone: the hatch hangs on the whole rectangle.
+void paintFillHatch(QPainter& painter, const QRectF& rect, const Fill& fill, const QRectF& visible);
 QImage hatchPattern(const Theme& theme, double ratio); // one period, opaque
 
 // Hatched background of idle time; tiled where the painter is a raster one, lines elsewhere.

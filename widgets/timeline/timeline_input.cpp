@@ -288,7 +288,7 @@ void TimelineView::endDrag(QPointF at)
     m_drag = {};
     switch (drag.kind) {
     case Drag::Pending: // a click
-        if (drag.button == Qt::LeftButton && at.x() < gutterWidth - 12) {
+        if (drag.button == Qt::LeftButton && at.x() < gutterFor(width()) - 12) {
             gutterClicked(at);
         } else if (drag.button == Qt::LeftButton) {
             const SpanRef ref = m_scene.spanAt(at);
@@ -359,9 +359,9 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event)
     if (!ref.valid()) {
         const int row = m_scene.rowUnder(event->position().y());
         if (row < 0) return;
-        if (m_scene.place(row).kind == RowKind::Group && event->position().x() >= gutterWidth - 12) {
+        if (m_scene.place(row).kind == RowKind::Group && event->position().x() >= gutterFor(width()) - 12) {
             toggleGroup(row);
-        } else if (m_scene.place(row).kind != RowKind::Group && event->position().x() < gutterWidth - 12) { // folds the rank, or opens it
+        } else if (m_scene.place(row).kind != RowKind::Group && event->position().x() < gutterFor(width()) - 12) { // folds the rank, or opens it
             RowSettings rows = m_state->rows();
             const int rank = m_scene.rankOf(m_scene.place(row)).rank;
             if (rows.collapsed.erase(rank) == 0) rows.collapsed.insert(rank);
@@ -378,8 +378,10 @@ void TimelineView::wheelEvent(QWheelEvent* event)
 {
     const QPointF angle = event->angleDelta();
     const QPointF pixels = event->pixelDelta().isNull() ? angle / 120.0 * 48.0 : QPointF(event->pixelDelta());
-    if ((event->modifiers() & Qt::ControlModifier) != 0) {
-        const double notches = (std::abs(angle.y()) >= std::abs(angle.x()) ? angle.y() : angle.x()) / 120.0;
+    const double notches = (std::abs(angle.y()) >= std::abs(angle.x()) ? angle.y() : angle.x()) / 120.0;
+    if ((event->modifiers() & Qt::ControlModifier) != 0 && (event->modifiers() & Qt::ShiftModifier) != 0) {
+        emit rowScaleAsked(notches);
+    } else if ((event->modifiers() & Qt::ControlModifier) != 0) {
         const double x = std::clamp(event->position().x(), m_scene.axis.left, m_scene.axis.left + m_scene.axis.width);
         m_state->setVisible(zoomed(m_state->visible(), std::pow(zoomStep, -notches), m_scene.axis.toTime(x)), false);
     } else if ((event->modifiers() & Qt::ShiftModifier) != 0 || std::abs(pixels.x()) > std::abs(pixels.y())) {

@@ -157,7 +157,7 @@ void paintHover(QPainter& p, const TimelineScene& scene, const Theme& theme)
     const QString text = momentText(scene.shownTime(*scene.hoverTime), scene.axis.nanosPerPixel(), units);
     p.setFont(fontOf(FontRole::Strong));
     const double width = QFontMetricsF(p.font()).horizontalAdvance(text) + 16;
-    const double left = std::clamp(x - width / 2, gutterWidth - 20, std::max(gutterWidth - 20, scene.size.width() - width - 2));
+    const double left = std::clamp(x - width / 2, scene.axis.left - 20, std::max(scene.axis.left - 20, scene.size.width() - width - 2));
     p.setPen(Qt::NoPen);
     p.setBrush(theme.hoverLabel);
     p.drawRoundedRect(QRectF(left, 4, width, 19), 4, 4);
@@ -172,7 +172,8 @@ void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& them
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
     painter.save();
-    painter.setClipRect(QRectF(gutterWidth - 4, rulerHeight, std::max(0.0, scene.size.width() - gutterWidth + 4), scene.rowsRect().height()));
+    const double gutter = gutterFor(scene.size.width());
+    painter.setClipRect(QRectF(gutter - 4, rulerHeight, std::max(0.0, scene.size.width() - gutter + 4), scene.rowsRect().height()));
     if (!scene.axis.degenerate()) {
         paintNotes(painter, scene, theme);
         for (const bool pinned : {false, true}) {

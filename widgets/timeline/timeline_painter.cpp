@@ -9,6 +9,7 @@
 #include <QPaintEngine>
 #include <QPainterPath>
 
+#include "widgets/numbers.h"
 #include "widgets/timeline/slice_painter.h"
 
 namespace stagewright {
@@ -24,6 +25,12 @@ struct Frame {
     Detail detail;
     double ratio; // device pixels per logical pixel
     QRectF plot;  // the rows' part right of the gutter, view coordinates
+};
+
+// Where names and figures of rows stand.
+struct Gutter {
+    explicit Gutter(double viewWidth) : width(gutterFor(viewWidth)), left(width < gutterWidth ? 14 : 16), right(width - (width < gutterWidth ? 8 : 16)) {}
+    double width, left, right;
 };
 
 struct ShownTick {
@@ -116,14 +123,18 @@ void paintRuler(const Frame& f)
     p.fillRect(QRectF(0, 0, scene.size.width(), rulerHeight), f.theme.canvas);
     p.setFont(fontOf(FontRole::Strong));
     p.setPen(f.theme.text);
-    p.drawText(QRectF(16, 0, gutterWidth - 20, rulerHeight), Qt::AlignVCenter | Qt::AlignLeft, scene.title);
-    const double titleEnd = 16 + QFontMetricsF(p.font()).horizontalAdvance(scene.title);
+    const Gutter gutter(scene.size.width());
+    const bool fits = QFontMetricsF(p.font()).horizontalAdvance(scene.title) <= gutter.width - gutter.left - 4;
+    const QString title = fits ? scene.title : QCoreApplication::translate("TimelineView", "Time");
+    p.drawText(QRectF(gutter.left, 0, gutter.width - gutter.left - 4, rulerHeight), Qt::AlignVCenter | Qt::AlignLeft,
+               title);
+    const double titleEnd = gutter.left + QFontMetricsF(p.font()).horizontalAdvance(title);
     p.setFont(fontOf(FontRole::Small));
     p.setPen(f.theme.secondary);
     const QFontMetricsF metrics(p.font());
     const QString busy = QCoreApplication::translate("TimelineView", "busy");
-    if (titleEnd + 8 < 136 - metrics.horizontalAdvance(busy)) {
-        p.drawText(QRectF(60, 0, 76, rulerHeight), Qt::AlignVCenter | Qt::AlignRight, busy);
+    if (titleEnd + 8 < gutter.right - metrics.horizontalAdvance(busy)) {
+        p.drawText(QRectF(gutter.right - 76, 0, 76, rulerHeight), Qt::AlignVCenter | Qt::AlignRight, busy);
     }
 
     const Nanos unit = scene.panels.empty() ? 1 : scene.panels.front()->units.time;
@@ -192,19 +203,20 @@ void paintGutterGroup(const Frame& f, const RowPlace& row, double top)
     const RankGroup& group = f.scene.groupOf(row);
     paintFold(f, QPointF(8, middle), group.expanded);
     const QString busy = percentText(group.busyMean, 0);
+    const Gutter gutter(f.scene.size.width());
     const bool large = row.height >= 16;
     p.setFont(fontOf(large ? FontRole::Body : FontRole::Small));
     p.setPen(f.theme.text);
-    p.drawText(QRectF(88, middle - 9, 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
+    p.drawText(QRectF(gutter.right - 48, middle - 9, 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
     p.setFont(fontOf(large ? FontRole::Rank : FontRole::Small));
     const QFontMetricsF metrics(p.font());
-    const double room = 134 - 16 - QFontMetricsF(fontOf(large ? FontRole::Body : FontRole::Small)).horizontalAdvance(busy) - 6;
+    const double room = gutter.right - 2 - gutter.left - QFontMetricsF(fontOf(large ? FontRole::Body : FontRole::Small)).horizontalAdvance(busy) - 6;
     QString title = group.title;
     const QString longest = f.scene.rows.plan->groups[static_cast<std::size_t>(row.panel)].back().title; // all groups alike
     const QString prefixed = QCoreApplication::translate("TimelineView", "Ranks %1");
     const bool isRanks = title.front().isDigit() && !title.contains(QLatin1Char('%')) && !title.contains(QLatin1Char(' '));
     if (isRanks && metrics.horizontalAdvance(prefixed.arg(longest)) <= room) title = prefixed.arg(title);
-    p.drawText(QPointF(16, middle + (large ? 4.5 : 4)), title);
+    p.drawText(QPointF(gutter.left, middle + (large ? 4.5 : 4)), title);
 }
 
 // Names of the sub-lanes' kinds, each beside its first lane, where they fit.
@@ -222,7 +234,7 @@ void paintGutterLanes(const Frame& f, const RowPlace& row, double top)
         if (y < free || (row.lanes - i) * row.lanePitch < 9) continue;
         free = y + 11;
         const char* name = lanes[at].lane == Lane::Kernel ? "kernels" : lanes[at].lane == Lane::Copy ? "copies" : lanes[at].lane == Lane::Wait ? "waits" : "other";
-        f.p.drawText(QRectF(16, y - 2, 120, 14), Qt::AlignRight | Qt::AlignVCenter, QCoreApplication::translate("TimelineView", name));
+        f.p.drawText(QRectF(Gutter(f.scene.size.width()).right - 120, y - 2, 120, 14), Qt::AlignRight | Qt::AlignVCenter, QCoreApplication::translate("TimelineView", name));
     }
 }
 
@@ -233,6 +245,7 @@ void paintGutterRow(const Frame& f, int index, double top)
     if (index == f.scene.cursor) p.fillRect(QRectF(0, top - 1, 3, row.bottom() - row.top + 2), f.theme.accent);
     if (row.kind == RowKind::Group) return paintGutterGroup(f, row, top);
     const PanelRank& rank = f.scene.rankOf(row);
+    const Gutter gutter(f.scene.size.width());
     paintGutterLanes(f, row, top);
     const double height = row.height, middle = top + height / 2;
     if (index < f.scene.rows.pinned && height >= 11) { // a pin: head and needle
@@ -245,8 +258,8 @@ void paintGutterRow(const Frame& f, int index, double top)
     if (row.kind == RowKind::Collapsed && f.scene.rows.metrics.gap >= 4) {
         p.setFont(fontOf(FontRole::Small));
         p.setPen(f.theme.secondary);
-        p.drawText(QRectF(16, middle - 7, 80, 14), Qt::AlignLeft | Qt::AlignVCenter, rank.title);
-        p.drawText(QRectF(88, middle - 7, 48, 14), Qt::AlignRight | Qt::AlignVCenter, percentText(rank.busyFraction, 0));
+        p.drawText(QRectF(gutter.left, middle - 7, 80, 14), Qt::AlignLeft | Qt::AlignVCenter, rank.title);
+        p.drawText(QRectF(gutter.right - 48, middle - 7, 48, 14), Qt::AlignRight | Qt::AlignVCenter, percentText(rank.busyFraction, 0));
         paintFold(f, QPointF(8, middle), false);
         return;
     }
@@ -256,16 +269,19 @@ void paintGutterRow(const Frame& f, int index, double top)
     p.setPen(f.theme.text);
     const bool badge = index < f.scene.rows.pinned && f.scene.panels.size() > 1; // of which run
     const QString title = badge ? QString(QChar(static_cast<char16_t>(u'A' + row.panel))) + QStringLiteral(" · ") + rank.title : rank.title;
-    p.drawText(QPointF(16, middle + (twoLines ? -2.5 : 4.5)), title);
+    p.drawText(QPointF(gutter.left, middle + (twoLines ? -2.5 : 4.5)), title);
+    const double titleEnd = gutter.left + QFontMetricsF(p.font()).horizontalAdvance(title);
     const QString busy = f.scene.panels[static_cast<std::size_t>(row.panel)]->hasOps() ? percentText(rank.busyFraction, 0) : QStringLiteral("–");
     p.setFont(fontOf(height >= 16 ? FontRole::Body : FontRole::Small));
-    p.drawText(QRectF(88, middle - (twoLines ? 17 : 9), 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
+    if (titleEnd + 5 <= gutter.right - QFontMetricsF(p.font()).horizontalAdvance(busy)) // the name comes first
+        p.drawText(QRectF(gutter.right - 48, middle - (twoLines ? 17 : 9), 48, 18), Qt::AlignRight | Qt::AlignVCenter, busy);
     if (!twoLines) return;
     p.setFont(fontOf(FontRole::Small));
     p.setPen(f.theme.secondary);
-    p.drawText(QPointF(16, middle + 11), rank.subtitle);
+    const QRectF groove(gutter.right - (gutter.width < gutterWidth ? 30 : 42), middle + 7, gutter.width < gutterWidth ? 30 : 42, 4);
+    const QFontMetricsF small(p.font());
+    p.drawText(QPointF(gutter.left, middle + 11), gutter.width < gutterWidth ? small.elidedText(rank.subtitle, Qt::ElideRight, groove.left() - gutter.left - 4) : rank.subtitle);
     p.setPen(Qt::NoPen);
-    const QRectF groove(94, middle + 7, 42, 4);
     p.setBrush(f.theme.separator);
     p.drawRoundedRect(groove, 2, 2);
     const double share = std::clamp(rank.busyFraction, 0.0, 1.0);
@@ -274,6 +290,9 @@ void paintGutterRow(const Frame& f, int index, double top)
         p.drawRoundedRect(QRectF(groove.left(), groove.top(), std::max(4.0, groove.width() * share), groove.height()), 2, 2);
     }
 }
+
+// The time of a step as headers and lists print it; the axis also holds the optimizer.
+Nanos stepTime(const TimelinePanel& panel) { return panel.bubbles ? panel.bubbles->makespan() : panel.duration - panel.lead; }
 
 void paintHeader(const Frame& f, std::size_t index)
 {
@@ -294,16 +313,20 @@ void paintHeader(const Frame& f, std::size_t index)
     p.setPen(isLast ? f.theme.onAccent : f.theme.canvas);
     p.drawText(badge, Qt::AlignCenter, QString(QChar(static_cast<char16_t>(u'A' + index))));
     p.setPen(f.theme.text);
-    const Nanos time = panel.bubbles ? panel.bubbles->makespan() : panel.duration - panel.lead; // as in the lists; the axis also holds the optimizer
-    const QString figures = QCoreApplication::translate("TimelineView", "%1     bubble %2     peak %3").arg(durationText(time, panel.units), percentText(panel.bubbleFraction), bytesText(panel.peak, panel.units));
-    const QFontMetricsF metrics(p.font());
-    const double figuresWidth = QFontMetricsF(fontOf(FontRole::Body)).horizontalAdvance(figures);
-    const double nameRoom = width - 43 - 27 - figuresWidth - 16;
-    p.drawText(QRectF(43, bar.top(), std::max(0.0, nameRoom), bar.height()), Qt::AlignVCenter | Qt::AlignLeft,
-               metrics.elidedText(panel.name, Qt::ElideRight, std::max(0.0, nameRoom)));
+    const QFontMetricsF metrics(p.font()), plain(fontOf(FontRole::Body));
+    const double room = width - 43 - 27;
+    const QString time = durationText(stepTime(panel), panel.units), bubble = percentText(panel.bubbleFraction);
+    QString figures; // as many as leave the name whole
+    for (const QString& some : {QCoreApplication::translate("TimelineView", "%1     bubble %2     peak %3").arg(time, bubble, bytesText(panel.peak, panel.units)),
+                                QCoreApplication::translate("TimelineView", "%1     bubble %2").arg(time, bubble), time}) {
+        figures = some;
+        if (metrics.horizontalAdvance(panel.name) + 16 + plain.horizontalAdvance(some) <= room) break;
+    }
+    const double nameRoom = std::max(0.0, room - plain.horizontalAdvance(figures) - 16);
+    p.drawText(QRectF(43, bar.top(), nameRoom, bar.height()), Qt::AlignVCenter | Qt::AlignLeft, metrics.elidedText(panel.name, Qt::ElideRight, nameRoom));
     p.setFont(fontOf(FontRole::Body));
     p.setPen(f.theme.secondary);
-    p.drawText(QRectF(43, bar.top(), width - 43 - 27, bar.height()), Qt::AlignVCenter | Qt::AlignRight, figures);
+    p.drawText(QRectF(43, bar.top(), room, bar.height()), Qt::AlignVCenter | Qt::AlignRight, figures);
 }
 
 // What a further panel saves or costs against the first, painted after the end of the shorter one up to that of the longer one:
@@ -343,8 +366,9 @@ void paintDifference(const Frame& f, std::size_t other)
         }
     }
     if (!pair && !faster) return; // its ops are there; the figures in its bar say it
-    const QString text = signedDurationText(delta, a.units);
-    const QString share = !shows ? QCoreApplication::translate("TimelineView", "within the noise") : signedFixed(100.0 * static_cast<double>(delta) / static_cast<double>(a.duration), 1) + QStringLiteral(" %");
+    const Nanos before = stepTime(a), after = stepTime(b);
+    const QString text = signedDurationText(after - before, a.units);
+    const QString share = !shows ? QCoreApplication::translate("TimelineView", "within the noise") : changeText(static_cast<double>(before), static_cast<double>(after));
     QFont big = fontOf(FontRole::Rank);
     big.setPixelSize(15);
     const double needs = QFontMetricsF(big).horizontalAdvance(text) + 16;
@@ -395,9 +419,10 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setRenderHint(QPainter::TextAntialiasing);
     const double ratio = std::max(0.1, painter.device()->devicePixelRatioF() * painter.worldTransform().m11());
-    QRectF plot(gutterWidth, rulerHeight, std::max(0.0, scene.size.width() - gutterWidth), scene.rowsRect().height());
+    const double gutter = gutterFor(scene.size.width());
+    QRectF plot(gutter, rulerHeight, std::max(0.0, scene.size.width() - gutter), scene.rowsRect().height());
     if (scene.columns) {
-        const QRectF strip(gutterWidth + scene.columns->first / ratio, rulerHeight, (scene.columns->second - scene.columns->first) / ratio, plot.height());
+        const QRectF strip(gutter + scene.columns->first / ratio, rulerHeight, (scene.columns->second - scene.columns->first) / ratio, plot.height());
         plot = plot.intersected(strip);
         painter.setClipRect(plot);
     }

@@ -44,6 +44,7 @@ struct TimelineScene {
     QSizeF size;
     double scroll = 0; // px of the rows scrolled off
     QString title = QStringLiteral("Timeline");
+    bool smallLabels = false;    // where those of usual size do not fit: in narrow pictures, which nobody zooms
     std::vector<bool> differenceShows; // of each further panel, from the second on: its change against the first exceeds the noise; absent: it does
     bool showCritical = true;
     bool showCommunication = true;

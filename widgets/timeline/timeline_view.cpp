@@ -9,6 +9,7 @@
 
 #include "widgets/background.h"
 #include "widgets/hover_card.h"
+#include "widgets/numbers.h"
 #include "widgets/timeline/frame_worker.h"
 #include "widgets/timeline/timeline_accessible.h"
 
@@ -139,7 +140,7 @@ TimelineScene TimelineView::sceneFor(const QSizeF& size) const
     scene.size = size;
     scene.showCritical = m_state->showsCriticalPath();
     scene.showCommunication = m_state->showsCommunication();
-    const double height = m_rowHeight > 0 ? m_rowHeight : rowHeightFor(scene.panels.size());
+    const double height = m_rowHeight > 0 ? m_rowHeight : std::round(rowHeightFor(scene.panels.size()) * m_rowScale);
     RowMetrics metrics = rowMetrics(height, scene.showCommunication);
     if (metrics.track > 0 && m_trackHeight > 0) metrics.track = m_trackHeight;
     scene.rows = layoutRows(m_plan ? m_plan : std::make_shared<const RowPlan>(), metrics, scene.panels.size() > 1);
@@ -188,6 +189,17 @@ void TimelineView::setRowHeight(double pixels)
     m_rowHeight = std::max(0.0, pixels);
     layOut();
     invalidate();
+}
+
+void TimelineView::setRowScale(double scale)
+{
+    scale = std::clamp(scale, leastRowScale, mostRowScale);
+    if (scale == m_rowScale) return;
+    m_rowScale = scale;
+    layOut();
+    invalidate();
+    updateGeometry();
+    emit statusChanged(statusText());
 }
 
 void TimelineView::setNotes(std::shared_ptr<const TimelineNotes> notes)
@@ -318,7 +330,7 @@ QString TimelineView::statusText() const
     const auto unitOf = [](const QString& text) { return text.section(QLatin1Char(' '), -1); };
     if (unitOf(from) == unitOf(to) || begin == 0) from = from.section(QLatin1Char(' '), 0, -2);
     const QString pixel = durationText(static_cast<Nanos>(std::llround(perPixel)), units, units.time != 1 ? 4 : -1);
-    QString text = tr("%L1 slices, %2 ranks   ·   view %3 – %4   ·   1 px = %5").arg(slices).arg(ranks).arg(from, to, pixel);
+    QString text = tr("%1, %2   ·   view %3 – %4   ·   1 px = %5").arg(countText(slices, tr("1 slice"), tr("%L1 slices")), countText(ranks, tr("1 rank"), tr("%1 ranks")), from, to, pixel);
     if (m_scene.panels.front()->overview) return text + tr("   ·   overview as stored with the run");
     std::size_t shown = 0;
     for (const int row : m_scene.visibleRows()) {
@@ -379,7 +391,7 @@ void TimelineView::paintEvent(QPaintEvent*)
     if (hasFocus()) {
         painter.setPen(QPen(m_theme->accent, 1));
         painter.setBrush(Qt::NoBrush);
-        painter.drawLine(QPointF(0, rulerHeight - 0.5), QPointF(gutterWidth - 16, rulerHeight - 0.5));
+        painter.drawLine(QPointF(0, rulerHeight - 0.5), QPointF(gutterFor(width()) - 16, rulerHeight - 0.5));
     }
 }
 
@@ -402,9 +414,31 @@ void TimelineView::acceptFrame(const QImage& image, std::uint64_t generation)
     update();
 }
 
+double TimelineView::paintedHeight(double width) const
+{
+    if (width >= narrowView) return contentHeight();
+    const auto rows = static_cast<double>(m_scene.rows.rows.size()), panels = static_cast<double>(m_scene.panels.size());
+    return rulerHeight + (panels > 1 ? panels * panelHeaderHeight : 0) + rows * (panels > 1 ? 17 : 30) + 2;
+}
+
 void TimelineView::paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, const PaintedMarks& marks) const
 {
     TimelineScene scene = sceneFor(rect.size());
+    if (rect.width() < narrowView && !scene.rows.rows.empty()) {
+        const auto rows = static_cast<double>(scene.rows.rows.size());
+        const auto plan = m_plan ? m_plan : std::make_shared<const RowPlan>();
+        double pitch = 57; // of rows that have all the room they want
+        for (int tries = 0; tries < 3; ++tries) { // headers and gaps between runs take theirs
+            RowMetrics metrics = rowMetrics(std::max(2.0, pitch * 0.86), false);
+            metrics.gap = std::max(0.0, pitch - metrics.height);
+            scene.rows = layoutRows(plan, metrics, scene.panels.size() > 1);
+            const double over = scene.rows.height - (rect.height() - rulerHeight);
+            if (over <= 0) break;
+            pitch = std::max(2.5, pitch - over / rows - 0.01);
+        }
+        scene.scroll = 0;
+        scene.smallLabels = true;
+    }
     if (!marks.hover) {
         scene.hoverTime.reset();
         scene.hovered = {};

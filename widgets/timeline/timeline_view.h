@@ -43,6 +43,9 @@ public:
     void setKeyMap(KeyMapName name) { m_keyMap = name; }
     KeyMapName keyMap() const { return m_keyMap; }
     void setRowHeight(double pixels); // 0: default (48, in compare 38)
+    // All rows taller or lower by a factor, 0.35 to 3; without setRowHeight.
+    void setRowScale(double scale);
+    double rowScale() const { return m_rowScale; }
     void setTrackHeight(double pixels); // of the communication tracks; 0: default (9)
     // Of each panel after the first: its change exceeds the noise; else the band says so. Empty: all do.
     void setDifferenceShows(std::vector<bool> shows);
@@ -91,7 +94,9 @@ public:
     CardText cardOf(SpanRef ref) const; // what the hover card says
 
     // Paints everything with the marks asked for, as large as the rectangle; any painter, any pixel ratio.
+    // In a rectangle narrower than narrowView rows are as tall as all of them fit, without communication tracks.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, const PaintedMarks& marks = {}) const;
+    double paintedHeight(double width) const; // wanted by such a picture: as on screen, less where it is narrow
     std::int64_t visibleSlices() const { return m_scene.visibleSlices(); }
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return {420, 140}; }
@@ -105,6 +110,7 @@ signals:
     void statusChanged(const QString& text);
     void contextMenuAsked(const QPoint& globalPosition, stagewright::SpanRef ref);
     void gapMenuAsked(const QPoint& globalPosition, int panel, int rank, stagewright::Nanos axisTime); // on idle time
+    void rowScaleAsked(double notches); // Ctrl+Shift+wheel: > 0 taller
     void rowMenuAsked(const QPoint& globalPosition, int row); // on the gutter; the cursor is there
     void rowsLaidOut(); // other rows than before
     void cursorMoved();
@@ -183,6 +189,7 @@ private:
     const Theme* m_theme = &Theme::light();
     KeyMapName m_keyMap = KeyMapName::Perfetto;
     double m_rowHeight = 0;
+    double m_rowScale = 1;
     double m_trackHeight = 0;
     bool m_editMode = false;
     std::shared_ptr<const RowPlan> m_plan;

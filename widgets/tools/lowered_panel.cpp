@@ -6,6 +6,7 @@
 #include <QHBoxLayout>
 #include <QPushButton>
 
+#include "widgets/numbers.h"
 #include "widgets/tools/tool_form.h"
 
 namespace stagewright {
@@ -123,8 +124,8 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
         const double share = static_cast<double>(use.busy) / makespan;
         bar->setParts({{Paint::Communication, std::min(1.0, share)}});
         m_channels->addBar(tr("%1 → %2").arg(use.from).arg(use.to), bar, percentText(share, 0),
-                           tr("%1 messages, %2 on the wire; %3 queued behind other messages; %4 not yet posted at the other side")
-                               .arg(use.messages).arg(durationText(use.busy, units), durationText(use.queued, units), durationText(use.unposted, units)));
+                           tr("%1, %2 on the wire; %3 queued behind other messages; %4 not yet posted at the other side")
+                               .arg(countText(static_cast<qint64>(use.messages), tr("1 message"), tr("%L1 messages"))).arg(durationText(use.busy, units), durationText(use.queued, units), durationText(use.unposted, units)));
     }
     if (picture.channels.size() > most) m_channels->addText(tr("and %1 more").arg(picture.channels.size() - most), "faint");
 }

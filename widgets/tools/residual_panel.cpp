@@ -8,6 +8,7 @@
 #include <QSignalBlocker>
 
 #include "schedules/kinds.h"
+#include "widgets/numbers.h"
 #include "widgets/tools/tool_form.h"
 
 namespace stagewright {
@@ -18,11 +19,7 @@ constexpr std::size_t groupsShown = 16;
 
 QPushButton* link(const QString& text, const QString& tooltip)
 {
-    auto* button = new QPushButton(text);
-    button->setObjectName(QStringLiteral("link"));
-    button->setToolTip(tooltip);
-    button->setAutoDefault(true);
-    return button;
+    return new LinkButton(text, tooltip);
 }
 
 QString share(Nanos part, Nanos of, bool sign)
@@ -109,7 +106,7 @@ void ResidualPanel::setPicture(std::shared_ptr<const ResidualPicture> picture, s
     m_step->addRow(tr("Measured"), durationText(of.measuredStep, units), of.steps == 1 ? tr("The one measured step.") : tr("Median of the %1 measured steps.").arg(of.steps));
     m_step->addRow(tr("Error"), signedFixed(100 * of.error, 1) + QStringLiteral(" %"), tr("(Predicted − measured) / measured"), PanelSection::Tone::Strong);
     m_plot->setPicture(m_picture, m_timeline, units);
-    m_plot->setAccessibleDescription(tr("%1 ops of step %2").arg(m_picture->dots.size()).arg(step + 1));
+    m_plot->setAccessibleDescription(tr("%1 of step %2").arg(countText(static_cast<qint64>(m_picture->dots.size()), tr("1 op"), tr("%L1 ops"))).arg(step + 1));
     fillWorst();
     fillGroups();
     fillSelected();
@@ -173,8 +170,8 @@ void ResidualPanel::fillGroups()
         auto* bar = new ShareBar;
         bar->setPlain(spread(order[i]) / most);
         m_groups->addBar(button, bar, tr("± %1").arg(share(of.percentile95, of.predicted, false)),
-                         tr("Rank %1, %2 ops: predicted %3, median %4, 95 % within ± %5, worst %6")
-                             .arg(of.rank).arg(of.count).arg(durationText(of.predicted, m_units), durationText(of.measured, m_units), durationText(of.percentile95, m_units), signedDurationText(of.worstResidual, m_units)));
+                         tr("Rank %1, %2: predicted %3, median %4, 95 % within ± %5, worst %6")
+                             .arg(of.rank).arg(countText(static_cast<qint64>(of.count), tr("1 op"), tr("%L1 ops"))).arg(durationText(of.predicted, m_units), durationText(of.measured, m_units), durationText(of.percentile95, m_units), signedDurationText(of.worstResidual, m_units)));
     }
     if (order.size() > groupsShown) m_groups->addText(tr("and %1 more that are predicted better").arg(order.size() - groupsShown), "faint");
 }

@@ -10,6 +10,7 @@
 #include <QSignalBlocker>
 
 #include "schedules/kinds.h"
+#include "widgets/numbers.h"
 #include "widgets/tools/factor_field.h"
 #include "widgets/tools/tool_form.h"
 
@@ -34,11 +35,6 @@ QString sentence(const std::string& text)
     QString out = QString::fromStdString(text);
     if (!out.isEmpty()) out[0] = out[0].toUpper();
     return out;
-}
-
-QString percentChange(std::int64_t before, std::int64_t after)
-{
-    return signedFixed(100.0 * static_cast<double>(after - before) / static_cast<double>(std::max<std::int64_t>(1, before)), 1) + QStringLiteral(" %");
 }
 
 Bytes largest(const std::vector<Bytes>& peaks) { return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end()); }
@@ -268,7 +264,7 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
     };
     const Nanos change = answer.makespanAfter - answer.makespanBefore;
     row(tr("Time of a step"), durationText(answer.makespanBefore, units), durationText(answer.makespanAfter, units),
-        tr("%1 (%2)").arg(signedDurationText(change, units), percentChange(answer.makespanBefore, answer.makespanAfter)), tone(change),
+        tr("%1 (%2)").arg(signedDurationText(change, units), changeText(static_cast<double>(answer.makespanBefore), static_cast<double>(answer.makespanAfter))), tone(change),
         definition::makespan());
     if (answer.microbatchesBefore != answer.microbatchesAfter) {
         const Nanos before = answer.makespanBefore / std::max(1, answer.microbatchesBefore), after = answer.makespanAfter / std::max(1, answer.microbatchesAfter);
@@ -278,7 +274,7 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
     row(tr("Bubble ratio"), percentText(answer.bubbleBefore), percentText(answer.bubbleAfter), tr("%1 points").arg(signedFixed(100 * (answer.bubbleAfter - answer.bubbleBefore), 1)),
         tone(answer.bubbleAfter - answer.bubbleBefore), definition::bubbleRatio());
     row(tr("Peak activation"), bytesText(largest(answer.peakBefore), units), bytesText(largest(answer.peakAfter), units),
-        percentChange(largest(answer.peakBefore), largest(answer.peakAfter)), tone(largest(answer.peakAfter) - largest(answer.peakBefore)), definition::peakActivation());
+        changeText(static_cast<double>(largest(answer.peakBefore)), static_cast<double>(largest(answer.peakAfter))), tone(largest(answer.peakAfter) - largest(answer.peakBefore)), definition::peakActivation());
     if (const std::string text = toText(question); !text.empty()) m_figures->addText(QStringLiteral("--what-if %1").arg(QString::fromStdString(text)), "code");
 
     constexpr std::size_t most = 32;

@@ -1,0 +1,545 @@
+// A window's first ten minutes: no row widens a panel, keys go where they are meant, messages move nothing and go with what they
+// are about, small and large screens, the console's rows, the export's suffix, and one figure that says the same everywhere.
+#include <algorithm>
+#include <set>
+
+#include <QBuffer>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListView>
+#include <QPushButton>
+#include <QRegularExpression>
+#include <QScopeGuard>
+#include <QScrollBar>
+#include <QSplitter>
+#include <QSvgGenerator>
+#include <QTableView>
+#include <QToolButton>
+#include <QTreeView>
+#include <QXmlStreamReader>
+
+#include "app/ui/banner.h"
+#include "app/ui/compare_controller.h"
+#include "app/ui/notes_controller.h"
+#include "app/ui/rows_controller.h"
+#include "app/ui/sql_controller.h"
+#include "tests/ui/text_fit.h"
+#include "tests/ui/window_fixture.h"
+#include "widgets/compare/baseline_strip.h"
+#include "widgets/console/sql_console.h"
+#include "widgets/export/export_dialog.h"
+#include "widgets/numbers.h"
+#include "widgets/preferences/preferences.h"
+
+using namespace stagewright;
+
+namespace {
+
+// What reaches over the right edge of the panel shown, or is cut off in it.
+QStringList tooWide(MainWindow& window)
+{
+    auto* column = qobject_cast<SectionColumn*>(window.panels()->currentWidget());
+    if (column == nullptr) return {QStringLiteral("no panel of sections is shown")};
+    QStringList found;
+    const int room = column->viewport()->width();
+    if (column->widget()->width() > room) found << QStringLiteral("the body is %1 wide in %2").arg(column->widget()->width()).arg(room);
+    for (QWidget* child : column->widget()->findChildren<QWidget*>()) {
+        if (!child->isVisibleTo(column->widget()) || internal(child) || child->parentWidget()->inherits("QAbstractScrollArea") || child->width() == 0) continue;
+        const int right = child->mapTo(column->widget(), QPoint(child->width(), 0)).x();
+        if (right > room + 1) found << QStringLiteral("%1 ends at %2 of %3").arg(told(child)).arg(right).arg(room);
+    }
+    return found + clipped(column);
+}
+
+QString textsOf(const QByteArray& svg)
+{
+    QXmlStreamReader reader(svg);
+    QStringList texts;
+    while (!reader.atEnd())
+        if (reader.readNext() == QXmlStreamReader::Characters && !reader.isWhitespace()) texts << reader.text().toString().trimmed();
+    return texts.join(QLatin1Char('\n'));
+}
+
+QString paintedTexts(const TimelineView& view, const Theme& theme)
+{
+    QByteArray svg;
+    QBuffer buffer(&svg);
+    buffer.open(QIODevice::WriteOnly);
+    {
+        QSvgGenerator generator;
+        generator.setOutputDevice(&buffer);
+        generator.setSize(view.size());
+        QPainter painter(&generator);
+        view.paintTo(painter, QRectF(view.rect()), theme);
+    }
+    return textsOf(svg);
+}
+
+} // namespace
+
+class TestFirstLook : public QObject {
+    Q_OBJECT
+
+    std::unique_ptr<WindowFixture> m_fixture;
+    std::unique_ptr<MainWindow> m_window;
+
+    void open(std::initializer_list<const char*> schedules, QSize size = {1400, 900})
+    {
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::open(*m_window, {m_fixture->file("runs.stagewright", schedules)}, size));
+        m_window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
+    }
+    QTreeView* tree() const { return m_window->findChild<QTreeView*>(); }
+    void clickRun(int row)
+    {
+        const QModelIndex run = tree()->model()->index(row, 0, tree()->model()->index(0, 0));
+        QTest::mouseClick(tree()->viewport(), Qt::LeftButton, {}, tree()->visualRect(run).center());
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(m_window->shownRef(), m_window->runs()->refAt(run));
+        QTRY_VERIFY(tree()->hasFocus());
+    }
+    void press(int key, Qt::KeyboardModifiers modifiers = {}) { QTest::keyClick(QApplication::focusWidget(), static_cast<Qt::Key>(key), modifiers); }
+    double rowHeight() const { return m_window->timelineView()->layout().metrics.height; }
+    void wheel(int notches, Qt::KeyboardModifiers modifiers)
+    {
+        TimelineView* view = m_window->timelineView();
+        const QPointF at(view->width() / 2.0, view->height() / 2.0);
+        QWheelEvent event(at, view->mapToGlobal(at), {}, {0, 120 * notches}, Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
+        QCoreApplication::sendEvent(view, &event);
+    }
+
+private slots:
+    void init()
+    {
+        m_fixture = std::make_unique<WindowFixture>();
+        PreferenceStore::instance().reload();
+    }
+    void cleanup()
+    {
+        m_window.reset();
+        m_fixture.reset();
+    }
+
+    void noRowWidensAPanel_data()
+    {
+        QTest::addColumn<bool>("longer");
+        QTest::newRow("English") << false;
+        QTest::newRow("longer words") << true;
+    }
+    void noRowWidensAPanel()
+    {
+        QFETCH(bool, longer);
+        LongTexts texts;
+        if (longer) QVERIFY(QCoreApplication::installTranslator(&texts));
+        const auto remove = qScopeGuard([&] { QCoreApplication::removeTranslator(&texts); });
+        open({"1f1b", "zb-h1", "interleaved-1f1b"}, {1024, 700});
+        const int least = m_window->panelColumn()->parentWidget()->minimumWidth();
+        QStringList found;
+        const auto look = [&](const char* what) {
+            m_window->columns()->setSizes({0, 5000, 0});
+            QTest::qWait(60);
+            (void)QTest::qWaitFor([&] { return tooWide(*m_window).isEmpty(); }, 3000);
+            for (const QString& one : tooWide(*m_window)) found << QLatin1String(what) + QStringLiteral(": ") + one;
+            if (m_window->panelColumn()->parentWidget()->width() > least) found << QStringLiteral("%1: the panel is %2 wide").arg(QLatin1String(what)).arg(m_window->panelColumn()->parentWidget()->width());
+        };
+        const auto refs = m_window->runs()->refs();
+        for (const RunRef& ref : refs) {
+            m_window->showRun(ref);
+            QVERIFY(WindowFixture::settle(*m_window));
+            m_window->viewState()->select({0, 9});
+            look("run");
+            const BubbleReport& report = m_window->shownView()->figures->bubbles;
+            std::set<IdleCause> seen;
+            for (const int gap : gapsByLength(report)) {
+                if (!seen.insert(report.gaps[static_cast<std::size_t>(gap)].cause).second) continue;
+                m_window->chooseGap(gap);
+                QVERIFY(WindowFixture::settle(*m_window));
+                look("gap");
+            }
+            QVERIFY(!seen.empty());
+        }
+        m_window->compare()->setBaseline(refs[1]);
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->showRun(refs[0]);
+        QVERIFY(WindowFixture::settle(*m_window));
+        look("against a baseline");
+        for (const ActionId id : {ActionId::WhatIf, ActionId::LoweredView}) {
+            m_window->actions()[id]->trigger();
+            QVERIFY(WindowFixture::settle(*m_window));
+            look("tool");
+        }
+        m_window->setTool(MainWindow::Tool::None);
+        m_window->showCompare(refs[0], refs[1]);
+        QVERIFY(WindowFixture::settle(*m_window));
+        look("compare");
+        m_window->showRun(refs[1]);
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->enterEdit();
+        look("edit");
+        QVERIFY2(found.isEmpty(), qPrintable(QLatin1Char('\n') + found.join(QLatin1Char('\n'))));
+    }
+
+    void theTimelinesKeysWorkAfterAClickOnARun()
+    {
+        open({"1f1b", "zb-h1", "interleaved-1f1b"});
+        clickRun(1);
+        const RunRef shown = m_window->shownRef();
+        ViewState& state = *m_window->viewState();
+        const TimeRange all = state.visible();
+        press(Qt::Key_W);
+        QVERIFY(state.visible().duration() < all.duration());
+        const TimeRange closer = state.visible();
+        press(Qt::Key_D);
+        QVERIFY(state.visible().begin > closer.begin);
+        press(Qt::Key_A);
+        press(Qt::Key_S);
+        QVERIFY(state.visible().duration() > closer.duration());
+        press(Qt::Key_Period);
+        QVERIFY(state.selected().valid());
+        for (const char letter : {'i', 'z', '1'}) QTest::keyClick(QApplication::focusWidget(), letter); // names of runs begin with them
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(m_window->shownRef(), shown);
+        QVERIFY(tree()->hasFocus());
+        press(Qt::Key_Down); // the list keeps its arrows
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY(!(m_window->shownRef() == shown));
+        press(Qt::Key_G); // actions of the window as well
+        QVERIFY(m_window->chosenGap() >= 0);
+    }
+
+    void lettersOfABoxDoNotChangeTheStep()
+    {
+        open({"1f1b"});
+        for (auto* box : m_window->findChildren<QComboBox*>()) {
+            if (!box->isVisible() || !box->isEnabled() || box->count() < 2) continue;
+            box->setFocus();
+            const int before = box->currentIndex();
+            for (const char letter : {'s', 'a', 'c'}) QTest::keyClick(box, letter);
+            QCOMPARE(box->currentIndex(), before);
+        }
+    }
+
+    void runsAreFoundByAField()
+    {
+        open({"1f1b", "zb-h1", "interleaved-1f1b"});
+        auto* field = m_window->findChild<QLineEdit*>(QStringLiteral("findRun"));
+        QVERIFY(field != nullptr && field->isVisible());
+        field->setFocus();
+        QTRY_VERIFY(field->hasFocus());
+        const TimeRange before = m_window->viewState()->visible();
+        QTest::keyClicks(field, QStringLiteral("inter"));
+        QCOMPARE(field->text(), QStringLiteral("inter"));
+        QCOMPARE(m_window->viewState()->visible(), before);
+        const QModelIndex file = tree()->model()->index(0, 0);
+        int shown = 0;
+        for (int row = 0; row < 3; ++row) shown += tree()->isRowHidden(row, file) ? 0 : 1;
+        QCOMPARE(shown, 1);
+        press(Qt::Key_Return);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QCOMPARE(m_window->shownRef(), m_window->runs()->refs()[2]);
+        field->setFocus();
+        press(Qt::Key_Escape);
+        QVERIFY(field->text().isEmpty());
+        for (int row = 0; row < 3; ++row) QVERIFY(!tree()->isRowHidden(row, file));
+        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+    }
+
+    void escapeClearsTheSelectionFirst()
+    {
+        open({"1f1b", "zb-h1"});
+        clickRun(1);
+        m_window->viewState()->select({0, 9});
+        m_window->banner()->showError(QStringLiteral("something is wrong"), QStringLiteral("mend it"));
+        press(Qt::Key_Escape);
+        QVERIFY(!m_window->viewState()->selected().valid());
+        QVERIFY(!m_window->bannerText().isEmpty());
+        press(Qt::Key_Escape);
+        QVERIFY(m_window->bannerText().isEmpty());
+    }
+
+    void returnPressesTheFocusedButton()
+    {
+        open({"1f1b"});
+        QAction* memory = m_window->actions()[ActionId::Memory];
+        QToolButton* tool = nullptr;
+        for (auto* one : m_window->findChildren<QToolButton*>())
+            if (one->defaultAction() == memory) tool = one;
+        QVERIFY(tool != nullptr);
+        const bool before = memory->isChecked();
+        tool->setFocus();
+        press(Qt::Key_Return);
+        QCOMPARE(memory->isChecked(), !before);
+        m_window->banner()->showError(QStringLiteral("something is wrong"), QStringLiteral("mend it"));
+        auto* dismiss = m_window->banner()->findChild<QPushButton*>(QStringLiteral("flat"));
+        QVERIFY(dismiss != nullptr);
+        dismiss->setFocus();
+        press(Qt::Key_Enter);
+        QVERIFY(m_window->bannerText().isEmpty());
+    }
+
+    void aNoteAsksForItsText()
+    {
+        open({"1f1b"});
+        m_window->timelineView()->setFocus();
+        m_window->viewState()->select({0, 9});
+        press(Qt::Key_M);
+        QLineEdit* field = m_window->notes()->field();
+        QVERIFY(field != nullptr && field->isVisible());
+        QTRY_VERIFY(field->hasFocus());
+        QVERIFY(m_window->timelineView()->rect().contains(field->geometry()));
+        QTest::keyClicks(field, QStringLiteral("slow here"));
+        press(Qt::Key_Return);
+        QVERIFY(m_window->notes()->field() == nullptr);
+        QVERIFY(m_window->notes()->passing().has_value());
+        QCOMPARE(QString::fromStdString(m_window->notes()->passing()->text), QStringLiteral("slow here"));
+        QTRY_VERIFY(m_window->timelineView()->hasFocus());
+        press(Qt::Key_M);
+        QTRY_VERIFY(m_window->notes()->field() != nullptr && m_window->notes()->field()->hasFocus());
+        press(Qt::Key_Escape);
+        QVERIFY(m_window->notes()->field() == nullptr && !m_window->notes()->passing().has_value());
+    }
+
+    void aBannerMovesNothingAndGoesWithItsSubject()
+    {
+        open({"1f1b", "zb-h1"});
+        const auto refs = m_window->runs()->refs();
+        const QRect timeline(m_window->timelineView()->mapTo(m_window.get(), QPoint()), m_window->timelineView()->size());
+        m_window->banner()->showError(QStringLiteral("something is wrong with this run"), QStringLiteral("mend it"));
+        QTest::qWait(50);
+        QCOMPARE(QRect(m_window->timelineView()->mapTo(m_window.get(), QPoint()), m_window->timelineView()->size()), timeline);
+        const QRect banner(m_window->banner()->mapTo(m_window.get(), QPoint()), m_window->banner()->size());
+        QVERIFY(m_window->rect().contains(banner) && m_window->banner()->isVisible());
+        QVERIFY(banner.top() > timeline.top() + 60); // the ruler and the first ranks stay in sight
+        m_window->showRun(refs[0]); // the same one
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY(!m_window->bannerText().isEmpty());
+        m_window->showRun(refs[1]);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+        m_window->banner()->showNote(QStringLiteral("about this run"));
+        QTest::qWait(10);
+        m_window->enterEdit();
+        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+    }
+
+    void aFileThatFailsIsSaidBesideTheOneThatOpens()
+    {
+        open({"1f1b"});
+        QFile broken(m_fixture->dir.filePath(QStringLiteral("broken.stagewright")));
+        QVERIFY(broken.open(QIODevice::WriteOnly));
+        broken.write("not a run file at all");
+        broken.close();
+        m_window->openFiles({broken.fileName(), m_fixture->file("more.stagewright", {"zb-h1"})});
+        QTRY_VERIFY(m_window->runs()->refs().size() == 2 && m_window->settled());
+        QVERIFY2(m_window->bannerText().contains(QStringLiteral("broken")), qPrintable(m_window->bannerText()));
+        QTest::qWait(50);
+        const auto refs = m_window->runs()->refs();
+        m_window->showRun(refs[m_window->shownRef() == refs[0] ? 1 : 0]);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+    }
+
+    void anExpectedRefusalIsNoError()
+    {
+        open({"1f1b", "zb-h1"});
+        const auto refs = m_window->runs()->refs();
+        m_window->showCompare(refs[0], refs[1]);
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->actions()[ActionId::AlignAtOp]->trigger(); // no op is selected
+        QVERIFY(!m_window->bannerText().isEmpty() && !m_window->banner()->isError());
+        m_window->banner()->showError(QStringLiteral("a disk is full"), QString());
+        QVERIFY(m_window->banner()->isError());
+    }
+
+    void fitsASmallScreen()
+    {
+        open({"1f1b", "zb-h1"}, {1024, 700});
+        QCOMPARE(m_window->size(), QSize(1024, 700));
+        QVERIFY(m_window->minimumSizeHint().width() <= 1024 && m_window->minimumSizeHint().height() <= 700);
+        QLineEdit* find = m_window->findField();
+        QVERIFY(find->isVisible() && find->width() >= 150);
+        QVERIFY(m_window->rect().contains(QRect(find->mapTo(m_window.get(), QPoint()), find->size())));
+        find->setFocus();
+        QTest::keyClicks(find, QStringLiteral("2F5"));
+        press(Qt::Key_Return);
+        QVERIFY(m_window->viewState()->selected().valid());
+        (void)QTest::qWaitFor([&] { return clipped(m_window.get()).isEmpty(); }, 5000);
+        QVERIFY2(clipped(m_window.get()).isEmpty(), qPrintable(clipped(m_window.get()).join(QLatin1Char('\n'))));
+        // Narrow gutter: more of the width is time, and it still names the ranks.
+        QVERIFY(m_window->timelineView()->axis().width > 0.7 * m_window->timelineView()->width());
+        QVERIFY(paintedTexts(*m_window->timelineView(), m_window->theme()).contains(QStringLiteral("Rank 3")));
+    }
+
+    void rowsGrowWithTheScreenAndAreRemembered()
+    {
+        open({"1f1b", "zb-h1"}, {1600, 1000});
+        QCOMPARE(rowHeight(), 48.0);
+        m_window->resize(2560, 1440);
+        QTRY_VERIFY(rowHeight() > 64);
+        QVERIFY(m_window->timelineView()->contentHeight() <= m_window->timelineView()->height() + 1); // all rows in sight
+        m_window->resize(1600, 1000);
+        QTRY_COMPARE(rowHeight(), 48.0);
+        const TimeRange visible = m_window->viewState()->visible();
+        wheel(2, Qt::ControlModifier | Qt::ShiftModifier);
+        const double taller = rowHeight();
+        QVERIFY(taller > 55);
+        QCOMPARE(m_window->viewState()->visible(), visible); // it zooms nothing
+        m_window->actions()[ActionId::RowsTaller]->trigger();
+        QVERIFY(rowHeight() > taller);
+        m_window->actions()[ActionId::RowsLower]->trigger();
+        QCOMPARE(rowHeight(), taller);
+        QVERIFY(!m_window->actions()[ActionId::RowsAutomatic]->isChecked());
+        m_window.reset();
+        open({"1f1b", "zb-h1"}, {1600, 1000});
+        QTRY_COMPARE(rowHeight(), taller);
+        m_window->actions()[ActionId::RowsAutomatic]->trigger();
+        QCOMPARE(rowHeight(), 48.0);
+    }
+
+    void kindsAreHatchedOnScreenAsInPictures()
+    {
+        open({"zb-h1"});
+        QVERIFY(!m_window->theme().hatched());
+        m_window->setThemeChoice(ThemeChoice::HighContrast); // where colours are hard to tell
+        QVERIFY(m_window->theme().hatched() && m_window->actions()[ActionId::HatchKinds]->isChecked());
+        m_window->setThemeChoice(ThemeChoice::Light);
+        QVERIFY(!m_window->theme().hatched());
+        const Timeline& timeline = *m_window->timelineView()->panels().front()->timeline;
+        const auto inks = [&](const char* op) { // colours of one slice, left of its label
+            const QRect rect = m_window->timelineView()->rectOf({0, WindowFixture::spanOf(timeline, op)})->toRect().adjusted(2, 2, -2, -2);
+            const QImage image = m_window->timelineView()->grab(QRect(rect.topLeft(), QSize(rect.width() / 4, rect.height()))).toImage();
+            std::set<QRgb> colours;
+            for (int y = 0; y < image.height(); ++y)
+                for (int x = 0; x < image.width(); ++x) colours.insert(image.pixel(x, y));
+            return colours.size();
+        };
+        const auto forward = inks("1F3"), input = inks("1I3"), weight = inks("1W3");
+        m_window->actions()[ActionId::HatchKinds]->trigger();
+        QVERIFY(m_window->theme().hatched());
+        QCOMPARE(PreferenceStore::instance().value().hatch, HatchChoice::Always);
+        QTest::qWait(150);
+        QCOMPARE(inks("1F3"), forward);
+        QVERIFY(inks("1I3") > input);
+        QVERIFY(inks("1W3") > weight);
+        m_window->setThemeChoice(ThemeChoice::Dark);
+        QVERIFY(m_window->theme().hatched() && m_window->theme().dark);
+    }
+
+    void theConsoleOpensWithTenRows_data()
+    {
+        QTest::addColumn<QSize>("size");
+        QTest::newRow("small") << QSize(1024, 700);
+        QTest::newRow("usual") << QSize(1400, 900);
+    }
+    void theConsoleOpensWithTenRows()
+    {
+        QFETCH(QSize, size);
+        open({"1f1b"}, size);
+        m_window->sql()->open();
+        m_window->sql()->ask(QStringLiteral("SELECT rank, kind, duration_ns FROM spans LIMIT 40"));
+        QTRY_VERIFY_WITH_TIMEOUT(!m_window->sql()->busy() && !m_window->sql()->console()->running(), 30000);
+        auto* table = m_window->findChild<QTableView*>(QStringLiteral("queryTable"));
+        QTRY_VERIFY2(table->viewport()->height() >= 10 * table->rowHeight(0), qPrintable(QString::number(table->viewport()->height())));
+        QVERIFY(m_window->timelineView()->isVisible() && m_window->timelineView()->height() >= 100);
+        QCOMPARE(m_window->size(), size);
+    }
+
+    void theSuffixFollowsTheFormat()
+    {
+        open({"1f1b"});
+        ExportDialog* dialog = m_window->exporter()->openDialog();
+        QVERIFY(dialog != nullptr);
+        dialog->setKind(PictureKind::Svg);
+        PictureStyle style = dialog->style();
+        style.look = PictureStyle::Look::Paper;
+        style.widthMm = 123;
+        style.without.clear();
+        dialog->setStyle(style);
+        PictureStyle nothing = style;
+        for (const PicturePart& part : m_window->exporter()->picture().parts)
+            if (part.role == PicturePart::Role::View) nothing.without << part.name;
+        dialog->setStyle(nothing); // what can't be written leaves the dialog as it is
+        m_window->exporter()->savePicture(dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
+        QVERIFY(dialog->isVisible() && m_window->bannerText().isEmpty());
+        QVERIFY2(dialog->noteText().contains(QStringLiteral("nothing")), qPrintable(dialog->noteText()));
+        QCOMPARE(dialog->style().widthMm, 123.0);
+        dialog->setStyle(style);
+        m_window->exporter()->savePicture(dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
+        QTRY_VERIFY(QFileInfo::exists(m_fixture->dir.filePath(QStringLiteral("picture.svg"))));
+        QVERIFY(!QFileInfo::exists(m_fixture->dir.filePath(QStringLiteral("picture.png"))));
+        QFile file(m_fixture->dir.filePath(QStringLiteral("picture.svg")));
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const auto width = QRegularExpression(QStringLiteral("<svg width=\"([0-9.]+)mm\"")).match(QString::fromUtf8(file.readAll()));
+        QVERIFY(width.hasMatch() && std::abs(width.captured(1).toDouble() - 123) < 0.1);
+        QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
+    }
+
+    void aPictureOfOneColumnIsAsGoodAsOneOfTwo()
+    {
+        open({"1f1b", "zb-h1"});
+        const auto refs = m_window->runs()->refs();
+        m_window->showCompare(refs[0], refs[1]);
+        QVERIFY(WindowFixture::settle(*m_window));
+        PictureStyle style;
+        style.look = PictureStyle::Look::Paper;
+        const auto labels = [&](double millimetres) {
+            style.widthMm = millimetres;
+            const QStringList lines = textsOf(*pictureBytes(m_window->exporter()->picture(), style, PictureKind::Svg)).split(QLatin1Char('\n'));
+            return std::count_if(lines.begin(), lines.end(), [](const QString& line) { return line.size() == 1 && line.front().isDigit(); });
+        };
+        const auto two = labels(twoColumnsMm), one = labels(oneColumnMm);
+        QVERIFY2(one * 10 >= two * 9, qPrintable(QStringLiteral("%1 labels instead of %2").arg(one).arg(two)));
+        style.widthMm = oneColumnMm;
+        const QSizeF size = pictureMillimetres(m_window->exporter()->picture(), style);
+        QVERIFY2(size.height() <= 90, qPrintable(QString::number(size.height())));
+        const QString texts = textsOf(*pictureBytes(m_window->exporter()->picture(), style, PictureKind::Svg));
+        for (const char* text : {"Rank 0", "Rank 3", "1F1B", "ZB-H1"}) QVERIFY2(texts.contains(QLatin1String(text)), text);
+        QVERIFY2(!texts.contains(QChar(0x2026)), qPrintable(texts)); // nothing is cut
+    }
+
+    void aChangeIsTheSameEverywhere()
+    {
+        open({"1f1b", "zb-h1"});
+        const auto refs = m_window->runs()->refs();
+        m_window->showCompare(refs[0], refs[1]);
+        QVERIFY(WindowFixture::settle(*m_window));
+        const auto& metrics = m_window->comparison()->metrics;
+        const auto time = std::find_if(metrics.begin(), metrics.end(), [](const MetricDelta& one) { return one.key == "makespan_ns"; });
+        QVERIFY(time != metrics.end());
+        const QString change = changeText(time->a, time->b);
+        QVERIFY2(change.startsWith(QChar(0x2212)) && change.endsWith(QStringLiteral(" %")), qPrintable(change));
+        QStringList texts;
+        for (const QLabel* label : m_window->comparePanel()->findChildren<QLabel*>()) texts << label->text();
+        QVERIFY2(texts.contains(change), qPrintable(texts.join(QLatin1Char('\n'))));
+        const QString painted = paintedTexts(*m_window->timelineView(), m_window->theme());
+        QVERIFY2(painted.contains(change), qPrintable(painted));
+        m_window->compare()->setBaseline(refs[0]);
+        m_window->showRun(refs[1]);
+        QVERIFY(WindowFixture::settle(*m_window));
+        QTRY_VERIFY2(m_window->findChild<BaselineStrip*>()->plainText().contains(change), qPrintable(m_window->findChild<BaselineStrip*>()->plainText()));
+        QTRY_VERIFY2(m_window->sidePanel()->plainText().contains(change), qPrintable(m_window->sidePanel()->plainText()));
+    }
+
+    void countsAreInTheRightNumber()
+    {
+        const auto ops = [](qint64 count) { return countText(count, QStringLiteral("1 op"), QStringLiteral("%L1 ops")); };
+        QCOMPARE(ops(0), QStringLiteral("0 ops"));
+        QCOMPARE(ops(1), QStringLiteral("1 op"));
+        QCOMPARE(ops(32), QStringLiteral("32 ops"));
+        open({"1f1b"});
+        m_window->sql()->open();
+        for (const auto& [limit, says] : {std::pair{1, "1 row,"}, {2, "2 rows,"}}) {
+            m_window->sql()->ask(QStringLiteral("SELECT rank FROM spans LIMIT %1").arg(limit));
+            QTRY_VERIFY_WITH_TIMEOUT(!m_window->sql()->busy() && !m_window->sql()->console()->running(), 30000);
+            QVERIFY2(m_window->sql()->console()->status().startsWith(QLatin1String(says)), qPrintable(m_window->sql()->console()->status()));
+        }
+        QCOMPARE(changeText(335.2, 279.3), QString(QChar(0x2212)) + QStringLiteral("16.7 %"));
+        QCOMPARE(changeText(4, 4), QStringLiteral("0.0 %"));
+        QCOMPARE(changeText(0, 4), QStringLiteral("new"));
+        QCOMPARE(changeText(2, 24), QStringLiteral("× 12"));
+    }
+};
+
+QTEST_MAIN(TestFirstLook)
+#include "tst_first_look.moc"
