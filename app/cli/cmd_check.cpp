@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/channel_options.h"
 #include "app/cli/command.h"
 #include "app/cli/figures.h"
 #include "app/cli/options.h"
@@ -17,6 +18,8 @@
 #include "engine/kernel_check.h"
 #include "engine/training.h"
 #include "schedules/op_index.h"
+#include "schedules/perturb.h"
+#include "schedules/simulate.h"
 #include "schedules/variants.h"
 
 namespace stagewright {
@@ -29,6 +32,10 @@ struct Options {
     ScheduleOptions schedule;
     RecomputeOptions recompute;
     TrainingChoice choice;
+    ChannelOptions channels;
+    double comm = -1;
+    std::string link;
+    std::vector<std::string> perturb;
     std::string backend;
     std::string model = "layers=8,hidden=32,heads=2,seq=16";
     int steps = 2;
@@ -151,6 +158,56 @@ Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& m
     return passed;
 }
 
+// A schedule and how its messages travel.
+struct Checked {
+    Schedule schedule;
+    Channels channels;
+    std::optional<Lowering> lowering;
+};
+
+// Why the messages of a schedule never all arrive; empty: they do.
+std::string whyBlocked(const LoweredChoice& choice)
+{
+    const auto result = simulate(choice.schedule, CostModel::uniform(choice.schedule), choice.channels);
+    return result ? std::string() : result.error().message;
+}
+
+Result<Checked> withChannels(const Schedule& schedule, const ChannelOptions& options, Session& session)
+{
+    auto chosen = chooseLowering(schedule, options, session);
+    if (!chosen) return tl::unexpected(std::move(chosen.error()));
+    if (std::string blocked = whyBlocked(*chosen); !blocked.empty()) return fail(ErrorCode::Invalid, blocked, "try --sends buffered, or another --lower");
+    // the training lowers it
+    return Checked{chosen->lowering ? schedule : std::move(chosen->schedule), chosen->channels, chosen->lowering};
+}
+
+// Slow ranks, late launches and links of all trainings, in forward times of the first schedule's.
+Result<Perturbation> disturb(const Options& options, const std::vector<Checked>& schedules, TrainingOptions& training, Nanos& unit)
+{
+    int ranks = schedules.empty() ? 1 : schedules.front().schedule.ranks;
+    for (const Checked& checked : schedules) ranks = std::min(ranks, checked.schedule.ranks);
+    auto perturbation = choosePerturbation(options.perturb, ranks);
+    if (!perturbation) return perturbation;
+    for (const auto& [rank, factor] : perturbation->ranks)
+        if (factor < 1)
+            return fail(ErrorCode::Usage, fmt::format("--perturb: rank {} can't be made faster, {} is below 1", rank, factor),
+                        "real ranks can only be slowed; 'stagewright simulate' takes any factor");
+    if (!options.link.empty()) {
+        auto link = parseLink(options.link);
+        if (!link) return tl::unexpected(std::move(link.error()));
+        training.links.all = *link;
+    }
+    if (schedules.empty() || (options.comm < 0 && perturbation->links.empty() && perturbation->launches.empty())) return perturbation;
+    TrainingOptions plain = training;
+    plain.model = modelFor(schedules.front().schedule, training.model);
+    auto measured = measureForwardUnit(schedules.front().schedule, plain);
+    if (!measured) return tl::unexpected(std::move(measured.error()));
+    unit = *measured;
+    if (options.comm >= 0) training.links.all.latency = static_cast<Nanos>(options.comm * static_cast<double>(unit));
+    setLatency(*perturbation, unit, training.links);
+    return perturbation;
+}
+
 Result<int> run(const Options& options, Session& session)
 {
     TrainingOptions training;
@@ -170,16 +227,27 @@ Result<int> run(const Options& options, Session& session)
     }
     std::vector<std::string> leftOut;
     if (schedules.empty()) schedules = everySchedule(options.schedule.shape, options.microbatchSize, leftOut);
-    std::vector<Schedule> trained;
+    std::vector<Checked> trained;
+    ChannelOptions channels = options.channels;
+    if (options.schedule.schedules.empty() && channels.lower.empty() && (channels.sends == "rendezvous" || channels.channels > 0)) {
+        channels.lower = toText(Lowering{}); // said once, not of each schedule
+        session.note(fmt::format("sends and receives inserted {}; --lower chooses another rule", channels.lower));
+    }
     for (const Schedule& schedule : schedules) {
         auto with = recomputed(schedule, options.recompute, session);
         if (!with) return tl::unexpected(std::move(with.error()).with(schedule.name));
         if (auto plan = planExecution(*with); !plan && options.schedule.schedules.empty())
             leftOut.push_back(fmt::format("{} left out: {}", schedule.name, plan.error().message));
+        else if (auto checked = withChannels(*with, channels, session); checked)
+            trained.push_back(std::move(*checked));
+        else if (options.schedule.schedules.empty())
+            leftOut.push_back(fmt::format("{} left out: {}", schedule.name, checked.error().message));
         else
-            trained.push_back(std::move(*with));
+            return tl::unexpected(std::move(checked.error()).with(schedule.name));
     }
-    schedules = std::move(trained);
+    Nanos unit = 0;
+    auto perturbation = disturb(options, trained, training, unit);
+    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
     std::vector<std::string> backends;
     if (!options.backend.empty()) backends.push_back(options.backend);
     else
@@ -200,7 +268,7 @@ Result<int> run(const Options& options, Session& session)
     std::vector<std::string> notes;
     bool passed = true;
     std::int64_t done = 0;
-    const auto total = static_cast<std::int64_t>(schedules.size() * backends.size());
+    const auto total = static_cast<std::int64_t>(trained.size() * backends.size());
     const std::stop_token stop = session.stop();
     for (const std::string& backend : backends) {
         training.backend = backend;
@@ -214,7 +282,11 @@ Result<int> run(const Options& options, Session& session)
             passed = passed && *same;
             if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32; // bits are held against sums in other orders
         }
-        for (const Schedule& schedule : schedules) {
+        for (const Checked& checked : trained) {
+            const Schedule& schedule = checked.schedule;
+            training.channels = checked.channels;
+            if (checked.lowering) training.lowering = *checked.lowering;
+            training.perturbation = runPerturbation(*perturbation, schedule.ranks, unit);
             session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
             training.model = modelFor(schedule, *model);
             auto result = checkSchedule(schedule, training, options.steps, stop);
@@ -272,6 +344,9 @@ Command command_check()
                 app.add_option("--microbatch-size", options->microbatchSize, "Samples of a microbatch [2]")->type_name("B")->check(wholeNumber(1, 4096));
                 addRecomputeOptions(app, options->recompute);
                 addTrainingOptions(app, options->choice);
+                addCommOptions(app, options->comm, options->link);
+                addChannelOptions(app, options->channels);
+                addPerturbOption(app, options->perturb);
                 app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
                 app.footer("Exit code 1 where a check fails.");
                 return [options](Session& session) { return run(*options, session); };

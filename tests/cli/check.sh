@@ -44,3 +44,23 @@ done
 run stagewright check --momentum 0.9
 expect_code 2
 expect_err 'adamw has moments of its own'
+
+# Under rendezvous, channels, links and disturbances, too; what waits for itself there is left out, and refused where it is named.
+# shellcheck disable=SC2086
+run stagewright check $small -p 2 -m 4 --sends rendezvous --link 20us,1GB/s
+expect_code 0
+expect_out '^all pass'
+expect_out 'gpipe .* pass$'
+expect_out '1f1b left out: .*deadlock'
+# shellcheck disable=SC2086
+run stagewright check $small -p 2 -m 4 -s 1f1b --sends rendezvous
+expect_code 1
+expect_err '1f1b: .*deadlock'
+# shellcheck disable=SC2086
+run stagewright check $small -p 2 -m 4 -s 1f1b -s zb-h1 --sends rendezvous --lower pytorch --channels 1 --perturb rank=1:1.5,link=0-1:0.5,launch=0:0.2
+expect_code 0
+expect_out '1f1b .* pass$'
+expect_out 'zb-h1 .* pass$'
+run stagewright check -s 1f1b --perturb rank=0:0.5
+expect_code 2
+expect_err 'real ranks can only be slowed'
