@@ -12,6 +12,7 @@
 #include "engine/memory.h"
 #include "engine/model_config.h"
 #include "schedules/base/result.h"
+#include "schedules/cost_model.h"
 
 namespace stagewright {
 
@@ -122,6 +123,13 @@ public:
     virtual void packGradients(const Buffer& to);
     virtual void sumGradients(std::span<const Buffer> copies);
     virtual void dropMicrobatches() = 0; // after a stopped step: frees whatever is kept
+
+    // What the stage's parts take within its ops over whole microbatches, while it is timed; between ops, any thread. cpu: by the
+    // thread's processor time, else by the clock on the wall; a device's by its own. settlePartTimes() once a step, before the
+    // device's clock forgets. partTimes(): medians by part, embedding, blocks, head as the stage has them; without memory.
+    virtual void timeParts(bool /*on*/, bool /*cpu*/) {}
+    virtual void settlePartTimes() {}
+    virtual std::vector<LayerCosts> partTimes() const { return {}; }
 };
 
 // Elements of activations and of the weights that layers compute with, and how products are made; sums, master weights,

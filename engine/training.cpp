@@ -13,6 +13,7 @@
 
 #include "engine/interruptible.h"
 #include "engine/machine.h"
+#include "engine/stage_memory.h"
 #include "engine/training_state.h"
 #include "engine/training_with_backend.h"
 #include "engine/transport/threads_transport.h"
@@ -142,6 +143,12 @@ public:
     }
     std::vector<std::pair<std::string, std::string>> configuration() const override;
     TraceFacts traceFacts() const override { return m_traceFacts; }
+    void timeLayers(bool on) override
+    {
+        for (StageRun& run : m_state->stages) run.model->timeParts(on, m_state->clock == ClockMode::Virtual);
+        m_timesLayers = on;
+    }
+    std::vector<LayerCosts> layerCosts() const override;
     std::vector<std::pair<std::string, std::string>> environment() const override
     {
         auto facts = m_state->backend->environment();
@@ -179,6 +186,8 @@ private:
         const bool traced = tracer && tracer->started();
         GpuTrace trace;
         if (traced) trace = tracer->take();
+        if (m_timesLayers)
+            for (StageRun& run : state.stages) run.model->settlePartTimes();
         Result<RecordedStep> recorded = traced ? state.recorder.finishStep(&trace, &m_traceFacts) : state.recorder.finishStep();
         if (!recorded) {
             state.control.stop(recorded.error());
@@ -264,6 +273,7 @@ private:
     std::optional<Deadlock> m_stall;
     TraceFacts m_traceFacts;
     int m_steps = 0;
+    bool m_timesLayers = false;
 };
 
 std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration() const
@@ -330,6 +340,24 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
         add(fmt::format("link_{}_{}", ends.first, ends.second), linkText(link));
     }
     return pairs;
+}
+
+std::vector<LayerCosts> ThreadTraining::layerCosts() const
+{
+    const TrainingOptions& options = m_state->options;
+    const StageLayout layout = layoutOf(options.backend, options.device.precision);
+    const auto memoryOf = [&](LayerCosts::Part part) { // of one part alone, beside a stage of others
+        StageSlice slice{0, 0, part == LayerCosts::Part::Block ? 1 : 0, part == LayerCosts::Part::Embedding, part == LayerCosts::Part::Head};
+        return stageMemoryOf(options.model, slice, options.microbatchSize, options.optimizer, layout);
+    };
+    std::vector<LayerCosts> out;
+    for (int stage = 0; stage < m_state->schedule->stages; ++stage)
+        for (LayerCosts& part : m_state->firstCopy(stage).model->partTimes()) {
+            if (part.duration[static_cast<std::size_t>(OpKind::Forward)] <= 0) return {};
+            part.memory = memoryOf(part.part);
+            out.push_back(part);
+        }
+    return out;
 }
 
 Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const TrainingOptions& options,

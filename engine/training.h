@@ -99,6 +99,10 @@ public:
     // Configuration and environment as text pairs, for the run.
     virtual std::vector<std::pair<std::string, std::string>> configuration() const = 0;
     virtual std::vector<std::pair<std::string, std::string>> environment() const = 0;
+    // Between steps: whether the following ones time what each part of the model takes (StageModel::timeParts). layerCosts(): in the
+    // model's order, with the bytes that its shape says; empty where a part was not timed.
+    virtual void timeLayers(bool /*on*/) {}
+    virtual std::vector<LayerCosts> layerCosts() const { return {}; }
     // Of the steps that were traced: what the tracer delivered and what was missing. State, reason and cost are the caller's.
     virtual TraceFacts traceFacts() const;
 };

@@ -70,10 +70,10 @@ Schedule withRecompute(const Schedule& schedule, const std::vector<bool>& stages
         };
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const int rank = static_cast<int>(r);
-            const bool pairHere = schedule.isPaired(rank, i);
             const bool pairBefore = i > 0 && schedule.isPaired(rank, i - 1);
-            if (recomputed(ops[i]) && !pairBefore) {
-                if (!hoisted && !pairHere) out.paired[r].push_back(static_cast<std::uint32_t>(list.size()));
+            const bool pairHere = schedule.isPaired(rank, i) && (hoisted || (!recomputed(ops[i]) && !recomputed(ops[i + 1]))); // else it comes apart
+            if (recomputed(ops[i]) && !(hoisted && pairBefore)) {
+                if (!hoisted) out.paired[r].push_back(static_cast<std::uint32_t>(list.size()));
                 add(ops[i]);
             }
             if (pairHere && recomputed(ops[i + 1])) add(ops[i + 1]);

@@ -15,7 +15,8 @@ Result<std::vector<bool>> parseRecompute(std::string_view text, int stages);
 
 // R stands directly before each B or I of the chosen stages (the first half of one whose forward ran whole). Not hoisted, R is issued together with it (Schedule::paired):
 // it begins when the gradient is there too, and the backward follows it. Hoisted, it begins as soon as its rank is free.
-// A backward that is in a pair already gets its R before the pair. Stages that have an R already keep theirs.
+// A backward that is in a pair with another op: hoisted, its R stands before the pair; else the pair comes apart, since both of it
+// and the R would wait for each other's inputs. Stages that have an R already keep theirs.
 Schedule withRecompute(const Schedule& schedule, const std::vector<bool>& stages, bool hoisted = false);
 
 } // namespace stagewright

@@ -63,15 +63,6 @@ std::string emulatedLinksText(const Run& run)
     return text;
 }
 
-std::optional<Bytes> memoryCapOf(const Run& run)
-{
-    const std::string text = configured(run, "memory_limit_bytes");
-    Bytes cap = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cap);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return cap;
-}
-
 std::optional<double> contentionOf(const Run& run)
 {
     const Metric* metric = run.metric("contention");
@@ -107,6 +98,15 @@ std::vector<RunFact> factsOf(const Run& run)
     add("recomputed_layers", "recomputed layers");
     add("optimizer", "optimizer");
     return facts;
+}
+
+std::optional<Bytes> memoryCapOf(const Run& run)
+{
+    const std::string text = configured(run, "memory_limit_bytes");
+    Bytes bytes = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return bytes;
 }
 
 } // namespace stagewright

@@ -20,13 +20,13 @@ struct RunFact {
 // transport, sends, channels, data, perturbation, recomputed layers, optimizer). In this order, each once, unknown ones empty.
 std::vector<RunFact> factsOf(const Run& run);
 std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" where there is none
+// What a rank's activations were to stay within (record or simulate --memory-limit), in the run's unit of memory.
+std::optional<Bytes> memoryCapOf(const Run& run);
 // As the run was asked for, else of its costs: "0.5 units", "12.0 µs", "10.0 µs to 1.00 ms" where links differ, "none"; "" where
 // neither tells.
 std::string linkLatencyText(const Run& run);
 // Links that were emulated apart from the others: "0→1 1.00 ms, 1→0 1.00 ms"; "": none.
 std::string emulatedLinksText(const Run& run);
-// The cap on a rank's activations that the run was made under, in its memory unit; nothing: none.
-std::optional<Bytes> memoryCapOf(const Run& run);
 // Share of the ops' time off the processor, the median over the measured steps; nothing where it was not measured.
 std::optional<double> contentionOf(const Run& run);
 

@@ -56,6 +56,8 @@ Result<PlanRequest> readRequest(const Options& options)
     auto costs = chooseCosts(*shape, options.costs);
     if (!costs) return tl::unexpected(std::move(costs.error()));
     request.costs = std::move(*costs);
+    request.costs.jitter = 0; // an order is proven for usual times
+    request.costs.clearMicrobatchDurations();
     for (const std::string& text : options.memoryLimits) {
         auto limit = readMemoryLimit(text, request.costs);
         if (!limit) return tl::unexpected(std::move(limit.error()));

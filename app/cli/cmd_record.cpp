@@ -41,6 +41,7 @@ struct Options {
     std::string memoryLimit;
     RecomputeOptions recompute;
     ChannelOptions channels;
+    std::string deviceDump;
     bool noTrace = false;
     std::string output;
 };
@@ -57,8 +58,9 @@ std::string defaultOutput(const std::vector<std::string>& names)
 }
 
 // The peak that the model's shape gives each rank, against the limit: an order that needs more does not begin.
-Result<void> withinMemory(const std::string& limit, const RecordSettings& settings)
+Result<void> withinMemory(const std::string& limit, RecordSettings& settings)
 {
+    settings.memoryLimit = limit;
     if (limit.empty()) return {};
     const TrainingOptions& training = settings.training;
     for (const Schedule& schedule : settings.schedules) {
@@ -69,7 +71,9 @@ Result<void> withinMemory(const std::string& limit, const RecordSettings& settin
         bytes.memory.clear();
         for (const StageSlice& slice : *slices) bytes.memory.push_back(stageMemoryOf(training.model, slice, training.microbatchSize, training.optimizer,
                                                                                       layoutOf(training.backend, training.device.precision)));
-        if (auto held = checkMemoryLimit(limit, schedule, bytes); !held) return held;
+        auto held = checkMemoryLimit(limit, schedule, bytes);
+        if (!held) return tl::unexpected(std::move(held.error()));
+        if (*held) settings.memoryLimits.push_back(**held);
     }
     return {};
 }
@@ -130,6 +134,8 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     settings.steps = options.steps > 0 ? options.steps : settings.schedules.size() > 1 ? 8 : 300;
     settings.warmup = options.warmup;
     settings.traceDevices = !options.noTrace;
+    settings.deviceDump = options.deviceDump;
+    if (options.noTrace && !options.deviceDump.empty()) return fail(ErrorCode::Usage, "--no-trace and --keep-trace exclude each other", "take one of them");
     settings.file = options.output.empty() ? defaultOutput(names) : options.output;
     return settings;
 }
@@ -304,7 +310,8 @@ Command command_record()
                 app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [text of the program]")->type_name("FILE");
                 app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
                 app.add_option("--backend", options->backend, "Device to train on [cpu]")->type_name("NAME");
-                app.add_flag("--no-trace", options->noTrace, "Without kernels and copies of GPUs, which CUPTI tells where it can");
+                app.add_flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
+                app.add_option("--keep-trace", options->deviceDump, "Also keep CUPTI's records of the GPUs as they came, to read them where there is no GPU")->type_name("FILE");
                 app.add_option("--timeout", options->timeout, "Give up when nothing moves for so long, in seconds [120]")->type_name("S")->check(realNumber(0.1, 1e6));
                 app.add_option("-o,--output", options->output, "Run file; runs are appended where it exists [run-<schedule>.stagewright]")->type_name("FILE");
                 app.footer("Ctrl+C stops at once and keeps complete steps; a second one kills.\n"

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "app/cli/channel_options.h"
 #include "app/cli/command.h"
@@ -73,10 +74,11 @@ Result<int> run(const Options& options, Session& session)
     auto simulated = simulatedRun(*schedule, *costs, chosen->channels);
     if (!simulated) return tl::unexpected(std::move(simulated.error()));
     simulated->info.createdUnixMs = unixMilliseconds();
-    auto perturbation = choosePerturbation(options.costs.perturb, schedule->ranks);
-    if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
-    if (!perturbation->empty()) simulated->configuration.emplace_back("perturb", toText(*perturbation));
-    if (*limit) simulated->configuration.emplace_back("memory_limit_bytes", std::to_string(**limit));
+    if (!options.costs.perturb.empty()) simulated->configuration.emplace_back("perturb", fmt::format("{}", fmt::join(options.costs.perturb, ",")));
+    if (*limit) {
+        simulated->configuration.emplace_back("memory_limit", options.memoryLimit);
+        simulated->configuration.emplace_back("memory_limit_bytes", std::to_string(**limit));
+    }
     if (chosen->lowering) simulated->configuration.emplace_back("lowering", toText(*chosen->lowering));
     auto figures = analyseRun(*simulated, 0, *limit);
     if (!figures) return tl::unexpected(std::move(figures.error()));

@@ -3,16 +3,20 @@
 
 #include <charconv>
 #include <cmath>
-#include <set>
+#include <numeric>
+#include <optional>
 
 #include <fmt/core.h>
 
 #include "app/cli/files.h"
 #include "app/cli/run_access.h"
 #include "app/cli/usage.h"
+#include "engine/configured_model.h"
 #include "schedules/analytic_costs.h"
 #include "schedules/kinds.h"
+#include "schedules/layer_costs.h"
 #include "traces/fit/fit_costs.h"
+#include "traces/fit/split_costs.h"
 
 namespace stagewright {
 
@@ -80,11 +84,10 @@ Result<CostModel::UnitCosts> parseUnitCosts(const std::string& text)
     return costs;
 }
 
-// Measured costs know the kinds their own schedule had. A full backward is I then W; where only B is known, it is split by
-// the given share, and the origin says so. A recomputation costs its forward.
-Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std::string& origin, double inputShare)
+// Measured costs know the kinds their own schedule had. A full backward is I then W (only B known: completeSplit). A recomputation
+// costs its forward.
+Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std::string& origin)
 {
-    bool split = false;
     if (const auto starts = sliceStartsOf(schedule); costs.sliceStarts.size() != starts.size()) costs.sliceStarts = starts; // cut otherwise
     if (costs.stages() != schedule.stages)
         return fail(ErrorCode::Usage,
@@ -100,14 +103,6 @@ Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std
                 costs.setDuration(OpKind::Backward, op.stage, r, input + weight);
                 continue;
             }
-            const Nanos whole = costs.duration(OpKind::Backward, op.stage, r);
-            if ((op.kind == OpKind::InputGrad || op.kind == OpKind::WeightGrad) && input == 0 && weight == 0 && whole > 0) {
-                const Nanos first = std::llround(static_cast<double>(whole) * inputShare);
-                costs.setDuration(OpKind::InputGrad, op.stage, r, first);
-                costs.setDuration(OpKind::WeightGrad, op.stage, r, whole - first);
-                split = true;
-                continue;
-            }
             const Nanos forward = costs.duration(OpKind::Forward, op.stage, r);
             if (op.kind == OpKind::Recompute && forward > 0) {
                 costs.setDuration(OpKind::Recompute, op.stage, r, forward);
@@ -119,8 +114,46 @@ Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std
                                                     : "take costs from a run that has it, such as one of zb-h1");
         }
     }
-    if (split) costs.origin += fmt::format(", B split: {} % of it I", std::round(inputShare * 1000) / 10);
     return {};
+}
+
+std::optional<double> givenShare(const CostOptions& options)
+{
+    return options.inputShare >= 0 ? std::optional(options.inputShare) : std::nullopt;
+}
+
+// Where a run's costs are of other stages or layers than the schedule's: by layer, split as a recording would split them.
+Result<void> fitStages(const Schedule& schedule, const CostOptions& options, const std::optional<ConfiguredModel>& model, CostModel& costs)
+{
+    std::vector<int> layers = options.stageLayers;
+    const bool asked = !layers.empty() && std::accumulate(layers.begin(), layers.end(), 0) == blocksOf(costs.layers);
+    if (costs.layers.empty() || (costs.stages() == schedule.stages && !asked)) return {};
+    if (layers.empty() && model) layers = model->layersFor(schedule.stages);
+    auto byLayer = costsByLayer(costs, schedule, layers);
+    if (!byLayer) return tl::unexpected(std::move(byLayer.error()));
+    costs = std::move(*byLayer);
+    return {};
+}
+
+// What tells how long I and W of the run take and what I frees: its own layers, the newest run of the file that was set up alike, and
+// the model's shape.
+Result<std::vector<SplitSource>> splitSources(const StoredRun& stored, const CostModel& costs, const std::optional<ConfiguredModel>& model)
+{
+    std::vector<SplitSource> sources;
+    if (model)
+        if (auto layers = splitOfLayers(costs, model->stageLayers)) sources.push_back(std::move(*layers));
+    auto file = openRunFile(stored.file);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    auto other = splitOfFile(**file, stored.run);
+    if (!other) return tl::unexpected(std::move(other.error()));
+    if (*other) sources.push_back(std::move(**other));
+    if (!model || static_cast<int>(model->stageLayers.size()) != costs.stages()) return sources;
+    SplitSource shape{model->inputShares(model->stageLayers), {}, "the model's shape"};
+    for (const StageMemory& memory : model->memoryOf(model->stageLayers))
+        shape.freedShare.emplace_back(memory.activation > 0 ? std::optional(static_cast<double>(memory.freedAtInput) / static_cast<double>(memory.activation))
+                                                            : std::nullopt);
+    sources.push_back(std::move(shape));
+    return sources;
 }
 
 Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& options)
@@ -139,6 +172,13 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
             costs = std::move(*fitted);
         }
         costs.origin = "fitted from " + origin;
+        const auto model = configuredModel(stored->run.configuration);
+        if (auto fits = fitStages(schedule, options, model, costs); !fits) return tl::unexpected(std::move(fits.error()).with(origin));
+        if (schedule.splitsBackward() && !knowsSplit(costs)) {
+            auto sources = splitSources(*stored, costs, model);
+            if (!sources) return tl::unexpected(std::move(sources.error()));
+            completeSplit(costs, schedule.ranks, *sources, givenShare(options));
+        }
     } else {
         auto text = readFile(options.costs);
         if (!text) return tl::unexpected(std::move(text.error()).with("--costs"));
@@ -146,8 +186,10 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
         if (!read) return tl::unexpected(std::move(read.error()).with(options.costs));
         costs = std::move(*read);
         origin = options.costs;
+        if (auto fits = fitStages(schedule, options, std::nullopt, costs); !fits) return tl::unexpected(std::move(fits.error()).with(origin));
+        if (schedule.splitsBackward()) completeSplit(costs, schedule.ranks, {}, givenShare(options));
     }
-    if (auto complete = completeKinds(schedule, costs, origin, options.inputShare); !complete) return tl::unexpected(std::move(complete.error()));
+    if (auto complete = completeKinds(schedule, costs, origin); !complete) return tl::unexpected(std::move(complete.error()));
     return costs;
 }
 
@@ -269,7 +311,8 @@ Result<CostModel> chooseCosts(const Schedule& schedule, const CostOptions& optio
     auto costs = undisturbedCosts(schedule, options);
     if (!costs) return costs;
     const Nanos unit = forwardUnit(schedule, *costs);
-    if (!options.stageLayers.empty() && costs->source != CostSource::Analytic) {
+    const bool byLayer = std::accumulate(options.stageLayers.begin(), options.stageLayers.end(), 0) == blocksOf(costs->layers);
+    if (!options.stageLayers.empty() && costs->source != CostSource::Analytic && !byLayer) {
         costs = withStageLayers(schedule, *costs, options.stageLayers);
         if (!costs) return tl::unexpected(std::move(costs.error()).with("--stage-layers"));
     }

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "traces/formats/atomic_file.h"
+
 namespace stagewright {
 
-DeviceTracing::DeviceTracing(const std::string& backend, bool wanted) : m_hasDevices(backend != "cpu")
+DeviceTracing::DeviceTracing(const std::string& backend, bool wanted, bool kept) : m_hasDevices(backend != "cpu")
 {
     if (!m_hasDevices || !wanted) return;
     auto loaded = GpuTracer::load();
@@ -14,7 +18,9 @@ DeviceTracing::DeviceTracing(const std::string& backend, bool wanted) : m_hasDev
         return;
     }
     m_tracer = *loaded;              // where it does not start it still names ranges for the profiler that is there
-    (void)m_tracer->start({}, m_facts); // the facts say why
+    GpuTraceOptions options;
+    options.dump = kept;
+    (void)m_tracer->start(options, m_facts); // the facts say why
 }
 
 DeviceTracing::~DeviceTracing()
@@ -30,6 +36,16 @@ void DeviceTracing::begin()
 void DeviceTracing::end()
 {
     if (m_tracer) m_tracer->stop(m_facts);
+}
+
+Result<void> DeviceTracing::keep(const std::string& file) const
+{
+    if (!m_tracer || m_facts.state != TraceState::Attached)
+        return fail(ErrorCode::Unavailable, fmt::format("file {}: no GPU was traced, so there are no records to keep", file),
+                    "the run's gpu_trace says why: stagewright sql RUN \"SELECT value FROM run_text WHERE key = 'gpu_trace'\"");
+    auto bytes = m_tracer->dump();
+    if (!bytes) return tl::unexpected(std::move(bytes.error()).with("file " + file));
+    return writeFileAtomically(file, *bytes);
 }
 
 std::vector<Nanos> DeviceTracing::untracedSteps(Training& training, std::size_t traced, std::stop_token stop)

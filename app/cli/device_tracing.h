@@ -13,8 +13,8 @@ namespace stagewright {
 
 class DeviceTracing {
 public:
-    // wanted: the devices of `backend` are to be traced. The CPU's ops need none.
-    DeviceTracing(const std::string& backend, bool wanted);
+    // wanted: the devices of `backend` are to be traced. The CPU's ops need none. kept: CUPTI's buffers stay in memory, for keep().
+    DeviceTracing(const std::string& backend, bool wanted, bool kept);
     ~DeviceTracing();
     DeviceTracing(const DeviceTracing&) = delete;
     DeviceTracing& operator=(const DeviceTracing&) = delete;
@@ -23,6 +23,8 @@ public:
     const std::shared_ptr<GpuTracer>& tracer() const { return m_tracer; } // for TrainingOptions; null: none
     void begin(); // the trainings are made: what they set up belongs to no step
     void end();   // no training goes on
+    // After end(): writes CUPTI's buffers (docs/formats.md), whole or not at all. Unavailable where nothing was traced.
+    Result<void> keep(const std::string& file) const;
 
     // After end(): steps that a training makes more, untraced, to learn what tracing costs; stops at the first that fails.
     static constexpr int costSteps = 3;

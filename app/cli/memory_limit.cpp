@@ -36,6 +36,20 @@ Bytes everythingHeld(const Schedule& schedule, const CostModel& costs)
     return most;
 }
 
+// One microbatch-activation, its share of the model on a rank, where that is most.
+Bytes oneHeld(const Schedule& schedule, const CostModel& costs)
+{
+    Bytes most = 0;
+    for (int rank = 0; rank < schedule.ranks; ++rank) {
+        const auto stages = schedule.placement.stagesOf(rank);
+        double held = 0;
+        for (const int stage : stages) held += static_cast<double>(costs.memory[static_cast<std::size_t>(stage)].activation);
+        const double shares = static_cast<double>(schedule.ranks) * static_cast<double>(stages.size()) / schedule.stages;
+        if (shares > 0) most = std::max(most, static_cast<Bytes>(std::llround(held / shares)));
+    }
+    return most;
+}
+
 } // namespace
 
 bool isPlainNumber(const std::string& text)
@@ -61,9 +75,9 @@ Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const Cost
     return std::optional<Bytes>(*bytes);
 }
 
-Result<void> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes)
+Result<std::optional<Bytes>> checkMemoryLimit(const std::string& text, const Schedule& schedule, const CostModel& bytes)
 {
-    if (text.empty()) return {};
+    if (text.empty()) return std::optional<Bytes>();
     const bool counts = isPlainNumber(text);
     const CostModel costs = counts ? CostModel::uniform(schedule) : bytes;
     Bytes limit = 0;
@@ -80,7 +94,7 @@ Result<void> checkMemoryLimit(const std::string& text, const Schedule& schedule,
         limit = **read;
     }
     const auto over = lessons::firstOverCap(schedule, costs, limit);
-    if (!over) return {};
+    if (!over) return std::optional<Bytes>(counts ? std::llround(static_cast<double>(limit) / static_cast<double>(costs.memoryUnit) * static_cast<double>(oneHeld(schedule, bytes))) : limit);
     const auto said = [&](double units) { return counts ? fmt::format("{:.4g}", units) : formatBytes(static_cast<Bytes>(units)); };
     return fail(ErrorCode::Invalid,
                 fmt::format("{}: rank {}, op {} ({}): it would hold {} of activations, the limit is {}", schedule.name, over->rank, over->position,

@@ -102,7 +102,7 @@ void addCostOptions(CLI::App& app, CostOptions& options)
         ->type_name("A")->check(realNumber(0, 1));
     app.add_option("--keep", options.keep, "Share of an activation that a recomputed stage keeps: its input; unit costs only [0]")
         ->type_name("A")->check(realNumber(0, 1));
-    app.add_option("--input-share", options.inputShare, "Share of a measured full backward that is I, where only B was measured [0.5]")
+    app.add_option("--input-share", options.inputShare, "Share of a measured full backward that is I, where only B was measured [of its layers, another run or the model's shape]")
         ->type_name("A")->check(realNumber(0, 1));
     app.add_option("--stage-layers", options.stageLayers, "Layers of each stage, such as 4,4,3,1: costs in proportion to them")
         ->type_name("N,N…")->delimiter(',')->allow_extra_args(false)->check(wholeNumber(0, 65'536));

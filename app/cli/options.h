@@ -44,7 +44,7 @@ struct CostOptions {
     std::string link;      // "LATENCY,BANDWIDTH"
     double freedAtInput = 0;
     double keep = 0;         // of an activation: the stage's input, which recomputed stages keep
-    double inputShare = 0.5; // of a measured full backward, where the costs know only that
+    double inputShare = -1; // of a measured full backward, where the costs know only that; < 0: as other runs or the model say
     std::vector<int> stageLayers;     // simulate: costs in proportion to them
     std::vector<std::string> perturb; // parts of schedules/perturb.h
     std::int64_t seed = 1;            // of jitter

@@ -1,6 +1,7 @@
 #include "app/cli/recording.h"
 
 #include <algorithm>
+#include <charconv>
 #include <deque>
 #include <filesystem>
 
@@ -14,10 +15,10 @@
 #include "app/cli/run_access.h"
 #include "app/cli/run_json.h"
 #include "app/cli/session.h"
-#include "app/cli/version.h"
 #include "engine/device_load.h"
 #include "engine/stale_model.h"
 #include "schedules/base/step_number.h"
+#include "schedules/layer_costs.h"
 #include "schedules/messages.h"
 #include "traces/fit/fit_costs.h"
 #include "traces/simulated_run.h"
@@ -28,6 +29,7 @@ namespace stagewright {
 namespace {
 
 constexpr std::size_t stepsForCosts = 64; // costs are fitted from at most so many of the last measured steps
+constexpr int stepsForLayers = 4;         // the first measured ones, which time the model's layers
 
 struct Ongoing {
     std::unique_ptr<Training> training;
@@ -39,7 +41,7 @@ struct Ongoing {
     bool stepsInLists = false; // optimizer steps that may be taken back
 };
 
-Run headerOf(const Training& training, const RecordSettings& settings)
+Run headerOf(const Training& training, const RecordSettings& settings, std::optional<Bytes> limit)
 {
     const Schedule& schedule = training.schedule();
     Run run = runOfSchedule(schedule);
@@ -50,9 +52,23 @@ Run headerOf(const Training& training, const RecordSettings& settings)
     run.info.warmupSteps = settings.warmup;
     run.configuration = training.configuration();
     if (!settings.perturbation.empty()) run.configuration.emplace_back("perturb", toText(settings.perturbation));
+    if (!settings.memoryLimit.empty()) run.configuration.emplace_back("memory_limit", settings.memoryLimit);
+    if (limit) run.configuration.emplace_back("memory_limit_bytes", std::to_string(*limit));
     run.environment = training.environment();
-    run.environment.emplace_back("stagewright", programVersion);
     return run;
+}
+
+std::vector<int> blocksByStage(const Training& training)
+{
+    std::vector<int> blocks;
+    for (const auto& [key, value] : training.configuration())
+        if (key == "stage_layers")
+            for (const char* at = value.data(); at < value.data() + value.size();) {
+                int count = 0;
+                at = std::from_chars(at, value.data() + value.size(), count).ptr + 1;
+                blocks.push_back(count);
+            }
+    return blocks;
 }
 
 std::optional<CostModel> costsOf(const Ongoing& one)
@@ -68,6 +84,7 @@ std::optional<CostModel> costsOf(const Ongoing& one)
     if (!costs) return std::nullopt;
     costs->origin = fmt::format("fitted from {} of {}", plural(static_cast<long long>(one.measured.size()), "step"),
                                 one.training->schedule().name);
+    setLayers(*costs, one.training->layerCosts(), blocksByStage(*one.training));
     return *costs;
 }
 
@@ -121,6 +138,8 @@ Json loadJson(LoadGauge* gauge)
 
 Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t done, std::int64_t total, LoadGauge* gauge, Session& session)
 {
+    if (one.complete == settings.warmup) one.training->timeLayers(true);
+    if (one.complete == settings.warmup + stepsForLayers) one.training->timeLayers(false);
     auto outcome = one.training->step(session.stop());
     if (!outcome) return tl::unexpected(std::move(outcome.error()));
     std::vector<std::pair<std::string, double>> metrics{{"loss", outcome->loss},
@@ -231,7 +250,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     ProgressLine& line = session.progress();
     if (auto prepared = prepareLinks(settings, session); !prepared) return tl::unexpected(std::move(prepared.error()));
 
-    DeviceTracing tracing(settings.training.backend, settings.traceDevices);
+    DeviceTracing tracing(settings.training.backend, settings.traceDevices, !settings.deviceDump.empty());
     settings.training.tracer = tracing.tracer();
     std::vector<Ongoing> ongoing;
     for (const Schedule& schedule : settings.schedules) {
@@ -248,7 +267,9 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
 
     Recording recording;
     for (Ongoing& one : ongoing) {
-        auto writer = (*file)->begin(headerOf(*one.training, settings));
+        const auto number = static_cast<std::size_t>(&one - ongoing.data());
+        const bool limited = number < settings.memoryLimits.size();
+        auto writer = (*file)->begin(headerOf(*one.training, settings, limited ? std::optional(settings.memoryLimits[number]) : std::nullopt));
         if (!writer) {
             recording.stopped = std::move(writer.error());
             break;
@@ -283,6 +304,8 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     }
     line.clear();
     const auto traceFacts = endTrace(ongoing, tracing, recording.stopped.has_value(), session);
+    if (!settings.deviceDump.empty())
+        if (auto kept = tracing.keep(settings.deviceDump); !kept) session.warn(kept.error().message);
     closeRuns(ongoing, **file, recording.stopped.has_value(), recording);
     if (recording.stalledRun > 0) // complete steps say nothing of why there are no more
         if (auto noted = (*file)->annotate(recording.stalledRun, recording.stopped->message); !noted)

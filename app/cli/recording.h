@@ -22,8 +22,11 @@ struct RecordSettings {
     int steps = 8;
     int warmup = 1;
     bool traceDevices = true; // where the backend has devices that can be traced
+    std::string deviceDump;   // a file for CUPTI's buffers as they were filled; empty: none
     double comm = -1; // link latency in forward units, measured once; < 0: training.links as they are
     Perturbation perturbation; // in the same unit
+    std::string memoryLimit;         // as it was asked for; kept with the runs
+    std::vector<Bytes> memoryLimits; // the same by schedule; empty: none
     std::string file; // made where absent, else runs are appended
 };
 

@@ -58,6 +58,15 @@ std::optional<Error> cutShort(const std::string& path)
     return loadingFailed(path, fmt::format("{}: file too short, {} bytes of {}", path, size, needed));
 }
 
+// What the driver reads when it starts, unless the user chose. As many queues to the device as streams can fill: partitions have three
+// a rank, and streams that share a queue wait for each other. Kernels are loaded at the start: loading one while NCCL waits for
+// another device can hang.
+void prepareDriver()
+{
+    ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+}
+
 Result<Module> findModule()
 {
     const std::vector<std::string> places = modulePlaces();
@@ -86,6 +95,7 @@ Result<Module> loadModule(const std::string& path)
     // A name without a folder would be looked up along the system's library path.
     const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
     if (std::optional<Error> error = cutShort(file)) return tl::unexpected(std::move(*error));
+    prepareDriver();
     void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char* said = ::dlerror();

@@ -11,6 +11,15 @@ namespace stagewright::layers {
 
 using Awaits = KeptPart::Awaits;
 
+namespace {
+
+bool isWhole(const Part& part)
+{
+    return part.slice < 0 && part.half == 0;
+}
+
+} // namespace
+
 LayerStage::LayerStage(const ModelConfig& model, const StageSlice& slice, int microbatchSize, std::uint64_t seed,
                        const OptimizerConfig& optimizer, Allocator& allocator, std::unique_ptr<LayerMath> math)
     : m_math(std::move(math)), m_context{model, microbatchSize, slice.stage, allocator, *m_math}, m_slice(slice),
@@ -140,10 +149,12 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
     now.awaits = dropped.any() ? Awaits::Recompute : Awaits::InputGrad;
     now.blocks.resize(m_blocks.size());
     Buffer stream;
+    m_timer.begin(isWhole(part));
     if (m_embedding) {
         m_embedding->keepTokens(now.embedding, now.shape, tokens);
         stream = m_context.borrow(size, microbatch);
         m_embedding->forward(now.embedding, now.shape, stream.data());
+        m_timer.lap(OpKind::Forward, 0);
     } else {
         // The blocks change it into the output.
         stream = std::move(input);
@@ -158,6 +169,7 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
         if (drop && i == dropped.first && !(i == 0 && m_embedding)) keepInput();
         m_blocks[i].forward(now.blocks[i], now.shape, earlierSlices(part, i), stream.data(),
                             drop ? Forward::Drop : Forward::Keep);
+        m_timer.lap(OpKind::Forward, 1 + i);
     }
     if (m_head) {
         if (dropped.head && m_blocks.empty() && !m_embedding) keepInput();
@@ -171,6 +183,7 @@ Buffer LayerStage::run(const Part& part, Buffer input, std::span<const std::uint
         }
         m_head->forward(now.head, now.shape, stream.data(), bytes, dropped.head ? Forward::Drop : Forward::Keep,
                         m_losses[part]);
+        m_timer.lap(OpKind::Forward, 1 + m_blocks.size());
         stream.reset();
     } else {
         stream.retag(m_context.tag(MemoryCategory::Communication, microbatch));
@@ -259,14 +272,18 @@ Buffer LayerStage::inputGrad(const Part& part, Buffer outputGrad)
     }
     KeptPart& now = kept(part, Awaits::InputGrad);
     Buffer grad;
+    m_timer.begin(isWhole(part));
     if (m_head) {
         grad = m_head->inputGrad(now.head, now.shape, m_lossScale);
+        m_timer.lap(OpKind::InputGrad, 1 + m_blocks.size());
     } else {
         grad = std::move(outputGrad);
         grad.retag(m_context.tag(MemoryCategory::Activations, microbatch));
     }
-    for (std::size_t i = m_blocks.size(); i-- > 0;)
+    for (std::size_t i = m_blocks.size(); i-- > 0;) {
         grad = m_blocks[i].inputGrad(now.blocks[i], now.shape, earlierSlices(part, i), std::move(grad));
+        m_timer.lap(OpKind::InputGrad, 1 + i);
+    }
     now.awaits = Awaits::WeightGrad;
     if (chain != m_chains.end() && --chain->second.unfinished == 0) m_chains.erase(chain);
     if (m_embedding) {
@@ -312,23 +329,52 @@ void LayerStage::weightGradOver(std::span<const Part> parts)
     std::vector<KeptPart*> now;
     for (const Part& part : there)
         now.push_back(&m_kept.at(part));
+    m_timer.begin(there.size() == 1 && isWhole(there.front()));
     if (m_head) {
         std::vector<Pending<Head::Saved>> pending;
         for (KeptPart* part : now)
             pending.push_back({part->shape, &part->head});
         m_head->weightGrad(pending, m_lossScale);
+        m_timer.lap(OpKind::WeightGrad, 1 + m_blocks.size());
     }
     std::vector<Pending<Block::Saved>> pending(now.size());
     for (std::size_t i = m_blocks.size(); i-- > 0;) {
         for (std::size_t k = 0; k < now.size(); ++k)
             pending[k] = {now[k]->shape, &now[k]->blocks[i]};
         m_blocks[i].weightGrad(pending);
+        m_timer.lap(OpKind::WeightGrad, 1 + i);
     }
-    if (m_embedding)
+    if (m_embedding) {
         for (KeptPart* part : now)
             m_embedding->weightGrad(part->embedding, part->shape);
+        m_timer.lap(OpKind::WeightGrad, 0);
+    }
     for (const Part& part : there)
         m_kept.erase(part);
+}
+
+void LayerStage::timeParts(bool on, bool cpu)
+{
+    if (on)
+        m_timer.start(m_context.allocator.memory().clock(), cpu, m_blocks.size() + 2);
+    else
+        m_timer.stop();
+}
+
+std::vector<LayerCosts> LayerStage::partTimes() const
+{
+    const auto medians = m_timer.medians();
+    std::vector<LayerCosts> out;
+    const auto add = [&](LayerCosts::Part part, std::size_t at) {
+        LayerCosts costs;
+        costs.part = part;
+        if (at < medians.size()) costs.duration = medians[at];
+        out.push_back(costs);
+    };
+    if (m_embedding) add(LayerCosts::Part::Embedding, 0);
+    for (std::size_t i = 0; i < m_blocks.size(); ++i) add(LayerCosts::Part::Block, 1 + i);
+    if (m_head) add(LayerCosts::Part::Head, 1 + m_blocks.size());
+    return out;
 }
 
 void LayerStage::dropMicrobatches()

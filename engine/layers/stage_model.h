@@ -10,6 +10,7 @@
 #include "engine/backend.h"
 #include "engine/layers/kept_part.h"
 #include "engine/layers/layers.h"
+#include "engine/layers/part_timer.h"
 
 namespace stagewright::layers {
 
@@ -49,6 +50,9 @@ public:
     void packGradients(const Buffer& to) override { m_parameters.packGradients(to.data()); }
     void sumGradients(std::span<const Buffer> copies) override;
     void dropMicrobatches() override;
+    void timeParts(bool on, bool cpu) override;
+    void settlePartTimes() override { m_timer.settle(); }
+    std::vector<LayerCosts> partTimes() const override;
 
 private:
     // The slices of a microbatch, or of one half of it: forwards count up, input gradients down.
@@ -81,6 +85,7 @@ private:
     DroppedLayers m_recomputed; // what forwardForRecompute drops
     std::map<Part, KeptPart> m_kept;
     std::map<ChainKey, SliceChain> m_chains; // of microbatches whose first slice's input gradient is to come
+    PartTimer m_timer; // part 0: the embedding, there or not; 1 …: blocks; last: the head
     std::map<Part, LossCell> m_losses; // a device's are fetched when they are asked for
 };
 

@@ -50,7 +50,8 @@ double TraceFacts::cost() const
 bool TraceFacts::whole() const
 {
     return state == TraceState::Attached && dropped == 0 && damagedBuffers == 0 && !truncated && counts.unstamped == 0 &&
-           counts.reversed == 0 && counts.offClock == 0 && counts.launchesWithout == 0 && counts.halfMessages == 0;
+           counts.reversed == 0 && counts.offClock == 0 && counts.launchesWithout == 0 && counts.halfMessages == 0 && counts.unowned == 0 &&
+           counts.opsWithout == 0;
 }
 
 std::vector<std::pair<std::string, std::string>> TraceFacts::environment() const
@@ -119,6 +120,11 @@ std::vector<std::string> TraceFacts::warnings() const
                                     wrong == 1 ? "is" : "are"));
     if (counts.launchesWithout > 0)
         lines.push_back(fmt::format("of {} the kernel or copy was never delivered", plural(counts.launchesWithout, "launch", "launches")));
+    if (counts.unowned > 0)
+        lines.push_back(fmt::format("{} belong to no op or message: figures by op leave them out",
+                                    plural(counts.unowned, "kernel or copy", "kernels and copies")));
+    if (counts.opsWithout > 0)
+        lines.push_back(fmt::format("{} show no work on the GPU: they are timed by their launches on the CPU", plural(counts.opsWithout, "op", "ops")));
     if (counts.halfMessages > 0)
         lines.push_back(fmt::format("of {} one end is missing: their waiting is counted as transfer",
                                     plural(counts.halfMessages, "message", "messages")));

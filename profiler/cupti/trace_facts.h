@@ -39,7 +39,7 @@ struct TraceFacts {
     void setCost(std::span<const Nanos> traced, std::span<const Nanos> untraced);
     double cost() const; // traced ÷ untraced − 1; 0: not measured
 
-    // Nothing is missing from the picture: no record dropped, unstamped, damaged or without its op.
+    // Nothing is missing from the picture: no record dropped, unstamped, damaged or without its op, and no op without its work.
     bool whole() const;
 
     // For the run's environment: "gpu_trace" = "whole" | "incomplete" | "off" | "another profiler is attached" | "failed: …", and

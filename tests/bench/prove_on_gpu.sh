@@ -83,7 +83,7 @@ find_program() {
     for made in "$root/build/gpu/bin" "$taken/bin"; do
         if [ ! -x "$made/stagewright" ] || [ ! -e "$made/libstagewright_cuda.so" ]; then continue; fi
         write_start "$made/stagewright"
-        if "$program" devices 2>&1 | grep -q '^cuda .* yes'; then return; fi
+        if grep -q '^cuda .* yes' <<<"$("$program" devices 2>&1)"; then return; fi # not through a pipe, which grep -q would break
         "$program" devices
     done
     build
@@ -165,8 +165,8 @@ trace_phase() {
     model=$(of layers=8,hidden=1024,heads=16,seq=512 $tiny)
     # What was taken along reads the records of one version of CUPTI.
     "$program" record --backend cuda -s gpipe -p 1 -m 2 --steps 1 --model $tiny -o "$folder/first.stagewright" >>"$log" 2>&1
-    if keys "$folder/first.stagewright" 'gpu_trace%' | tee -a "$log" | grep -q 'this build of version'; then build >>"$log" 2>&1; fi
-    step 'traced recording' 60 . "$program" record --backend cuda --sharing queues -s zb-h1 -p 4 -m 8 --steps 8 --model "$model" -o "$run"
+    if keys "$folder/first.stagewright" 'gpu_trace%' | tee -a "$log" | grep 'this build of version' >/dev/null; then build >>"$log" 2>&1; fi
+    step 'traced recording' 60 . "$program" record --keep-trace "$folder/traced.cuptidump" --backend cuda --sharing queues -s zb-h1 -p 4 -m 8 --steps 8 --model "$model" -o "$run"
     LINES_SHOWN=20 step 'the trace is whole and detached' 20 'gpu_trace' keys "$run" 'gpu_trace%'
     step 'every launch has its op' 20 'gpu_trace = whole' keys "$run" 'gpu_trace'
     run=$folder/slices.stagewright
@@ -237,7 +237,6 @@ if ! find_program >>"$log" 2>&1; then
 fi
 export -f keys skipped
 export program
-export CUDA_DEVICE_MAX_CONNECTIONS=32 # partitions have three streams a rank
 echo "$phase: $program, ready after $SECONDS s" >>"$summary"
 "${phase}_phase"
 echo "$failures of $(grep -c ' s  ' "$summary") steps failed, $SECONDS s; all of it: $log" >>"$summary"

@@ -136,8 +136,25 @@ trace_says() {
 trace_says STAGEWRIGHT_FAKE_CUPTI=conflict 'another profiler is attached' 'another profiler .* is attached to this process'
 trace_says STAGEWRIGHT_FAKE_CUPTI=failed 'failed: CUPTI made up for tests does not start' 'kernels are not recorded: CUPTI made up for tests does not start'
 trace_says STAGEWRIGHT_FAKE_CUPTI=lossy incomplete '[0-9]+ records of the GPU trace were dropped'
+trace_says STAGEWRIGHT_FAKE_CUPTI=orphans incomplete '[0-9]+ kernels and copies belong to no op or message'
 trace_says STAGEWRIGHT_FAKE_CUPTI=stays whole 'the tracing could not be switched off again'
 trace_says STAGEWRIGHT_CUPTI_MODULE="$PWD/absent.so" 'failed: the CUPTI module is not there.*' 'kernels are not recorded: the CUPTI module is not there'
+
+# CUPTI's records as they came, beside the run.
+# shellcheck disable=SC2086
+run stagewright record --backend cuda --precision fp32 --keep-trace kept.cuptidump -s 1f1b -p 2 -m 4 $small --steps 2 -o kept.stagewright
+expect_code 0
+expect_same "$(head -c 8 kept.cuptidump)" SWCUPTI1
+expect_same "$(od -An -tu4 -j8 -N4 kept.cuptidump | tr -d ' ')" 130001
+# shellcheck disable=SC2086
+run stagewright record --keep-trace cpu.cuptidump -s 1f1b -p 2 -m 4 $small --steps 1 -o none.stagewright
+expect_code 0
+expect_err 'file cpu.cuptidump: no GPU was traced, so there are no records to keep'
+expect_no_file cpu.cuptidump
+# shellcheck disable=SC2086
+run stagewright record --backend cuda --no-trace --keep-trace x.cuptidump -s 1f1b -p 2 -m 4 $small --steps 1 -o none.stagewright
+expect_code 2
+expect_err 'exclude each other'
 
 # Nobody asked: no trace, no warning, ops by their queues' marks.
 # shellcheck disable=SC2086

@@ -1,6 +1,7 @@
 // Disturbances of real training, found again by the analysis: slow ranks, slow links, late launches, held back recomputations.
 #include <QTest>
 
+#include "schedules/jitter.h"
 #include "schedules/recompute.h"
 #include "traces/analysis/gap_explainer.h"
 #include "traces/fit/fit_costs.h"
@@ -102,6 +103,37 @@ private slots:
         for (int rank = 0; rank < 2; ++rank)
             QCOMPARE(report.ranks[static_cast<std::size_t>(rank)].byCause[static_cast<std::size_t>(IdleCause::Launch)], Nanos{0});
         QVERIFY(of(report, IdleCause::Launch) >= 5 * unit / 2); // of eight ops; the first is warm-up, and some hide
+    }
+
+    // One rank, one step: the second of two.
+    void aTransient()
+    {
+        for (const bool there : {true, false}) {
+            const auto timeline = trained(librarySchedule("gpipe", 3, 6), there ? "transient=1@2:3" : "transient=1@1:3");
+            QVERIFY(timeline);
+            const BubbleReport report = analysed(*timeline);
+            const double slow = static_cast<double>(report.ranks[1].busy) / static_cast<double>(report.ranks[0].busy);
+            QVERIFY2(there ? slow > 2.5 && slow < 3.5 : slow > 0.8 && slow < 1.25, qPrintable(QString::number(slow)));
+        }
+    }
+
+    // Every op of the second step has the factor that the seed says, in both directions.
+    void jitter()
+    {
+        const auto timeline = trained(librarySchedule("gpipe", 3, 8), "jitter=0.5");
+        QVERIFY(timeline);
+        std::vector<double> off;
+        int faster = 0;
+        for (const Span& span : timeline->spans()) {
+            if (span.step != 1 || span.op.kind != OpKind::Forward) continue;
+            const double factor = jitterFactor(0.5, 1, 1, span.op);
+            off.push_back(std::abs(std::log(static_cast<double>(span.duration()) / (static_cast<double>(unit) * factor))));
+            faster += span.duration() < unit;
+        }
+        QCOMPARE(off.size(), std::size_t{24});
+        std::nth_element(off.begin(), off.begin() + 18, off.end());
+        QVERIFY2(off[18] < 0.2, qPrintable(QString::number(off[18]))); // three quarters of them: a busy machine stretches some
+        QVERIFY(faster >= 6);
     }
 
     void heldBackRecomputations()

@@ -2,6 +2,7 @@
 #include <QtTest/QtTest>
 
 #include <cmath>
+#include <map>
 
 #include "schedules/csv.h"
 #include "schedules/jitter.h"
@@ -234,12 +235,36 @@ private slots:
     {
         Schedule schedule = makeSchedule("1f1b", {2, 4}).value();
         schedule.paired = {{}, {2}}; // 1F1 with 1B1
-        const Schedule out = withRecompute(schedule, {true, true});
+        const Schedule out = withRecompute(schedule, {true, true}, true);
         QCOMPARE(toText(out.order[1][3]), std::string("1R1"));
         QVERIFY(!out.isPaired(1, 3));
         QVERIFY(out.isPaired(1, 4));
-        QVERIFY(out.isPaired(1, 1)); // 1R0 with 1B0
-        QVERIFY(withRecompute(out, {true, true}).order == out.order); // it has them already
+        QVERIFY(withRecompute(out, {true, true}, true).order == out.order); // it has them already
+    }
+
+    // Not hoisted, no recomputation begins before its gradient is there: overlapped pairs come apart.
+    void recomputationWaitsForItsGradient()
+    {
+        for (const char* name : {"dualpipe", "dualpipev"}) {
+            const Schedule schedule = withRecompute(makeSchedule(name, {4, 10}).value(), std::vector<bool>(8, true));
+            QVERIFY2(validate(schedule).valid(), name);
+            const SimResult result = simulate(schedule, costsWith(schedule, 0.25)).value();
+            std::map<std::pair<int, int>, Nanos> gradient; // of a stage's output, by stage and microbatch
+            for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
+                for (std::size_t i = 0; i < schedule.order[rank].size(); ++i)
+                    if (const Op& op = schedule.order[rank][i]; op.stage > 0 && (op.kind == OpKind::Backward || op.kind == OpKind::InputGrad))
+                        gradient[{op.stage - 1, op.microbatch}] = result.end[result.indexOf(static_cast<int>(rank), i)];
+            int recomputations = 0;
+            for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
+                for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
+                    const Op& op = schedule.order[rank][i];
+                    if (op.kind != OpKind::Recompute || op.stage + 1 == schedule.stages) continue;
+                    const Nanos there = gradient.at({op.stage, op.microbatch});
+                    QVERIFY2(result.start[result.indexOf(static_cast<int>(rank), i)] >= there, toText(op).c_str());
+                    ++recomputations;
+                }
+            QCOMPARE(recomputations, (schedule.stages - 1) * 10);
+        }
     }
 
     void stagesToRecompute()

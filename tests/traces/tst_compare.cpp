@@ -5,6 +5,8 @@
 
 #include "sample_runs.h"
 #include "schedules/edit.h"
+#include "schedules/kinds.h"
+#include "schedules/lower.h"
 #include "schedules/variants.h"
 #include "traces/compare/compare.h"
 #include "traces/fit/fit_costs.h"
@@ -394,6 +396,105 @@ private slots:
         // and so the fitted model predicts the same timeline
         QCOMPARE(simulate(schedule, *fitted)->makespan, simulate(schedule, costs)->makespan);
         QCOMPARE(simulate(schedule, *fitted)->peakActivation, simulate(schedule, costs)->peakActivation);
+    }
+
+    // … and for launch delays, microbatches with times of their own and overlapped pairs.
+    void fittedVariationIsTheCosts_data() { fittedCostsAreTheCosts_data(); }
+    void fittedVariationIsTheCosts()
+    {
+        QFETCH(QString, name);
+        QFETCH(std::uint32_t, seed);
+        std::mt19937 random(seed + 100);
+        const Schedule schedule = samples::schedule(name.toStdString(), 4, 8);
+        CostModel costs = samples::unitCosts(schedule, seed % 2 == 0 ? 0.0 : 0.3);
+        costs.timeUnit = 1;
+        std::uniform_int_distribution<Nanos> duration(1, 5'000'000);
+        for (int stage = 0; stage < schedule.stages; ++stage)
+            for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute})
+                costs.setDuration(kind, stage, duration(random));
+        for (int rank = 0; rank < schedule.ranks; ++rank) costs.launch.push_back(rank == 1 ? 0 : duration(random) / 5);
+        std::map<std::tuple<OpKind, int, int>, int> alone; // whole, unpaired ops by kind, stage and rank
+        const auto pairedAt = [&](std::size_t rank, std::size_t i) {
+            return schedule.isPaired(static_cast<int>(rank), i) || (i > 0 && schedule.isPaired(static_cast<int>(rank), i - 1));
+        };
+        const auto whole = [](const Op& op) { return isBusy(op.kind) && op.count == 1 && op.half == 0 && op.slice < 0; };
+        for (std::size_t rank = 0; rank < schedule.order.size(); ++rank)
+            for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
+                const Op& op = schedule.order[rank][i];
+                if (!whole(op) || pairedAt(rank, i)) continue;
+                // of every fourth, so that the others are the median
+                if (++alone[{op.kind, op.stage, static_cast<int>(rank)}] % 4 == 3 && random() % 2 == 0)
+                    costs.setMicrobatchDuration(op.kind, op.stage, op.microbatch, 5'000'000 + duration(random));
+            }
+        for (std::size_t rank = 0; rank < schedule.paired.size(); ++rank)
+            for (const std::uint32_t i : schedule.paired[rank]) {
+                const Op& a = schedule.order[rank][i];
+                const Op& b = schedule.order[rank][i + 1];
+                const bool known = alone[{a.kind, a.stage, static_cast<int>(rank)}] > 0 && alone[{b.kind, b.stage, static_cast<int>(rank)}] > 0;
+                if (known && whole(a) && whole(b) && costs.pairDuration(a, b, static_cast<int>(rank)) < 0)
+                    costs.setPairDuration(a.kind, a.stage, b.kind, b.stage, static_cast<int>(rank),
+                                          costs.duration(a.kind, a.stage, 0) + costs.duration(b.kind, b.stage, 0) - 1 - duration(random) % 2);
+            }
+        const auto timeline = simulatedTimeline(schedule, costs).value();
+        const CostModel fitted = fitCosts(*timeline).value();
+        QCOMPARE(fitted.launch, costs.launch);
+        QCOMPARE(fitted.jitter, 0.0);
+        QCOMPARE(durationsOf(schedule, fitted), durationsOf(schedule, costs));
+        QCOMPARE(fitted.hasMicrobatchDurations(), costs.hasMicrobatchDurations());
+        QCOMPARE(fitted.hasPairDurations(), costs.hasPairDurations());
+        const SimResult again = simulate(schedule, fitted).value();
+        const SimResult was = simulate(schedule, costs).value();
+        QCOMPARE(again.start, was.start);
+        QCOMPARE(again.end, was.end);
+    }
+
+    // A rank that stands at a send or receive is not late.
+    void launchOfLoweredListsIsFitted()
+    {
+        for (const char* name : {"gpipe", "1f1b", "zb-h1"})
+            for (const SendMode sends : {SendMode::Buffered, SendMode::Rendezvous}) {
+                const Schedule lowered = lower(samples::schedule(name, 4, 8), *parseLowering("pytorch")).value();
+                CostModel costs = samples::unitCosts(lowered, 0.4);
+                costs.launch = {rankShare / 5, 0, rankShare / 3, 0};
+                Channels channels;
+                channels.sends = sends;
+                const auto timeline = simulatedTimeline(lowered, costs, channels);
+                if (!timeline) continue; // it hangs under rendezvous
+                QCOMPARE(fitCosts(**timeline)->launch, costs.launch);
+            }
+    }
+
+    // Jitter drawn over several steps is found, and no microbatch is taken for another.
+    void jitterIsFitted()
+    {
+        const Schedule schedule = samples::schedule("1f1b", 4, 8);
+        for (const double sigma : {0.03, 0.2}) {
+            TimelineBuilder builder(Provenance::Measured, "virtual", 4);
+            for (int step = 0; step < 8; ++step) {
+                CostModel costs = samples::unitCosts(schedule);
+                costs.jitter = sigma;
+                costs.jitterSeed = static_cast<std::uint64_t>(step) + 1;
+                costs.setMicrobatchDuration(OpKind::Forward, 2, 5, 3 * rankShare);
+                const auto timeline = simulatedTimeline(schedule, costs).value();
+                for (const Track& track : timeline->tracks())
+                    for (Span span : timeline->spansOf(track)) {
+                        span.step = step;
+                        span.start += step * Nanos{100} * rankShare;
+                        span.end += step * Nanos{100} * rankShare;
+                        builder.addSpan(builder.addTrack(track.rank, track.lane, track.name), span);
+                    }
+            }
+            const CostModel fitted = fitCosts(*builder.build().value()).value();
+            QVERIFY2(std::abs(fitted.jitter / sigma - 1) < 0.15, qPrintable(QString::number(fitted.jitter)));
+            const auto of = [&](const char* op) { return static_cast<double>(fitted.duration(*parseOp(op), 2)) / rankShare; };
+            QVERIFY2(std::abs(of("2F5") / 3 - 1) < 2 * sigma, qPrintable(QString::number(of("2F5"))));
+            int other = 0;
+            for (int stage = 0; stage < 4; ++stage)
+                for (int microbatch = 0; microbatch < 8; ++microbatch)
+                    for (const OpKind kind : {OpKind::Forward, OpKind::Backward})
+                        other += fitted.duration(makeOp(kind, stage, microbatch), stage) != fitted.duration(kind, stage, stage);
+            QCOMPARE(other, 1);
+        }
     }
 
     // Two ops in one interval: by processor time, else by what is left beside a known op, else by what their kinds usually take.

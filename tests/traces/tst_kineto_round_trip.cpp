@@ -8,6 +8,7 @@
 #include "schedules/lower.h"
 #include "schedules/registry.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/analysis/memory.h"
 #include "traces/formats/kineto_writer.h"
 #include "traces/import/import.h"
 #include "traces/simulated_run.h"
@@ -126,6 +127,43 @@ private slots:
             QVERIFY(returned == arrivals);
         }
         if (told) QCOMPARE(read.messages, static_cast<std::int64_t>(arrivals.size()));
+    }
+
+    // What is in use of each category, stage and microbatch, and so every peak, comes back as it was.
+    void memoryIsKept()
+    {
+        for (const char* name : {"1f1b", "zb-h1", "interleaved-1f1b"}) {
+            const Schedule order = *makeSchedule(name, Shape{4, 8, 0});
+            CostModel costs = CostModel::uniform(order);
+            costs.timeUnit = costs.memoryUnit = 1;
+            for (std::size_t stage = 0; stage < costs.memory.size(); ++stage) {
+                StageMemory& memory = costs.memory[stage];
+                memory.activation = 1'000'000 + 10'000 * static_cast<Bytes>(stage);
+                memory.freedAtInput = -200'000; // I adds what W needs
+                memory.workspace = 50'000;
+                memory.boundary = 4'000;
+                memory.weight = memory.gradient = 700'000;
+            }
+            const Run run = *simulatedRun(order, costs);
+            const QTemporaryDir folder;
+            const std::string traces = folder.filePath("traces").toStdString();
+            QVERIFY(writeKinetoFolder(run, traces).has_value());
+            const auto back = importTraces({traces}, {});
+            QVERIFY(back && back->runs.size() == 1);
+            const Timeline& timeline = *back->runs[0].run.timeline;
+            using Cell = std::tuple<int, MemoryCategory, int, int>; // rank, category, stage, microbatch
+            const auto changesOf = [](const Timeline& of) {
+                std::map<Cell, std::map<Nanos, Bytes>> out;
+                for (const MemoryEvent& event : of.memory())
+                    out[{event.rank, event.category, event.stage, event.microbatch}][event.time - of.begin()] += event.delta;
+                return out;
+            };
+            QVERIFY(!changesOf(*run.timeline).empty());
+            QVERIFY2(changesOf(timeline) == changesOf(*run.timeline), name);
+            for (int rank = 0; rank < 4; ++rank)
+                for (const auto category : {MemoryCategory::Activations, MemoryCategory::Weights, MemoryCategory::Workspace})
+                    QCOMPARE(memorySeries(timeline, rank, category).peak, memorySeries(*run.timeline, rank, category).peak);
+        }
     }
 
     // A step's last messages end where the next step begins.

@@ -24,12 +24,6 @@ Nanos totalOf(const CostModel& costs, OpKind kind)
     return sum;
 }
 
-Result<CostModel> costsOf(const Run& run)
-{
-    if (run.costs) return *run.costs;
-    return fitCosts(*run.timeline, run.info.warmupSteps);
-}
-
 bool sameKeys(const Schedule& a, const Schedule& b) // one placement, one set of microbatches
 {
     return a.ranks == b.ranks && a.stages == b.stages && a.microbatches == b.microbatches && a.placement == b.placement;
@@ -256,6 +250,7 @@ CostModel costsOnStagesOf(const Schedule& target, const CostModel& a, const Cost
         costs.origin = a.origin;
         costs.timeUnit = a.timeUnit;
         costs.memoryUnit = a.memoryUnit;
+        if (a.launch.size() <= static_cast<std::size_t>(target.ranks)) costs.launch = a.launch;
         const double width = static_cast<double>(a.stages()) / target.stages; // of a target stage, in stages of A
         for (int stage = 0; stage < target.stages; ++stage) {
             const auto covered = [&](auto valueOf) { // Σ value × covered part of each stage of A
@@ -315,9 +310,9 @@ Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Ru
 {
     if (!a.schedule || !b.schedule)
         return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", a.schedule ? "B" : "A"));
-    auto costsA = costsOf(a);
+    auto costsA = usualCosts(a);
     if (!costsA) return tl::unexpected(std::move(costsA.error()).with("run A"));
-    auto costsB = costsOf(b);
+    auto costsB = usualCosts(b);
     if (!costsB) return tl::unexpected(std::move(costsB.error()).with("run B"));
     if ((costsA->timeUnit == 1) != (costsB->timeUnit == 1))
         return fail(ErrorCode::Usage, "one run is timed in rank shares and the other in nanoseconds", "fit costs to simulate it: simulate --costs-from");

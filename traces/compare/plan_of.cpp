@@ -15,12 +15,8 @@ Result<Run> planOf(const Run& run)
 {
     if (!run.schedule)
         return fail(ErrorCode::Usage, fmt::format("run {} has no schedule: there is no plan of it", run.info.name), "only a run whose schedule is known has one; its note says why it is not");
-    std::optional<CostModel> costs = run.costs;
-    if (!costs) {
-        auto fitted = fitCosts(*run.timeline, run.info.warmupSteps);
-        if (!fitted) return tl::unexpected(std::move(fitted.error()));
-        costs = std::move(*fitted);
-    }
+    auto costs = usualCosts(run);
+    if (!costs) return tl::unexpected(std::move(costs.error()));
     auto plan = simulatedRun(*run.schedule, *costs);
     if (!plan) return tl::unexpected(std::move(plan.error()));
     plan->info.name = fmt::format("{} as planned", run.info.name);

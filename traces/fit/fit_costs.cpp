@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "schedules/base/step_number.h"
+#include "traces/analysis/step_graph.h"
 #include "traces/fit/fit_durations.h"
 #include "traces/fit/median.h"
 
@@ -34,6 +35,8 @@ public:
         m_costs.memoryUnit = m_timeline.memoryUnit();
         m_costs.sliceStarts = durations.sliceStarts;
         setDurations(durations);
+        setVariation(durations);
+        setLaunch();
         setLinks();
         setMemory();
         return m_costs;
@@ -54,6 +57,67 @@ private:
             if (alike) continue;
             for (const auto& [rank, duration] : ranks) m_costs.setDuration(key.first, key.second, rank, duration);
         }
+    }
+
+    void setVariation(const FittedDurations& durations)
+    {
+        for (const auto& [key, duration] : durations.ofMicrobatch)
+            if (std::get<1>(key) < m_stages) m_costs.setMicrobatchDuration(std::get<0>(key), std::get<1>(key), std::get<2>(key), duration);
+        std::map<std::tuple<OpKind, int, OpKind, int>, std::vector<const FittedPair*>> byOps;
+        for (const FittedPair& pair : durations.pairs) byOps[{pair.a, pair.stageA, pair.b, pair.stageB}].push_back(&pair);
+        for (const auto& [ops, pairs] : byOps) {
+            const bool alike = std::all_of(pairs.begin(), pairs.end(), [&](const auto* pair) { return pair->duration == pairs[0]->duration; });
+            for (const FittedPair* pair : pairs) m_costs.setPairDuration(pair->a, pair->stageA, pair->b, pair->stageB, alike ? -1 : pair->rank, pair->duration);
+        }
+        m_costs.jitter = durations.jitter;
+    }
+
+    // By rank the median of what its compute ops began after their inputs and their rank were there, over at most 16 steps. A rank
+    // that stands at a send or receive is not free; a backward behind its recomputation was launched with it.
+    void setLaunch()
+    {
+        constexpr int mostSteps = 16;
+        const int steps = m_timeline.steps() - m_firstStep;
+        std::vector<std::vector<Nanos>> delays(static_cast<std::size_t>(std::max(0, m_timeline.ranks())));
+        m_waits.resize(delays.size());
+        for (const Track& track : m_timeline.tracks())
+            if (track.lane == Lane::Wait) m_waits[static_cast<std::size_t>(track.rank)].push_back(&track);
+        for (int k = 0; k < std::min(steps, mostSteps); ++k)
+            addDelays(m_firstStep + static_cast<int>(static_cast<std::int64_t>(k) * steps / std::min(steps, mostSteps)), delays);
+        std::vector<Nanos> launch;
+        for (auto& of : delays) launch.push_back(of.empty() ? 0 : lowerMedian(of));
+        if (std::any_of(launch.begin(), launch.end(), [](Nanos delay) { return delay > 0; })) m_costs.launch = std::move(launch);
+    }
+
+    void addDelays(int step, std::vector<std::vector<Nanos>>& delays) const
+    {
+        const StepOps ops(m_timeline, step);
+        if (ops.empty()) return;
+        const StepGraph graph(m_timeline, ops);
+        const auto spans = m_timeline.spans();
+        for (SlotId id = 0; id < graph.size(); ++id) {
+            const Slot& slot = graph.slot(id);
+            const SlotId before = graph.before(id);
+            const auto [first, last] = graph.inputsOf(id);
+            if (!slot.busy || (before == noSlot && first == last)) continue;
+            if (before != noSlot && ops.heldFor(graph.slot(before).first) == slot.first) continue;
+            const Nanos start = spans[slot.first].start;
+            const Nanos could = start - graph.asItWas().delay[id];
+            delays[static_cast<std::size_t>(slot.rank)].push_back(std::max<Nanos>(0, start - std::max(could, messagesUntil(slot.rank, could, start))));
+        }
+    }
+
+    // The last end in (from, to] of what the rank stood at to send or receive; from: none.
+    Nanos messagesUntil(int rank, Nanos from, Nanos to) const
+    {
+        if (from >= to) return from;
+        for (const Track* track : m_waits[static_cast<std::size_t>(rank)]) {
+            const auto waits = m_timeline.spansOf(*track);
+            auto after = std::partition_point(waits.begin(), waits.end(), [&](const Span& span) { return span.start < to; });
+            for (; after != waits.begin() && (after - 1)->end > from; --after)
+                if ((after - 1)->end <= to) return (after - 1)->end;
+        }
+        return from;
     }
 
     // Bandwidth can't be told from messages of one size: all of a transfer is latency.
@@ -165,6 +229,7 @@ private:
     const Timeline& m_timeline;
     int m_firstStep;
     int m_stages = 0;
+    std::vector<std::vector<const Track*>> m_waits; // by rank
     CostModel m_costs;
 };
 
@@ -173,6 +238,13 @@ private:
 Result<CostModel> fitCosts(const Timeline& timeline, int firstStep)
 {
     return Fit(timeline, firstStep).run();
+}
+
+Result<CostModel> usualCosts(const Run& run)
+{
+    Result<CostModel> costs = run.costs ? Result<CostModel>(*run.costs) : fitCosts(*run.timeline, run.info.warmupSteps);
+    if (costs && costs->jitterSeed == 0) costs->jitter = 0;
+    return costs;
 }
 
 } // namespace stagewright

@@ -25,8 +25,13 @@ bool isWhole(const Op& op)
     return op.count == 1 && op.half == 0 && op.slice < 0;
 }
 
+struct Whole {
+    int microbatch = 0;
+    Nanos duration = 0;
+};
+
 struct Samples {
-    std::vector<Nanos> whole;
+    std::vector<Whole> whole;
     std::vector<Nanos> counted;                   // by microbatch
     std::map<int, std::vector<Nanos>> slices;     // by slice
     std::map<int, std::vector<Nanos>> halves;     // 1, 2
@@ -37,7 +42,22 @@ struct Pair {
     Op ops[2];
     int rank = 0;
     Nanos duration = 0;
+    bool parted = false; // by processor time
 };
+
+Nanos medianOf(const std::vector<Whole>& whole)
+{
+    std::vector<Nanos> durations;
+    durations.reserve(whole.size());
+    for (const Whole& one : whole) durations.push_back(one.duration);
+    return lowerMedian(durations);
+}
+
+// Of deviations from medians of `count` values each; |deviation| in the vector. Not robust against fewer than eight.
+double spreadOf(std::vector<double>& deviations)
+{
+    return deviations.size() < 8 ? 0.0 : 1.4826 * lowerMedian(deviations);
+}
 
 class Durations {
 public:
@@ -52,6 +72,8 @@ public:
         for (auto& [key, samples] : m_samples)
             if (const std::optional<Nanos> duration = wholeOf(samples)) m_out.whole[key] = *duration;
         fitSlices();
+        fitPairs();
+        fitVariation();
         for (auto& [key, samples] : m_samples)
             if (!samples.parted.empty() && !m_out.whole.contains(key)) m_out.whole[key] = lowerMedian(samples.parted);
         partPairs();
@@ -89,7 +111,7 @@ private:
     void add(const Op& op, int rank, Nanos duration)
     {
         Samples& samples = m_samples[keyOf(op, rank)];
-        if (isWhole(op)) samples.whole.push_back(duration);
+        if (isWhole(op)) samples.whole.push_back({op.microbatch, duration});
         else if (op.slice >= 0 && op.half == 0 && op.count == 1) samples.slices[op.slice].push_back(duration);
         else if (op.half != 0 && op.slice < 0 && op.count == 1) samples.halves[op.half].push_back(duration);
         else samples.counted.push_back(asWhole(op, static_cast<double>(duration)));
@@ -103,9 +125,10 @@ private:
                               m_timeline.hasCpuTime() ? m_timeline.cpuTime(id + 1) : -1};
         const Nanos duration = spans[first].duration();
         if (cpu[0] < 0 || cpu[1] < 0 || cpu[0] + cpu[1] <= 0) {
-            m_pairs.push_back({{spans[first].op, spans[first + 1].op}, track.rank, duration});
+            m_pairs.push_back({{spans[first].op, spans[first + 1].op}, track.rank, duration, false});
             return;
         }
+        m_pairs.push_back({{spans[first].op, spans[first + 1].op}, track.rank, duration, true});
         for (std::size_t k = 0; k < 2; ++k) {
             const Op& op = spans[first + k].op;
             const double part = static_cast<double>(cpu[k]) / static_cast<double>(cpu[0] + cpu[1]);
@@ -128,7 +151,7 @@ private:
 
     static std::optional<Nanos> wholeOf(Samples& samples)
     {
-        if (!samples.whole.empty()) return lowerMedian(samples.whole);
+        if (!samples.whole.empty()) return medianOf(samples.whole);
         if (!samples.counted.empty()) return lowerMedian(samples.counted);
         if (samples.halves.empty()) return std::nullopt;
         Nanos sum = 0;
@@ -165,11 +188,93 @@ private:
         m_out.sliceStarts = explained ? m_starts : std::move(measured);
     }
 
+    // Before pairs are parted: what is known is known of ops alone.
+    void fitPairs()
+    {
+        std::map<std::pair<Key, Key>, std::vector<Nanos>> durations;
+        for (const Pair& pair : m_pairs) {
+            if (!isWhole(pair.ops[0]) || !isWhole(pair.ops[1]) || pair.ops[0].kind == OpKind::Recompute) continue;
+            std::pair ends(keyOf(pair.ops[0], pair.rank), keyOf(pair.ops[1], pair.rank));
+            if (ends.second < ends.first) std::swap(ends.first, ends.second);
+            durations[ends].push_back(pair.duration);
+        }
+        for (auto& [ends, of] : durations) {
+            const auto a = m_out.whole.find(ends.first);
+            const auto b = m_out.whole.find(ends.second);
+            const Nanos pair = lowerMedian(of);
+            if (a == m_out.whole.end() || b == m_out.whole.end() || a->second + b->second == pair) continue;
+            m_out.pairs.push_back({std::get<0>(ends.first), std::get<1>(ends.first), std::get<0>(ends.second), std::get<1>(ends.second),
+                                   std::get<2>(ends.first), pair});
+        }
+    }
+
+    // What whole ops of one kind, stage and rank differ in.
+    struct Group {
+        const Key* key;
+        Nanos median = 0;
+        std::size_t count = 0;
+        std::map<int, std::vector<Nanos>> byMicrobatch;
+    };
+
+    void fitVariation()
+    {
+        std::vector<Group> groups;
+        std::size_t ops = 0;
+        std::size_t repeated = 0; // took what another of the group took
+        for (const auto& [key, samples] : m_samples) {
+            if (samples.whole.size() < 2 || !isBusy(std::get<0>(key))) continue;
+            std::map<Nanos, std::size_t> times;
+            Group group{&key, medianOf(samples.whole), samples.whole.size(), {}};
+            for (const Whole& one : samples.whole) {
+                group.byMicrobatch[one.microbatch].push_back(one.duration);
+                ++times[one.duration];
+            }
+            ops += group.count;
+            for (const auto& [duration, count] : times) repeated += count > 1 ? count : 0;
+            if (group.median > 0) groups.push_back(std::move(group));
+        }
+        const bool exact = 2 * repeated >= ops;
+        const double noise = exact ? 0.0 : withinMicrobatches(groups);
+        std::vector<double> deviations;
+        for (Group& group : groups)
+            for (auto& [microbatch, durations] : group.byMicrobatch) {
+                const Nanos own = lowerMedian(durations);
+                const double standardError = 1.2533 * noise / std::sqrt(static_cast<double>(durations.size()));
+                const double off = own > 0 ? std::abs(std::log(static_cast<double>(own) / static_cast<double>(group.median))) : 0.0;
+                const bool differs = exact ? own != group.median : durations.size() >= 4 && off > std::max(0.005, 4 * standardError);
+                if (differs) m_out.ofMicrobatch[{std::get<0>(*group.key), std::get<1>(*group.key), microbatch}] = own;
+                const std::size_t count = differs ? durations.size() : group.count;
+                for (const Nanos duration : durations) addDeviation(duration, differs ? own : group.median, count, deviations);
+            }
+        if (!exact) m_out.jitter = std::round(spreadOf(deviations) * 1e6) / 1e6;
+    }
+
+    // A median of few values lies nearer to them than the true one.
+    static void addDeviation(Nanos duration, Nanos median, std::size_t count, std::vector<double>& to)
+    {
+        if (duration <= 0 || median <= 0 || count < 2) return;
+        const double n = static_cast<double>(count);
+        to.push_back(std::abs(std::log(static_cast<double>(duration) / static_cast<double>(median))) * std::sqrt(n / (n - 1)));
+    }
+
+    static double withinMicrobatches(std::vector<Group>& groups)
+    {
+        std::vector<double> deviations;
+        for (Group& group : groups)
+            for (auto& [microbatch, durations] : group.byMicrobatch) {
+                if (durations.size() < 4) continue;
+                const Nanos own = lowerMedian(durations);
+                for (const Nanos duration : durations) addDeviation(duration, own, durations.size(), deviations);
+            }
+        return spreadOf(deviations);
+    }
+
     // Pairs of which no processor time is known.
     void partPairs()
     {
         std::map<std::pair<Key, Key>, std::vector<Pair>> groups;
-        for (const Pair& pair : m_pairs) groups[{keyOf(pair.ops[0], pair.rank), keyOf(pair.ops[1], pair.rank)}].push_back(pair);
+        for (const Pair& pair : m_pairs)
+            if (!pair.parted) groups[{keyOf(pair.ops[0], pair.rank), keyOf(pair.ops[1], pair.rank)}].push_back(pair);
         for (;;) {
             std::map<Key, std::vector<Nanos>> left;
             for (const auto& [keys, pairs] : groups) {

@@ -53,6 +53,7 @@ void readArg(std::string_view key, od::value value, KinetoArgs& args)
     switch (key.empty() ? '\0' : key.front()) {
     case 'c':
         if (key == "correlation") readNumber(value, args.correlation);
+        else if (key == "category") args.category = textOf(value);
         break;
     case 'E':
     case 'e':

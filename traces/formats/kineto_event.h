@@ -31,6 +31,7 @@ struct KinetoArgs {
     std::string_view groupPurpose;
     std::string_view groupRanks;
     std::string_view name;  // of metadata
+    std::string_view category; // of memory, in traces written here
     std::string_view object; // the whole text of args
 };
 

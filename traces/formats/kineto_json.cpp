@@ -374,7 +374,14 @@ private:
             return true;
         }
         const KinetoArgs& args = m_event.args;
-        m_rank.memory.push_back({*m_event.time, args.bytes, args.address, args.total, threadOf(false), args.deviceType > 0});
+        MemoryChangeSeen seen{*m_event.time, args.bytes, args.address, args.total, threadOf(false), args.deviceType > 0, std::nullopt, 0, -1};
+        for (std::size_t k = 0; k < memoryCategoryCount; ++k) { // as written here: the address stands for category, stage and microbatch
+            if (args.category != toText(static_cast<MemoryCategory>(k)) || args.address >> 48 != k + 1) continue;
+            seen.category = static_cast<MemoryCategory>(k);
+            seen.stage = static_cast<std::uint16_t>(args.address >> 32);
+            seen.microbatch = static_cast<std::int32_t>(static_cast<std::uint32_t>(args.address)) - 1;
+        }
+        m_rank.memory.push_back(seen);
         return true;
     }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -82,6 +83,10 @@ struct MemoryChangeSeen { // of the allocator, on the host
     std::int64_t total = -1; // allocated after it; −1: unknown
     std::uint32_t thread = 0;
     bool device = false;
+    // What it was of, where the trace says so: one written here does.
+    std::optional<MemoryCategory> category = {};
+    std::uint16_t stage = 0;
+    std::int32_t microbatch = -1;
 };
 
 struct CounterSeen {

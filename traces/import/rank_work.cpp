@@ -260,6 +260,13 @@ std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>&
         const MemoryChangeSeen& change = changes[i];
         const std::uint32_t op = holder(change);
         MemoryEvent event = eventOf(change, op);
+        if (change.category) {
+            event.category = *change.category;
+            event.stage = change.stage;
+            event.microbatch = change.microbatch;
+            out.push_back(event);
+            continue;
+        }
         if (change.delta > 0) {
             held[change.address] = {out.size(), op};
         } else if (const auto found = held.find(change.address); found != held.end()) {

@@ -18,6 +18,9 @@ inline constexpr std::array runtimeCalls{
     CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_v3020,    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DAsync_ptsz_v7000,
     CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyPeerAsync_v4000,  CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020,
     CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_ptsz_v7000,
+#if CUPTI_API_VERSION >= 130000 // what <<<>>> of a toolkit of CUDA 13 calls
+    CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000,  CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_ptsz_v13000,
+#endif
 };
 // One launch, many kernels: it is not held against its work.
 inline constexpr std::array runtimeGraphCalls{

@@ -1,0 +1,51 @@
+#include "engine/layers/part_timer.h"
+
+#include <algorithm>
+
+#include "profiler/clock.h"
+
+namespace stagewright::layers {
+
+void PartTimer::start(DeviceClock* clock, bool cpu, std::size_t parts)
+{
+    m_clock = clock;
+    m_cpu = cpu;
+    m_on = true;
+    m_samples.assign(parts, {});
+    for (Part& part : m_samples)
+        for (const OpKind kind : {OpKind::Forward, OpKind::InputGrad, OpKind::WeightGrad}) part.kinds[static_cast<std::size_t>(kind)].reserve(mostSamples);
+    m_settled.assign(parts, {});
+}
+
+std::int64_t PartTimer::now() const
+{
+    if (m_clock) return m_clock->stamp();
+    return m_cpu ? threadCpuNow() : monotonicNow();
+}
+
+void PartTimer::settle()
+{
+    for (std::size_t part = 0; part < m_samples.size(); ++part)
+        for (std::size_t kind = 0; kind < opKindCount; ++kind) {
+            auto& settled = m_settled[part][kind];
+            for (const auto& [from, to] : m_samples[part].kinds[kind])
+                if (settled.size() < 4 * mostSamples) settled.push_back(m_clock ? m_clock->timeOf(to) - m_clock->timeOf(from) : to - from);
+            m_samples[part].kinds[kind].clear();
+        }
+}
+
+std::vector<std::array<Nanos, opKindCount>> PartTimer::medians() const
+{
+    std::vector<std::array<Nanos, opKindCount>> out(m_settled.size());
+    for (std::size_t part = 0; part < m_settled.size(); ++part)
+        for (std::size_t kind = 0; kind < opKindCount; ++kind) {
+            std::vector<Nanos> times = m_settled[part][kind];
+            if (times.empty()) continue;
+            const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
+            std::nth_element(times.begin(), middle, times.end());
+            out[part][kind] = *middle;
+        }
+    return out;
+}
+
+} // namespace stagewright::layers
