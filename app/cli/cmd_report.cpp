@@ -132,8 +132,7 @@ Result<int> run(const Options& options, Session& session)
     const bool colour = session.colourOut();
     const auto heading = [&](const char* text) { session.out("\n" + tinted(text, Tint::Bold, colour) + "\n"); };
     session.out(headlineText(run, *figures, colour));
-    heading("what would help");
-    session.out(leversText(*figures->levers, figures->units, colour));
+    session.out("\n" + leversText(*figures->levers, figures->units, colour));
     if (run.info.state != RunState::Complete)
         session.out(tinted(fmt::format("this run is {}: its {} are complete\n", toText(run.info.state), plural(run.info.steps, "step")),
                            Tint::Warn, colour));

@@ -34,7 +34,7 @@ std::string unitOf(const std::string& key)
 
 std::string leversText(const LeverTable& table, const Units& units, bool colour)
 {
-    if (!table.simulated) return fmt::format("not simulated: {}\n", table.reason);
+    if (!table.simulated) return fmt::format("what would help: not simulated, {}\n", table.reason);
     const auto rows = table.shown();
     Table out({{"what would help", Align::Left}, {"step", Align::Right}, {"gain", Align::Right}, {"", Align::Right}, {"largest peak", Align::Right}});
     std::string unknown;

@@ -187,6 +187,7 @@ expect_code 0
 run stagewright report p.stagewright
 expect_out '^emulated links 0→1 [0-9.]+ .s, 1→0 [0-9.]+ .s; disturbance rank=1:3,link=0-1:1$'
 expect_out '^time +[0-9.]+ .s +median of 8 steps [0-9.]+ .s, 95 %: [0-9.]+ .s to [0-9.]+ .s$'
+expect_out '^memory limit of a rank'
 expect_out '^contention +[0-9.]+ % of the ops'
 expect_out '^rank 1 is busy .*the rank is slow or its stage costs more'
 run stagewright report p.stagewright --json
@@ -194,10 +195,12 @@ expect_json 8 over_steps bubble_fraction steps
 expect_keys over_steps makespan span bubble_fraction busy idle peak_activation idle_by_cause.order
 expect_that "the median lies within" awk -v l="$(json over_steps makespan low)" -v m="$(json over_steps makespan median)" -v h="$(json over_steps makespan high)" 'BEGIN { exit !(l <= m && m <= h) }'
 expect_json rank=1:3,link=0-1:1 perturb
+expect_that "the cap is told" [ "$(json memory_cap)" != null ]
 run stagewright runs p.stagewright
 expect_out 'rank=1:3,link=0-1:1; links 0→1'
 run stagewright runs p.stagewright --json
 expect_json rank=1:3,link=0-1:1 runs 0 perturb
+expect_that "the cap is told" [ "$(json runs 0 memory_cap)" != null ]
 run stagewright report p.stagewright --residuals --json
 error=$(json residuals step_error)
 half=$(awk -v x="$error" 'BEGIN { printf "%.9f", (x < 0 ? -x : x) / 2 }')

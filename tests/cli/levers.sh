@@ -61,11 +61,14 @@ simulated 'jitter' jitter -s 1f1b --perturb jitter=0.4
 recorded 'slow rank' rank:2 -s 1f1b --perturb rank=2:3
 recorded 'slow rank of two chunks' rank:2 -s interleaved-1f1b --chunks 2 --perturb rank=2:3
 recorded 'slow link' link:1-2 -s 1f1b --perturb link=1-2:4
+recorded 'launch delay' launch:1 -s 1f1b --perturb launch=1:1
 recorded 'latency' links -s 1f1b --comm 1
 recorded 'uneven layers' stages -s 1f1b --stage-layers 1,1,1,5
 VOCAB=4096 recorded 'heavy head' stages -s 1f1b --stage-layers 2,2,2,2
 recorded 'recomputation' recompute -s 1f1b --recompute all
+recorded 'memory cap' cap -s zb-auto:limit=0.5 --memory-limit 2
 recorded 'transient straggler' transient:2@4 -s 1f1b --perturb transient=2@4:4
+recorded 'jitter' jitter -s 1f1b --perturb jitter=0.5
 RANKS=2 CLOCK=wall recorded 'rendezvous' sends -s gpipe --comm 2 --sends rendezvous
 RANKS=2 CLOCK=wall recorded 'channels' channels -s gpipe --comm 3 --channels 1
 printf 'injected causes named first or second: %s of %s\n' "$hits" "$tried"

@@ -94,7 +94,7 @@ Result<void> addChannels(const Run& run, LeverSubject& out)
 }
 
 // Busy time by measured step and rank, and what stands out of it.
-std::vector<SlowStep> slowStepsOf(const Run& run)
+std::vector<SlowStep> slowStepsOf(const Run& run, const LeverSubject& subject)
 {
     const Timeline& timeline = *run.timeline;
     const int first = std::max(0, run.info.warmupSteps);
@@ -120,13 +120,17 @@ std::vector<SlowStep> slowStepsOf(const Run& run)
         for (std::size_t step = 0; step < factor[rank].size() && usual[rank] > 0; ++step)
             factor[rank][step] = static_cast<double>(busy[rank][step]) / static_cast<double>(usual[rank]);
     }
+    // What jitter alone makes of a rank's time in a step, four times its deviation, is no slow step.
+    const double opsOfRank = static_cast<double>(std::max<std::size_t>(1, subject.schedule.opCount())) / static_cast<double>(ranks);
+    const double jitter = subject.costs.jitter;
+    const double threshold = std::max(slowStepFactor, 1 + 4 * std::sqrt(std::expm1(jitter * jitter) / std::max(1.0, opsOfRank)));
     std::vector<std::pair<double, SlowStep>> found; // by time lost
     for (std::size_t step = 0; step < static_cast<std::size_t>(steps); ++step) {
         std::vector<double> all;
         for (std::size_t rank = 0; rank < ranks; ++rank) all.push_back(factor[rank][step]);
         const double machine = std::max(1.0, middle(all));
         for (std::size_t rank = 0; rank < ranks; ++rank)
-            if (all[rank] > slowStepFactor * machine)
+            if (all[rank] > threshold * machine)
                 found.push_back({(all[rank] - 1) * static_cast<double>(usual[rank]), {static_cast<int>(rank), static_cast<int>(step) + first, all[rank], false}});
     }
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -165,7 +169,7 @@ Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Byte
     if (auto done = addChannels(run, out); !done) return tl::unexpected(std::move(done.error()));
     out.cap = cap ? cap : memoryCapOf(run);
     out.emulatedLinks = emulatedLinks(run);
-    out.slowSteps = run.info.provenance == Provenance::Simulated ? askedSlowSteps(run, step) : slowStepsOf(run);
+    out.slowSteps = run.info.provenance == Provenance::Simulated ? askedSlowSteps(run, step) : slowStepsOf(run, out);
     out.seeds = {out.costs.jitterSeed};
     if (out.costs.jitter > 0 && run.info.provenance != Provenance::Simulated) {
         const std::size_t draws = std::clamp<std::size_t>(mostDrawnOps / std::max<std::size_t>(1, out.schedule.opCount()), 1, mostDraws);

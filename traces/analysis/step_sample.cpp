@@ -77,7 +77,7 @@ StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap)
     const int first = std::max(0, run.info.warmupSteps);
     out.measured = std::max(0, timeline.steps() - first);
     if (out.measured < 2) return out;
-    const std::size_t each = std::max<std::size_t>(1, spansOf(timeline, first));
+    const std::size_t each = std::max<std::size_t>({1, spansOf(timeline, first), timeline.spans().size() / static_cast<std::size_t>(timeline.steps())}); // steps may not be read
     const int most = std::clamp(static_cast<int>(std::min<std::size_t>(mostSampledOps / each, mostSampledSteps)), 2, mostSampledSteps);
     std::vector<std::pair<std::string, std::vector<double>>> values;
     const auto add = [&values](const std::string& key, double value) {

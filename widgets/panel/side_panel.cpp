@@ -309,7 +309,7 @@ void SidePanel::fillSchedule()
     m_schedule->addRow(filtered() ? tr("Time of the range") : tr("Time of a step"), durationText(m_figures->bubbles.makespan(), m_units), definition::makespan());
     if (const FigureMeasure* m = measure()) m->tellTime(*m_schedule, m_figures->bubbles.makespan(), m->figures().bubbles.makespan(), true);
     tellOverSteps(*m_schedule, "makespan", definition::makespan(), timeOf);
-    if (const QString straggler = QString::fromStdString(stragglerSentence(m_figures->bubbles, m_units.time)); !straggler.isEmpty()) {
+    if (const QString straggler = QString::fromStdString(stragglerSentence(m_figures->bubbles, m_units.time)); !filtered() && !straggler.isEmpty()) {
         QString sentence = straggler;
         sentence[0] = sentence[0].toUpper();
         m_schedule->addText(sentence, "secondary");
