@@ -99,7 +99,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(!ended.isEmpty(), 120000);
         QVERIFY2(window.recording()->state() == RecordProcess::State::Finished, qPrintable(window.recording()->errorMessage()));
         QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Compare && window.settled(), 60000);
-        QCOMPARE(window.timelineView()->panels().size(), std::size_t(2));
+        QCOMPARE(window.timelineView()->panels().size(), std::size_t(3)); // the original, what was predicted, what was measured
         QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
     }
 

@@ -44,7 +44,7 @@ QString welcomeText(MainWindow& window)
 
 } // namespace
 
-class TestFirstMinutes : public QObject {
+class TestStartAndStop : public QObject {
     Q_OBJECT
 
     std::unique_ptr<WindowFixture> m_fixture;
@@ -405,5 +405,5 @@ private slots:
     }
 };
 
-QTEST_MAIN(TestFirstMinutes)
-#include "tst_first_minutes.moc"
+QTEST_MAIN(TestStartAndStop)
+#include "tst_start_and_stop.moc"
