@@ -4,6 +4,7 @@
 #include <set>
 
 #include <QBuffer>
+#include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListView>
@@ -12,10 +13,12 @@
 #include <QScopeGuard>
 #include <QScrollBar>
 #include <QSplitter>
+#include <QStackedWidget>
 #include <QSvgGenerator>
 #include <QTableView>
 #include <QToolButton>
 #include <QTreeView>
+#include <QVBoxLayout>
 #include <QXmlStreamReader>
 
 #include "app/ui/banner.h"
