@@ -286,7 +286,7 @@ Result<int> run(const Options& options, Session& session)
             const Schedule& schedule = checked.schedule;
             training.channels = checked.channels;
             if (checked.lowering) training.lowering = *checked.lowering;
-            training.perturbation = runPerturbation(*perturbation, schedule.ranks, unit);
+            training.perturbation = runPerturbation(*perturbation, schedule.ranks, unit, training.seed);
             session.progress().tell(fmt::format("{} on {}", schedule.name, backend), done++, total);
             training.model = modelFor(schedule, *model);
             auto result = checkSchedule(schedule, training, options.steps, stop);

@@ -98,8 +98,8 @@ void addCostOptions(CLI::App& app, CostOptions& options)
                       ->type_name("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")->expected(1);
     app.add_option("--costs-from", options.costsFrom, "Costs fitted from a recorded run")->type_name("FILE#RUN")->excludes(costs);
     addCommOptions(app, options.comm, options.link);
-    app.add_option("--free-at-input", options.freedAtInput, "Share of an activation that I frees; W frees the rest [0]")
-        ->type_name("A")->check(realNumber(0, 1));
+    app.add_option("--free-at-input", options.freedAtInput, "Share of an activation that I frees; W frees the rest; below 0: I adds what W needs [0]")
+        ->type_name("A")->check(realNumber(-1, 1));
     app.add_option("--keep", options.keep, "Share of an activation that a recomputed stage keeps: its input; unit costs only [0]")
         ->type_name("A")->check(realNumber(0, 1));
     app.add_option("--input-share", options.inputShare, "Share of a measured full backward that is I, where only B was measured [of its layers, another run or the model's shape]")

@@ -460,7 +460,7 @@ void CompareController::measureBaseline()
             if (generation != m_measureGeneration) return;
             m_comparing = false;
             m_againstBaseline = comparison ? *comparison : nullptr;
-            m_window.sidePanel()->setMeasure(m_measure, m_againstBaseline && m_againstBaseline->withinSpread);
+            m_window.sidePanel()->setMeasure(m_measure, m_againstBaseline && !m_againstBaseline->shows());
             m_strip->setBaseline(name, m_againstBaseline, units, comparison ? QString() : QString::fromStdString(comparison.error().message));
         });
 }

@@ -12,7 +12,7 @@
 #include "app/ui/main_window.h"
 #include "app/ui/recovery_bar.h"
 #include "schedules/timeline/timeline_of.h"
-#include "traces/fit/complete_split.h"
+#include "traces/fit/split_costs.h"
 #include "traces/simulated_run.h"
 #include "widgets/background.h"
 #include "widgets/edit/move_hint.h"
@@ -174,7 +174,7 @@ void EditController::completeSplit(CostModel measured)
     const quint64 generation = ++m_completeGeneration;
     m_completing = false;
     const int ranks = m_editor->schedule().ranks;
-    if (!m_source || measured.source != CostSource::Fitted || !lacksSplit(measured, ranks)) {
+    if (!m_source || measured.source != CostSource::Fitted || knowsSplit(measured)) {
         m_panel->setSplitNote({});
         return;
     }
@@ -183,21 +183,21 @@ void EditController::completeSplit(CostModel measured)
     m_completing = true;
     inBackground(
         this,
-        [path = m_source->ref.file, run = m_source->run] {
-            auto found = findSplit(path.toStdString(), *run);
-            return found ? *found : std::nullopt;
+        [path = m_source->ref.file, run = m_source->run]() -> std::optional<SplitSource> {
+            const auto file = RunFile::open(path.toStdString(), OpenMode::Read);
+            if (!file) return std::nullopt;
+            auto found = splitOfFile(**file, *run);
+            return found ? std::move(*found) : std::nullopt;
         },
         [this, generation, measured, ranks](const std::optional<SplitSource>& found) {
             if (generation != m_completeGeneration || !m_editor->active()) return;
             m_completing = false;
             CostModel costs = measured;
-            if (!found || !takeSplit(costs, found->costs, ranks)) return;
+            if (!found || !found->run) return;
+            stagewright::completeSplit(costs, ranks, {*found});
             completeCosts(costs, ranks);
             costs.origin = m_editor->costs().origin;
-            RunInfo of;
-            of.name = found->name;
-            of.scheduleName = found->schedule;
-            m_panel->setSplitNote(tr("I and W were not measured in this run: they are those of run %1, %2, which was made alike.").arg(found->run).arg(runTitle(of)));
+            m_panel->setSplitNote(tr("I and W were not measured in this run: B is split as in run %1, %2, which has the same setup.").arg(found->run->id).arg(runTitle(*found->run)));
             takeCosts(costs);
         });
 }

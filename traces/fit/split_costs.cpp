@@ -77,7 +77,9 @@ Result<std::optional<SplitSource>> splitOfFile(const RunFile& file, const Run& r
         if (info.id == run.info.id || info.stages != run.info.stages || info.provenance != Provenance::Measured) continue;
         auto other = file.readStep(info.id, std::min(info.warmupSteps, std::max(0, info.steps - 1))); // its costs lie beside its steps
         if (!other || !other->costs || !knowsSplit(*other->costs) || !sameSetup(run, *other)) continue;
-        return std::optional<SplitSource>(sourceOf(*other->costs, fmt::format("#{} {}", info.id, info.name)));
+        SplitSource source = sourceOf(*other->costs, fmt::format("#{} {}", info.id, info.name));
+        source.run = info;
+        return std::optional<SplitSource>(std::move(source));
     }
     return std::optional<SplitSource>();
 }

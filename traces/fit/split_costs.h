@@ -20,6 +20,7 @@ struct SplitSource {
     std::vector<double> inputShare;                // of a full backward that is I
     std::vector<std::optional<double>> freedShare; // of an activation that I frees; below 0 where it adds what W needs
     std::string words;                             // "#2 zb-h1", "the model's shape"
+    std::optional<RunInfo> run;                    // the run, where it is one
 };
 
 // The model, microbatch size, backend, precision and layers by stage are the same and known.
