@@ -63,6 +63,15 @@ std::string emulatedLinksText(const Run& run)
     return text;
 }
 
+std::optional<Bytes> memoryCapOf(const Run& run)
+{
+    const std::string text = configured(run, "memory_limit_bytes");
+    Bytes cap = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cap);
+    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return cap;
+}
+
 std::optional<double> contentionOf(const Run& run)
 {
     const Metric* metric = run.metric("contention");

@@ -148,7 +148,7 @@ Result<std::vector<SplitSource>> splitSources(const StoredRun& stored, const Cos
     if (!other) return tl::unexpected(std::move(other.error()));
     if (*other) sources.push_back(std::move(**other));
     if (!model || static_cast<int>(model->stageLayers.size()) != costs.stages()) return sources;
-    SplitSource shape{model->inputShares(model->stageLayers), {}, "the model's shape"};
+    SplitSource shape{model->inputShares(model->stageLayers), {}, "the model's shape", {}};
     for (const StageMemory& memory : model->memoryOf(model->stageLayers))
         shape.freedShare.emplace_back(memory.activation > 0 ? std::optional(static_cast<double>(memory.freedAtInput) / static_cast<double>(memory.activation))
                                                             : std::nullopt);
