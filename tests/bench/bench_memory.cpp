@@ -65,7 +65,7 @@ void frame(benchmark::State& state)
     const Nanos length = panel->duration / state.range(1);
     scene.axis = axisIn(QRectF(0, 0, 1600, 500), {panel->duration / 3, panel->duration / 3 + length});
     if (state.range(1) == 1) scene.axis.range = {0, panel->duration};
-    for (const MemoryRow& row : rows) scene.rows.push_back({&row, row.title, QStringLiteral("peak"), QString(), row.top() + 1});
+    for (const MemoryRow& row : rows) scene.rows.push_back({&row, row.title, QStringLiteral("peak"), QString(), QString(), row.top() + 1});
     for (auto _ : state) {
         QImage image(1600, 500, QImage::Format_RGB32);
         QPainter painter(&image);

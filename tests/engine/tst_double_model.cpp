@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "double_model.h"
-#include "engine/hashing.h"
+#include "schedules/base/hashing.h"
 #include "engine_rig.h"
 
 using namespace stagewright;

@@ -36,3 +36,4 @@ bool addTest(const char* file, bool withoutWindow)
     [[maybe_unused]] static const bool isEntryOfTheProgram = stagewright::tests::addTest<Test>(__FILE__, withoutWindow);
 #define QTEST_MAIN(Test) STAGEWRIGHT_TEST_ENTRY(Test, false)
 #define QTEST_GUILESS_MAIN(Test) STAGEWRIGHT_TEST_ENTRY(Test, true)
+#define QTEST_APPLESS_MAIN(Test) STAGEWRIGHT_TEST_ENTRY(Test, true)

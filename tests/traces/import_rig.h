@@ -25,7 +25,7 @@ inline std::string quoted(std::string text)
 
 inline std::string dataFile(const char* name)
 {
-    return std::string(STAGEWRIGHT_SOURCE_DIR) + "/tests/data/traces/" + name;
+    return (std::filesystem::path(STAGEWRIGHT_SOURCE_DIR) / "tests/data/traces" / name).string();
 }
 
 inline std::filesystem::path sharedFolder(const char* name)

@@ -33,6 +33,7 @@
 #include "widgets/export/export_dialog.h"
 #include "widgets/numbers.h"
 #include "widgets/preferences/preferences.h"
+#include "widgets/search/find_field.h"
 
 using namespace stagewright;
 
