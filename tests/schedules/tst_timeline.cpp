@@ -156,7 +156,7 @@ private slots:
         QTest::newRow("overlap") << 2 << "'rank 0': 0B0 from 9 to 20 ns overlaps 0F0 from 0 to 10 ns";
         QTest::newRow("edge") << 3 << "an edge from span 0 to 5, but there are 1";
         QTest::newRow("memory") << 4 << "a memory event of rank 1";
-        QTest::newRow("step") << 5 << "in step -1";
+        QTest::newRow("step") << 5 << "in step 0";
     }
     void refusals()
     {

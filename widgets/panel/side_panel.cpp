@@ -274,13 +274,13 @@ void SidePanel::fillLevers()
         if (!lever.makespan || lever.gain <= 0) continue;
         if (++rows > mostLevers) break;
         const Nanos before = *lever.makespan + lever.gain;
-        m_levers->addRow(leverText(lever), tr("%1 (%2 %)").arg(signedDurationText(-lever.gain, m_units), signedFixed(-100.0 * static_cast<double>(lever.gain) / static_cast<double>(std::max<Nanos>(1, before)), 1)),
+        m_levers->addRow(leverText(lever), tr("%1 (%2\u00a0%)").arg(signedDurationText(-lever.gain, m_units), signedFixed(-100.0 * static_cast<double>(lever.gain) / static_cast<double>(std::max<Nanos>(1, before)), 1)),
                          tr("%1: the step then takes %2 and holds at most %3 on a rank.\n%4").arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units), bytesText(lever.peak, m_units), base),
                          PanelSection::Tone::Better);
     }
     if (rows == 0) m_levers->addText(tr("Nothing tried makes the step shorter: free links, ranks and stages of one speed, another order."), "secondary");
     if (table.measured > 0)
-        m_levers->addText(tr("Simulated: %1; as it was: %2 (%3 %)").arg(durationText(*table.simulated, m_units), durationText(table.measured, m_units), signedFixed(100 * table.error(), 1)), "faint");
+        m_levers->addText(tr("Simulated: %1; as it was: %2 (%3\u00a0%)").arg(durationText(*table.simulated, m_units), durationText(table.measured, m_units), signedFixed(100 * table.error(), 1)), "faint");
 }
 
 // Median and interval of a figure over the measured steps, below its row.
