@@ -33,7 +33,13 @@ void EditController::connectCommands()
     on(I::PasteOps, [this] { paste(); });
     on(I::RemoveOps, [this] { remove(); });
     on(I::InsertDelay, [this] { insertDelay(); });
-    on(I::SplitBackward, whole(tr("Split %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return splitBackward(s, p); }));
+    on(I::SplitBackward, [this] { // of what is chosen the backwards: "Split 32 backwards"
+        std::vector<OpPosition> backwards;
+        for (const OpPosition at : m_chosen)
+            if (const Op* op = opAt(m_editor->schedule(), at); op != nullptr && op->kind == OpKind::Backward) backwards.push_back(at);
+        const QString what = backwards.size() > 2 ? countText(static_cast<qint64>(backwards.size()), tr("1 backward"), tr("%L1 backwards")) : names(backwards.empty() ? m_chosen : backwards);
+        apply(tr("Split %1").arg(what), splitBackward(m_editor->schedule(), m_chosen));
+    });
     on(I::MergeBackward, whole(tr("Merge %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return mergeBackward(s, p); }));
     on(I::InsertRecompute, whole(tr("Recompute %1"), [](const Schedule& s, const std::vector<OpPosition>& p) { return insertRecompute(s, p); }));
     on(I::SwapOps, [this] {

@@ -202,6 +202,7 @@ private slots:
         const Schedule before = window.editor()->schedule();
         window.edit()->choose(allPositions(before));
         trigger(window, ActionId::SplitBackward);
+        QCOMPARE(window.editor()->undoStack()->undoText(), QStringLiteral("Split 32 backwards"));
         QVERIFY(window.editor()->schedule().splitsBackward());
         QVERIFY(window.editor()->valid());
         // Every W to the end of rank 0, then into the gaps one after another.
