@@ -25,7 +25,7 @@ public:
     void review();                                             // away with a message whose subject has gone
     void showError(const QString& what, const Error& error);
     void showError(const QString& message, const QString& remedy);
-    // What could not be done for a reason that is no fault of anything: no red.
+    // What could not be done although nothing failed: not red.
     void showRefusal(const QString& what, const Error& error);
     void showRefusal(const QString& message, const QString& remedy);
     void showNote(const QString& message);

@@ -256,7 +256,7 @@ void EditController::recover()
             run->info.name = orphan.record.source.toStdString();
             m_window.editRun(std::move(*run), change, orphan.record.edited);
         }
-        m_autosave->drop(orphan); // kept anew under this window's name, within two seconds
+        m_autosave->drop(orphan); // saved again under this window's name, within two seconds
     });
 }
 
