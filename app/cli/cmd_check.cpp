@@ -188,10 +188,7 @@ Result<Perturbation> disturb(const Options& options, const std::vector<Checked>&
     for (const Checked& checked : schedules) ranks = std::min(ranks, checked.schedule.ranks);
     auto perturbation = choosePerturbation(options.perturb, ranks);
     if (!perturbation) return perturbation;
-    for (const auto& [rank, factor] : perturbation->ranks)
-        if (factor < 1)
-            return fail(ErrorCode::Usage, fmt::format("--perturb: rank {} can't be made faster, {} is below 1", rank, factor),
-                        "real ranks can only be slowed; 'stagewright simulate' takes any factor");
+    if (auto can = disturbsRealRun(*perturbation, options.steps); !can) return tl::unexpected(std::move(can.error()));
     if (!options.link.empty()) {
         auto link = parseLink(options.link);
         if (!link) return tl::unexpected(std::move(link.error()));

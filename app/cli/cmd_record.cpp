@@ -102,10 +102,6 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     for (const Schedule& schedule : settings.schedules) ranks = std::min(ranks, schedule.ranks);
     auto perturbation = choosePerturbation(options.perturb, ranks);
     if (!perturbation) return tl::unexpected(std::move(perturbation.error()));
-    for (const auto& [rank, factor] : perturbation->ranks)
-        if (factor < 1)
-            return fail(ErrorCode::Usage, fmt::format("--perturb: rank {} can't be made faster, {} is below 1", rank, factor),
-                        "real ranks can only be slowed; 'stagewright simulate' takes any factor");
     settings.perturbation = std::move(*perturbation);
     auto model = parseModelConfig(options.model);
     if (!model) return tl::unexpected(std::move(model.error()).with("--model"));
@@ -135,14 +131,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     settings.steps = options.steps > 0 ? options.steps : settings.schedules.size() > 1 ? 8 : 300;
     settings.warmup = options.warmup;
     settings.keepWarmup = options.keepWarmup;
-    for (const auto& transient : settings.perturbation.transients) {
-        if (transient.factor < 1)
-            return fail(ErrorCode::Usage, fmt::format("--perturb: {}: rank {} can't be made faster, {} is below 1", toText(transient), transient.rank, transient.factor),
-                        "real ranks can only be slowed; 'stagewright simulate' takes any factor");
-        if (transient.step > settings.warmup + settings.steps)
-            return fail(ErrorCode::Usage, fmt::format("--perturb: {}: step {} of {}", toText(transient), transient.step, settings.warmup + settings.steps),
-                        "steps are counted from 1, warm-up steps included");
-    }
+    if (auto can = disturbsRealRun(settings.perturbation, settings.warmup + settings.steps); !can) return tl::unexpected(std::move(can.error()));
     settings.traceDevices = !options.noTrace;
     settings.deviceDump = options.deviceDump;
     if (options.noTrace && !options.deviceDump.empty()) return fail(ErrorCode::Usage, "--no-trace and --keep-trace exclude each other", "take one of them");

@@ -89,4 +89,18 @@ Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training)
     return {};
 }
 
+Result<void> disturbsRealRun(const Perturbation& perturbation, int steps)
+{
+    constexpr const char* remedy = "real ranks can only be slowed; 'stagewright simulate' takes any factor";
+    for (const auto& [rank, factor] : perturbation.ranks)
+        if (factor < 1) return fail(ErrorCode::Usage, fmt::format("--perturb: rank {} can't be made faster, {} is below 1", rank, factor), remedy);
+    for (const auto& transient : perturbation.transients) {
+        if (transient.factor < 1)
+            return fail(ErrorCode::Usage, fmt::format("--perturb: {}: rank {} can't be made faster, {} is below 1", toText(transient), transient.rank, transient.factor), remedy);
+        if (transient.step > steps)
+            return fail(ErrorCode::Usage, fmt::format("--perturb: {}: step {} of {}", toText(transient), transient.step, steps), "steps are counted from 1, warm-up steps included");
+    }
+    return {};
+}
+
 } // namespace stagewright

@@ -6,6 +6,7 @@
 
 #include "engine/training.h"
 #include "schedules/base/result.h"
+#include "schedules/perturb.h"
 
 namespace CLI {
 class App;
@@ -27,5 +28,8 @@ struct TrainingChoice {
 };
 void addTrainingOptions(CLI::App& app, TrainingChoice& choice);
 Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training);
+
+// Whether a real run of so many steps, warm-up included, can be disturbed so: ranks can only be slowed, in steps it has (Usage).
+Result<void> disturbsRealRun(const Perturbation& perturbation, int steps);
 
 } // namespace stagewright

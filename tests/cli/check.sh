@@ -64,3 +64,10 @@ expect_out 'zb-h1 .* pass$'
 run stagewright check -s 1f1b --perturb rank=0:0.5
 expect_code 2
 expect_err 'real ranks can only be slowed'
+# What record refuses, too: a rank can't be made faster, and a step has to be there.
+run stagewright check -p 2 -m 4 -s gpipe --perturb transient=1@1:0.5
+expect_code 2
+expect_err "rank 1 can't be made faster, 0.5 is below 1"
+run stagewright check -p 2 -m 4 -s gpipe --steps 2 --perturb transient=1@3:2
+expect_code 2
+expect_err 'step 3 of 2'
