@@ -30,7 +30,7 @@ struct CircleOp {
     Op op;
 };
 
-// Moves order[rank][from] so that it stands at position `to` of the list without it, as moveOp() of edit.h.
+// Moves order[rank][from] so that it stands at position `to` of the list without it.
 struct OrderChange {
     int rank = 0;
     std::size_t from = 0;

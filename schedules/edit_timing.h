@@ -37,11 +37,11 @@ Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, 
 // Of each rank the first kept[rank] ops stay in their order among themselves (empty: none).
 Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const std::vector<std::size_t>& kept = {});
 
-// Moves one op as moveOp() does. Where the lists then stand still, ops that depend on it are put off, each behind the next op of its
+// Moves one op within its rank. Where the lists then stand still, ops that depend on it are put off, each behind the next op of its
 // rank that does not (where it goes to the left: what it depends on is brought forward), until the order ends.
 Result<Edited> moveCarrying(const Schedule& schedule, OpPosition from, int to);
 
-// Why an op may not stand at place `to` of its rank's list (moveOp semantics), and the nearest place where it may.
+// Why an op may not stand at place `to` of its rank's list (of the list without it), and the nearest place where it may.
 struct MoveRefusal {
     bool refused = false;
     std::string reason; // "0B1 needs 1B1 of rank 1, which waits for 0F3, at place 6 here"

@@ -404,7 +404,6 @@ private:
 
     PlaybackController* m_playback = nullptr;
     // playback
-    QTimer m_player;
     std::vector<SpanId> m_playOrder;
     std::size_t m_playAt = 0;
     ExplorerController* m_explorer = nullptr;

@@ -36,7 +36,6 @@ public:
     void saveQuery(const SavedQuery& query, bool inFile);
     void removeQuery(const QString& name, bool inFile);
     std::vector<SavedQuery> ownQueries() const; // of the settings
-    const std::vector<SavedQuery>& fileQueries() const { return m_fileQueries; }
     SqlConsole* console() { return m_console; }
     QDockWidget* dock() { return m_dock; }
     bool busy() const { return m_running || m_placing; }

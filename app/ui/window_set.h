@@ -30,7 +30,6 @@ public:
 
     // Off until this is called: pictures and tests leave no session behind.
     void keepSession(bool keep = true);
-    bool keepsSession() const { return m_keeps; }
     void saveSoon(); // within a second
     void save(bool last = false); // last: the program ends, what is kept is on disk when this returns
     // Opens what was open, the first window's part in `first`. False: there is nothing, it is switched off, or the last

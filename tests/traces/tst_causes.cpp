@@ -4,7 +4,8 @@
 #include <random>
 
 #include "sample_runs.h"
-#include "schedules/edit.h"
+#include "schedules/edit_ops.h"
+#include "schedules/validate.h"
 #include "schedules/lower.h"
 #include "schedules/perturb.h"
 #include "schedules/recompute.h"
@@ -403,7 +404,7 @@ private slots:
         const auto& row = schedule.order[static_cast<std::size_t>(gap.rank)];
         const auto to = std::find(row.begin(), row.end(), run.timeline->spans()[gap.next].op) - row.begin();
         const auto from = std::find(row.begin(), row.end(), gap.readyOp) - row.begin();
-        const Schedule moved = moveOp(schedule, gap.rank, static_cast<std::size_t>(from), static_cast<std::size_t>(to)).value().schedule;
+        const Schedule moved = moveOps(schedule, {{gap.rank, static_cast<int>(from)}}, static_cast<int>(to - from)).value().schedule;
         QCOMPARE(explanation.experiment->after, simulate(moved, run.costs).value().makespan);
         QVERIFY2(QString::fromStdString(explanation.sentence).contains("with 0F4 here"), explanation.sentence.c_str());
     }
@@ -436,8 +437,8 @@ private slots:
                         const auto& row = schedule.order[static_cast<std::size_t>(gap.rank)];
                         const auto to = std::find(row.begin(), row.end(), run.timeline->spans()[gap.next].op) - row.begin();
                         const auto from = std::find(row.begin(), row.end(), gap.readyOp) - row.begin();
-                        const auto moved = moveOp(schedule, gap.rank, static_cast<std::size_t>(from), static_cast<std::size_t>(to));
-                        if (moved && moved->validation.valid()) promised = simulate(moved->schedule, costs)->makespan;
+                        const auto moved = moveOps(schedule, {{gap.rank, static_cast<int>(from)}}, static_cast<int>(to - from));
+                        if (moved && validate(moved->schedule).valid()) promised = simulate(moved->schedule, costs)->makespan;
                     } else if (gap.cause == IdleCause::Dependency && costs.launch.empty()) {
                         std::vector<Nanos> durations = durationsOf(schedule, costs);
                         std::size_t at = 0;

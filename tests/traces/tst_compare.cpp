@@ -4,7 +4,8 @@
 #include <QtTest/QtTest>
 
 #include "sample_runs.h"
-#include "schedules/edit.h"
+#include "schedules/edit_ops.h"
+#include "schedules/validate.h"
 #include "schedules/kinds.h"
 #include "schedules/lower.h"
 #include "schedules/variants.h"
@@ -309,11 +310,11 @@ private slots:
         // let rank 3 run 3W0 before 3I1: its gradients leave later, rank 2 waits
         const auto& order = schedule.order[3];
         const auto place = [&](const char* text) {
-            return static_cast<std::size_t>(std::find(order.begin(), order.end(), parseOp(text).value()) - order.begin());
+            return static_cast<int>(std::find(order.begin(), order.end(), parseOp(text).value()) - order.begin());
         };
-        const auto edited = moveOp(schedule, 3, place("3W0"), place("3I1"));
+        const auto edited = moveOps(schedule, {{3, place("3W0")}}, place("3I1") - place("3W0"));
         QVERIFY(edited.has_value());
-        QVERIFY(edited->validation.valid());
+        QVERIFY(validate(edited->schedule).valid());
         const auto comparison = compareRuns(runOf(schedule, costs), runOf(edited->schedule, costs)).value();
         QVERIFY2(mentions(comparison, {"rank 2", "3I1 on rank 3 ends 1.0 units later", "3W0 runs before it"}),
                  comparison.why.empty() ? "" : comparison.why.back().c_str());

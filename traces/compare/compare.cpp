@@ -233,15 +233,4 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
     return comparison;
 }
 
-Result<std::vector<Comparison>> compareWithFirst(const std::vector<std::shared_ptr<const Run>>& runs)
-{
-    std::vector<Comparison> comparisons;
-    for (std::size_t i = 1; i < runs.size(); ++i) {
-        auto comparison = compareRuns(*runs.front(), *runs[i]);
-        if (!comparison) return tl::unexpected(std::move(comparison.error()));
-        comparisons.push_back(std::move(*comparison));
-    }
-    return comparisons;
-}
-
 } // namespace stagewright

@@ -87,7 +87,4 @@ struct Comparison {
 // Steps −1: the representative ones.
 Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA = -1, int stepB = -1);
 
-// Each run against the first, in turn; A is the first. Fails where compareRuns does.
-Result<std::vector<Comparison>> compareWithFirst(const std::vector<std::shared_ptr<const Run>>& runs);
-
 } // namespace stagewright

@@ -172,12 +172,6 @@ void EditPanel::setReference(const Reference& reference)
     refreshFigures();
 }
 
-void EditPanel::setAutosave(const QString& text)
-{
-    m_autosave = text;
-    refresh();
-}
-
 void EditPanel::refresh()
 {
     m_state->clear();
@@ -195,7 +189,7 @@ void EditPanel::refresh()
     if (!m_splitNote.isEmpty() && std::any_of(shown.order.begin(), shown.order.end(), isSplit)) m_state->addText(m_splitNote, "secondary");
     m_state->addRow(tr("Order of"), m_recognised.isEmpty() ? tr("…") : m_recognised, m_recognisedTip);
     m_state->addRow(tr("Changes"), undo.count() == 0 ? tr("none") : tr("%1 of %2").arg(undo.index()).arg(undo.count()),
-                    tr("Steps that can be undone, of those made. %1").arg(m_autosave));
+                    tr("Steps that can be undone, of those made."));
     if (undo.canUndo()) m_state->addRow(tr("Last"), undo.undoText(), tr("Ctrl+Z takes it back."));
     if (!m_editor->complete())
         m_state->addRow(tr("To place"), countText(static_cast<qint64>(m_editor->unplaced().size()), tr("1 op"), tr("%L1 ops")), tr("Ops that the shape asks for and that stand in no list; the tray under the canvas holds them."), PanelSection::Tone::Strong);

@@ -33,9 +33,7 @@ public:
     void setCanRun(bool can, const QString& whyNot);
     void setRecognised(const QString& text, const QString& tooltip); // empty: being looked for
     void setReference(const Reference& reference);
-    void setAutosave(const QString& text);
     void setOpActions(const QList<QAction*>& actions); // buttons of the section on the chosen ops, two in a row
-    QComboBox* referenceBox() { return m_reference; }
     QString recognised() const { return m_recognised; }
 
 signals:
@@ -53,7 +51,7 @@ private:
     bool m_canRun = true;
     QString m_whyNot;
     QString m_splitNote;
-    QString m_source, m_costs, m_recognised, m_recognisedTip, m_autosave;
+    QString m_source, m_costs, m_recognised, m_recognisedTip;
     Reference m_against;
     PanelSection *m_state, *m_figures, *m_ranks, *m_op;
     QPushButton *m_run, *m_undo, *m_redo, *m_revert, *m_done, *m_deadlock;

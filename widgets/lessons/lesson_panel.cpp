@@ -542,7 +542,6 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
 
 QString LessonPanel::nextReason() const { return m_reading.missing; }
 
-void LessonPanel::showBottom() { m_scroll->verticalScrollBar()->setValue(m_scroll->verticalScrollBar()->maximum()); }
 
 QString LessonPanel::plainText() const
 {

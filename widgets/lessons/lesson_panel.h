@@ -47,7 +47,6 @@ public:
     StepTools* tools() { return m_tools; }
     QString plainText() const;
     QString nextReason() const; // why Next is disabled; empty: it is not
-    void showBottom();          // scrolls to what was said last
 
 signals:
     void said(const QString& id, const QString& words);

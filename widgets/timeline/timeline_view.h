@@ -115,7 +115,7 @@ signals:
     void rowsLaidOut(); // other rows than before
     void cursorMoved();
     // Positions index the rank's compute spans of the step, as Schedule::order does. `to` counts without the dragged op
-    // where toRank is its own rank (moveOp semantics), else with all ops of toRank.
+    // where toRank is its own rank (place in the list without it), else with all ops of toRank.
     void opPressed(stagewright::SpanRef ref, int rank, int position);
     void opDragged(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
     void opDropped(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
