@@ -22,7 +22,7 @@ public:
     MessageExecution(const Schedule& schedule, const OpIndex& index, const Channels& channels,
                      std::span<const Nanos> durations = {}, const Links& links = {}, std::span<const Bytes> boundary = {});
 
-    bool run(); // whether every list ended
+    bool run(PlacePolicy policy = PlacePolicy::Strict); // whether every list ended; relaxed: always
     const SimResult& result() const { return m_out; } // makespan and span not filled
     Nanos clockOf(int rank) const { return m_clock[static_cast<std::size_t>(rank)]; }
     std::size_t done() const; // ops that ran
@@ -52,7 +52,7 @@ private:
     void prepareReductions();
     std::span<const Input> inputsOf(std::uint32_t op) const;
     void runRank(int rank);
-    bool inputsThere(std::uint32_t op, Nanos& begin) const;
+    bool inputsThere(std::uint32_t op, int rank, Nanos& begin) const;
     bool reductionThere(std::uint32_t op, int rank, Nanos now, Nanos& begin);
     bool runMessages(int rank, std::size_t position, std::size_t count, Nanos& now);
     bool messageEnd(const Op& op, std::uint32_t message, Nanos& end) const;
@@ -80,6 +80,7 @@ private:
     std::vector<std::vector<int>> m_waiting; // ranks that wait for an op of a rank
     std::vector<char> m_queued;
     std::vector<int> m_runnable;
+    int m_forced = -1; // relaxed: the rank whose next op starts without what is missing
 };
 
 } // namespace stagewright

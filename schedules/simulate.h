@@ -39,16 +39,23 @@ struct SimResult {
     std::size_t indexOf(int rank, std::size_t position) const { return offsets[static_cast<std::size_t>(rank)] + position; }
 };
 
+// What happens where no rank can go on. Strict: an error. Relaxed, for orders under edit: the op at the head of the lowest rank
+// that waits starts without what is missing; ops outside the schedule's shape need and make nothing; nothing fails.
+enum class PlacePolicy { Strict, Relaxed };
+
 // durations: rank-major, one per op. boundary: message bytes by stage (may be empty: 0). O(ops).
 // Fails with ErrorCode::Invalid and the wait cycle in the message where the order deadlocks.
 // A paired op (Schedule::paired) is one interval of the sum of both, inputs of both needed at its start.
 // channels (schedules/channels.h) concern lowered schedules; a compute-only one is taken to send at each op's end and to
 // receive whenever a message comes. REDUCE_GRAD of a stage with copies begins on all their ranks when the last has come to it.
 Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> durations, const Links& links,
-                        std::span<const Bytes> boundary = {}, const Channels& channels = {});
+                        std::span<const Bytes> boundary = {}, const Channels& channels = {},
+                        PlacePolicy policy = PlacePolicy::Strict);
 
 // Durations from the cost model, then place(), then activation peaks (B frees at its end, I its part, W the rest).
 Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels = {});
+// The same for an order of any state: PlacePolicy::Relaxed. Equal to simulate() where that succeeds.
+SimResult simulateRelaxed(const Schedule& schedule, const CostModel& costs);
 
 // Rank-major: what place() takes. With microbatches' own durations, pairs' own (each op its part, so that both come to it) and
 // jitter (of step 0).

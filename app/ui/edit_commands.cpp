@@ -292,7 +292,7 @@ void EditController::place(const std::vector<Op>& ops)
         for (OpPosition& other : change.positions)
             if (other.rank == rank && other.position >= at) ++other.position;
         change.positions.push_back({rank, at});
-        if (ops.size() > 1) times = placeRelaxed(change.schedule, m_editor->costs());
+        if (ops.size() > 1) times = simulateRelaxed(change.schedule, m_editor->costs());
     }
     const QString name = QString::fromStdString(toText(ops.front()));
     apply(ops.size() == 1 ? tr("Place %1").arg(name) : tr("Place %1 and %2 more").arg(name).arg(ops.size() - 1), std::move(change));

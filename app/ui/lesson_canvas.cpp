@@ -26,7 +26,7 @@ Result<Run> runOf(const lessons::Canvas& canvas, const std::string& name)
     if (costs->origin.empty()) costs->origin = "the lesson's costs";
     auto run = simulatedRun(*order, *costs, lessons::channelsOf(canvas.settings));
     if (!run) {
-        auto timeline = timelineOf(*order, placeRelaxed(*order, *costs), *costs);
+        auto timeline = timelineOf(*order, simulateRelaxed(*order, *costs), *costs);
         if (!timeline) return tl::unexpected(run.error());
         run = runOfSchedule(*order);
         run->schedule = std::make_shared<const Schedule>(*order);

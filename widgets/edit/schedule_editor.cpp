@@ -114,7 +114,7 @@ void ScheduleEditor::setCosts(const CostModel& costs)
     if (!m_active || costs == m_costs) return;
     cancelPreview();
     m_costs = costs;
-    m_originalFigures = editFigures(m_original, placeRelaxed(m_original, m_costs));
+    m_originalFigures = editFigures(m_original, simulateRelaxed(m_original, m_costs));
     m_touched.clear();
     refresh();
     emit edited();
@@ -268,7 +268,7 @@ void ScheduleEditor::refresh()
         m_validation = validate(order);
     }
     if (!simulated && m_validation.valid()) simulated = simulate(order, m_costs);
-    m_times = simulated ? std::move(*simulated) : placeRelaxed(order, m_costs);
+    m_times = simulated ? std::move(*simulated) : simulateRelaxed(order, m_costs);
     if (!m_preview) m_endsMeansValid = m_validation.valid() && endsMeansValid(order);
     m_figures = editFigures(order, m_times);
     const bool large = m_preview || order.opCount() > detailLimit;

@@ -125,8 +125,4 @@ private:
     QUndoStack m_undo;
 };
 
-// List execution that never stops: where no rank can go on, the first head op (by rank) starts without its unmet inputs.
-// Equal to simulate() for an order that runs. O(ops × ranks) at worst.
-SimResult placeRelaxed(const Schedule& schedule, const CostModel& costs);
-
 } // namespace stagewright
