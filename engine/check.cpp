@@ -139,18 +139,21 @@ Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOption
     return checkSchedule(schedule, options, steps, stop, [&options] { return makeBackend(options.backend, options.device); });
 }
 
-Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
+Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& options, int steps,
                                   std::stop_token stop, const BackendMaker& makeBackend)
 {
     if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps: a check needs at least 1", steps));
-    const Result<ExecutionPlan> plan = planExecution(schedule);
+    const auto checked = CheckedSchedule::of(given);
+    if (!checked) return tl::unexpected(checked.error());
+    const Schedule& schedule = (*checked)->compute();
+    const Result<ExecutionPlan> plan = planExecution(**checked);
     if (!plan) return tl::unexpected(plan.error());
-    if (schedule.weights != WeightRule::Synchronous) return checkStale(schedule, options, steps, stop, makeBackend);
+    if (schedule.weights != WeightRule::Synchronous) return checkStale(*checked, options, steps, stop, makeBackend);
     std::vector<std::unique_ptr<Training>> trainings;
     for (int i = 0; i < 2; ++i) {
         Result<std::unique_ptr<Backend>> backend = makeBackend();
         if (!backend) return tl::unexpected(std::move(backend.error()));
-        Result<std::unique_ptr<Training>> training = createTraining(schedule, clockedOptions(options, i), std::move(*backend));
+        Result<std::unique_ptr<Training>> training = createTraining(*checked, clockedOptions(options, i), std::move(*backend));
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));

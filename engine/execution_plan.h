@@ -17,7 +17,7 @@
 #include "engine/backend.h"
 #include "profiler/message_key.h"
 #include "schedules/base/result.h"
-#include "schedules/schedule.h"
+#include "schedules/checked_schedule.h"
 
 namespace stagewright {
 
@@ -87,9 +87,9 @@ struct ExecutionPlan
     bool reduces = false;        // ReduceGrad ops in the lists
 };
 
-// Validates the schedule first (Invalid), then refuses (Usage) what can't be executed: communication and sharding ops,
-// parts cut in ways that the layers can't follow, Optimizer ops that do not fit the schedule's rule for weights.
-Result<ExecutionPlan> planExecution(const Schedule& schedule);
+// Of the lists without sends and receives. Refuses (Usage) what can't be executed: sharding ops, parts cut in ways that the layers
+// can't follow, Optimizer ops that do not fit the schedule's rule for weights.
+Result<ExecutionPlan> planExecution(const CheckedSchedule& schedule);
 
 // Lengths in tokens of the schedule's slices: shares of `sequence` in proportion to Schedule::sliceLengths (equal ones where
 // empty), by largest remainder, earlier slices first. Empty where no op names a slice. Usage where one would be empty.

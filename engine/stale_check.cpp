@@ -118,15 +118,16 @@ CheckResult checkResultOf(const Schedule& schedule, const TrainingOptions& optio
     return result;
 }
 
-Result<CheckResult> checkStale(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop,
+Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, std::stop_token stop,
                                const BackendMaker& makeBackend)
 {
+    const Schedule& schedule = checked->compute();
     std::vector<std::unique_ptr<Training>> trainings;
     std::vector<std::unique_ptr<StaleModel>> models; // the schedule's rule, synchronous training
     for (int i = 0; i < 2; ++i) {
         Result<std::unique_ptr<Backend>> backend = makeBackend();
         if (!backend) return tl::unexpected(std::move(backend.error()));
-        Result<std::unique_ptr<Training>> training = createTraining(schedule, clockedOptions(options, i), std::move(*backend));
+        Result<std::unique_ptr<Training>> training = createTraining(checked, clockedOptions(options, i), std::move(*backend));
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));

@@ -87,6 +87,8 @@ public:
 
     // The compute-only order that is trained.
     virtual const Schedule& schedule() const = 0;
+    // The lists as the ranks run them: with sends and receives under rendezvous, else schedule().
+    virtual const Schedule& lists() const { return schedule(); }
     virtual ClockMode clock() const = 0; // Wall or Virtual
     // Between steps. Copies of a stage are numbered by their first microbatch.
     virtual std::vector<ParameterView> parameters(int stage, int copy = 0) = 0;

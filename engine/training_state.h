@@ -100,7 +100,7 @@ struct RankRun
 
 struct TrainingState
 {
-    TrainingState(std::shared_ptr<const Schedule> schedule, ExecutionPlan plan, const TrainingOptions& options,
+    TrainingState(std::shared_ptr<const CheckedSchedule> checked, ExecutionPlan plan, const TrainingOptions& options,
              ClockMode clock, int permits, std::unique_ptr<Backend> backend, std::vector<std::unique_ptr<Memory>> memories);
 
     // slices: of the model, by stage.
@@ -110,9 +110,9 @@ struct TrainingState
     StageRun& firstCopy(int stage) { return stageOn(stage, schedule->placement.rankOf(stage, -1)); }
     std::vector<StageRun*> copiesOf(int stage); // by rank
 
-    std::shared_ptr<const Schedule> schedule;
+    std::shared_ptr<const CheckedSchedule> checked;
+    const Schedule* schedule; // checked->compute()
     std::shared_ptr<const Schedule> lowered; // rendezvous: the lists that the ranks run; else null
-    bool asGiven = false;                    // they came with the schedule
     ExecutionPlan plan;
     TrainingOptions options;
     ClockMode clock; // Wall or Virtual

@@ -38,7 +38,7 @@ struct RecordedStep
 class Recorder
 {
 public:
-    Recorder(std::shared_ptr<const Schedule> schedule, const RecorderOptions& options);
+    Recorder(std::shared_ptr<const CheckedSchedule> schedule, const RecorderOptions& options);
 
     RankRecorder& rank(int rank) { return *m_ranks[static_cast<std::size_t>(rank)]; }
     int steps() const { return m_steps; } // finished ones
@@ -51,7 +51,7 @@ public:
     void dropStep(); // forgets what was recorded since beginStep()
 
 private:
-    std::shared_ptr<const Schedule> m_schedule;
+    std::shared_ptr<const CheckedSchedule> m_schedule;
     RecorderOptions m_options;
     std::vector<std::unique_ptr<RankRecorder>> m_ranks;
     int m_steps = 0;

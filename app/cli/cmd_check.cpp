@@ -233,7 +233,9 @@ Result<int> run(const Options& options, Session& session)
     for (const Schedule& schedule : schedules) {
         auto with = recomputed(schedule, options.recompute, session);
         if (!with) return tl::unexpected(std::move(with.error()).with(schedule.name));
-        if (auto plan = planExecution(*with); !plan && options.schedule.schedules.empty())
+        const auto sound = CheckedSchedule::of(*with);
+        if (!sound) return tl::unexpected(Error(sound.error()).with(schedule.name));
+        if (auto plan = planExecution(**sound); !plan && options.schedule.schedules.empty())
             leftOut.push_back(fmt::format("{} left out: {}", schedule.name, plan.error().message));
         else if (auto checked = withChannels(*with, channels, session); checked)
             trained.push_back(std::move(*checked));

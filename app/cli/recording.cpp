@@ -182,15 +182,6 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
     return {};
 }
 
-// The lists that the ranks ran: under rendezvous with sends and receives.
-Schedule listsOf(const Schedule& given, const TrainingOptions& options)
-{
-    if (options.channels.sends != SendMode::Rendezvous) return withoutCommunication(given);
-    if (isLowered(given)) return given;
-    auto lowered = lower(given, options.lowering);
-    return lowered ? std::move(*lowered) : given;
-}
-
 // What the GPU trace is worth and what it cost: to the user, and by run for its environment. The untraced steps end the training.
 std::vector<std::pair<std::int64_t, TextPairs>> endTrace(std::vector<Ongoing>& ongoing, DeviceTracing& tracing, bool early, Session& session)
 {
@@ -304,7 +295,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
                 recording.stall = one.training->stall();
                 if (!recording.stall) break;
                 recording.stalledRun = isKept(one, settings) ? one.writer->id() : 0;
-                recording.stalledLists = listsOf(settings.schedules[static_cast<std::size_t>(&one - ongoing.data())], settings.training);
+                recording.stalledLists = one.training->lists();
                 break;
             }
         }

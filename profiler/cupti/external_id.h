@@ -17,6 +17,7 @@
 
 #include "profiler/message_key.h"
 #include "schedules/base/result.h"
+#include "schedules/checked_schedule.h"
 
 namespace stagewright {
 
@@ -83,7 +84,7 @@ constexpr std::optional<ExternalId> unpackExternalId(std::uint64_t packed)
 class MessageNumbers {
 public:
     // Usage where the schedule is larger than ids can tell: ranks, ops of a rank, messages.
-    static Result<MessageNumbers> of(const Schedule& schedule);
+    static Result<MessageNumbers> of(const CheckedSchedule& checked);
 
     std::uint64_t operator()(const MessageKey& key) const { return key.stage * m_space.perStage() + m_space.within(key); }
 

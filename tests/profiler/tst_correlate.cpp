@@ -68,13 +68,13 @@ Recording recorded(int step = 7)
 {
     Recording r;
     const Schedule schedule = *makeSchedule("1f1b", Shape(2, 4));
-    r.record.schedule = std::make_shared<const Schedule>(schedule);
+    r.record.schedule = *CheckedSchedule::of(schedule);
     r.record.step = step;
     r.record.begin = 1'000;
     r.record.ops.resize(2);
     r.record.memory.resize(2);
     r.expected.resize(2);
-    const MessageNumbers numbers = *MessageNumbers::of(schedule);
+    const MessageNumbers numbers = *MessageNumbers::of(*r.record.schedule);
 
     CostModel costs;
     const std::vector<Nanos> durations(schedule.opCount(), unit);
@@ -444,7 +444,7 @@ private slots:
     void theRecorderTakesATrace()
     {
         QFETCH(bool, virtualClock);
-        const auto schedule = std::make_shared<const Schedule>(*makeSchedule("gpipe", Shape(1, 3)));
+        const auto schedule = *CheckedSchedule::of(*makeSchedule("gpipe", Shape(1, 3)));
         RecorderOptions options;
         options.virtualClock = virtualClock;
         Recorder recorder(schedule, options);
@@ -455,7 +455,7 @@ private slots:
             r.trace = {};
             recorder.beginStep();
             recorder.rank(0).stepBegin();
-            const std::vector<Op>& order = schedule->order[0];
+            const std::vector<Op>& order = schedule->compute().order[0];
             Nanos device = monotonicNow() + 1'000'000;
             for (std::size_t i = 0; i < order.size(); ++i) {
                 recorder.rank(0).opBegin(order[i], static_cast<std::int32_t>(i));
