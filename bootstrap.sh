@@ -166,14 +166,26 @@ build_target() {
     [ -x $program ] || die "the build left no $program" "'rm -r $build' and run this again"
 }
 
+# Checks that could not run here, with the reason, from CTest's log of all output.
+say_skipped() {
+    local log=$build/Testing/Temporary/LastTest.log skipped
+    [ -s $log ] || return 0
+    skipped=$(sed -nE 's/^SKIP   : ([^(]*\([^)]*\)) (.*)$/\1: \2/p; s/^skipped: (.*)$/\1/p' $log | sort -u)
+    [ -n "$skipped" ] || return 0
+    say "skipped here: $(grep -c . <<<"$skipped")"
+    sed 's/^/    /' <<<"$skipped"
+}
+
 run_tests() {
     local full=$1 log status=0
     export QT_QPA_PLATFORM=offscreen
     say "running the quick tests"
     ctest --preset release -L quick --parallel "$(nproc)" || status=1
+    say_skipped
     if [ "$full" = yes ]; then
         say "running the long tests"
         ctest --preset release -L full --parallel "$(nproc)" --no-tests=ignore || status=1
+        say_skipped
     fi
     log=$build/Testing/Temporary/LastTestsFailed.log
     if [ $status -ne 0 ]; then

@@ -154,5 +154,5 @@ if [ -d "$shared/kineto" ]; then
     expect_code 0
     expect_json 3 runs 0 kernels
 else
-    echo "the recorded traces are not there ($shared): skipped"
+    echo "skipped: the recorded traces are not there ($shared)"
 fi
