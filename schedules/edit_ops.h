@@ -43,6 +43,7 @@ Result<Edited> insertOps(const Schedule& schedule, int rank, int at, const std::
 // B → I with its W directly behind it (behind the pair, where it is in one); selected ops of other kinds stay. Fails where none
 // is a B.
 Result<Edited> splitBackward(const Schedule& schedule, const std::vector<OpPosition>& positions);
+Schedule splitEveryBackward(const Schedule& schedule); // every full B, also of pairs; as it is where there is none
 // I and the W of the same cell → B in the place of I. Either may be selected. Fails where none is, or where the W covers
 // several microbatches.
 Result<Edited> mergeBackward(const Schedule& schedule, const std::vector<OpPosition>& positions);

@@ -35,6 +35,8 @@ void addDeviceOptions(CLI::App& app, TrainingChoice& choice)
         ->type_name("N,…")->delimiter(',')->check(wholeNumber(0, 4096));
     app.add_option("--precision", choice.precision, "fp32, tf32 or bf16 with fp32 master weights [bf16 on GPUs, else fp32]")
         ->type_name("NAME")->check(oneOf({"fp32", "tf32", "bf16"}));
+    app.add_option("--products", choice.products, "Library of the processor's matrix products: openblas or onednn [the faster one, measured once]")
+        ->type_name("NAME")->check(oneOf({"openblas", "onednn"}));
     app.add_option("--sharing", choice.sharing,
                    "How ranks share a GPU: queues side by side, partitions of its multiprocessors, or serialised, one op at a time, placed by "
                    "the virtual clock [queues where each has one of its own, else serialised]")
@@ -60,6 +62,7 @@ void addTrainingOptions(CLI::App& app, TrainingChoice& choice)
 Result<void> applyTo(const TrainingChoice& choice, TrainingOptions& training)
 {
     training.device.devices = choice.devices;
+    training.device.products = choice.products;
     training.device.precision = choice.precision == "fp32"   ? Precision::Fp32
                                 : choice.precision == "tf32" ? Precision::Tf32
                                 : choice.precision == "bf16" ? Precision::Bf16

@@ -22,6 +22,7 @@ struct TrainingChoice {
     double clipNorm = -1;
     std::string recomputeLayers; // "2", "1-3"; "": all
     std::vector<int> devices;    // empty: all
+    std::string products;        // openblas, onednn; "": the fastest
     std::string precision;       // "": the backend's default
     std::string transport; // copies, nccl; "": copies
     std::string sharing; // queues, partitions, serialised; "": as there are devices

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "engine/cpu/kernels.h"
+#include "engine/cpu/products.h"
 #include "engine/layers/math.h"
 
 namespace stagewright::cpu {
@@ -22,10 +23,10 @@ std::size_t attentionWorkspace(const AttentionShape& shape); // floats backward 
 
 // query: (rows, …) with queryStride; segments: the slices in order, the query's own last. out (rows, hidden) and
 // probabilities are overwritten.
-void attentionForward(const AttentionShape& shape, const Kernels& kernels, const float* query, int queryStride,
+void attentionForward(const AttentionShape& shape, const Kernels& kernels, const Products& products, const float* query, int queryStride,
                       std::span<const KeySegment> segments, float* probabilities, float* out);
 // queryGrad, with queryStride, is overwritten; gradients has one entry a segment.
-void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const float* query, int queryStride,
+void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const Products& products, const float* query, int queryStride,
                        std::span<const KeySegment> segments, const float* probabilities, const float* outGrad,
                        float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace);
 

@@ -293,6 +293,8 @@ private:
 
 Result<std::unique_ptr<Backend>> backends::cuda(const DeviceOptions& options)
 {
+    if (!options.products.empty())
+        return fail(ErrorCode::Usage, "products " + options.products + ": the cuda backend multiplies with cuBLASLt", "leave --products out");
     return std::make_unique<CudaBackend>(options);
 }
 

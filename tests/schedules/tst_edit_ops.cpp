@@ -1,6 +1,7 @@
 // Changes of several ops, patterns, gaps, refusals and deltas: each by what it must leave as it is.
 #include <QtTest>
 
+#include "schedules/csv.h"
 #include "schedules/edit_ops.h"
 #include "schedules/edit_pattern.h"
 #include "schedules/edit_timing.h"
@@ -350,6 +351,14 @@ private slots:
         const Schedule large = make("zb-h1", 16, 64);
         const auto moved = moveOps(large, {{3, 20}}, 4);
         QVERIFY(ScheduleDelta(large, moved->schedule).memoryUse() < 1000);
+    }
+    void everyBackwardIsSplitAlsoInPairs()
+    {
+        const Schedule s = *readScheduleCsv("0F0,(0F1;0B0)OVERLAP_F_B,0B1,0F2,0B2\n");
+        const Schedule split = splitEveryBackward(s);
+        QCOMPARE(QString::fromStdString(toText(split)).split('\n')[0], QString("0F0 (0F1;0I0) 0W0 0I1 0W1 0F2 0I2 0W2"));
+        QVERIFY(validate(split).valid());
+        QCOMPARE(splitEveryBackward(split), split);
     }
 };
 

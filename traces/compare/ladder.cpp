@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/edit_ops.h"
 #include "schedules/kinds.h"
 #include "schedules/simulate.h"
 #include "traces/fit/fit_costs.h"
@@ -27,24 +28,6 @@ Nanos totalOf(const CostModel& costs, OpKind kind)
 bool sameKeys(const Schedule& a, const Schedule& b) // one placement, one set of microbatches
 {
     return a.ranks == b.ranks && a.stages == b.stages && a.microbatches == b.microbatches && a.placement == b.placement;
-}
-
-// Every whole B becomes I and, at once, W.
-Schedule split(Schedule schedule)
-{
-    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
-        std::vector<Op> order;
-        for (const Op& op : schedule.order[rank]) {
-            order.push_back(op);
-            if (op.kind != OpKind::Backward || op.half != 0) continue;
-            order.back().kind = OpKind::InputGrad;
-            Op weight = op;
-            weight.kind = OpKind::WeightGrad;
-            order.push_back(weight);
-        }
-        schedule.order[rank] = std::move(order);
-    }
-    return schedule;
 }
 
 // A's order of everything but W, with each W behind as many input gradients as in B, and behind as many of the forwards that
@@ -170,7 +153,7 @@ Result<Climb> climb(const Schedule& a, const CostModel& costsA, const Schedule& 
     Schedule now = a;
     if (auto done = step(path, RungKind::Start, {}, now, costsA); !done) return tl::unexpected(done.error());
     if (!a.splitsBackward() && b.splitsBackward() && hasWhole(a, OpKind::Backward) && !pairs(a)) {
-        now = split(std::move(now));
+        now = splitEveryBackward(now);
         if (auto done = step(path, RungKind::Split, "the backward is split in I and W", now, costs); !done) return tl::unexpected(done.error());
     }
     const bool alike = sameKeys(now, b);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/edit_ops.h"
 #include "schedules/kinds.h"
 #include "schedules/lower.h"
 #include "traces/lessons/words.h"
@@ -175,21 +176,8 @@ Result<Canvas> flushed(const EditCommand& edit, Canvas canvas)
 
 Canvas split(Canvas canvas)
 {
-    for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) {
-        std::vector<Op> list;
-        for (Op op : canvas.schedule.order[rank]) {
-            if (op.kind != OpKind::Backward) {
-                list.push_back(op);
-                continue;
-            }
-            op.kind = OpKind::InputGrad;
-            list.push_back(op);
-            op.kind = OpKind::WeightGrad;
-            list.push_back(op);
-        }
-        canvas.schedule.order[rank] = std::move(list);
-        unpair(canvas.schedule, rank);
-    }
+    canvas.schedule = splitEveryBackward(canvas.schedule);
+    for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) unpair(canvas.schedule, rank);
     return canvas;
 }
 
