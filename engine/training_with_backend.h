@@ -11,7 +11,7 @@ namespace stagewright {
 Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
                                                  std::unique_ptr<Backend> backend);
 
-// Makes a fresh backend each time it is asked: a check needs several.
+// Creates a new backend on each call: a check needs several.
 using BackendMaker = std::function<Result<std::unique_ptr<Backend>>()>;
 Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
                                   std::stop_token stop, const BackendMaker& makeBackend);

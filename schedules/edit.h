@@ -14,7 +14,7 @@ struct EditResult {
     Validation validation; // of that order
 };
 
-// Moves order[rank][from] so that it stands at position `to` of the list without it (std::rotate semantics).
+// Moves order[rank][from] to position `to` of the list without it (std::rotate semantics).
 // Fails (Usage) where rank or a position does not exist.
 Result<EditResult> moveOp(const Schedule& schedule, int rank, std::size_t from, std::size_t to);
 Result<EditResult> swapOps(const Schedule& schedule, int rank, std::size_t a, std::size_t b);

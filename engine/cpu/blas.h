@@ -22,7 +22,7 @@ void multiplyTransposed(int rows, int columns, int depth, float alpha, Matrix a,
 
 // Makes the BLAS use one thread in every calling thread; safe to call again.
 void useOneBlasThread();
-// Name, version and chosen kernel, as far as the library tells.
+// Name, version and chosen kernel, as far as the library reports them.
 std::vector<std::pair<std::string, std::string>> blasFacts();
 
 } // namespace stagewright::cpu

@@ -13,7 +13,7 @@ struct Done {
     int rank = 0;
 };
 
-// What an op makes known: one entry per (kind, stage, microbatch, slice, half) of the kinds that occur.
+// Results of ops: one entry per (kind, stage, microbatch, slice, half) of the kinds that occur.
 class DoneTable {
 public:
     explicit DoneTable(const Schedule& schedule)
@@ -29,7 +29,7 @@ public:
                 m_slices = std::max(m_slices, op.slice + 2);
                 if (op.half != 0) m_halves = 3;
             }
-        m_stages = std::min(stages, std::max(0, schedule.stages)); // what lies outside the shape is not there
+        m_stages = std::min(stages, std::max(0, schedule.stages)); // outside the shape: ignored
         m_microbatches = std::min(microbatches, std::max(0, schedule.microbatches));
         m_entries.resize(static_cast<std::size_t>(kinds) * static_cast<std::size_t>(m_stages) * static_cast<std::size_t>(m_microbatches) * static_cast<std::size_t>(m_slices) * static_cast<std::size_t>(m_halves));
     }
@@ -74,7 +74,7 @@ public:
                     const int rank = static_cast<int>(r);
                     const bool paired = m_schedule.isPaired(rank, head[r]);
                     Nanos ready = clock[r];
-                    bool there = true; // of a pair the inputs of both
+                    bool there = true; // for a pair, the inputs of both
                     for (std::size_t i = head[r]; i <= head[r] + (paired ? 1 : 0); ++i)
                         there = inputs(m_schedule.order[r][i], rank, ready) && there;
                     if (!there && !force) break;
@@ -107,7 +107,7 @@ public:
     }
 
 private:
-    // Raises `ready` to the arrival of each known input; false where one is missing.
+    // Raises `ready` to the arrival of each known input; false if one is missing.
     bool inputs(const Op& op, int rank, Nanos& ready)
     {
         const KindRule& rule = ruleOf(op.kind);
@@ -129,7 +129,7 @@ private:
         return all;
     }
 
-    // Copies of a stage sum their gradients together: all wait for the last of them.
+    // Copies of a stage reduce their gradients together: all wait for the last one.
     bool meets(int stage, int rank, Nanos& ready)
     {
         auto& arrived = m_arrived[stage];
