@@ -152,7 +152,7 @@ private:
         return {};
     }
 
-    // Distinct producers of what lies under an op at its own stage, one microbatch.
+    // Distinct producers of the cells under an op at its own stage, one microbatch.
     template <typename Visit>
     void eachUnder(Product product, const Op& one, Visit&& visit) const
     {

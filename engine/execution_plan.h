@@ -1,8 +1,8 @@
 // ExecutionPlan: a schedule as the rank loop runs it: for each op the parts it hands to the stage's layers, one after the
 // other, and for each part the messages it needs and the ones it makes.
 //
-// Granularity. An op may cover several microbatches, one sequence slice or half a batch; what makes an input and what
-// takes it need not be cut alike. There is one message for each producer, consumer and microbatch, as large as the finer
+// Granularity. An op may cover several microbatches, one sequence slice or half a batch; the producer and the
+// consumer of an input need not be cut alike. There is one message for each producer, consumer and microbatch, as large as the finer
 // side: a whole F that feeds halves of a B's stage sends two, an F over microbatches 0 and 1 sends one for each.
 // Within a stage
 //   I or B   its F ran on the same part, or on the whole batch of which it is one half
@@ -44,7 +44,7 @@ struct PlannedOp
     std::uint32_t firstInput = 0; // of all its parts
     std::uint32_t inputCount = 0;
     bool pairedWithNext = false; // inputs of both are waited for first, then they run in order
-    bool recomputed = false;     // F: an R follows, so that the layers may drop what it can make anew
+    bool recomputed = false;     // F: an R follows, so that the layers may drop what it can recompute
     bool predicts = false;       // F under WeightRule::Predicted: of a stage that has an F with predictedUpdates > 0
     int predictedUpdates = 0;    // F under WeightRule::Predicted: optimizer steps of the stage between it and its I or B
 };

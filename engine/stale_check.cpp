@@ -15,7 +15,7 @@ namespace stagewright {
 namespace {
 
 // Predictions are rounded apart: the layers reckon in float, the model in double. AdamW makes much of the rounding of a
-// gradient near zero, so that single weights may differ by more: they are held to their distance as a whole.
+// gradient near zero, so that single weights may differ by more: the check uses their distance as a whole.
 constexpr double predictionTolerance = 1e-4;   // of gradients and losses
 constexpr double predictedWeightsApart = 1e-5; // relative L2 of all weights
 
@@ -176,7 +176,7 @@ Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& che
                                  : result.gradientsEqual && result.lossesEqual;
     result.passed = holds && result.repeatEqual && result.orderEqual;
     result.note = !result.orderEqual    ? std::string("the run's order is not the schedule's")
-                  : !result.repeatEqual ? std::string("a second run gives other bits")
+                  : !result.repeatEqual ? std::string("a second run gives different bits")
                   : !holds ? fmt::format("weights are {:.1e} from the one-rank model of stale weights", apart)
                            : fmt::format("{}; weights {} the one-rank model of the rule, {:.1e} from synchronous training",
                                          lagText(schedule),

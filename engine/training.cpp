@@ -45,7 +45,7 @@ Nanos nanos(double seconds)
     return static_cast<Nanos>(seconds * 1e9);
 }
 
-// The one that a backend chose where none was asked for.
+// The one that a backend chose if none was requested.
 Precision precisionOf(Precision asked, const Backend& backend)
 {
     if (asked != Precision::Default) return asked;
@@ -226,7 +226,7 @@ private:
         const std::lock_guard lock(m_state->mutex);
         return restLocked();
     }
-    // Until all ranks are at rest, or so long (< 0: for ever).
+    // Until all ranks are at rest, or for this long (< 0: forever).
     bool awaitRest(Nanos atMost)
     {
         std::unique_lock lock(m_state->mutex);
@@ -237,7 +237,7 @@ private:
         return m_state->finished.wait_for(lock, std::chrono::nanoseconds(atMost), [this] { return restLocked(); });
     }
 
-    // Waits for the end of the step; stops it where nothing goes on for the time-out, or where a rank does not stop.
+    // Waits for the end of the step; stops it if there is no progress for the time-out, or if a rank does not stop.
     void watch()
     {
         const Nanos timeout = nanos(m_state->options.timeoutSeconds);
@@ -347,7 +347,7 @@ std::vector<LayerCosts> ThreadTraining::layerCosts() const
 {
     const TrainingOptions& options = m_state->options;
     const StageLayout layout = layoutOf(options.backend, options.device.precision);
-    const auto memoryOf = [&](LayerCosts::Part part) { // of one part alone, beside a stage of others
+    const auto memoryOf = [&](LayerCosts::Part part) { // of a single part, next to a stage of others
         StageSlice slice{0, 0, part == LayerCosts::Part::Block ? 1 : 0, part == LayerCosts::Part::Embedding, part == LayerCosts::Part::Head};
         return stageMemoryOf(options.model, slice, options.microbatchSize, options.optimizer, layout);
     };

@@ -1,5 +1,5 @@
-// StepRecord: one step as its ranks told it, decoded and matched: ops with times, messages between ranks, memory
-// changes attached to ops. On the wall clock its times are what was stamped; placeOnVirtualClock() writes them anew.
+// StepRecord: one step as its ranks recorded it, decoded and matched: ops with times, messages between ranks, memory
+// changes attached to ops. On the wall clock its times are what was stamped; placeOnVirtualClock() overwrites them.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,7 @@ struct RecordedMessage
     std::size_t fromOp = 0; // index into ops[fromRank]
     std::size_t toOp = 0;
     Bytes bytes = 0;
-    Nanos sendPosted = -1; // rendezvous: the sender stood at it from here to sent
+    Nanos sendPosted = -1; // rendezvous: the sender waited at it from here to sent
     Nanos receivePosted = -1; // rendezvous
     Nanos sent = -1;      // handed over
     Nanos available = -1; // may be taken from now on: sent + the link's delay

@@ -63,7 +63,7 @@ private:
         return m_builder.addSpan(m_builder.addTrack(rank, lane), span, cpu);
     }
 
-    // Ops beside the list: where it has such ops itself, the optimizer must not pass for one of them.
+    // Ops outside the list: if it has such ops itself, the optimizer must not pass for one of them.
     std::uint32_t labelOf(const RecordedOp& op)
     {
         if (op.position >= 0) return 0;

@@ -356,7 +356,7 @@ Result<Edited> insertRecompute(const Schedule& schedule, const std::vector<OpPos
         row.entries = std::move(after);
         return {};
     });
-    if (out && out->positions.empty()) return fail(ErrorCode::Usage, "nothing to recompute: no backward of the selected ops is without an R");
+    if (out && out->positions.empty()) return fail(ErrorCode::Usage, "nothing to recompute: no selected backward lacks an R");
     return out;
 }
 

@@ -32,7 +32,7 @@ MessageExecution::MessageExecution(const Schedule& schedule, const OpIndex& inde
     m_waiting.resize(ranks);
     m_queued.assign(ranks, 0);
     prepareMessages(links, boundary);
-    // Compute-only lists: a message is under way from its producer's end on.
+    // Compute-only lists: a message is in flight from its producer's end on.
     prepareInputs();
     if (m_pairs.messages().empty())
         for (std::uint32_t id = 0; id < m_index.opCount(); ++id) {
@@ -187,7 +187,7 @@ void MessageExecution::wake(int rank)
     m_runnable.push_back(rank);
 }
 
-// Puts under way what may start, in the order of the sends.
+// Starts the messages that may start, in the order of the sends.
 void MessageExecution::advance(Channel& channel)
 {
     const bool rendezvous = m_channels.sends == SendMode::Rendezvous;
@@ -196,7 +196,7 @@ void MessageExecution::advance(Channel& channel)
         MessageTimes& times = m_out.messages[message];
         if (times.arrival < 0) {
             if (rendezvous && times.receivePosted < 0) {
-                if (!channel.slots.empty()) return; // the others stand behind it
+                if (!channel.slots.empty()) return; // the others queue behind it
                 continue;
             }
             times.begin = rendezvous ? std::max(times.sendPosted, times.receivePosted) : times.sendPosted;
@@ -227,7 +227,7 @@ void MessageExecution::post(const Op& op, std::uint32_t id, Nanos now)
     if (times.sendPosted >= 0) advance(channel);
 }
 
-// Whether the rank may go on behind a posted message, and when.
+// Whether the rank may continue after a posted message, and when.
 bool MessageExecution::messageEnd(const Op& op, std::uint32_t message, Nanos& end) const
 {
     const bool stands = isSend(op.kind) ? m_channels.sends == SendMode::Rendezvous : m_channels.blockingReceives();

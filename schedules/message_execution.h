@@ -27,7 +27,7 @@ public:
     Nanos clockOf(int rank) const { return m_clock[static_cast<std::size_t>(rank)]; }
     std::size_t done() const; // ops that ran
 
-    // After run() gave false: the op at which a rank stands and the op of another rank that it waits for; several where it waits
+    // After run() returned false: the op at which a rank is blocked and the op of another rank that it waits for; several where it waits
     // for more than one. awaited is noOp where nothing in the lists would help (a missing or later op of the same rank).
     struct Obstacle {
         std::uint32_t op = noOp;
@@ -43,7 +43,7 @@ private:
     };
     struct Channel {
         std::vector<std::uint32_t> queue; // messages in the order of their sends
-        std::size_t next = 0;             // the first that is not under way
+        std::size_t next = 0;             // the first that is not in flight
         std::vector<Nanos> slots;         // when each of them is free
     };
 

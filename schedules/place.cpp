@@ -1,5 +1,5 @@
 // List execution. Each rank runs its list until an input is missing; it then waits in that input's cell and is woken by
-// the op that fills it. Every op is looked at once, plus once per time its rank was woken for it.
+// the op that fills it. Every op is examined once, plus once for each time its rank was woken for it.
 #include <algorithm>
 #include <array>
 #include <limits>

@@ -14,8 +14,8 @@
 
 namespace stagewright {
 
-// A message of a lowered schedule, in time: send posted, receive posted, on the wire, there. Between what both sides posted and
-// the begin it waits for a free channel (head of line); produced but not yet posted, it stands behind other messages in the
+// A message of a lowered schedule, in time: send posted, receive posted, on the wire, arrived. Between what both sides posted and
+// the start it waits for a free channel (head of line); produced but not yet posted, it is behind other messages in the
 // sender's list. −1: that side is missing.
 struct MessageTimes {
     std::uint32_t send = 0;    // ops, numbered as start and end below
@@ -34,7 +34,7 @@ struct SimResult {
     Nanos makespan = 0;               // last end − 0
     Nanos span = 0;                   // longest first-start-to-last-end of any one rank
     std::vector<Bytes> peakActivation; // by rank; depends on the order only; empty after place()
-    std::vector<MessageTimes> messages; // of a lowered schedule. Its sends and receives last while their rank stands at them
+    std::vector<MessageTimes> messages; // of a lowered schedule. Its sends and receives last while their rank waits at them
 
     std::size_t indexOf(int rank, std::size_t position) const { return offsets[static_cast<std::size_t>(rank)] + position; }
 };
@@ -62,7 +62,7 @@ SimResult simulateRelaxed(const Schedule& schedule, const CostModel& costs);
 std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs);
 std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& costs); // by rank
 
-// Headline figures; the formulas stand in docs/numbers.md.
+// Headline figures; the formulas are in docs/numbers.md.
 struct SimFigures {
     Nanos makespan = 0;        // of the window, from the first busy start to the last busy end
     Nanos busy = 0;            // F, B, I, W, R over all ranks

@@ -47,7 +47,7 @@ struct Options {
     std::string against; // another run: the report compares
     int step = 0;        // from 1; 0: the one with the median time
     std::vector<std::string> picture; // words for the window's program
-    bool pytorch = false; // csv: refuse what PyTorch can't hold
+    bool pytorch = false; // csv: refuse what PyTorch can't express
     bool verbose = false;
 };
 
@@ -61,7 +61,7 @@ const std::vector<Format>& allNames()
     return formats;
 }
 
-// The format that is asked for and the one that the file's name says must be one. A suffix that is no format's says nothing.
+// The requested format and that of the file's suffix must agree. A suffix that belongs to no format says nothing.
 Result<std::string> formatOf(const std::string& asked, const std::string& output)
 {
     std::string suffix = std::filesystem::path(output).extension().string();
@@ -70,12 +70,12 @@ Result<std::string> formatOf(const std::string& asked, const std::string& output
     const auto has = [&](const Format& format) { return std::find(format.suffixes.begin(), format.suffixes.end(), suffix) != format.suffixes.end(); };
     const auto said = std::find_if(allNames().begin(), allNames().end(), has);
     if (asked.empty()) {
-        if (said == allNames().end()) return fail(ErrorCode::Usage, fmt::format("file {}: its name says no format", output), "give --format, or a suffix of .json, .pftrace, .csv, .html, .svg, .pdf, .png");
+        if (said == allNames().end()) return fail(ErrorCode::Usage, fmt::format("file {}: the name has no known suffix", output), "give --format, or one of the suffixes .json, .pftrace, .csv, .html, .svg, .pdf, .png");
         return std::string(said->name);
     }
     const auto wanted = std::find_if(allNames().begin(), allNames().end(), [&](const Format& format) { return format.name == asked; });
     if (said != allNames().end() && !wanted->suffixes.empty() && !has(*wanted))
-        return fail(ErrorCode::Usage, fmt::format("file {}: the format is {}, the suffix {}", output, asked, suffix), fmt::format("name it .{}, or leave --format out", wanted->suffixes.front()));
+        return fail(ErrorCode::Usage, fmt::format("file {}: the format is {}, but the suffix is {}", output, asked, suffix), fmt::format("name it .{}, or omit --format", wanted->suffixes.front()));
     return asked;
 }
 
@@ -113,7 +113,7 @@ Result<Json> exportSchedule(const StoredRun& stored, const Options& options, Ses
     csv.pytorch = options.pytorch;
     auto text = writeScheduleCsv(*schedule, csv);
     if (!text) return tl::unexpected(std::move(text.error()));
-    (void)session.stop(); // a signal from here on leaves no half of it
+    (void)session.stop(); // a signal from here on leaves no partial file
     if (auto written = writeFileAtomically(options.output, *text); !written) return tl::unexpected(std::move(written.error()));
     if (options.verbose) session.note(fmt::format("{} ranks, {} ops", schedule->ranks, schedule->opCount()));
     return Json{{"ranks", schedule->ranks}, {"ops", schedule->opCount()}};
@@ -125,7 +125,7 @@ Result<Json> exportTorchTitan(const StoredRun& stored, const Options& options, S
     if (!schedule) return tl::unexpected(schedule.error());
     const auto files = torchTitanFolder(*schedule, fmt::format("{}, run {}", std::filesystem::path(stored.file).filename().string(), stored.run.info.id));
     if (!files) return tl::unexpected(files.error());
-    (void)session.stop(); // a signal from here on leaves no half of it
+    (void)session.stop(); // a signal from here on leaves no partial file
     const auto written = writeTorchTitanFolder(*files, options.output);
     if (!written) return tl::unexpected(written.error());
     return Json{{"ranks", schedule->ranks}, {"stages", schedule->stages}, {"microbatches", schedule->microbatches}, {"files", files->size()}};
@@ -165,7 +165,7 @@ Result<Json> exportSpans(const StoredRun& stored, const Options& options, Sessio
                 if (text.size() < block) continue;
                 progress.tell("writing spans", count, static_cast<std::int64_t>(timeline.spans().size()));
                 if (progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
-                if (!flush()) return {}; // the file tells why
+                if (!flush()) return {}; // the file has the reason
             }
         }
         (void)flush();
@@ -196,7 +196,7 @@ Result<Json> exportHtml(const StoredRun& stored, const Options& options, Session
         page = htmlComparison(other->run, stored.run, html);
     }
     if (!page) return tl::unexpected(std::move(page.error()));
-    (void)session.stop(); // a signal from here on leaves no half of it
+    (void)session.stop(); // a signal from here on leaves no partial file
     if (auto written = writeFileAtomically(options.output, *page); !written) return tl::unexpected(std::move(written.error()));
     return Json{{"bytes", page->size()}};
 }
@@ -206,12 +206,12 @@ Result<Json> exportPicture(const StoredRun& stored, const Options& options)
 {
     std::string program = siblingProgram("stagewright-ui");
     if (program.empty())
-        return fail(ErrorCode::Unavailable, fmt::format("a {} is drawn by stagewright-ui, which is not beside this program", options.format),
-                    "build it where Qt 6 is installed (./bootstrap.sh build), or export chrome or csv");
+        return fail(ErrorCode::Unavailable, fmt::format("stagewright-ui draws {} files, and it is not next to this program", options.format),
+                    "build it with Qt 6 installed (./bootstrap.sh build), or export chrome or csv");
     const std::filesystem::path folder = std::filesystem::path(options.output).parent_path();
     if (!folder.empty() && !isFolder(folder.string()))
-        return fail(ErrorCode::Unreadable, fmt::format("file {}: can't be made (there is no folder {})", options.output, folder.string()),
-                    "make the folder, or choose another place");
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: can't be created (there is no folder {})", options.output, folder.string()),
+                    "create the folder, or choose another place");
     std::vector<std::string> words{program, stored.file, "--export", options.format, "-o", options.output};
     if (options.against.empty())
         words.insert(words.end(), {"--run", std::to_string(stored.run.info.id)});
@@ -225,7 +225,7 @@ Result<Json> exportPicture(const StoredRun& stored, const Options& options)
     const pid_t child = fork();
     if (child == 0) {
         setenv("QT_QPA_PLATFORM", "offscreen", 1);
-        setenv("QT_LOGGING_RULES", "*.warning=false", 0); // what Qt says about having no display
+        setenv("QT_LOGGING_RULES", "*.warning=false", 0); // Qt's warnings about the missing display
         execv(program.c_str(), arguments.data());
         _exit(127);
     }
@@ -251,12 +251,12 @@ Result<int> run(const Options& given, Session& session)
     if (!format) return tl::unexpected(std::move(format.error()));
     options.format = *format;
     if (!options.picture.empty() && !isPicture(options.format))
-        return fail(ErrorCode::Usage, fmt::format("{} is of pictures, and the format is {}", options.picture.front(), options.format), "leave it out, or use svg, pdf or png");
+        return fail(ErrorCode::Usage, fmt::format("{} is for pictures, but the format is {}", options.picture.front(), options.format), "omit it, or use svg, pdf or png");
     if (!options.against.empty() && !isPicture(options.format) && options.format != "html")
-        return fail(ErrorCode::Usage, fmt::format("--against: {} holds one run", options.format), "use html, svg, pdf or png");
+        return fail(ErrorCode::Usage, fmt::format("--against: {} holds only one run", options.format), "use html, svg, pdf or png");
     if (isPicture(options.format) && options.against.find('#') != std::string::npos)
         return fail(ErrorCode::Usage, "--against: pictures compare two runs of one file", "merge them with runs --merge, or use html");
-    if (options.pytorch && options.format != "csv") return fail(ErrorCode::Usage, fmt::format("--pytorch is of csv, and the format is {}", options.format), "leave it out, or use csv");
+    if (options.pytorch && options.format != "csv") return fail(ErrorCode::Usage, fmt::format("--pytorch is for csv, but the format is {}", options.format), "omit it, or use csv");
     RunReference reference = parseRunReference(options.file);
     if (!options.run.empty()) reference.run = options.run;
     auto stored = readRun(reference);
@@ -291,25 +291,25 @@ Command command_export()
                                "folder with the schedule, settings and constraints of a job; kineto: a folder with a trace per rank as PyTorch\n"
                                "writes them; spans: a table of\n"
                                "every span; html: a report in one page; png, svg, pdf: timeline and memory as a picture\n"
-                               "[as the suffix of OUT says]")
+                               "[from the suffix of OUT]")
                     ->type_name("FORMAT")->check(oneOf({"chrome", "perfetto", "csv", "torchtitan", "kineto", "spans", "html", "png", "svg", "pdf"}));
-                app.add_option("--against", options->against, "html, pictures: compare with another run, which is A")->type_name("RUN");
+                app.add_option("--against", options->against, "html, pictures: compare with another run (A)")->type_name("RUN");
                 app.add_option("--step", options->step, "html, pictures: a step, from 1 [the one with the median time]")->type_name("N")->check(wholeNumber(1, 1'000'000'000));
                 const auto picture = [&](const char* name, const char* text, const char* type) {
                     app.add_option_function<std::string>(name, [options, name](const std::string& value) { options->picture.insert(options->picture.end(), {name, value}); }, text)->type_name(type);
                 };
                 picture("--style", "Pictures: screen, or paper for print", "STYLE");
-                picture("--width", "Of a picture for paper, in mm: 84 one column, 178 two", "MM");
-                picture("--text", "Of a picture for paper: size of its text in points", "PT");
+                picture("--width", "Width of a picture for paper, in mm: 84 for one column, 178 for two", "MM");
+                picture("--text", "Text size of a picture for paper, in points", "PT");
                 picture("--theme", "Pictures: light or dark", "THEME");
-                picture("--parts", "Pictures: timeline, memory or both, with a comma", "PARTS");
+                picture("--parts", "Pictures: timeline, memory or both, separated by a comma", "PARTS");
                 for (const char* flag : {"--hatched", "--no-caption", "--no-legend"})
                     app.add_flag_callback(flag, [options, flag] { options->picture.emplace_back(flag); },
-                                          std::string(flag) == "--hatched" ? "Pictures for paper: kinds differ by hatch, too" : "Pictures: leave it out");
+                                          std::string(flag) == "--hatched" ? "Pictures for paper: also hatch the kinds" : "Pictures: omit it");
                 addLowerOption(app, options->lower);
-                app.add_flag("--pytorch", options->pytorch, "csv: refuse what PyTorch's pipelining can't run, and name the nearest that it can");
+                app.add_flag("--pytorch", options->pytorch, "csv: refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can");
                 app.add_option("-o,--output", options->output, "The file to write, or the folder")->type_name("OUT")->required();
-                app.add_flag("-v,--verbose", options->verbose, "Say how many spans, flows and counter samples were written");
+                app.add_flag("-v,--verbose", options->verbose, "Print how many spans, flows and counter samples were written");
                 app.footer("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");
                 return [options](Session& session) { return run(*options, session); };
             },

@@ -81,7 +81,7 @@ std::string rooflineTable(const std::vector<RooflineRow>& rows, const Ceilings& 
 std::string kernelsText(const Run& run, const RunFigures& figures, bool colour)
 {
     const Timeline& timeline = *run.timeline;
-    if (!hasKernels(timeline)) return "this run has no kernels: they are recorded on GPUs, and come with traces of Kineto or Nsight Systems\n";
+    if (!hasKernels(timeline)) return "this run has no kernels: only recordings on GPUs and traces of Kineto or Nsight Systems have them\n";
     const KernelReport report = analyseKernels(timeline, figures.step);
     std::string text = kernelTable(report, colour);
     if (const auto gaps = analyseLaunchGaps(timeline, figures.step)) {

@@ -17,12 +17,12 @@ namespace stagewright {
 std::string residualsText(const Run& run, const Residuals& residuals, const Units& units, bool colour);
 Json residualsJson(const Run& run, const Residuals& residuals);
 
-// Slack by kind and rank: ops without any, and the least and most there is. As JSON of every op.
+// Slack by kind and rank: ops without any, and the least and the most. As JSON of every op.
 std::string slackText(const Run& run, const RunFigures& figures, bool colour);
 Json slackJson(const Run& run, int step);
 
 struct WhatIfRow {
-    std::string question; // as it was asked
+    std::string question; // as given
     WhatIfAnswer answer;  // where it fails: of the schedule as it is
     std::string fault;    // why it can't be answered, such as a deadlock; empty: it is
 };

@@ -1,4 +1,4 @@
-// Options of whatever trains for real (record, check): the optimizer, the layers that recomputation makes anew, the devices.
+// Options of the verbs that train for real (record, check): the optimizer, the layers to recompute, the devices.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace stagewright {
 
 struct TrainingChoice {
     std::string optimizer = "adamw";
-    double learningRate = -1; // < 0: the engine's default; likewise below
+    double learningRate = -1; // < 0: the engine's default; the same below
     double momentum = -1;
     double weightDecay = -1;
     double clipNorm = -1;

@@ -1,7 +1,7 @@
 // Causal multi-head attention on the packed projection qkv (rows, 3 · hidden): query, key, value, each head's columns side
 // by side. Heads are strided views, nothing is transposed or copied. Queries are taken in blocks of rows and each block
 // sees the keys 0 … its own end only, so that most of the masked half is neither computed nor kept. The keys of earlier
-// slices of the sequence lie in segments of their own, which the slice's own keys follow.
+// slices of the sequence are in separate segments, followed by the slice's own keys.
 #pragma once
 
 #include <cstddef>

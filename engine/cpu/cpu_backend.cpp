@@ -28,7 +28,7 @@ std::int64_t weightBytes(const ModelConfig& model, std::span<const StageSlice> s
     return bytes;
 }
 
-// 0 where the system does not tell.
+// 0 if unknown.
 std::int64_t machineBytes()
 {
     const long pages = ::sysconf(_SC_PHYS_PAGES);

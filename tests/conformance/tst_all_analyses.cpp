@@ -84,7 +84,7 @@ private slots:
                 return {std::istreambuf_iterator<char>(in), {}};
             };
             const std::string first = bytes();
-            if (first.empty()) { // nothing to write is refused in words, and leaves nothing behind
+            if (first.empty()) { // an empty run is refused with a message, and leaves nothing behind
                 const auto refused = info->write(run, path, {});
                 QVERIFY2(run.timeline->empty() && !refused && !refused.error().message.empty(), std::string(info->name).c_str());
                 QVERIFY(!QFile::exists(QString::fromStdString(path)));

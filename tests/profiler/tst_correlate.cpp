@@ -1,4 +1,4 @@
-// Correlation of GPU records with ops: hand-made records of a real schedule's step, in any order, with halves missing, stamps
+// Correlation of GPU records with ops: synthetic records of a real schedule's step, in any order, with halves missing, stamps
 // zero, ids wrapped and doubled.
 #include <QTest>
 
@@ -339,7 +339,7 @@ private slots:
         QCOMPARE(device.counts.opsWithout, std::int64_t(2));
         QVERIFY(device.counts.unowned == 4);
         for (const DeviceWork& work : device.work)
-            QVERIFY(work.rank >= 0); // their stream tells
+            QVERIFY(work.rank >= 0); // known from their stream
     }
 
     void otherStepsAndToolsArePassedOver()
@@ -510,7 +510,7 @@ private slots:
         QVERIFY(collectiveOf("all_reduce_of_mine") == Collective::None);
     }
 
-    // Two norms of one stage behind the list, and work of a rank that is no op's.
+    // Two norms of one stage after the list, and work of a rank that belongs to no op.
     void opsBesideTheListAreToldApart()
     {
         Recording r = recorded();
@@ -541,7 +541,7 @@ private slots:
         QVERIFY(other->rank == 1 && other->begin == 9'200'000 && other->lane == Lane::Copy);
     }
 
-    // Both ends of a message asked for by one thread, in a group: each kernel carries both ids, and its device tells its end.
+    // Both ends of a message requested by one thread, in a group: each kernel carries both ids, and its device identifies its end.
     void groupsOfOneThreadAreTakenApart()
     {
         Recording r = recorded();

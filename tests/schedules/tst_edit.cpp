@@ -101,7 +101,7 @@ private slots:
         QCOMPARE(row(insertDelay(s, 0, 0, 5)->schedule, 0), QString("0FILLER5 0F0 (0F1;0B0) 0B1 0F2 0B2"));
         QCOMPARE(row(insertDelay(s, 0, 2, 5)->schedule, 0), QString("0F0 0F1 0FILLER5 0B0 0B1 0F2 0B2"));
     }
-    // The range tells the truth at every position, over all ranks' waits.
+    // The range is right at every position, over all ranks' waits.
     void validMovesAreExactlyTheValidOnes()
     {
         for (unsigned seed = 0; seed < 60; ++seed) {

@@ -113,7 +113,7 @@ class TestSimulate : public QObject
 {
     Q_OBJECT
 private slots:
-    // Delays before a rank's first work and behind its last are no part of its span.
+    // Delays before a rank's first work and after its last are not part of its span.
     void spanLeavesOutDelaysAtTheEnds()
     {
         Schedule s = *makeSchedule("gpipe", {1, 2, 0});
@@ -163,7 +163,7 @@ private slots:
     }
     void pairIsOneInterval()
     {
-        // As in DualPipeV: F of microbatch 1 and B of microbatch 0 start together when both inputs are there.
+        // As in DualPipeV: F of microbatch 1 and B of microbatch 0 start together when both inputs are ready.
         const Schedule s = fromCsv("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n1F0,1B0,1F1,1B1\n");
         QVERIFY(s.isPaired(0, 1));
         CostModel costs(2, CostSource::Analytic);
@@ -272,8 +272,8 @@ private slots:
         QVERIFY(!result);
         QCOMPARE(result.error().code, ErrorCode::Invalid);
         QCOMPARE(QString::fromStdString(result.error().message),
-                 QString("deadlock of 2 ranks: rank 0 stands at op 1 (0B0) and waits for 1B0, op 3 of rank 1; "
-                         "rank 1 stands at op 0 (1F1) and waits for 0F1, op 2 of rank 0"));
+                 QString("deadlock of 2 ranks: rank 0 is at op 1 (0B0) and waits for 1B0, op 3 of rank 1; "
+                         "rank 1 is at op 0 (1F1) and waits for 0F1, op 2 of rank 0"));
     }
     void blockedWithoutCycle()
     {

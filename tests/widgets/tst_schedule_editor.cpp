@@ -1,4 +1,4 @@
-// The editor's model: moves, undo, faults, deltas, previews; without any view.
+// The editor's model without a view: moves, undo, faults, deltas, previews.
 #include <QSignalSpy>
 #include <QtTest>
 
@@ -39,7 +39,7 @@ private slots:
         const Schedule schedule = make("zb-h1");
         editor.start(schedule, CostModel::uniform(schedule));
         QSignalSpy edited(&editor, &ScheduleEditor::edited);
-        // A weight gradient may wait: to the end of its rank.
+        // A weight gradient may move to the end of its rank.
         const auto& row = schedule.order[0];
         const auto w = std::find_if(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::WeightGrad; });
         const int from = static_cast<int>(w - row.begin());
@@ -73,7 +73,7 @@ private slots:
         QCOMPARE(editor.undoStack()->count(), 1);
         editor.undoStack()->undo();
         QVERIFY(editor.schedule() == schedule);
-        QVERIFY(!editor.nudge({0, 0}, -1)); // beyond the begin
+        QVERIFY(!editor.nudge({0, 0}, -1)); // beyond the start
         QVERIFY(!editor.nudge({9, 0}, 1));  // no such rank
     }
 

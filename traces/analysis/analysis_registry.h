@@ -28,8 +28,8 @@ struct AnalysisTable {
 struct AnalysisInfo {
     std::string_view name;  // "bubbles"
     std::string_view title; // "Idle time by cause"
-    std::string_view needs; // in words: "memory events"
-    bool (*applies)(const Timeline& timeline); // does the timeline have what it needs
+    std::string_view needs; // as text: "memory events"
+    bool (*applies)(const Timeline& timeline); // whether the timeline has what it needs
     // A pure function. An empty timeline or step gives a table without rows or with zeros, never an error.
     Result<AnalysisTable> (*run)(const Timeline& timeline, int step);
 };

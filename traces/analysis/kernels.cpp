@@ -35,7 +35,7 @@ SpanId ownerOf(const Timeline& timeline, SpanId work)
 KernelReport analyseKernels(const Timeline& timeline, int step)
 {
     KernelReport report;
-    std::map<std::tuple<int, std::string, Lane>, KernelRow> rows; // kind −1: nobody's
+    std::map<std::tuple<int, std::string, Lane>, KernelRow> rows; // kind −1: of no op
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
         const auto [first, last] = timeline.stepRange(track, step);

@@ -72,7 +72,7 @@ Result<AnalysisTable> launchGapTable(const Timeline& timeline, int step)
 } // namespace
 
 extern const AnalysisInfo launch_gaps;
-const AnalysisInfo launch_gaps{"launch_gaps", "Time a device waits for its launches", "kernels or copies below ops", hasKernels, launchGapTable};
+const AnalysisInfo launch_gaps{"launch_gaps", "Time a device waits for launches", "kernels or copies below ops", hasKernels, launchGapTable};
 
 } // namespace analyses
 

@@ -43,7 +43,7 @@ std::optional<Schedule> placedAs(const Schedule& a, const Schedule& b)
             if (op.kind == OpKind::InputGrad) inputs.push_back(others.size());
             others.push_back(op);
         }
-        std::vector<std::pair<std::size_t, Op>> weights; // behind so many others
+        std::vector<std::pair<std::size_t, Op>> weights; // after this many others
         std::size_t passed = 0;
         std::size_t since = 0; // other ops since the last input gradient
         for (const Op& op : b.order[rank]) {
@@ -159,8 +159,8 @@ Result<Climb> climb(const Schedule& a, const CostModel& costsA, const Schedule& 
     const bool alike = sameKeys(now, b);
     if (alike && now.splitsBackward() && b.splitsBackward() && !pairs(now) && !pairs(b))
         if (auto placed = placedAs(now, b); placed && !(*placed == now)) {
-            // an order that can't run is no rung
-            if (step(path, RungKind::Place, "weight gradients stand where B has them", *placed, costs)) now = std::move(*placed);
+            // an order that can't run does not get a rung
+            if (step(path, RungKind::Place, "weight gradients placed as in B", *placed, costs)) now = std::move(*placed);
         }
     if (!(now == b)) {
         CostModel onB = alike ? costs : costsOnStagesOf(b, costsA, costsB);
@@ -175,7 +175,7 @@ Result<Climb> climb(const Schedule& a, const CostModel& costsA, const Schedule& 
     const auto own = simulate(b, costsB);
     if (!own) return tl::unexpected(own.error());
     if (durationsOf(b, costs) != durationsOf(b, costsB) || figuresOf(b, *own).makespan != path.last || costs.launch != costsB.launch)
-        if (auto done = step(path, RungKind::Costs, "what ops take in B", b, costsB); !done) return tl::unexpected(done.error());
+        if (auto done = step(path, RungKind::Costs, "op durations of B", b, costsB); !done) return tl::unexpected(done.error());
     return path;
 }
 
@@ -192,12 +192,12 @@ Climb reversed(const Climb& up)
         rung.change = -rung.change;
         rung.peak = up.rungs[i - 1].peak;
         switch (rung.kind) {
-        case RungKind::Split: rung.title = "I and W are one backward again"; break;
+        case RungKind::Split: rung.title = "I and W rejoined as one backward"; break;
         case RungKind::Place: rung.title = "weight gradients directly after their input gradients"; break;
         case RungKind::Order: rung.title = "forwards and backwards in B's order"; break;
         case RungKind::Placement: rung.title = "B's placement and order"; break;
         case RungKind::Wire: rung.title = "B's links"; break;
-        case RungKind::Costs: rung.title = "what ops take in B"; break;
+        case RungKind::Costs: rung.title = "op durations of B"; break;
         case RungKind::Start:
         case RungKind::Rest: break;
         }
@@ -298,18 +298,18 @@ Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Ru
     auto costsB = usualCosts(b);
     if (!costsB) return tl::unexpected(std::move(costsB.error()).with("run B"));
     if ((costsA->timeUnit == 1) != (costsB->timeUnit == 1))
-        return fail(ErrorCode::Usage, "one run is timed in rank shares and the other in nanoseconds", "fit costs to simulate it: simulate --costs-from");
+        return fail(ErrorCode::Usage, "one run is timed in rank shares and the other in nanoseconds", "fit costs and simulate with them: simulate --costs-from");
     const bool down = a.schedule->splitsBackward() && !b.schedule->splitsBackward();
     auto path = down ? climb(*b.schedule, *costsB, *a.schedule, *costsA) : climb(*a.schedule, *costsA, *b.schedule, *costsB);
     if (!path) return tl::unexpected(std::move(path.error()));
     std::vector<LadderRung> rungs = down ? reversed(*path).rungs : std::move(path->rungs);
-    rungs.front().title = "A as it was";
+    rungs.front().title = "A as recorded";
     Nanos now = makespanA;
     for (LadderRung& rung : rungs) rung.makespan = now += rung.change;
     if (now != makespanB) {
         LadderRung rest;
         rest.kind = RungKind::Rest;
-        rest.title = "what the costs do not tell";
+        rest.title = "what the costs do not explain";
         rest.change = makespanB - now;
         rest.makespan = makespanB;
         rest.peak = rungs.back().peak;

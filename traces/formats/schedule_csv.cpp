@@ -32,7 +32,7 @@ Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Pr
     std::string text;
     while (true) {
         const std::size_t before = text.size();
-        if (before > mostBytes) return fail(ErrorCode::Unreadable, "more than 512 MiB of a schedule");
+        if (before > mostBytes) return fail(ErrorCode::Unreadable, "the schedule is larger than 512 MiB");
         text.resize(before + (std::size_t{1} << 20));
         const std::size_t got = (*source)->read(text.data() + before, text.size() - before);
         text.resize(before + got);

@@ -31,7 +31,7 @@ Value listOf(const Items& items, const Map& map)
     return Value(std::move(out));
 }
 
-// What the analyses say of one step, under the keys of `report --json`.
+// Results of the analyses for one step, under the keys of `report --json`.
 Pairs analysedFigures(const Timeline& timeline, int step, const BubbleReport& bubbles)
 {
     const auto time = [&](Nanos nanos) { return Value(static_cast<double>(nanos) / static_cast<double>(timeline.timeUnit())); };
