@@ -316,7 +316,7 @@ void optimizers(std::vector<Case>& cases)
         if (step.moment2 != nullptr) s.keep(step.moment2, count);
         step.used != nullptr ? s.keepElements(step.used, count) : s.keep(step.value, count);
     };
-    cases.push_back({"AdamW, forward and backward", [=](Side& s) {
+    cases.push_back({"AdamW, step and undo", [=](Side& s) {
         const layers::TensorStep tensor = state(s, true);
         const layers::AdamWStep step{3e-3F, 0.9F, 0.95F, 1.5F, 2.0F, 1e-8F, 0.1F, 0.5F};
         s.math.adamW(tensor, step);
@@ -327,7 +327,7 @@ void optimizers(std::vector<Case>& cases)
         s.math.undoAdamW(tensor, step);
         keep(s, tensor);
     }});
-    cases.push_back({"SGD, forward and backward", [=](Side& s) {
+    cases.push_back({"SGD, step and undo", [=](Side& s) {
         const layers::TensorStep tensor = state(s, false);
         const layers::SgdStep step{3e-3F, 0.9F, 0.1F, 0.5F};
         s.math.sgd(tensor, step);
