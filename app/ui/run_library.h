@@ -17,7 +17,7 @@
 #include "traces/notes.h"
 #include "widgets/memory/memory_budget.h"
 #include "widgets/panel/op_query.h"
-#include "widgets/panel/run_figures.h"
+#include "traces/report/run_report.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/timeline/timeline_panel.h"
 
@@ -38,7 +38,7 @@ struct RunView {
     RunRef ref;
     std::shared_ptr<const Run> run;
     int step = 0; // whose figures these are
-    std::shared_ptr<const RunFigures> figures;
+    std::shared_ptr<const RunReport> figures;
     std::shared_ptr<const TimelinePanel> panel;
     bool partial = false;   // `run` holds the newest steps only, or no spans
     std::optional<ShownSteps> steps; // where the panel shows several; figures are then those of `step`

@@ -15,6 +15,8 @@ namespace stagewright {
 // firstStep: steps before it (warm-up) are left out. Fails (Invalid) on a timeline without busy spans.
 Result<CostModel> fitCosts(const Timeline& timeline, int firstStep = 0);
 
+// The costs of a run: stored with it, else fitted from its measured steps, of a run without any from its last. Fails as fitCosts().
+Result<CostModel> costsOf(const Run& run);
 // What a usual step of the run takes: its stored costs, else fitted ones, without a jitter that was fitted (its draws are not the
 // run's). Fails as fitCosts().
 Result<CostModel> usualCosts(const Run& run);
