@@ -24,7 +24,7 @@ usage() {
     sed -n '2,7s/^# \{0,1\}//p' "$0"
 }
 
-# Package and why. Lines that a package of the list brings along are named all the same: they are used directly.
+# Package and reason. Packages that others in the list pull in are listed as well if they are used directly.
 packages() {
     cat <<'LIST'
 build-essential         compiler (g++ 12)
@@ -40,19 +40,20 @@ libprotozero-dev        Perfetto traces
 zlib1g-dev              compressed traces
 libsimdjson-dev         large JSON traces
 libopenblas-pthread-dev matrix products of the training engine
+libdnnl2                faster matrix products on some processors
 qt6-base-dev            the window, and the test framework
 qt6-base-dev-tools      Qt's code generators
 qt6-svg-dev             icons and SVG export
-libgl-dev               asked for by Qt's build files
+libgl-dev               required by Qt's build files
 libbenchmark-dev        benchmark programs
 fonts-dejavu-core       text in pictures and tests without a desktop
 desktop-file-utils      checks the desktop entry
 appstream               checks the software centre's data
 shared-mime-info        checks the type of run files
 dpkg-dev                dependencies of the packages
-file                    what kind of file a program is, for the packages
+file                    detects file types, for the packages
 xvfb                    an X server for the tests of mouse and keyboard
-xauth                   wanted by xvfb-run
+xauth                   required by xvfb-run
 xdotool                 real mouse and keyboard for those tests
 LIST
 }
@@ -90,7 +91,7 @@ apt_get() { # retried: mirrors hiccup
 
 install_packages() {
     if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-        printf 'bootstrap: this is no Debian; going on with what is installed. Needed:\n' >&2
+        printf 'bootstrap: this is not Debian; continuing with what is installed. Needed:\n' >&2
         packages | sed 's/^/  /' >&2
         return 0
     fi
@@ -166,14 +167,26 @@ build_target() {
     [ -x $program ] || die "the build left no $program" "'rm -r $build' and run this again"
 }
 
+# Checks that could not run here, with the reason, from CTest's log of all output.
+say_skipped() {
+    local log=$build/Testing/Temporary/LastTest.log skipped
+    [ -s $log ] || return 0
+    skipped=$(sed -nE 's/^SKIP   : ([^(]*\([^)]*\)) (.*)$/\1: \2/p; s/^skipped: (.*)$/\1/p' $log | sort -u)
+    [ -n "$skipped" ] || return 0
+    say "skipped here: $(grep -c . <<<"$skipped")"
+    sed 's/^/    /' <<<"$skipped"
+}
+
 run_tests() {
     local full=$1 log status=0
     export QT_QPA_PLATFORM=offscreen
     say "running the quick tests"
     ctest --preset release -L quick --parallel "$(nproc)" || status=1
+    say_skipped
     if [ "$full" = yes ]; then
         say "running the long tests"
         ctest --preset release -L full --parallel "$(nproc)" --no-tests=ignore || status=1
+        say_skipped
     fi
     log=$build/Testing/Temporary/LastTestsFailed.log
     if [ $status -ne 0 ]; then
@@ -221,7 +234,7 @@ take_picture() { # take_picture OUT OPTION…
 open_window() {
     [ -x $window ] || return 0
     if [ -z "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
-        say "there is no display here; where there is one: $window demo/demo.stagewright"
+        say "no display here; on a computer with one: $window demo/demo.stagewright"
         return 0
     fi
     say "opening the window: $window demo/demo.stagewright"
@@ -236,7 +249,7 @@ say_path() {
     printf '\nto call the programs by name in this shell:\n  export PATH="%s/bin:$PATH"\n' "$PWD/$build"
 }
 
-# Where the folder, or the nearest one above it that is there, can be written, as the user; else as root.
+# As the user if the folder, or its nearest existing parent, is writable; else as root.
 install_programs() {
     local prefix=$1 at
     [[ $prefix = /* ]] || prefix=$PWD/$prefix

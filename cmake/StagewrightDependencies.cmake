@@ -1,4 +1,4 @@
-# Everything third-party is found here, once. What is optional says what is lost without it.
+# Everything third-party is found here, once. Optional dependencies say what is lost without them.
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -20,8 +20,8 @@ add_library(protozero INTERFACE) # headers only
 target_include_directories(protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
 add_library(protozero::protozero ALIAS protozero)
 
-# OpenBLAS, the pthread flavour first, told to use one thread a rank. The serial flavour hands one scratch buffer to two
-# threads that call at the same moment and then answers wrongly; the engine lets its calls take turns where it finds it.
+# OpenBLAS, the pthread flavour first, set to one thread per rank. The serial flavour hands one scratch buffer to two
+# threads that call at the same moment and then gives wrong results; the engine serialises its calls if it finds that flavour.
 find_package(OpenBLAS CONFIG QUIET HINTS
     /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread/cmake/openblas
     /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial/cmake/openblas)
@@ -61,7 +61,7 @@ elseif(STAGEWRIGHT_CUDA)
     check_language(CUDA)
     if(CMAKE_CUDA_COMPILER)
         set(STAGEWRIGHT_HAVE_CUDA ON)
-        # Never `native`: that asks for a GPU where it is built.
+        # Never `native`: that needs a GPU on the build machine.
         set(STAGEWRIGHT_CUDA_ARCHITECTURES "80;90;100" CACHE STRING "Compute capabilities the CUDA module is compiled for")
         set(CMAKE_CUDA_ARCHITECTURES ${STAGEWRIGHT_CUDA_ARCHITECTURES})
         enable_language(CUDA)

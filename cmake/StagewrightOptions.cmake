@@ -38,7 +38,7 @@ if(STAGEWRIGHT_FUZZ AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 
 # stagewright_precompile(<target> [ALWAYS] headers…): the headers are compiled once for the target. ALWAYS: they are included before every
-# source in any case. Sources include what they use all the same: without STAGEWRIGHT_PCH they must compile alone.
+# source in any case. Sources still include what they use: without STAGEWRIGHT_PCH they must compile alone.
 function(stagewright_precompile target)
     cmake_parse_arguments(ARG "ALWAYS" "" "" ${ARGN})
     if(STAGEWRIGHT_PCH)
@@ -50,7 +50,7 @@ function(stagewright_precompile target)
     endif()
 endfunction()
 
-# stagewright_cold(<target>): nothing in it is hot; optimised builds of it are for the compiler's time.
+# stagewright_cold(<target>): nothing in it is hot; optimised builds of it save compile time.
 function(stagewright_cold target)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 endfunction()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes docs/schedules.md and its pictures anew from the library, without a display: docs/make_schedule_pages.sh [BUILD_DIR]
+# Regenerates docs/schedules.md and its pictures from the library, without a display: docs/make_schedule_pages.sh [BUILD_DIR]
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build/release}

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Draws the pictures of the documentation anew, without a display: docs/make_screenshots.sh [BUILD_DIR]
-# The runs in them are recorded first, by really training a small model under the four schedules. Each picture is drawn in both
-# themes. Where ImageMagick is there they get a palette of 256 colours, which makes a third of their size.
+# Redraws the pictures of the documentation, without a display: docs/make_screenshots.sh [BUILD_DIR]
+# The runs in them are recorded first, by training a small model under the four schedules. Each picture is drawn in both
+# themes. If ImageMagick is installed they get a palette of 256 colours, which shrinks them to a third.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$root/build/release}

@@ -104,7 +104,7 @@ public:
     virtual double gradientSquareSum() const = 0; // in double, tensor order
     // step counts from 1; gradientScale multiplies every gradient first (clipping).
     virtual void optimizerStep(const OptimizerConfig& config, int step, float gradientScale) = 0;
-    // Takes the last optimizerStep back (weights, moments), as far as rounding allows: about 1e-6 relative. The arguments
+    // Rolls the last optimizerStep back (weights, moments), as far as rounding allows: about 1e-6 relative. The arguments
     // and the gradients of that step, which must have been finite (Zero Bubble, arXiv 2401.10241, algorithm 1).
     virtual void undoOptimizerStep(const OptimizerConfig& config, int step, float gradientScale) = 0;
     virtual void keepVersion(int version) = 0;
@@ -112,11 +112,11 @@ public:
     virtual void dropVersion(int version) = 0;
     // Stores as `version` the weights as `updates` more steps in the direction of the last one would leave them:
     // w − lr · updates · d (PipeOptim, arXiv 2312.00839); d of AdamW is m̂ / (√v̂ + ε) without the decay, of Sgd the velocity,
-    // without momentum gradient and decay. Before the first step (step 0): the current weights. Sgd without momentum lays d
-    // by from the first call on, which must come before the first step.
+    // without momentum gradient and decay. Before the first step (step 0): the current weights. Sgd without momentum keeps d
+    // from the first call on, which must come before the first step.
     virtual void keepPredicted(int version, const OptimizerConfig& config, int step, double updates) = 0;
     virtual std::vector<ParameterView> parameters() = 0; // of the current weights; a device's are copies, fetched by the call
-    // After views of the last parameters() were written to: a device takes them over.
+    // After a caller wrote to views of the last parameters(): a device takes them over.
     virtual void parametersWritten() {}
     // All gradients in the order of parameters(), one after another, into a buffer of the stage's memory; and the gradients
     // replaced by the sum over copies of the stage, in the order given, element by element.
@@ -124,8 +124,8 @@ public:
     virtual void sumGradients(std::span<const Buffer> copies);
     virtual void dropMicrobatches() = 0; // after a stopped step: frees whatever is kept
 
-    // What the stage's parts take within its ops over whole microbatches, while it is timed; between ops, any thread. cpu: by the
-    // thread's processor time, else by the clock on the wall; a device's by its own. settlePartTimes() once a step, before the
+    // How long the stage's parts take within its ops over whole microbatches, while they are timed; between ops, any thread. cpu: by the
+    // thread's processor time, else by the wall clock; a device's by its own. settlePartTimes() once a step, before the
     // device's clock forgets. partTimes(): medians by part, embedding, blocks, head as the stage has them; without memory.
     virtual void timeParts(bool /*on*/, bool /*cpu*/) {}
     virtual void settlePartTimes() {}
@@ -143,6 +143,7 @@ struct DeviceOptions {
     Precision precision = Precision::Default;
     DeviceSharing sharing = DeviceSharing::Queues;
     DeviceTransport transport = DeviceTransport::Copies;
+    std::string products{}; // cpu: the library of its matrix products, openblas or onednn; empty: the fastest (engine/cpu/products.h)
     bool operator==(const DeviceOptions&) const = default;
 };
 std::string_view toText(Precision precision);
@@ -163,12 +164,12 @@ public:
     virtual std::string_view name() const = 0;
     virtual std::vector<DeviceInfo> devices() const = 0;
     // Whether the device can hold all these stages at once (weights, gradients, optimizer state); Unavailable with both
-    // numbers where it can't. Asked before any of them is made.
+    // numbers where it can't. Called before any of them is created.
     virtual Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices,
                                    const OptimizerConfig& optimizer) const = 0;
     // A rank's memory on its device; null: the host's. Outlives the rank's stages.
     virtual Result<std::unique_ptr<Memory>> openMemory(int rank, int ranks);
-    // How many ranks run truly side by side; 0: as many as the host has cores for.
+    // How many ranks really run in parallel; 0: as many as the host has cores for.
     virtual int sideBySide(int) const { return 0; }
     virtual int elementBytes() const { return 4; } // of activations in messages
     // Weights are initialised from (seed, parameter name) alone, so that they do not depend on how layers are split.

@@ -16,7 +16,7 @@ namespace stagewright {
 
 namespace {
 
-// Where the order of W differs, sums are rounded differently: what such gradients may differ by.
+// Where the order of W differs, sums are rounded differently: how far such gradients may differ.
 double orderToleranceOf(const TrainingOptions& options)
 {
     if (options.backend == "cpu") return 1e-5;
@@ -26,7 +26,7 @@ double orderToleranceOf(const TrainingOptions& options)
     default: return 1e-1; // activations of 8 bits
     }
 }
-// An optimizer step taken back leaves the weights a rounding away: what gradients may differ by afterwards.
+// An optimizer step that was rolled back leaves the weights a rounding error away: what gradients may differ by afterwards.
 constexpr double rollbackTolerance = 1e-4;
 
 bool weightsInMicrobatchOrder(const Schedule& schedule)
@@ -89,14 +89,14 @@ bool copiesAgree(Training& training)
     return true;
 }
 
-// Why its sums are rounded otherwise than those of the undivided model; empty: they are not.
+// Why its sums are rounded differently from those of the undivided model; empty: they are not.
 std::string otherSums(const Schedule& schedule, const ExecutionPlan& plan)
 {
     if (plan.slices) return "sequence slices";
     if (plan.halves) return "halves of microbatches";
     if (plan.concatenates) return "W over several microbatches in one product";
     if (schedule.placement.hasCopies()) return "copies of a stage are summed";
-    return weightsInMicrobatchOrder(schedule) ? "" : "W is summed in another order";
+    return weightsInMicrobatchOrder(schedule) ? "" : "W is summed in a different order";
 }
 
 std::string noteOf(const CheckResult& result, const Difference& whole, const std::string& other)
@@ -105,12 +105,12 @@ std::string noteOf(const CheckResult& result, const Difference& whole, const std
     if (!result.copiesEqual) return "copies of a stage hold different weights";
     if (!result.gradientsEqual && result.rollbacks == 0) return "gradients differ from the one-rank replay";
     if (!result.lossesEqual && result.rollbacks == 0) return "losses differ from the one-rank replay";
-    if (!result.repeatEqual) return "a second run gives other bits";
+    if (!result.repeatEqual) return "a second run gives different bits";
     std::string text = whole.equal ? std::string("equal to the undivided model bit for bit")
                                    : fmt::format("{:.1e} from the undivided model ({})", whole.error,
                                                  other.empty() ? "bit for bit was expected" : other);
     if (result.rollbacks > 0)
-        text += fmt::format("; {} optimizer steps taken back and done again, {:.1e} from the one-rank replay",
+        text += fmt::format("; {} optimizer steps rolled back and repeated, {:.1e} from the one-rank replay",
                             result.rollbacks, result.gradientError);
     return text;
 }
@@ -139,18 +139,21 @@ Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOption
     return checkSchedule(schedule, options, steps, stop, [&options] { return makeBackend(options.backend, options.device); });
 }
 
-Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
+Result<CheckResult> checkSchedule(const Schedule& given, const TrainingOptions& options, int steps,
                                   std::stop_token stop, const BackendMaker& makeBackend)
 {
-    if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps: a check needs at least 1", steps));
-    const Result<ExecutionPlan> plan = planExecution(schedule);
+    if (steps < 1) return fail(ErrorCode::Usage, fmt::format("{} steps; a check needs at least 1", steps));
+    const auto checked = CheckedSchedule::of(given);
+    if (!checked) return tl::unexpected(checked.error());
+    const Schedule& schedule = (*checked)->compute();
+    const Result<ExecutionPlan> plan = planExecution(**checked);
     if (!plan) return tl::unexpected(plan.error());
-    if (schedule.weights != WeightRule::Synchronous) return checkStale(schedule, options, steps, stop, makeBackend);
+    if (schedule.weights != WeightRule::Synchronous) return checkStale(*checked, options, steps, stop, makeBackend);
     std::vector<std::unique_ptr<Training>> trainings;
     for (int i = 0; i < 2; ++i) {
         Result<std::unique_ptr<Backend>> backend = makeBackend();
         if (!backend) return tl::unexpected(std::move(backend.error()));
-        Result<std::unique_ptr<Training>> training = createTraining(schedule, clockedOptions(options, i), std::move(*backend));
+        Result<std::unique_ptr<Training>> training = createTraining(*checked, clockedOptions(options, i), std::move(*backend));
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));

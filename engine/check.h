@@ -25,17 +25,17 @@ Difference compareGradients(const std::vector<std::vector<float>>& training,
 
 // checkSchedule() of an asynchronous schedule: against the one-rank model of its update rule (stale_model.h): bit for bit,
 // predicted weights within 1e-5 (relative L2), as the prediction is computed apart. The deviation is from synchronous training.
-Result<CheckResult> checkStale(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop,
+Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, std::stop_token stop,
                                const BackendMaker& makeBackend);
 
-// The options of the first and the second training of a check. Where the clock is the check's to choose, one runs by the
-// wall and one by the virtual clock: the bits may depend on neither, and no idle cores are looked for.
+// The options of the first and the second training of a check. Where the check may choose the clock, one runs on the
+// wall clock and one on the virtual clock: the bits may depend on neither, and idle cores are not needed.
 TrainingOptions clockedOptions(const TrainingOptions& options, int training);
 
 // The undivided model on one rank: F and B of one microbatch after the other.
 Schedule undividedSchedule(int microbatches);
 
-// What both kinds of result begin with.
+// The first part of both kinds of result.
 CheckResult checkResultOf(const Schedule& schedule, const TrainingOptions& options);
 
 } // namespace stagewright

@@ -22,11 +22,11 @@ struct ConfiguredModel {
     // Layers of each stage as a recording would split them; empty where it could not.
     std::vector<int> layersFor(int stages) const;
     std::vector<StageMemory> memoryOf(const std::vector<int>& layersByStage) const; // engine/stage_memory.h; empty where they do not fit
-    // Of the floating-point operations of a full backward those of the input gradient, by stage.
+    // The input gradient's share of the floating-point operations of a full backward, by stage.
     std::vector<double> inputShares(const std::vector<int>& layersByStage) const;
 };
 
-// None where the configuration names no model of ours.
+// None where the configuration does not describe one of our models.
 std::optional<ConfiguredModel> configuredModel(const std::vector<std::pair<std::string, std::string>>& configuration);
 
 } // namespace stagewright

@@ -58,7 +58,7 @@ void Corpus::sample(std::uint64_t seed, int step, int microbatch, int batch, int
     assert(!m_bytes.empty());
     const auto length = static_cast<std::size_t>(tokens);
     assert(tokensOut.size() == length * static_cast<std::size_t>(batch) && targetsOut.size() == tokensOut.size());
-    // A text shorter than a sample and its last target is read round and round.
+    // A text shorter than a sample and its last target is read again and again.
     const std::size_t starts = m_bytes.size() > length ? m_bytes.size() - length : m_bytes.size();
     for (std::size_t row = 0; row < static_cast<std::size_t>(batch); ++row) {
         std::uint64_t hash = mixBits(seed ^ 0x636f72707573U);

@@ -46,7 +46,7 @@ private:
     double m_cpu = 0;
 };
 
-// What of NVIDIA's management library and driver tells how busy a GPU is; loaded like the driver itself, where it is.
+// The part of NVIDIA's management library and driver that reports how busy a GPU is; loaded like the driver itself, if present.
 class Management {
 public:
     Management()

@@ -1,4 +1,4 @@
-// DeviceLoad: how full and how busy a device is now, to be shown while a run is recorded.
+// DeviceLoad: how full and how busy a device is now, shown while a run is recorded.
 #pragma once
 
 #include <cstdint>

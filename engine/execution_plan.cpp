@@ -152,7 +152,7 @@ private:
         return {};
     }
 
-    // Distinct producers of what lies under an op at its own stage, one microbatch.
+    // Distinct producers of the cells under an op at its own stage, one microbatch.
     template <typename Visit>
     void eachUnder(Product product, const Op& one, Visit&& visit) const
     {
@@ -214,15 +214,11 @@ private:
 
 } // namespace
 
-Result<ExecutionPlan> planExecution(const Schedule& schedule)
+Result<ExecutionPlan> planExecution(const CheckedSchedule& schedule)
 {
-    if (Result<void> valid = validate(schedule).toResult(); !valid) return tl::unexpected(std::move(valid.error()));
-    Result<CellSpace> cells = cellsOf(schedule);
-    if (!cells) return tl::unexpected(std::move(cells.error()));
-    const OpIndex index(schedule, *cells);
-    Result<ExecutionPlan> plan = Planner(schedule, index).plan();
+    Result<ExecutionPlan> plan = Planner(schedule.compute(), schedule.index()).plan();
     if (!plan) return plan;
-    if (Result<void> steps = planSteps(schedule, *plan); !steps) return tl::unexpected(std::move(steps.error()));
+    if (Result<void> steps = planSteps(schedule.compute(), *plan); !steps) return tl::unexpected(std::move(steps.error()));
     return plan;
 }
 

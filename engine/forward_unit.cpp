@@ -1,4 +1,4 @@
-// measureForwardUnit: the forward time that latencies given in units of it are measured in.
+// measureForwardUnit: the forward time that is the unit of latencies.
 #include <algorithm>
 
 #include "engine/training.h"

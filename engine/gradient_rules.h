@@ -13,7 +13,7 @@ namespace stagewright {
 struct Verdict
 {
     float scale = 1;   // < 1: clipped
-    bool skip = false; // a gradient is not finite: the step is left out
+    bool skip = false; // a gradient is not finite: the step is skipped
 };
 // squareSums: of each stage's gradients, summed in stage order in double. clipNorm 0: no clipping.
 Verdict judgeGradients(std::span<const double> squareSums, double clipNorm);

@@ -1,4 +1,4 @@
-// What a rank may wait for beside its transport, such as another device: a memory that implements this can be told to give up.
+// What a rank may wait for besides its transport, such as another device: a memory that implements this can be made to give up.
 #pragma once
 
 namespace stagewright {

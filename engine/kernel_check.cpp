@@ -197,7 +197,7 @@ void products(std::vector<Case>& cases)
         s.math.linearWeightGrad(rows, wide, width, 0.25F, dy, x, gradient);
         s.keep(gradient, area(wide, width));
     }});
-    cases.push_back({"GELU layer, there and back", [](Side& s) {
+    cases.push_back({"GELU layer, forward and backward", [](Side& s) {
         const float* x = s.elements(area(rows, width));
         const float* weight = s.elements(area(wide, width), -0.5F, 0.5F);
         const float* bias = s.elements(wide);
@@ -252,7 +252,7 @@ void attend(Side& s, const AttentionShape& shape)
 std::size_t attentions(std::vector<Case>& cases)
 {
     const auto add = [&](const char* name, const AttentionShape& shape) { cases.push_back({name, [shape](Side& s) { attend(s, shape); }}); };
-    add("attention, there and back", {batch, tokens, width, heads, 0});
+    add("attention, forward and backward", {batch, tokens, width, heads, 0});
     add("attention of a later slice", {batch, tokens, width, heads, 2 * tokens});
     const std::size_t streamed = cases.size();
     add("attention that streams its keys", {batch, tokens, width, heads, 0});
@@ -264,7 +264,7 @@ std::size_t attentions(std::vector<Case>& cases)
 
 void ends(std::vector<Case>& cases)
 {
-    cases.push_back({"embedding, there and back", [](Side& s) {
+    cases.push_back({"embedding, forward and backward", [](Side& s) {
         const std::uint8_t* bytes = s.bytes(rows, vocabulary);
         const float* tokenTable = s.elements(area(vocabulary, width));
         const float* positions = s.elements(area(tokens, width));
@@ -316,7 +316,7 @@ void optimizers(std::vector<Case>& cases)
         if (step.moment2 != nullptr) s.keep(step.moment2, count);
         step.used != nullptr ? s.keepElements(step.used, count) : s.keep(step.value, count);
     };
-    cases.push_back({"AdamW, there and back", [=](Side& s) {
+    cases.push_back({"AdamW, step and undo", [=](Side& s) {
         const layers::TensorStep tensor = state(s, true);
         const layers::AdamWStep step{3e-3F, 0.9F, 0.95F, 1.5F, 2.0F, 1e-8F, 0.1F, 0.5F};
         s.math.adamW(tensor, step);
@@ -327,7 +327,7 @@ void optimizers(std::vector<Case>& cases)
         s.math.undoAdamW(tensor, step);
         keep(s, tensor);
     }});
-    cases.push_back({"SGD, there and back", [=](Side& s) {
+    cases.push_back({"SGD, step and undo", [=](Side& s) {
         const layers::TensorStep tensor = state(s, false);
         const layers::SgdStep step{3e-3F, 0.9F, 0.1F, 0.5F};
         s.math.sgd(tensor, step);
@@ -386,7 +386,7 @@ Result<std::vector<KernelComparison>> compareKernels(std::string_view backend, c
             const auto device = source->makeMath(allocator, i >= streamed && i < notStreamed);
             const std::vector<Values> mine = resultsOf(cases[i], *device, allocator, precision);
             Allocator hostAllocator;
-            const auto host = cpu::makeCpuMath();
+            const auto host = cpu::makeCpuMath(**cpu::productsNamed("openblas"));
             const std::vector<Values> reference = resultsOf(cases[i], *host, hostAllocator, precision);
             Difference difference;
             for (std::size_t k = 0; k < mine.size(); ++k)

@@ -9,7 +9,7 @@ namespace stagewright {
 
 int usableCores(); // by the process's affinity, at least 1
 
-// Cores of those that other programs leave idle, measured over about 0.1 s (/proc/stat); usableCores() where it can't
+// How many of those other programs leave idle, measured over about 0.1 s (/proc/stat); usableCores() where it can't
 // be read. Rounded: a core counts as idle from 75 % idle on.
 int idleCores();
 

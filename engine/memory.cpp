@@ -31,7 +31,7 @@ Bytes bytesOf(std::size_t floats)
     return static_cast<Bytes>(floats * sizeof(float));
 }
 
-// What is really asked of the system; the accounting knows only the floats asked for.
+// What is really requested from the system; the accounting has only the requested floats.
 std::size_t blockBytes(std::size_t floats)
 {
     return roundUp(floats * sizeof(float), cacheLine);

@@ -1,4 +1,4 @@
-// Counted memory: every byte that an engine holds is a Buffer of an Allocator, which tells a MemorySink. The blocks lie in a
+// Counted memory: every byte that an engine holds is a Buffer of an Allocator, which reports to a MemorySink. The blocks lie in a
 // Memory: the host's, or a device's.
 #pragma once
 
@@ -16,7 +16,7 @@ class DeviceClock; // profiler/device_clock.h
 namespace stagewright {
 
 // Every byte of weights, gradients, optimizer state, activations, workspace and message buffers passes an Allocator that
-// tells this sink, so that measured memory is exact. Called on the thread that runs the op.
+// reports to this sink, so that measured memory is exact. Called on the thread that runs the op.
 struct MemoryTag {
     MemoryCategory category = MemoryCategory::Activations;
     std::uint16_t stage = 0;
@@ -28,11 +28,11 @@ public:
     virtual void memoryChanged(const MemoryTag& tag, Bytes delta) = 0;
 };
 
-// A moment of what a rank asked its device for. Null: done already.
+// A point in the work that a rank requested from its device. Null: done already.
 using Mark = std::shared_ptr<void>;
 
-// Where blocks lie and how bytes get there. One per rank, on its thread but for give(). What a device is asked for is done in
-// the order asked, later; download() and finish() wait. Sizes and strides in bytes. Failures of a device throw
+// Where blocks lie and how bytes get there. One per rank, on its thread but for give(). A device does what is requested later, in
+// the order of the requests; download() and finish() wait. Sizes and strides in bytes. Failures of a device throw
 // std::runtime_error.
 class Memory {
 public:
@@ -46,17 +46,17 @@ public:
     virtual void clear(void* to, std::size_t bytes) = 0;
     virtual void upload(void* to, const void* from, std::size_t bytes) = 0; // the host's bytes may change at return
     virtual void download(void* to, const void* from, std::size_t bytes) = 0;
-    // Hand-over to another rank: what was asked for so far; a copy of another rank's bytes once `written` has come, telling
+    // Hand-over to another rank: what was requested so far; a copy of another rank's bytes once `written` has come, with a mark for
     // when they have been read; later work waits for a mark of another rank.
     virtual Mark mark() = 0;
     virtual Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written) = 0;
     virtual void await(const Mark& mark) = 0;
     virtual void finish() = 0;
-    virtual DeviceClock* clock() { return nullptr; } // null: the host's clock tells when things happen
+    virtual DeviceClock* clock() { return nullptr; } // null: times are read from the host's clock
 };
 Memory& hostMemory();
 
-// An owned, 64-byte aligned block of floats. Freeing it tells the sink of the allocator it came from. Move only.
+// An owned, 64-byte aligned block of floats. Freeing it reports to the sink of the allocator it came from. Move only.
 class Buffer {
 public:
     Buffer() = default;
@@ -72,7 +72,7 @@ public:
     explicit operator bool() const { return m_data != nullptr; }
     Memory& memory() const; // of a buffer that is there
     void reset();
-    // The same memory under another tag: a received message becomes an activation. Tells the sink −size, then +size.
+    // The same memory under another tag: a received message becomes an activation. Reports −size, then +size to the sink.
     void retag(const MemoryTag& tag);
     // The front `floats` (0 < floats < size) become a buffer of their own, counted apart and with the same tag; this one
     // keeps the rest, which may no longer be aligned. The block returns to the allocator when both are gone.

@@ -15,7 +15,7 @@ struct ModelConfig {
     int hidden = 128;
     int heads = 4;
     int sequence = 128;   // tokens per sample
-    int vocabulary = 256; // at least the bytes that occur; more weigh as a larger tokenizer's would
+    int vocabulary = 256; // at least the bytes that occur; more cost as much as a larger tokenizer's
     bool operator==(const ModelConfig&) const = default;
 };
 

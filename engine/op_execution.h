@@ -88,7 +88,7 @@ private:
 
 // take(message) gives an input, put(message, buffer) accepts an output, around(part) is called before each part. A full
 // backward B is the input gradient, then the weight gradient: the caller must not let its output go before the op has
-// ended. Where inputs are cut otherwise than the part, they are put together in a buffer of `allocator`, and so apart.
+// ended. Where inputs are cut differently from the part, they are put together in a buffer of `allocator`, and split in the same way.
 class OpExecution
 {
 public:

@@ -78,7 +78,7 @@ public:
                 run.sent = run.stepped = false;
                 run.undone = 0;
             }
-            if (m_run.memory) m_run.memory->finish(); // nothing of this lies in the step
+            if (m_run.memory) m_run.memory->finish(); // none of this is in the step
         });
         guarded("", [this, &whole] {
             if (!barrier([this] { m_state.recorder.beginStep(); })) return;
@@ -192,7 +192,7 @@ private:
         return true;
     }
 
-    // The lowered list: sends and receives where they stand, everything else as in runList().
+    // The lowered list: sends and receives at their places, everything else as in runList().
     bool runLowered()
     {
         const Schedule& lowered = *m_state.lowered;
@@ -282,7 +282,7 @@ private:
             m_outputs.erase(m_outputs.begin() + static_cast<std::ptrdiff_t>(i));
             return buffer;
         }
-        throw std::logic_error("what it sends was not made");
+        throw std::logic_error("the data it sends was not computed");
     }
 
     void keepLocalOutputs()
@@ -348,7 +348,7 @@ private:
         return true;
     }
 
-    // On the wall clock: computes on within the op until its CPU time is the factor times what it was. Nothing makes it faster.
+    // On the wall clock: keeps computing within the op until its CPU time is the factor times as long. Nothing makes it faster.
     // (The virtual clock takes durations times the factor.)
     void slowDown(const Op& op, Nanos cpuBefore) const
     {

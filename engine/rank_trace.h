@@ -1,4 +1,4 @@
-// RankTrace: names what a rank asks its device for, so that a tracer's records find their op (profiler/cupti/external_id.h) and
+// RankTrace: names the work that a rank requests from its device, so that a tracer's records find their op (profiler/cupti/external_id.h) and
 // other tools see PyTorch's range names. A range lasts as long as the value; without a tracer it does nothing. On the rank's thread.
 #pragma once
 
@@ -19,9 +19,9 @@ public:
     RankTrace(const TrainingState& state, int rank);
 
     void beginStep() { m_beside.clear(); }
-    // position: in the rank's list of computing ops; −1: beside it (gradient norm, optimizer). In the order that they are recorded.
+    // position: in the rank's list of computing ops; −1: outside it (gradient norm, optimizer). In the order that they are recorded.
     Range op(const Op& op, int position);
-    // A copy, or both ends of a message by NCCL, asked for by the receiver.
+    // A copy, or both ends of a message by NCCL, requested by the receiver.
     struct MessageRange
     {
         Range send;
@@ -35,8 +35,8 @@ private:
     const GpuTracer* m_tracer;
     int m_rank;
     std::vector<std::string> m_names; // by position
-    std::string m_name;               // of the op beside the list that runs
-    std::map<std::pair<ExternalRole, int>, int> m_beside; // ops beside the list of this step so far, by role and stage
+    std::string m_name;               // of the running op outside the list
+    std::map<std::pair<ExternalRole, int>, int> m_beside; // ops outside the list of this step so far, by role and stage
 };
 
 } // namespace stagewright

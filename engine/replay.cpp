@@ -19,7 +19,9 @@ Result<std::unique_ptr<Replay>> Replay::create(const Schedule& schedule, const T
                                                std::unique_ptr<Backend> backend)
 {
     std::unique_ptr<Replay> replay(new Replay(schedule, options, std::move(backend)));
-    Result<ExecutionPlan> plan = planExecution(schedule);
+    const auto checked = CheckedSchedule::of(schedule);
+    if (!checked) return tl::unexpected(checked.error());
+    Result<ExecutionPlan> plan = planExecution(**checked);
     if (!plan) return tl::unexpected(std::move(plan.error()));
     replay->m_plan = std::move(*plan);
     Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);

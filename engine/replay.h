@@ -24,7 +24,7 @@ public:
     Result<double> step(std::stop_token stop); // the mean loss
     // After step(): by stage, by parameter, as they were before clipping.
     const std::vector<std::vector<std::vector<float>>>& gradients() const { return m_gradients; }
-    std::vector<std::vector<std::string>> parameterNames() const; // likewise
+    std::vector<std::vector<std::string>> parameterNames() const; // by stage, by parameter
 
 private:
     struct Copy

@@ -69,7 +69,7 @@ StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int
     Bytes weights = layers * (12 * hidden * hidden + 13 * hidden);
     Bytes afterForward = layers * (10 * stream + 2 * floatBytes * rows + attention.kept);
     Bytes afterInput = layers * (16 * stream + floatBytes * 13 * hidden);
-    // The stream itself and the widest temporary of a layer; a device has the norm beside the activation that it makes at once.
+    // The stream itself and the widest temporary of a layer; a device also has the norm next to the activation that it computes at once.
     Bytes workspace = stream;
     if (layers > 0)
         workspace = std::max((layout.cuda ? 6 : 5) * stream, 2 * stream + attention.workspace);

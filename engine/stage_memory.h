@@ -7,9 +7,9 @@
 
 namespace stagewright {
 
-// What of it depends on the device that computes.
+// The part of it that depends on the device.
 struct StageLayout {
-    bool cuda = false;    // engine/cuda: masters beside narrower weights, attention by whole squares or streamed, activations made at once
+    bool cuda = false;    // engine/cuda: masters in addition to narrower weights, attention by whole squares or streamed, activations made at once
     int elementBytes = 4; // of activations and of the weights that layers compute with
 };
 // Of a backend by name and the precision asked of it.
@@ -26,7 +26,7 @@ int cudaStreamFrom(int elementBytes, int headWidth);
 StageMemory stageMemoryOf(const ModelConfig& model, const StageSlice& slice, int microbatchSize,
                           const OptimizerConfig& optimizer = {}, const StageLayout& layout = {});
 
-// What each rank on a CUDA device takes beside: the workspace of cuBLASLt, as much as it asks for on Hopper.
+// What each rank on a CUDA device takes in addition: the workspace of cuBLASLt, as much as it requests on Hopper.
 inline constexpr Bytes cudaRankBytes = Bytes{32} << 20;
 
 } // namespace stagewright

@@ -15,7 +15,7 @@ namespace stagewright {
 namespace {
 
 // Predictions are rounded apart: the layers reckon in float, the model in double. AdamW makes much of the rounding of a
-// gradient near zero, so that single weights may differ by more: they are held to their distance as a whole.
+// gradient near zero, so that single weights may differ by more: the check uses their distance as a whole.
 constexpr double predictionTolerance = 1e-4;   // of gradients and losses
 constexpr double predictedWeightsApart = 1e-5; // relative L2 of all weights
 
@@ -118,15 +118,16 @@ CheckResult checkResultOf(const Schedule& schedule, const TrainingOptions& optio
     return result;
 }
 
-Result<CheckResult> checkStale(const Schedule& schedule, const TrainingOptions& options, int steps, std::stop_token stop,
+Result<CheckResult> checkStale(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options, int steps, std::stop_token stop,
                                const BackendMaker& makeBackend)
 {
+    const Schedule& schedule = checked->compute();
     std::vector<std::unique_ptr<Training>> trainings;
     std::vector<std::unique_ptr<StaleModel>> models; // the schedule's rule, synchronous training
     for (int i = 0; i < 2; ++i) {
         Result<std::unique_ptr<Backend>> backend = makeBackend();
         if (!backend) return tl::unexpected(std::move(backend.error()));
-        Result<std::unique_ptr<Training>> training = createTraining(schedule, clockedOptions(options, i), std::move(*backend));
+        Result<std::unique_ptr<Training>> training = createTraining(checked, clockedOptions(options, i), std::move(*backend));
         if (!training) return tl::unexpected(std::move(training.error()));
         (*training)->keepGradients(true);
         trainings.push_back(std::move(*training));
@@ -175,7 +176,7 @@ Result<CheckResult> checkStale(const Schedule& schedule, const TrainingOptions& 
                                  : result.gradientsEqual && result.lossesEqual;
     result.passed = holds && result.repeatEqual && result.orderEqual;
     result.note = !result.orderEqual    ? std::string("the run's order is not the schedule's")
-                  : !result.repeatEqual ? std::string("a second run gives other bits")
+                  : !result.repeatEqual ? std::string("a second run gives different bits")
                   : !holds ? fmt::format("weights are {:.1e} from the one-rank model of stale weights", apart)
                            : fmt::format("{}; weights {} the one-rank model of the rule, {:.1e} from synchronous training",
                                          lagText(schedule),

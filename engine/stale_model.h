@@ -1,4 +1,4 @@
-// StaleModel: an asynchronous schedule's training as its update rule says it, on one rank, microbatch after microbatch.
+// StaleModel: the training of an asynchronous schedule by its update rule, on one rank, microbatch after microbatch.
 // Written from the rule alone: every stage keeps the history of its weights, and each microbatch picks the ones its rule
 // names. It knows no rank loop, no weight versions of the layers, no messages.
 //
@@ -7,8 +7,8 @@
 //   TwoVersions  all microbatches of step t with w(t−1), the update on w(t)
 // n counts the updates of the stage; d is how many of them lie between F and B of the microbatch in the schedule's lists
 // (updatesBetween()). Each call of step() begins with an empty pipeline, as Training::step() does.
-// With Staleness::None every d is 0: the same updates on the same data, synchronously. That is what the deviation of an
-// asynchronous run is measured from.
+// With Staleness::None every d is 0: the same updates on the same data, synchronously. The deviation of an
+// asynchronous run is measured from that.
 #pragma once
 
 #include <deque>

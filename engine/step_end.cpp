@@ -29,7 +29,7 @@ void StepEnd::begin()
     std::fill(m_norms.begin(), m_norms.end(), unknownNorm);
 }
 
-// An op beside the list.
+// An op outside the list.
 bool StepEnd::extra(OpKind kind, RankPhase phase, int stage, const std::function<void(StageRun&)>& work)
 {
     m_hooks.where(fmt::format("{} of stage {}", kind == OpKind::Optimizer ? "optimizer" : "gradient norm", stage));
@@ -189,7 +189,7 @@ std::vector<double> StepEnd::knownNorms() const
     return known;
 }
 
-// What the ranks before know, once all of them have stepped.
+// What the previous ranks know, once all of them have stepped.
 bool StepEnd::receiveNormsUp(int position)
 {
     if (m_normsKnown) return true;
@@ -229,7 +229,7 @@ void StepEnd::passNormsUp()
     if (m_rank + 1 < m_state.schedule->ranks) postNorms(m_rank + 1, {ControlKey::Kind::NormsUp, 0, m_rank});
 }
 
-// The norms of all stages come back from the last rank; steps they forbid are taken back, and done again if clipped.
+// The norms of all stages come back from the last rank; steps they forbid are rolled back, and repeated if clipped.
 bool StepEnd::validateSteps()
 {
     m_hooks.where("validating the optimizer's steps");

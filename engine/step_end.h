@@ -1,10 +1,10 @@
-// StepEnd: what becomes of a rank's gradients once they are summed up: reduction over the copies of a stage, the global
+// StepEnd: what happens to a rank's gradients once they are summed up: reduction over the copies of a stage, the global
 // norm, the optimizer's steps and their validation. One per rank, used on the rank's thread.
 //
 // Three ways to end a step
 //   a barrier, then the optimizer with the norm of all gradients (synchronous schedules without Optimizer ops)
 //   Optimizer ops in the list step at once, and the global norm has the last word: up the ranks goes what each knows, down
-//   comes the whole; steps it forbids are taken back, and done again if clipped (synchronous schedules with Optimizer ops;
+//   comes the whole; steps it forbids are rolled back, and repeated if clipped (synchronous schedules with Optimizer ops;
 //   Qi et al. 2024, arXiv 2401.10241, section 4). The verdict is there before finish() ends: the next step starts from
 //   validated weights.
 //   Optimizer ops are final (asynchronous schedules)
@@ -22,14 +22,14 @@ namespace stagewright {
 // What the rank loop does for it.
 struct StepHooks
 {
-    // Runs work on the op's stage as an op, recorded at `position` of the list, −1: beside it. False: stopped.
+    // Runs work on the op's stage as an op, recorded at `position` of the list, −1: outside it. False: stopped.
     std::function<bool(const Op& op, int position, RankPhase phase, int statusPosition,
                        const std::function<void(StageRun&)>& work)>
         record;
     std::function<bool()> barrier; // with all ranks; false: stopped
     std::function<void()> freeSent;
     std::function<Nanos(int rank, const Buffer& message)> delayTo;
-    std::function<void(std::string)> where; // for messages of errors: what goes on; empty: nothing special
+    std::function<void(std::string)> where; // for error messages: the current activity; empty: nothing special
 };
 
 class StepEnd
@@ -68,8 +68,8 @@ private:
     const RankTrace& m_trace;
     StepHooks m_hooks;
     std::vector<double> m_norms; // square sums by stage where steps are validated afterwards; else empty
-    bool m_normsKnown = false;   // of the ranks before
-    bool m_normsPassed = false;  // to the rank behind
+    bool m_normsKnown = false;   // of the previous ranks
+    bool m_normsPassed = false;  // to the next rank
 };
 
 } // namespace stagewright

@@ -23,7 +23,7 @@ public:
         const bool synchronous = m_schedule.weights == WeightRule::Synchronous;
         if (m_schedule.placement.hasCopies() && (m_plan.steps || !synchronous)) {
             return fail(ErrorCode::Usage,
-                        fmt::format("copies of a stage train with one barrier a step, but the schedule has {}",
+                        fmt::format("copies of a stage train with one barrier per step, but the schedule has {}",
                                     synchronous ? "optimizer ops in its lists"
                                                 : fmt::format("{} weights", toText(m_schedule.weights))),
                         "remove the optimizer ops or place each stage on one rank");

@@ -45,7 +45,7 @@ Nanos nanos(double seconds)
     return static_cast<Nanos>(seconds * 1e9);
 }
 
-// The one that a backend chose where none was asked for.
+// The one that a backend chose if none was requested.
 Precision precisionOf(Precision asked, const Backend& backend)
 {
     if (asked != Precision::Default) return asked;
@@ -117,6 +117,7 @@ public:
 
     std::optional<Deadlock> stall() const override { return m_stall; }
     const Schedule& schedule() const override { return *m_state->schedule; }
+    const Schedule& lists() const override { return m_state->lowered ? *m_state->lowered : *m_state->schedule; }
     ClockMode clock() const override { return m_state->clock; }
     std::vector<ParameterView> parameters(int stage, int copy) override
     {
@@ -225,7 +226,7 @@ private:
         const std::lock_guard lock(m_state->mutex);
         return restLocked();
     }
-    // Until all ranks are at rest, or so long (< 0: for ever).
+    // Until all ranks are at rest, or for this long (< 0: forever).
     bool awaitRest(Nanos atMost)
     {
         std::unique_lock lock(m_state->mutex);
@@ -236,7 +237,7 @@ private:
         return m_state->finished.wait_for(lock, std::chrono::nanoseconds(atMost), [this] { return restLocked(); });
     }
 
-    // Waits for the end of the step; stops it where nothing goes on for the time-out, or where a rank does not stop.
+    // Waits for the end of the step; stops it if there is no progress for the time-out, or if a rank does not stop.
     void watch()
     {
         const Nanos timeout = nanos(m_state->options.timeoutSeconds);
@@ -325,7 +326,7 @@ std::vector<std::pair<std::string, std::string>> ThreadTraining::configuration()
     if (options.channels.sends == SendMode::Rendezvous) {
         add("sends", "rendezvous");
         add("receives", options.channels.blockingReceives() ? "blocking" : "posted");
-        add("lowering", m_state->asGiven ? "as given" : toText(options.lowering));
+        add("lowering", m_state->checked->cameLowered() ? "as given" : toText(options.lowering));
     }
     if (options.channels.perDirection > 0) add("channels", fmt::format("{}", options.channels.perDirection));
     add("clock", std::string(toText(m_state->clock)));
@@ -346,7 +347,7 @@ std::vector<LayerCosts> ThreadTraining::layerCosts() const
 {
     const TrainingOptions& options = m_state->options;
     const StageLayout layout = layoutOf(options.backend, options.device.precision);
-    const auto memoryOf = [&](LayerCosts::Part part) { // of one part alone, beside a stage of others
+    const auto memoryOf = [&](LayerCosts::Part part) { // of a single part, next to a stage of others
         StageSlice slice{0, 0, part == LayerCosts::Part::Block ? 1 : 0, part == LayerCosts::Part::Embedding, part == LayerCosts::Part::Head};
         return stageMemoryOf(options.model, slice, options.microbatchSize, options.optimizer, layout);
     };
@@ -360,16 +361,12 @@ std::vector<LayerCosts> ThreadTraining::layerCosts() const
     return out;
 }
 
-Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const TrainingOptions& options,
+Result<std::unique_ptr<Training>> makeTraining(const std::shared_ptr<const CheckedSchedule>& checked, const TrainingOptions& options,
                                                std::unique_ptr<Backend> backend)
 {
     const bool rendezvous = options.channels.sends == SendMode::Rendezvous;
-    const bool asGiven = isLowered(given);
-    if (asGiven) {
-        if (Result<void> valid = validate(given).toResult(); !valid) return tl::unexpected(std::move(valid.error()));
-    }
-    const Schedule schedule = asGiven ? withoutCommunication(given) : given;
-    Result<ExecutionPlan> plan = planExecution(schedule);
+    const Schedule& schedule = checked->compute();
+    Result<ExecutionPlan> plan = planExecution(*checked);
     if (!plan) return tl::unexpected(std::move(plan.error()));
     Result<std::vector<StageSlice>> slices = sliceModel(options.model, schedule.stages, options.stageLayers);
     if (!slices) return tl::unexpected(std::move(slices.error()));
@@ -383,8 +380,6 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const Trai
     }
     Result<std::vector<int>> tokens = sliceTokens(schedule, options.model.sequence);
     if (!tokens) return tl::unexpected(std::move(tokens.error()));
-    Result<CellSpace> cells = cellsOf(schedule);
-    if (!cells) return tl::unexpected(std::move(cells.error()));
     if (!(options.timeoutSeconds > 0)) {
         return fail(ErrorCode::Usage, fmt::format("a time-out of {} s is not positive", options.timeoutSeconds));
     }
@@ -422,21 +417,20 @@ Result<std::unique_ptr<Training>> makeTraining(const Schedule& given, const Trai
     TrainingOptions whole = options;
     if (!whole.data) whole.data = Corpus::builtIn();
 
-    auto state = std::make_shared<TrainingState>(std::make_shared<const Schedule>(schedule), std::move(*plan), whole, clock,
+    auto state = std::make_shared<TrainingState>(checked, std::move(*plan), whole, clock,
                                             permits, std::move(backend), std::move(memories));
     const auto giveUp = [&ranks = state->ranks] { // ranks that wait for another device
         for (const RankRun& rank : ranks)
             if (auto* waiting = dynamic_cast<Interruptible*>(rank.memory.get())) waiting->interrupt();
     };
-    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, *cells, options.channels, giveUp);
+    state->transport = makeThreadsTransport(schedule.ranks, schedule.placement, checked->cells(), options.channels, giveUp);
     if (rendezvous) { // else the order of messages changes nothing
-        Result<Schedule> lowered = asGiven ? Result<Schedule>(given) : lower(schedule, options.lowering);
+        Result<Schedule> lowered = checked->lowered(options.lowering);
         if (!lowered) return tl::unexpected(std::move(lowered.error()));
         state->lowered = std::make_shared<const Schedule>(std::move(*lowered));
-        state->asGiven = asGiven;
     }
     if (whole.tracer) {
-        Result<MessageNumbers> numbers = MessageNumbers::of(schedule);
+        Result<MessageNumbers> numbers = MessageNumbers::of(*checked);
         if (!numbers) return tl::unexpected(std::move(numbers.error()));
         state->messageNumbers = *numbers;
     }
@@ -464,10 +458,18 @@ Result<std::unique_ptr<Training>> Training::create(const Schedule& schedule, con
 Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
                                                  std::unique_ptr<Backend> backend)
 {
+    auto checked = CheckedSchedule::of(schedule);
+    if (!checked) return tl::unexpected(std::move(checked.error()));
+    return createTraining(*checked, options, std::move(backend));
+}
+
+Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options,
+                                                 std::unique_ptr<Backend> backend)
+{
     try {
         return makeTraining(schedule, options, std::move(backend));
     } catch (const std::bad_alloc&) {
-        return fail(ErrorCode::Failed, fmt::format("setting up {} ranks: out of memory", schedule.ranks));
+        return fail(ErrorCode::Failed, fmt::format("setting up {} ranks: out of memory", schedule->compute().ranks));
     }
 }
 

@@ -1,9 +1,9 @@
-// Training: executes a Schedule for real, one thread per rank, and tells what happened as one Timeline a step.
+// Training: executes a Schedule for real, one thread per rank, and reports what happened as one Timeline per step.
 //
 //     auto training = Training::create(schedule, options);
 //     for (int i = 0; i < steps; ++i) { auto step = (*training)->step(stop); … }
 //
-// Several trainings may live side by side and be stepped in turn (a, b, a, b), so that they share the machine's moods.
+// Several trainings may live side by side and be stepped in turn (a, b, a, b), so that they share the load of the machine.
 #pragma once
 
 #include <memory>
@@ -44,13 +44,13 @@ struct TrainingOptions {
     std::uint64_t seed = 1;
     ClockMode clock = ClockMode::Auto;
     RunPerturbation perturbation; // slow ranks, late launches; slow links are in `links`
-    Links links; // emulated links: a message is held back latency + bytes / bandwidth
+    Links links; // emulated links: a message is delayed by latency + bytes / bandwidth
     std::shared_ptr<const Corpus> data;
     std::string backend = "cpu";
     DeviceOptions device; // of backends with devices of their own
     // Traces what the devices do, from its start() to its stop(), both the caller's: ops then have their kernels' times. Null: none.
     std::shared_ptr<GpuTracer> tracer;
-    // Which layers an R makes anew (first, last; global numbers), where the schedule has R ops. None: all.
+    // Which layers an R recomputes (first, last; global numbers), where the schedule has R ops. None: all.
     std::optional<std::pair<int, int>> recomputedLayers;
     // How messages travel. Under rendezvous the ranks run a lowered schedule, send by send and receive by receive, on the wall
     // clock: the one given, or a compute-only one lowered by `lowering`. So an order that waits for itself hangs here as
@@ -64,9 +64,9 @@ struct StepOutcome {
     int step = 0; // 0-based, warm-up steps included
     double loss = 0; // mean over microbatches, nats per token
     Nanos stepTime = 0; // on the run's clock: first to last span of the step
-    Nanos wallTime = 0; // what the clock on the wall said
+    Nanos wallTime = 0; // wall-clock time
     double contention = 0; // 1 − CPU time / wall time over busy ops
-    // Optimizer ops in the lists step before the global norm is known: how many stages had to take theirs back.
+    // Optimizer ops in the lists run before the global norm is known: how many stages had to roll theirs back.
     int rollbacks = 0;
     bool skipped = false; // no stage stepped: a gradient is not finite
     std::shared_ptr<const Timeline> timeline; // this step alone, after all earlier ones on the run's clock
@@ -78,15 +78,17 @@ public:
     virtual ~Training() = default;
 
     // Runs one step on all ranks. On a stop request, an exception in a rank or the watchdog: all ranks stop, the step is
-    // dropped, an Error (Cancelled, Failed) says why, and the training can't go on.
+    // dropped, an Error (Cancelled, Failed) says why, and the training can't continue.
     virtual Result<StepOutcome> step(std::stop_token stop) = 0;
 
-    // After a step that the watchdog stopped: who waited for whom, from what the ranks recorded of their messages; with the way
+    // After a step that the watchdog stopped: who waited for whom, from what the ranks recorded about their messages; with a way
     // out where the schedule itself hangs. None: no such step.
     virtual std::optional<Deadlock> stall() const { return std::nullopt; }
 
     // The compute-only order that is trained.
     virtual const Schedule& schedule() const = 0;
+    // The lists as the ranks run them: with sends and receives under rendezvous, else schedule().
+    virtual const Schedule& lists() const { return schedule(); }
     virtual ClockMode clock() const = 0; // Wall or Virtual
     // Between steps. Copies of a stage are numbered by their first microbatch.
     virtual std::vector<ParameterView> parameters(int stage, int copy = 0) = 0;
@@ -94,7 +96,7 @@ public:
     // optimizer, summed over copies: by stage, by parameter, concatenated.
     virtual void keepGradients(bool keep) = 0;
     virtual std::vector<std::vector<float>> lastGradients() const = 0;
-    // By rank, last step: the exact maximum; of activations the maximum over op ends, as the simulator counts.
+    // By rank, last step: the exact maximum; for activations the maximum over op ends, as the simulator counts.
     virtual std::vector<Bytes> peak(MemoryCategory category) const = 0;
     // Configuration and environment as text pairs, for the run.
     virtual std::vector<std::pair<std::string, std::string>> configuration() const = 0;
@@ -122,7 +124,7 @@ struct CheckResult {
     bool repeatEqual = false;    // the same bits from run to run
     bool orderEqual = false;     // scheduleOf(run(S)) == S
     bool copiesEqual = false;    // copies of a stage hold the same bits
-    int rollbacks = 0;           // optimizer steps taken back: then equality is up to their rounding (1e-4)
+    int rollbacks = 0;           // optimizer steps rolled back: then equality is up to their rounding (1e-4)
     WeightRule weights = WeightRule::Synchronous;
     double deviation = 0;        // asynchronous schedules: of their weights from those of synchronous training
     double referenceLoss = 0;

@@ -4,10 +4,10 @@
 
 namespace stagewright {
 
-TrainingState::TrainingState(std::shared_ptr<const Schedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
+TrainingState::TrainingState(std::shared_ptr<const CheckedSchedule> aSchedule, ExecutionPlan aPlan, const TrainingOptions& someOptions,
                    ClockMode aClock, int permits, std::unique_ptr<Backend> aBackend, std::vector<std::unique_ptr<Memory>> memories)
-    : schedule(std::move(aSchedule)), plan(std::move(aPlan)), options(someOptions), clock(aClock),
-      recorder(schedule, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links,
+    : checked(std::move(aSchedule)), schedule(&checked->compute()), plan(std::move(aPlan)), options(someOptions), clock(aClock),
+      recorder(checked, {.virtualClock = aClock == ClockMode::Virtual, .links = someOptions.links,
                           .perturbation = someOptions.perturbation, .threadCpu = true}),
       control(schedule->ranks, permits), backend(std::move(aBackend)), ranks(static_cast<std::size_t>(schedule->ranks))
 {

@@ -22,7 +22,7 @@
 
 namespace stagewright {
 
-// Tells a rank's recorder what the rank's allocator does.
+// Reports to a rank's recorder what the rank's allocator does.
 class RecordingSink final : public MemorySink
 {
 public:
@@ -53,7 +53,7 @@ struct StageRun
     std::vector<float> gradients; // before clipping, where they are kept
     bool sent = false;            // the gradients, to the other copies
     bool stepped = false;         // optimistically, in the list
-    int undone = 0;               // optimizer steps taken back in this step
+    int undone = 0;               // optimizer steps rolled back in this step
 };
 
 enum class RankCommand { Rest, Step, Leave };
@@ -88,7 +88,7 @@ struct RankRun
     std::unique_ptr<RecordingSink> sink; // outlives the allocator's buffers
     std::unique_ptr<Memory> memory;      // null: the host's
     std::unique_ptr<Allocator> allocator;
-    std::unique_ptr<Allocator> hostAllocator; // of what ranks tell each other in numbers, where the rank's memory is a device's
+    std::unique_ptr<Allocator> hostAllocator; // for numbers that ranks exchange, where the rank's memory is a device's
 
     Allocator& messages() { return hostAllocator ? *hostAllocator : *allocator; }
     RankStatus status;
@@ -100,7 +100,7 @@ struct RankRun
 
 struct TrainingState
 {
-    TrainingState(std::shared_ptr<const Schedule> schedule, ExecutionPlan plan, const TrainingOptions& options,
+    TrainingState(std::shared_ptr<const CheckedSchedule> checked, ExecutionPlan plan, const TrainingOptions& options,
              ClockMode clock, int permits, std::unique_ptr<Backend> backend, std::vector<std::unique_ptr<Memory>> memories);
 
     // slices: of the model, by stage.
@@ -110,9 +110,9 @@ struct TrainingState
     StageRun& firstCopy(int stage) { return stageOn(stage, schedule->placement.rankOf(stage, -1)); }
     std::vector<StageRun*> copiesOf(int stage); // by rank
 
-    std::shared_ptr<const Schedule> schedule;
+    std::shared_ptr<const CheckedSchedule> checked;
+    const Schedule* schedule; // checked->compute()
     std::shared_ptr<const Schedule> lowered; // rendezvous: the lists that the ranks run; else null
-    bool asGiven = false;                    // they came with the schedule
     ExecutionPlan plan;
     TrainingOptions options;
     ClockMode clock; // Wall or Virtual
@@ -125,7 +125,7 @@ struct TrainingState
     std::unique_ptr<Transport> transport;
     PartShapes shapes;
     StepData data;
-    std::optional<MessageNumbers> messageNumbers; // where a tracer is to tell messages apart
+    std::optional<MessageNumbers> messageNumbers; // where a tracer is to distinguish messages
     int step = 0; // 0-based, the one that runs
     bool keepGradients = false;
     std::atomic<bool> skipped = false; // the step's optimizer, for a gradient that is not finite

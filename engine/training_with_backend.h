@@ -4,14 +4,17 @@
 #include <memory>
 
 #include "engine/training.h"
+#include "schedules/checked_schedule.h"
 
 namespace stagewright {
 
-// As Training::create, options.backend being a name for messages only.
+// As Training::create, options.backend being a name for messages only. The checked one may serve several trainings.
 Result<std::unique_ptr<Training>> createTraining(const Schedule& schedule, const TrainingOptions& options,
                                                  std::unique_ptr<Backend> backend);
+Result<std::unique_ptr<Training>> createTraining(const std::shared_ptr<const CheckedSchedule>& schedule, const TrainingOptions& options,
+                                                 std::unique_ptr<Backend> backend);
 
-// Makes a fresh backend each time it is asked: a check needs several.
+// Creates a new backend on each call: a check needs several.
 using BackendMaker = std::function<Result<std::unique_ptr<Backend>>()>;
 Result<CheckResult> checkSchedule(const Schedule& schedule, const TrainingOptions& options, int steps,
                                   std::stop_token stop, const BackendMaker& makeBackend);

@@ -32,7 +32,7 @@ std::string whatRankDoes(const TrainingState& state, std::size_t rank)
                            input.key.gradient ? "gradient" : "activations", input.key.microbatch, input.rank);
     }
     case RankPhase::Message:
-        return "stands at a send or receive";
+        return "waits at a send or receive";
     case RankPhase::Permit:
         return fmt::format("waits for a permit{}{}", inList ? " before " : "", op);
     case RankPhase::Running:
@@ -56,7 +56,7 @@ std::string whatRankDoes(const TrainingState& state, std::size_t rank)
 // How long a rank may rest without being stuck: a delay, and behind it a message on its way.
 Nanos longestPause(const TrainingState& state)
 {
-    if (state.clock == ClockMode::Virtual) return 0; // nothing is held back
+    if (state.clock == ClockMode::Virtual) return 0; // nothing is delayed
     const TrainingOptions& options = state.options;
     const Bytes message = static_cast<Bytes>(sizeof(float)) * options.microbatchSize * options.model.sequence *
                           static_cast<Bytes>(options.model.hidden);
@@ -73,21 +73,21 @@ Nanos longestPause(const TrainingState& state)
     return delay + transfer;
 }
 
-// Whether both say that a rank stands at the same op; of a pair either.
-bool standsAlike(const Deadlock& found, const Deadlock& foretold, int rank, const Schedule& lowered)
+// Whether both say that a rank is blocked at the same op, or at either op of a pair.
+bool standsAlike(const Deadlock& found, const Deadlock& predicted, int rank, const Schedule& lowered)
 {
     const auto of = [rank](const Deadlock& deadlock) {
         return std::find_if(deadlock.blocked.begin(), deadlock.blocked.end(), [rank](const BlockedRank& blocked) { return blocked.rank == rank; });
     };
     const auto a = of(found);
-    const auto b = of(foretold);
-    if (a == found.blocked.end() || b == foretold.blocked.end()) return a == found.blocked.end() && b == foretold.blocked.end();
+    const auto b = of(predicted);
+    if (a == found.blocked.end() || b == predicted.blocked.end()) return a == found.blocked.end() && b == predicted.blocked.end();
     const int apart = a->position - b->position;
     return apart == 0 || (apart * apart == 1 && lowered.isPaired(rank, static_cast<std::size_t>(std::min(a->position, b->position))));
 }
 
-// What the ranks recorded; where the lowered lists can't end and the ranks (those of the circle, if one is found) stand where they
-// stop, all that is known of that.
+// What the ranks recorded; where the lowered lists can't end and the ranks (those of the cycle, if one is found) are where they
+// stop, all that is known about it.
 Deadlock explainRun(const TrainingState& state)
 {
     std::vector<RankRecord> records;
@@ -98,11 +98,11 @@ Deadlock explainRun(const TrainingState& state)
     }
     Deadlock found = explainStall(records, MessageMatching::ByOp);
     if (!state.lowered) return found;
-    Result<Deadlock> foretold = explainDeadlock(*state.lowered, state.options.channels);
-    if (!foretold || !foretold->hung()) return found;
-    if (!found.cycle.empty() && found.cycle == foretold->cycle) ranks = found.cycle;
-    const bool same = std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return standsAlike(found, *foretold, rank, *state.lowered); });
-    return same ? std::move(*foretold) : found;
+    Result<Deadlock> predicted = explainDeadlock(*state.lowered, state.options.channels);
+    if (!predicted || !predicted->hung()) return found;
+    if (!found.cycle.empty() && found.cycle == predicted->cycle) ranks = found.cycle;
+    const bool same = std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return standsAlike(found, *predicted, rank, *state.lowered); });
+    return same ? std::move(*predicted) : found;
 }
 
 } // namespace
@@ -139,8 +139,8 @@ std::optional<Error> Watchdog::look(Nanos now)
     return Error{m_state.lowered && !m_stall.cycle.empty() ? ErrorCode::Invalid : ErrorCode::Failed,
                  fmt::format("step {}: no progress for {:g} s: {}", stepNumber(m_state.step),
                              static_cast<double>(m_timeout + m_longestPause) / 1e9, ranks),
-                 m_stall.cycle.empty() ? "allow more time where an op is just slow"
-                                       : "'stagewright validate --sends rendezvous' of the schedule tells a way out"};
+                 m_stall.cycle.empty() ? "allow more time if an op is just slow"
+                                       : "run 'stagewright validate --sends rendezvous' on the schedule for a way out"};
 }
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// Watchdog: notices that no rank gets on, and says who waits for what. Emulated links and delays of the schedule hold ranks
-// back on purpose: on the wall clock the longest of them is added to the time-out. Only time that the watchdog itself was
+// Watchdog: notices that no rank makes progress, and says who waits for what. Emulated links and delays of the schedule delay ranks
+// on purpose: on the wall clock the longest of them is added to the time-out. Only time that the watchdog itself was
 // awake counts, so that a stopped or starved process does not look like a hang.
 #pragma once
 
@@ -13,7 +13,7 @@ class Watchdog
 {
 public:
     Watchdog(const TrainingState& state, Nanos timeout);
-    // Called at least every tenth of the time-out; an Error once nothing has changed for the time-out.
+    // Called at least ten times per time-out; an Error once nothing has changed for the time-out.
     std::optional<Error> look(Nanos now);
     // Why, after look() gave an error: from the ranks' flight logs, with the way out where the lists themselves hang so.
     const Deadlock& stall() const { return m_stall; }

@@ -55,7 +55,7 @@ void WeightVersions::before(const PlannedOp& planned, StageModel& model)
         select(model, m_delayed);
         return;
     case WeightRule::Predicted:
-        // Also where there is nothing to predict yet: the layers note the direction of updates from the first call on.
+        // Also if there is nothing to predict yet: the layers note the direction of updates from the first call on.
         if (op.kind == OpKind::Forward && planned.predicts && (planned.predictedUpdates > 0 || m_updates == 0)) {
             model.keepPredicted(predicted, m_optimizer, m_updates, planned.predictedUpdates);
             select(model, predicted);

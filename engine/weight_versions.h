@@ -8,7 +8,7 @@
 //                (PipeDream-2BW, Narayanan et al. 2021, arXiv 2006.09503, section 3.1)
 //   Predicted    F computes with weights predicted for its B, B with the newest: two versions while F runs.
 //                (PipeOptim, Guan et al. 2023, arXiv 2312.00839, section 3)
-// Synchronous schedules have one version, and nothing here does anything but step.
+// Synchronous schedules have one version; here they only step.
 #pragma once
 
 #include <map>

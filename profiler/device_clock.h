@@ -1,4 +1,4 @@
-// DeviceClock: when a device did what it was asked for. Ops are issued long before they run; the recorder asks for a stamp
+// DeviceClock: when a device did the requested work. Ops are issued long before they run; the recorder asks for a stamp
 // where it would read the clock, and for its time once the device is done. One per rank, on its thread.
 #pragma once
 
@@ -13,7 +13,7 @@ class DeviceClock
 public:
     virtual ~DeviceClock() = default;
     virtual std::int64_t stamp() = 0;
-    // While nothing is under way: CLOCK_MONOTONIC. Rises with the stamps.
+    // While no work is pending: CLOCK_MONOTONIC. Increases with the stamps.
     virtual Nanos timeOf(std::int64_t stamp) = 0;
     virtual void forget() = 0; // all stamps so far
 };

@@ -64,7 +64,7 @@ inline MessageKey messageBetween(const Op& producer, const Op& consumer, int mic
 }
 
 // Calls visit(key, producer id) for each message that F, B or I needs from a neighbouring stage, by microbatch, then by
-// slice and half. A producer that the schedule lacks is left out.
+// slice and half. A producer that the schedule lacks is skipped.
 template <typename Visit>
 void eachMessage(const Schedule& schedule, const OpIndex& index, const Op& op, Visit&& visit)
 {

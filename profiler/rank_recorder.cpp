@@ -51,7 +51,7 @@ void RankRecorder::writeMemory(EventKind kind)
     m_netCount = 0;
     m_moreNets.clear();
 
-    // Inside an op its peak is in use from begin to end; what is kept beyond the end (after − before) is added there. Of
+    // Inside an op its peak is in use from its start to its end; what is kept beyond the end (after − before) is added there. Of
     // weights this is a version that is gone before the end.
     if (kind == EventKind::MemoryAtEnd) {
         if (m_weightsPeak > std::max(m_weightsBefore, m_weights))
@@ -79,7 +79,7 @@ std::vector<RecordedEvent> RankRecorder::take()
     return events;
 }
 
-// What the host stamped (a message handed over, a receive posted) happens on the device when the op before it is done.
+// What the host stamped (a message handed over, a receive posted) happens on the device when the previous op is done.
 void RankRecorder::readStamps(std::vector<RecordedEvent>& events)
 {
     Nanos last = 0;

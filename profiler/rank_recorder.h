@@ -1,4 +1,4 @@
-// RankRecorder: what one rank tells while it runs. Written by the rank's own thread only, without locks, into chunks
+// RankRecorder: what one rank records while it runs. Written by the rank's own thread only, without locks, into chunks
 // that were allocated before; read by take() while the rank is at rest. An event is 32 bytes and one clock reading.
 //
 // Order of calls in a step:  stepBegin  { waitBegin? receiveBegin receiveEnd }  opBegin  memoryChanged…  opEnd  { sent
@@ -9,7 +9,7 @@
 // to back, an op costs one reading; the hand-over of its message (about 1 µs) then counts to the op that follows.
 //
 // Memory: changes are summed per (category, stage, microbatch) and written once, at the op's end; changes between ops
-// belong to the begin of the next op. Workspace, and weights that come and go within an op, are written as their maximum there.
+// belong to the start of the next op. Workspace, and weights that come and go within an op, are written as their maximum there.
 #pragma once
 
 #include <array>
@@ -27,11 +27,11 @@ namespace stagewright {
 
 enum class EventKind : std::uint8_t {
     OpBegin,         // value: CPU clock or −1
-    OpEnd,           // likewise
+    OpEnd,           // value: as OpBegin
     WaitBegin,       // blocked for a message
     ReceiveBegin,    // the message is there; copying begins
     ReceiveEnd,      // value: bytes
-    SendPosted,      // the rank stands at a send until Sent
+    SendPosted,      // the rank waits at a send until Sent
     ReceivePosted,   // a receive is offered (rendezvous)
     Sent,            // handed over; value: when it is available to the receiver
     MemoryAtStart,   // of the step; value: bytes
@@ -51,7 +51,7 @@ struct RecordedEvent
     OpKind op; // ops: the kind; messages: SendF or SendB by direction
     EventKind kind;
     std::int16_t slice; // messages: as MessageKey
-    std::uint8_t half;  // likewise
+    std::uint8_t half;  // messages: as MessageKey
 };
 static_assert(sizeof(RecordedEvent) == 32);
 
@@ -98,7 +98,7 @@ public:
     }
     void waitBegin(const MessageKey& key)
     {
-        if (m_device) return; // that the thread waits says nothing of the device
+        if (m_device) return; // a wait of the thread says nothing about the device
         message(EventKind::WaitBegin, key, 0);
         m_cpuStale = true;
     }

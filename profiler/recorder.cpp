@@ -46,11 +46,11 @@ void moveWork(StepRecord& record, const std::vector<Interval>& before)
 
 } // namespace
 
-Recorder::Recorder(std::shared_ptr<const Schedule> schedule, const RecorderOptions& options)
+Recorder::Recorder(std::shared_ptr<const CheckedSchedule> schedule, const RecorderOptions& options)
     : m_schedule(std::move(schedule)), m_options(options)
 {
     m_options.threadCpu = m_options.threadCpu || m_options.virtualClock;
-    for (const std::vector<Op>& list : m_schedule->order) {
+    for (const std::vector<Op>& list : m_schedule->compute().order) {
         m_ranks.push_back(std::make_unique<RankRecorder>((list.size() + 4) * eventsPerOp, m_options.threadCpu));
     }
 }

@@ -1,5 +1,5 @@
 // Recorder: the recording of one training. Ranks write into rank(r) from their own threads; between steps, while all
-// ranks are at rest, finishStep() turns what they told into the step's Timeline on the run's clock.
+// ranks are at rest, finishStep() turns what they recorded into the step's Timeline on the run's clock.
 //
 //     Recorder recorder(schedule, {.virtualClock = true, .links = links});
 //     recorder.beginStep();        // before the ranks are let go
@@ -22,7 +22,7 @@ struct TraceFacts;
 struct RecorderOptions
 {
     bool virtualClock = false; // false: wall
-    Links links;               // of the virtual clock; on the wall clock messages tell when they are available
+    Links links;               // of the virtual clock; on the wall clock messages carry when they are available
     RunPerturbation perturbation; // of the virtual clock; on the wall clock the ranks themselves take longer
     bool threadCpu = true;     // the virtual clock needs it
 };
@@ -32,13 +32,13 @@ struct RecordedStep
     int step = 0;
     Nanos stepTime = 0; // on the run's clock: first to last span
     double contention = 0;
-    std::shared_ptr<const Timeline> timeline; // this step alone; time 0 is the begin of step 0
+    std::shared_ptr<const Timeline> timeline; // this step alone; time 0 is the start of step 0
 };
 
 class Recorder
 {
 public:
-    Recorder(std::shared_ptr<const Schedule> schedule, const RecorderOptions& options);
+    Recorder(std::shared_ptr<const CheckedSchedule> schedule, const RecorderOptions& options);
 
     RankRecorder& rank(int rank) { return *m_ranks[static_cast<std::size_t>(rank)]; }
     int steps() const { return m_steps; } // finished ones
@@ -51,7 +51,7 @@ public:
     void dropStep(); // forgets what was recorded since beginStep()
 
 private:
-    std::shared_ptr<const Schedule> m_schedule;
+    std::shared_ptr<const CheckedSchedule> m_schedule;
     RecorderOptions m_options;
     std::vector<std::unique_ptr<RankRecorder>> m_ranks;
     int m_steps = 0;

@@ -108,7 +108,7 @@ double StepRecord::contention() const
     return std::max(0.0, 1.0 - static_cast<double>(cpu) / static_cast<double>(wall));
 }
 
-Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule,
+Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule,
                               const std::vector<std::vector<RecordedEvent>>& eventsByRank, Nanos begin, Nanos origin)
 {
     StepRecord record;
@@ -116,11 +116,9 @@ Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule
     record.begin = begin - origin;
     record.ops.resize(eventsByRank.size());
     record.memory.resize(eventsByRank.size());
-    Result<CellSpace> cells = cellsOf(*schedule);
-    if (!cells) return tl::unexpected(std::move(cells.error()));
-    Messages messages(*schedule, OpIndex(*schedule, *cells));
+    Messages messages(schedule->compute(), schedule->index());
     for (std::size_t rank = 0; rank < eventsByRank.size(); ++rank) {
-        const std::vector<Op>& list = schedule->order[rank];
+        const std::vector<Op>& list = schedule->compute().order[rank];
         std::vector<RecordedOp>& ops = record.ops[rank];
         std::vector<MemoryChange>& memory = record.memory[rank];
         bool open = false;

@@ -1,5 +1,5 @@
-// StepRecord: one step as its ranks told it, decoded and matched: ops with times, messages between ranks, memory
-// changes attached to ops. On the wall clock its times are what was stamped; placeOnVirtualClock() writes them anew.
+// StepRecord: one step as its ranks recorded it, decoded and matched: ops with times, messages between ranks, memory
+// changes attached to ops. On the wall clock its times are what was stamped; placeOnVirtualClock() overwrites them.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 #include "profiler/rank_recorder.h"
 #include "schedules/base/result.h"
+#include "schedules/checked_schedule.h"
 #include "schedules/cost_model.h"
 #include "schedules/perturb.h"
-#include "schedules/schedule.h"
 
 namespace stagewright {
 
@@ -32,7 +32,7 @@ struct RecordedMessage
     std::size_t fromOp = 0; // index into ops[fromRank]
     std::size_t toOp = 0;
     Bytes bytes = 0;
-    Nanos sendPosted = -1; // rendezvous: the sender stood at it from here to sent
+    Nanos sendPosted = -1; // rendezvous: the sender waited at it from here to sent
     Nanos receivePosted = -1; // rendezvous
     Nanos sent = -1;      // handed over
     Nanos available = -1; // may be taken from now on: sent + the link's delay
@@ -69,7 +69,7 @@ struct RecordedWork
 struct StepRecord
 {
     int step = 0;
-    std::shared_ptr<const Schedule> schedule;
+    std::shared_ptr<const CheckedSchedule> schedule; // its compute() was run
     std::string clock = "wall";
     Nanos begin = 0;                          // of the step: times of MemoryChange::StepBegin
     std::vector<std::vector<RecordedOp>> ops; // by rank, in the order they ran
@@ -85,7 +85,7 @@ struct StepRecord
 
 // Decodes what the ranks recorded since the last step. begin: when the ranks were let go, on CLOCK_MONOTONIC. Times
 // become relative to origin. Fails (Failed) where a rank's record is not whole, naming the rank and the op.
-Result<StepRecord> decodeStep(int step, std::shared_ptr<const Schedule> schedule,
+Result<StepRecord> decodeStep(int step, std::shared_ptr<const CheckedSchedule> schedule,
                               const std::vector<std::vector<RecordedEvent>>& eventsByRank, Nanos begin, Nanos origin);
 
 // Gives every op its CPU time as duration (a filler its delay, a later op of a pair its own) and places the list with

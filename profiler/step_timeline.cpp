@@ -38,15 +38,13 @@ public:
         for (const std::vector<RecordedOp>& ops : record.ops)
             spans += ops.size();
         m_builder.reserve(spans);
-        m_builder.setSchedule(record.schedule);
+        m_builder.setSchedule(computeOf(record.schedule));
     }
 
     Result<std::shared_ptr<const Timeline>> build()
     {
-        Result<CellSpace> cells = cellsOf(*m_record.schedule);
-        if (!cells) return tl::unexpected(std::move(cells.error()));
         addOps();
-        addEdges(OpIndex(*m_record.schedule, *cells));
+        addEdges();
         addMessages();
         addMemory();
         addWork();
@@ -65,7 +63,7 @@ private:
         return m_builder.addSpan(m_builder.addTrack(rank, lane), span, cpu);
     }
 
-    // Ops beside the list: where it has such ops itself, the optimizer must not pass for one of them.
+    // Ops outside the list: if it has such ops itself, the optimizer must not pass for one of them.
     std::uint32_t labelOf(const RecordedOp& op)
     {
         if (op.position >= 0) return 0;
@@ -75,7 +73,7 @@ private:
 
     void addOps()
     {
-        for (const std::vector<Op>& list : m_record.schedule->order)
+        for (const std::vector<Op>& list : m_record.schedule->compute().order)
             m_listed = m_listed || std::any_of(list.begin(), list.end(), [](const Op& op) { return isStageOp(op.kind); });
         m_ids.resize(m_record.ops.size());
         for (std::size_t rank = 0; rank < m_record.ops.size(); ++rank) {
@@ -89,9 +87,10 @@ private:
 
     // One edge for each producer of an op's inputs: on the same rank with the producer's end, else with the arrival of
     // the last message from it.
-    void addEdges(const OpIndex& index)
+    void addEdges()
     {
-        const Schedule& schedule = *m_record.schedule;
+        const Schedule& schedule = m_record.schedule->compute();
+        const OpIndex& index = m_record.schedule->index();
         for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
             for (std::size_t i = 0; i < schedule.order[rank].size(); ++i) {
                 index.eachInput(schedule.order[rank][i], [&](std::uint32_t producer, const Need&, std::size_t) {

@@ -24,7 +24,7 @@ Nanos durationOf(const RecordedOp& op)
 // microbatch that goes in parts counts as their sum.
 std::vector<Bytes> boundariesOf(const StepRecord& record)
 {
-    std::vector<Bytes> bytes(static_cast<std::size_t>(record.schedule->stages), 0);
+    std::vector<Bytes> bytes(static_cast<std::size_t>(record.schedule->compute().stages), 0);
     std::map<std::tuple<std::uint16_t, bool, std::int32_t>, Bytes> whole; // by consumer, direction and microbatch
     for (const RecordedMessage& message : record.messages) {
         const MessageKey& key = message.key;
@@ -44,20 +44,19 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
             for (RecordedOp& op : record.ops[rank])
                 if (isCompute(op.op.kind)) op.cpu = std::llround(static_cast<double>(durationOf(op)) * perturbation.factorOf(static_cast<int>(rank), record.step, op.op));
     const std::vector<Nanos>& launch = perturbation.launch;
+    const Schedule& schedule = record.schedule->compute();
     std::vector<Nanos> durations;
-    durations.reserve(record.schedule->opCount());
+    durations.reserve(schedule.opCount());
     for (const std::vector<RecordedOp>& ops : record.ops) {
         for (const RecordedOp& op : ops) {
             if (op.position >= 0) durations.push_back(durationOf(op));
         }
     }
-    const Result<CellSpace> cells = cellsOf(*record.schedule);
-    if (!cells) return tl::unexpected(cells.error());
     const std::vector<Bytes> boundaries = boundariesOf(record);
-    addLaunch(*record.schedule, launch, durations);
-    Result<SimResult> placed = place(*record.schedule, durations, links, boundaries);
+    addLaunch(schedule, launch, durations);
+    Result<SimResult> placed = place(schedule, durations, links, boundaries);
     if (!placed) return tl::unexpected(std::move(placed.error()).with("virtual clock"));
-    takeLaunch(*record.schedule, launch, *placed);
+    takeLaunch(schedule, launch, *placed);
 
     record.clock = "virtual";
     record.begin = begin;
@@ -90,8 +89,8 @@ Result<void> placeOnVirtualClock(StepRecord& record, const Links& links, Nanos b
         const int offset = message.key.gradient ? 1 : -1;
         message.sent = record.ops[static_cast<std::size_t>(message.fromRank)][message.fromOp].end;
         message.arrival = message.available =
-            message.sent + messageDelay(*record.schedule, links, boundaries, to[message.toOp].op,
-                                        message.key.stage + offset, offset, message.toRank, cells->slices);
+            message.sent + messageDelay(schedule, links, boundaries, to[message.toOp].op,
+                                        message.key.stage + offset, offset, message.toRank, record.schedule->cells().slices);
         const Nanos idleFrom = message.toOp == 0 ? begin : to[message.toOp - 1].end;
         message.waitBegin = message.available > idleFrom ? idleFrom : -1;
         message.takeBegin = message.takeEnd = to[message.toOp].begin;

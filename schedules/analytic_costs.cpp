@@ -42,7 +42,7 @@ Result<Preset> findPreset(const std::array<Preset, N>& presets, std::string_view
         if (preset.name == name) return preset;
         names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
     }
-    return fail(ErrorCode::Usage, fmt::format("analytic costs: there is no {} '{}'; there are {}", what, name, names));
+    return fail(ErrorCode::Usage, fmt::format("analytic costs: unknown {} '{}'; known are {}", what, name, names));
 }
 
 template <typename Number>
@@ -64,7 +64,7 @@ Result<void> readOption(std::string_view text, AnalyticCosts& out)
         out.keepsScores = value == "full";
         return {};
     }
-    return fail(ErrorCode::Usage, fmt::format("analytic costs: '{}' is no option", text),
+    return fail(ErrorCode::Usage, fmt::format("analytic costs: '{}' is not an option", text),
                 "options are b=N, seq=N, efficiency=0 to 1, attention=flash|full");
 }
 
@@ -152,9 +152,9 @@ Result<CostModel> analyticCosts(const Schedule& schedule, const AnalyticCosts& c
     } else if (layers.size() != static_cast<std::size_t>(stages) ||
                std::accumulate(layers.begin(), layers.end(), 0LL) != model.layers) {
         return fail(ErrorCode::Usage,
-                    fmt::format("analytic costs: {} numbers of layers with the sum {} for {} stages and {} layers", layers.size(),
+                    fmt::format("analytic costs: {} layer counts with the sum {} for {} stages and {} layers", layers.size(),
                                 std::accumulate(layers.begin(), layers.end(), 0LL), stages, model.layers),
-                    "give one number a stage; together they are the layers of the model");
+                    "give one number per stage; their sum must be the layers of the model");
     }
     const int batch = costs.microbatchSize > 0 ? costs.microbatchSize : model.microbatchSize;
     const double s = model.sequence;
@@ -191,7 +191,7 @@ Result<CostModel> analyticCosts(const Schedule& schedule, const AnalyticCosts& c
         memory.optimizer = std::llround(12 * parameters);
     }
     out.links.all = {costs.device.linkLatency, costs.device.linkBytesPerSecond};
-    out.origin = fmt::format("analytic: {} on {}, {} × {} tokens a microbatch, {} % of the peak", model.name, costs.device.title, batch,
+    out.origin = fmt::format("analytic: {} on {}, {} × {} tokens per microbatch, {} % of the peak", model.name, costs.device.title, batch,
                              model.sequence, std::round(costs.efficiency * 1000) / 10);
     return out;
 }

@@ -28,14 +28,14 @@ struct ModelPreset {
     int hidden = 0;
     int sequence = 0;
     int vocabulary = 50304;
-    int microbatchSize = 1; // the one it was published with
+    int microbatchSize = 1; // as published
     double parameters() const;
 };
 
 struct DevicePreset {
     std::string_view name;  // "a100"
     std::string_view title; // "NVIDIA A100 80 GB SXM"
-    double flops = 0;           // peak, dense 16-bit, a second
+    double flops = 0;           // peak, dense 16-bit, per second
     double bytesPerSecond = 0;  // memory
     double memory = 0;          // bytes
     double linkBytesPerSecond = 0; // to another device, one way

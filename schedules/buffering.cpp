@@ -37,9 +37,9 @@ std::string describeOutcomes(const std::vector<RuleOutcome>& outcomes)
         list += (list.empty() ? "" : ", ") + toText(outcome.lowering);
     }
     if (hang.empty() && end.empty()) return {};
-    if (hang.empty()) return "ends without buffers under every rule";
+    if (hang.empty()) return "completes without buffers under every rule";
     if (end.empty()) return "needs buffers under every rule";
-    return fmt::format("needs buffers under {}; ends without under {}", hang, end);
+    return fmt::format("needs buffers under {}; completes without under {}", hang, end);
 }
 
 } // namespace stagewright

@@ -1,4 +1,4 @@
-// Which lowering rules let a schedule end without buffers: nothing stated by hand, its lowered lists are run under rendezvous.
+// Under which lowering rules a schedule completes without buffers: found by running its lowered lists under rendezvous.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct RuleOutcome {
 // that is not valid. O(ops).
 Result<std::vector<RuleOutcome>> outcomesWithoutBuffers(const Schedule& schedule, int perDirection = 0);
 
-// "needs buffers under just-in-time, rank-parity; ends without under pytorch, eager-post, grouped"; "" for no outcomes.
+// "needs buffers under just-in-time, rank-parity; completes without under pytorch, eager-post, grouped"; "" for no outcomes.
 std::string describeOutcomes(const std::vector<RuleOutcome>& outcomes);
 
 } // namespace stagewright

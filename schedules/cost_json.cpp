@@ -330,7 +330,7 @@ Result<CostModel> readCostsJson(const std::string& text)
     }
     if (const auto jitter = json.find("jitter"); jitter != json.end()) {
         if (!jitter->is_number() || jitter->get<double>() < 0 || jitter->get<double>() > mostJitter)
-            in.wrong("jitter", fmt::format("a number of 0 to {} is expected", mostJitter));
+            in.wrong("jitter", fmt::format("a number from 0 to {} is expected", mostJitter));
         else
             out.jitter = jitter->get<double>();
     }

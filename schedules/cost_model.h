@@ -73,14 +73,14 @@ public:
     CostModel(int stages, CostSource source);
 
     // A filler's duration is its own delay; kinds without an entry cost 0. count and half scale: count × d, d / 2; a sequence
-    // slice takes its part by sliceStarts. Without jitter, and as if the op stood in no pair (durationsOf has both).
+    // slice takes its part by sliceStarts. Without jitter, and as if the op were in no pair (durationsOf has both).
     Nanos duration(const Op& op, int rank) const;
     Nanos duration(OpKind kind, int stage, int rank) const;
     void setDuration(OpKind kind, int stage, Nanos duration);           // on every rank
     void setDuration(OpKind kind, int stage, int rank, Nanos duration); // on one rank (stage copies, slow devices)
     bool hasRankDurations() const { return !m_onRank.empty(); }
 
-    // Microbatches that take another time than the stage's others; of stage copies the microbatch says the rank.
+    // Microbatches that differ in time from the stage's others; for stage copies the microbatch determines the rank.
     void setMicrobatchDuration(OpKind kind, int stage, int microbatch, Nanos duration);
     bool hasMicrobatchDurations() const { return !m_ofMicrobatch.empty(); }
     void clearMicrobatchDurations() { m_ofMicrobatch.clear(); }
@@ -112,7 +112,7 @@ public:
     CostSource source = CostSource::Uniform;
     std::string origin;  // words: "F=1, I=1, W=1", "fitted from demo.stagewright#3"
     Nanos timeUnit = 1;  // ns per printed unit: rankShare for unit costs, 1 for measured ones
-    Bytes memoryUnit = 1; // likewise: activationShare for unit costs
+    Bytes memoryUnit = 1; // bytes per printed unit: activationShare for unit costs
 
     bool operator==(const CostModel&) const = default;
 

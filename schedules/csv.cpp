@@ -43,7 +43,7 @@ struct CsvReader
         int cell = 0;
         std::string text;
     };
-    // First cells that tell the dialects apart.
+    // First cells that distinguish the dialects.
     std::optional<Place> oldFull; // BW
     std::optional<Place> inputGrad;
     std::optional<Place> weightGrad;
@@ -76,7 +76,7 @@ Result<void> CsvReader::readSettings(std::string_view row)
 {
     cell = 1;
     text = trimmed(row);
-    if (options.pytorch) return error("PyTorch's files have no line of settings", "leave the line out");
+    if (options.pytorch) return error("PyTorch's files have no settings line", "remove the line");
     std::string_view rest = trimmed(text.substr(1));
     while (!rest.empty()) {
         const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
@@ -89,7 +89,7 @@ Result<void> CsvReader::readSettings(std::string_view row)
             const auto rule = weightRuleOf(value);
             if (!rule)
                 return error(fmt::format("weights: '{}' is unknown", value),
-                             "there are synchronous, stashed, two_versions and predicted");
+                             "use synchronous, stashed, two_versions or predicted");
             schedule.weights = *rule;
         } else if (key == "slices") {
             schedule.sliceLengths.clear();
@@ -106,7 +106,7 @@ Result<void> CsvReader::readSettings(std::string_view row)
                 value.remove_prefix(1);
             }
         } else {
-            return error(fmt::format("'{}' is no setting", word), "the settings are weights=RULE and slices=LENGTHS");
+            return error(fmt::format("'{}' is not a setting", word), "the settings are weights=RULE and slices=LENGTHS");
         }
     }
     return {};
@@ -222,9 +222,9 @@ Result<void> CsvReader::applyDialect()
     }
     if (inputGrad)
         return error(*inputGrad,
-                     oldFull ? fmt::format("I is of the new dialect, but line {}, cell {} ({}) is of the old one",
+                     oldFull ? fmt::format("I belongs to the new dialect, but line {}, cell {} ({}) belongs to the old one",
                                            oldFull->line, oldFull->cell, oldFull->text)
-                             : std::string("I is of the new dialect; the old one writes B for the input gradient"),
+                             : std::string("I belongs to the new dialect; the old one writes B for the input gradient"),
                      "write the whole file in one dialect");
     for (auto& ops : schedule.order)
         for (Op& op : ops)
@@ -271,7 +271,7 @@ Result<Schedule> readScheduleCsv(std::string_view text, const CsvOptions& option
         for (int s = 0; s < schedule.stages; ++s)
             if (const auto& copies = schedule.placement.copiesOf(s); copies.size() > 1)
                 return fail(ErrorCode::Unreadable,
-                            fmt::format("stage {} stands in lines {} and {}; PyTorch holds a stage on one rank", s,
+                            fmt::format("stage {} is in lines {} and {}; PyTorch keeps a stage on one rank", s,
                                         copies[0].rank + 1, copies[1].rank + 1),
                             "read it without the PyTorch restriction");
     return std::move(schedule);
@@ -281,14 +281,14 @@ Result<std::string> writeScheduleCsv(const Schedule& schedule, const CsvOptions&
 {
     const bool old = options.dialect == CsvDialect::Old;
     if (options.pytorch && schedule.placement.hasCopies())
-        return fail(ErrorCode::Invalid, "a stage has copies on two ranks; PyTorch holds a stage on one rank",
+        return fail(ErrorCode::Invalid, "a stage has copies on two ranks; PyTorch keeps a stage on one rank",
                     "write it without the PyTorch restriction");
     const bool settings = schedule.weights != WeightRule::Synchronous || !schedule.sliceLengths.empty();
     if (options.pytorch && settings)
         return fail(ErrorCode::Invalid,
                     schedule.weights != WeightRule::Synchronous
-                        ? fmt::format("the weights are {}; PyTorch's files can't say so", toText(schedule.weights))
-                        : fmt::format("lengths of {} slices are given; PyTorch's files can't say so",
+                        ? fmt::format("the weights are {}; PyTorch's files can't express that", toText(schedule.weights))
+                        : fmt::format("lengths of {} slices are given; PyTorch's files can't express that",
                                       schedule.sliceLengths.size()),
                     "write it without the PyTorch restriction");
     CsvReader check; // the same rules as for reading

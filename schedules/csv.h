@@ -1,11 +1,11 @@
 // Schedule CSV: one line per rank, one cell per op, no titles. The convention of torch.distributed.pipelining, and ours, which
-// holds more. Placement is inferred from the rows. Blank cells are idle slots without meaning and are dropped.
+// can express more. Placement is inferred from the rows. Blank cells are idle slots without meaning and are dropped.
 //
 //   form      cells                                                        blank cells
 //   compute   F B I W                                                      allowed
 //   lowered   also SEND_F RECV_F SEND_B RECV_B UNSHARD RESHARD REDUCE_GRAD refused where PyTorch's rules apply
 //   ours      both forms, and R OPT OFFLOAD RELOAD FILLER, slices, counts, halves, copies of a stage, groups of messages,
-//             REDUCE_GRAD in either form, and a first line with what a list of ops can't say:
+//             REDUCE_GRAD in either form, and a first line with what a list of ops can't express:
 //                 # weights=stashed slices=6,4,3,3        (written only where they are not the defaults)
 //
 // A file with a SEND or RECV cell is lowered (schedules/lower.h), any other is compute-only. Overlapped pair:
@@ -27,7 +27,7 @@ enum class CsvDialect { Auto, New, Old };
 
 struct CsvOptions {
     CsvDialect dialect = CsvDialect::Auto; // writing: Auto is New
-    bool pytorch = false; // refuse what PyTorch can't hold
+    bool pytorch = false; // refuse what PyTorch can't express
 };
 
 // Parses only: counts and order are validate()'s matter. name becomes Schedule::name.

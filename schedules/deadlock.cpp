@@ -14,7 +14,7 @@ namespace stagewright {
 
 namespace {
 
-// Single moves: how many may make up a fix, and how many ops are looked at over all tries.
+// Single moves: how many may make up a fix, and how many ops are examined over all tries.
 constexpr std::size_t fewMoves = 4;
 constexpr std::size_t mostMoves = 64;
 constexpr std::size_t movesBudget = 4'000'000;
@@ -66,14 +66,14 @@ struct Attempt
     bool ended;
 };
 
-// Where a rank stands: the first op of the pair or group at the head of its list.
+// Where a rank is blocked: the first op of the pair or group at the head of its list.
 std::size_t headOf(const Schedule& schedule, const Wait& wait)
 {
     const auto position = static_cast<std::size_t>(wait.position);
     return position > 0 && schedule.isPaired(wait.rank, position - 1) ? position - 1 : position;
 }
 
-// Brings the awaited op before the op at which its rank stands.
+// Moves the awaited op to before the op at which its rank is blocked.
 std::vector<OrderChange> candidates(const Schedule& schedule, const std::vector<Wait>& cycle)
 {
     std::vector<OrderChange> out;
@@ -157,7 +157,7 @@ bool movesTo(const Schedule& schedule, const Schedule& target, std::vector<Order
     return true;
 }
 
-// On odd ranks, or on even ones, each receive directly behind a send to the same rank goes before it.
+// On odd ranks, or on even ones, each receive directly after a send to the same rank moves before it.
 Schedule receivingFirst(Schedule schedule, std::size_t parity)
 {
     auto peer = [&](const Op& op) {
@@ -177,8 +177,8 @@ Schedule receivingFirst(Schedule schedule, std::size_t parity)
     return schedule;
 }
 
-// Many moves that follow one rule: ranks of one parity receive first; or both sides of each message stand where one common
-// order of all ops and messages puts them, which the PyTorch rule does.
+// Many moves that follow one rule: ranks of one parity receive first; or both sides of each message move to their place in one common
+// order of all ops and messages, as under the PyTorch rule.
 void findRule(const Schedule& schedule, const Channels& channels, Deadlock& out)
 {
     if (!isLowered(schedule) || schedule.opCount() > longest) return;
@@ -190,12 +190,12 @@ void findRule(const Schedule& schedule, const Channels& channels, Deadlock& out)
         out.fixed = std::move(target);
         return true;
     };
-    if (take(receivingFirst(schedule, 1), "on odd ranks each receive directly behind a send to the same rank goes before it")) return;
-    if (take(receivingFirst(schedule, 0), "on even ranks each receive directly behind a send to the same rank goes before it")) return;
+    if (take(receivingFirst(schedule, 1), "on odd ranks, each receive directly after a send to the same rank moves before it")) return;
+    if (take(receivingFirst(schedule, 0), "on even ranks, each receive directly after a send to the same rank moves before it")) return;
     Lowering rule;
     rule.rule = LoweringRule::PyTorch;
     if (auto target = lower(schedule, rule))
-        take(std::move(*target), "each message stands where one common order of all ops puts it, as --lower pytorch does");
+        take(std::move(*target), "each message moves to its place in one common order of all ops, as --lower pytorch does");
 }
 
 void findFix(const Schedule& schedule, const CellSpace& cells, const Channels& channels, const std::vector<Wait>& cycle, Deadlock& out)
@@ -205,7 +205,7 @@ void findFix(const Schedule& schedule, const CellSpace& cells, const Channels& c
     if (!out.fixed) findMoves(schedule, cells, channels, cycle, mostMoves, out);
 }
 
-// Each send posted together with the receive directly behind it.
+// Each send posted together with the receive directly after it.
 void tryGrouping(const Schedule& schedule, const CellSpace& cells, const Channels& channels, Deadlock& out)
 {
     Schedule grouped = schedule;
@@ -270,7 +270,7 @@ Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& chann
         if (obstacles.empty()) continue;
         BlockedRank blocked;
         blocked.rank = r;
-        // On the circle: the wait that closes it; else the first.
+        // On the cycle: the wait that closes it; else the first.
         const Wait* wait = nullptr;
         for (const Wait& other : cycle)
             if (other.rank == r) wait = &other;
@@ -287,7 +287,7 @@ Result<Deadlock> explainDeadlock(const Schedule& schedule, const Channels& chann
             const OpPlace at = attempt.index.placeOf(obstacles.front().op);
             blocked.position = static_cast<int>(at.position);
             blocked.op = opAt(schedule, at);
-            blocked.sentence = fmt::format("rank {} stands at op {} ({}), whose input never comes", r, at.position, toText(blocked.op));
+            blocked.sentence = fmt::format("rank {} is stuck at op {} ({}), whose input never comes", r, at.position, toText(blocked.op));
         }
         out.blocked.push_back(std::move(blocked));
     }

@@ -10,7 +10,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::size_t mostChanges = 4;  // told one by one
+constexpr std::size_t mostChanges = 4;  // listed one by one
 constexpr std::size_t mostVictims = 6;  // drawn
 
 // "rank 3", "ranks 0-61, 63"
@@ -22,7 +22,7 @@ std::string rankList(const std::vector<int>& ranks)
         while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1)
             ++last;
         out += i == 0 ? " " : ", ";
-        if (last < i + 2) // two neighbours are no range
+        if (last < i + 2) // two neighbours are not a range
             last = i;
         out += last == i ? fmt::format("{}", ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[last]);
         i = last + 1;
@@ -41,24 +41,24 @@ const BlockedRank* blockedOf(const Deadlock& deadlock, int rank)
 
 std::string describeDeadlock(const Deadlock& deadlock)
 {
-    if (!deadlock.hung()) return "no rank waits for ever\n";
+    if (!deadlock.hung()) return "no rank waits forever\n";
     std::string out;
     for (const int rank : deadlock.cycle)
         out += fmt::format("{}; ", blockedOf(deadlock, rank)->sentence);
     if (!deadlock.cycle.empty()) out += fmt::format("so rank {} waits for itself\n", deadlock.cycle.front());
     for (const BlockedRank& blocked : deadlock.blocked)
         if (deadlock.cycle.empty() || blocked.onRank < 0) out += blocked.sentence + "\n";
-    if (!deadlock.missing.empty()) out += fmt::format("nothing is known of {}\n", rankList(deadlock.missing));
+    if (!deadlock.missing.empty()) out += fmt::format("nothing is known about {}\n", rankList(deadlock.missing));
     if (!deadlock.victims.empty() && !deadlock.cycle.empty())
-        out += fmt::format("{} {} for the circle\n", rankList(deadlock.victims), deadlock.victims.size() == 1 ? "waits" : "wait");
+        out += fmt::format("{} {} for the cycle\n", rankList(deadlock.victims), deadlock.victims.size() == 1 ? "waits" : "wait");
     if (deadlock.cycle.empty()) return out;
     std::string ops;
     for (const CircleOp& op : deadlock.circle)
         ops += toText(op.op) + " → ";
-    out += fmt::format("the circle: {}{}\n", ops, toText(deadlock.circle.front().op));
-    if (deadlock.worksIfBuffered) out += "it works where sends are buffered\n";
+    out += fmt::format("the cycle: {}{}\n", ops, toText(deadlock.circle.front().op));
+    if (deadlock.worksIfBuffered) out += "it works if sends are buffered\n";
     if (deadlock.groupingWorks)
-        out += fmt::format("posting {} together with {}, and every send so with the receive behind it, {}\n", toText(deadlock.groupedSend),
+        out += fmt::format("posting {} together with {}, and every send with the receive after it, {}\n", toText(deadlock.groupedSend),
                            toText(deadlock.groupedReceive), *deadlock.groupingWorks ? "removes it" : "does not remove it");
     if (!deadlock.fixRule.empty()) out += fmt::format("a way out, checked: {}\n", deadlock.fixRule);
     for (std::size_t i = 0; i < std::min(mostChanges, deadlock.fix.size()); ++i) {
@@ -67,8 +67,8 @@ std::string describeDeadlock(const Deadlock& deadlock)
         out += fmt::format("{}: on rank {} move {} from op {} to op {}\n", begin, change.rank, toText(change.op), change.from, change.to);
         if (!deadlock.fixRule.empty()) break; // the rule says the rest
     }
-    const std::size_t told = deadlock.fixRule.empty() ? mostChanges : 1;
-    if (deadlock.fix.size() > told) out += fmt::format("and {} more moves of this kind\n", deadlock.fix.size() - told);
+    const std::size_t listed = deadlock.fixRule.empty() ? mostChanges : 1;
+    if (deadlock.fix.size() > listed) out += fmt::format("and {} more moves of this kind\n", deadlock.fix.size() - listed);
     return out;
 }
 
@@ -90,7 +90,7 @@ std::string drawDeadlock(const Schedule& schedule, const Deadlock& deadlock, int
         if (blocked.rank < 0 || r >= schedule.order.size() || blocked.position < 0) continue;
         const auto& ops = schedule.order[r];
         const bool victim = std::find(deadlock.victims.begin(), deadlock.victims.end(), blocked.rank) != deadlock.victims.end();
-        // Of many victims only those that wait for the circle itself.
+        // Of many victims only those that wait for the cycle itself.
         const bool near = std::find(deadlock.cycle.begin(), deadlock.cycle.end(), blocked.onRank) != deadlock.cycle.end();
         if (victim && deadlock.victims.size() > mostVictims && !near) {
             left.push_back(blocked.rank);

@@ -118,7 +118,7 @@ ScheduleDiff diffSchedules(const Schedule& first, const Schedule& second)
         if (rowA != rowB) continue;
         for (std::size_t i = 0; i < rowA.size(); ++i)
             if (a.isPaired(static_cast<int>(r), i) != b.isPaired(static_cast<int>(r), i)) {
-                out.shape.push_back(fmt::format("rank {}: {} and the op behind it are issued together in {} only", r, toText(rowA[i]),
+                out.shape.push_back(fmt::format("rank {}: {} and the op after it are issued together in {} only", r, toText(rowA[i]),
                                                 a.isPaired(static_cast<int>(r), i) ? "the first" : "the second"));
                 break;
             }

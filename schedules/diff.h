@@ -19,7 +19,7 @@ struct RankDifference {
     std::optional<Op> b;
 };
 
-// An op that both have on one rank, but whose place among the others differs: of each rank as few as possible are moved, all
+// An op that both have on one rank, but at a different place among the others: on each rank as few as possible are moved, all
 // others keep their order.
 struct MovedOp {
     int rank = 0;
@@ -36,7 +36,7 @@ struct PlacedOp { // in one schedule only, or on another rank there
 
 struct ScheduleDiff {
     std::vector<std::string> shape;    // "ranks: 4 and 8" …, weights, slice lengths, pairs; empty: all alike
-    std::vector<RankDifference> first; // by rank; ranks without a difference are left out
+    std::vector<RankDifference> first; // by rank; ranks without a difference are omitted
     std::vector<MovedOp> moved;        // by rank and position in B
     std::vector<PlacedOp> onlyA;
     std::vector<PlacedOp> onlyB;
@@ -55,9 +55,9 @@ struct NearestSchedule {
     std::string name; // of the library, with parameters
     ScheduleDiff diff; // from the given one to it
 };
-// The schedule of the library, at its defaults or with one parameter set to another of its alternatives, whose order is nearest;
-// of equally near ones the first. None where the shape fits none, or the schedule is too long to try all (4 million ops in
-// sum).
+// The library schedule, at its defaults or with one parameter set to another of its alternatives, whose order is nearest;
+// the first of equally near ones. None where the shape fits none, or the schedule is too long to try all (4 million ops in
+// total).
 std::optional<NearestSchedule> nearestSchedule(const Schedule& schedule);
 
 } // namespace stagewright

@@ -31,34 +31,7 @@ Result<void> checkPosition(const Schedule& schedule, int rank, std::size_t posit
     return fail(ErrorCode::Usage, fmt::format("rank {}: position {}, but the row has {} ops", rank, position, size));
 }
 
-std::ptrdiff_t at(std::size_t position)
-{
-    return static_cast<std::ptrdiff_t>(position);
-}
-
 } // namespace
-
-Result<EditResult> moveOp(const Schedule& schedule, int rank, std::size_t from, std::size_t to)
-{
-    for (std::size_t position : {from, to})
-        if (auto checked = checkPosition(schedule, rank, position); !checked) return tl::unexpected(checked.error());
-    EditRow row(schedule, rank);
-    const auto begin = row.entries.begin();
-    if (from < to)
-        std::rotate(begin + at(from), begin + at(from) + 1, begin + at(to) + 1);
-    else
-        std::rotate(begin + at(to), begin + at(from), begin + at(from) + 1);
-    return with(schedule, rank, row);
-}
-
-Result<EditResult> swapOps(const Schedule& schedule, int rank, std::size_t a, std::size_t b)
-{
-    for (std::size_t position : {a, b})
-        if (auto checked = checkPosition(schedule, rank, position); !checked) return tl::unexpected(checked.error());
-    EditRow row(schedule, rank);
-    std::swap(row.entries[a], row.entries[b]);
-    return with(schedule, rank, row);
-}
 
 Result<EditResult> insertDelay(const Schedule& schedule, int rank, std::size_t position, std::uint32_t delay)
 {

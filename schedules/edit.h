@@ -14,11 +14,7 @@ struct EditResult {
     Validation validation; // of that order
 };
 
-// Moves order[rank][from] so that it stands at position `to` of the list without it (std::rotate semantics).
-// Fails (Usage) where rank or a position does not exist.
-Result<EditResult> moveOp(const Schedule& schedule, int rank, std::size_t from, std::size_t to);
-Result<EditResult> swapOps(const Schedule& schedule, int rank, std::size_t a, std::size_t b);
-// Inserts a filler of delay ns before position `at` (at = size: at the end).
+// Inserts a filler of delay ns before position `at` (at = size: at the end). Fails (Usage) where rank or position does not exist.
 Result<EditResult> insertDelay(const Schedule& schedule, int rank, std::size_t at, std::uint32_t delay);
 // Removes a filler; any other op can't be removed (Usage).
 Result<EditResult> removeDelay(const Schedule& schedule, int rank, std::size_t at);

@@ -268,6 +268,18 @@ Result<Edited> splitBackward(const Schedule& schedule, const std::vector<OpPosit
     return out;
 }
 
+Schedule splitEveryBackward(const Schedule& schedule)
+{
+    std::vector<OpPosition> positions;
+    for (int rank = 0; rank < static_cast<int>(schedule.order.size()); ++rank) {
+        const auto& row = schedule.order[static_cast<std::size_t>(rank)];
+        for (int i = 0; i < static_cast<int>(row.size()); ++i)
+            if (row[static_cast<std::size_t>(i)].kind == OpKind::Backward) positions.push_back({rank, i});
+    }
+    auto split = splitBackward(schedule, positions);
+    return split ? std::move(split->schedule) : schedule;
+}
+
 Result<Edited> mergeBackward(const Schedule& schedule, const std::vector<OpPosition>& positions)
 {
     auto out = rebuild(schedule, positions, [](EditRow& row, const std::vector<char>& chosen, std::vector<int>& made) -> Result<void> {
@@ -344,7 +356,7 @@ Result<Edited> insertRecompute(const Schedule& schedule, const std::vector<OpPos
         row.entries = std::move(after);
         return {};
     });
-    if (out && out->positions.empty()) return fail(ErrorCode::Usage, "nothing to recompute: no backward of the selected ops is without an R");
+    if (out && out->positions.empty()) return fail(ErrorCode::Usage, "nothing to recompute: no selected backward lacks an R");
     return out;
 }
 

@@ -1,6 +1,6 @@
 // Changes of several ops at once: moved together, to another rank, removed, put back, split, merged, swapped, recomputed. Pure
 // functions over a schedule of any state, also one that is not valid or not complete; each gives the schedule after it and
-// checks nothing but its own arguments (validate() tells the rest). Errors are of code Usage and name the op and the rank.
+// checks nothing but its own arguments (validate() reports the rest). Errors are of code Usage and name the op and the rank.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace stagewright {
 
-// Where an op of a schedule stands.
+// The position of an op in a schedule.
 struct OpPosition {
     int rank = -1;
     int position = -1;
@@ -22,27 +22,28 @@ struct OpPosition {
 const Op* opAt(const Schedule& schedule, OpPosition at); // null where there is none
 OpPosition positionOf(const Schedule& schedule, const Op& op, int rank); // the first equal op of the rank; invalid: none
 
-// What the ops of `positions` are after a change: the new schedule, and where those ops stand in it (same order; those removed
-// are left out).
+// The ops of `positions` after a change: the new schedule, and the positions of those ops in it (same order, without those
+// removed).
 struct Edited {
     Schedule schedule;
     std::vector<OpPosition> positions;
 };
 
-// Each op passes `shift` others of its rank (< 0: to the left), as far as the row goes; their order among themselves stays.
+// Each op passes `shift` others of its rank (< 0: to the left), as far as the row goes; they keep their order among themselves.
 Result<Edited> moveOps(const Schedule& schedule, std::vector<OpPosition> positions, int shift);
 
 // Moves one op to place `to` of another rank's list. A delay goes anywhere. A compute op goes where its stage has another copy:
-// then all ops of its stage and microbatch go, and the placement says so from now on. Anything else is refused with the reason.
+// then all ops of its stage and microbatch go, and the placement changes accordingly. Anything else is refused with the reason.
 Result<Edited> moveToRank(const Schedule& schedule, OpPosition from, int toRank, int to);
 
-// Takes ops out of the order; the shape and the placement stay, so that they are told as missing (unplacedOps).
+// Takes ops out of the order; the shape and the placement stay, so that they are reported as missing (unplacedOps).
 Result<Edited> removeOps(const Schedule& schedule, std::vector<OpPosition> positions);
 Result<Edited> insertOps(const Schedule& schedule, int rank, int at, const std::vector<Op>& ops);
 
-// B → I with its W directly behind it (behind the pair, where it is in one); selected ops of other kinds stay. Fails where none
+// B → I with its W directly after it (after the pair, where it is in one); selected ops of other kinds stay. Fails where none
 // is a B.
 Result<Edited> splitBackward(const Schedule& schedule, const std::vector<OpPosition>& positions);
+Schedule splitEveryBackward(const Schedule& schedule); // every full B, also of pairs; as it is where there is none
 // I and the W of the same cell → B in the place of I. Either may be selected. Fails where none is, or where the W covers
 // several microbatches.
 Result<Edited> mergeBackward(const Schedule& schedule, const std::vector<OpPosition>& positions);

@@ -64,7 +64,7 @@ Result<Stamped> stampPattern(const Schedule& schedule, const SimResult& times, c
         item.op.microbatch += k * pattern.microbatches;
         const int last = item.op.microbatch + item.op.count - 1;
         if (last >= schedule.microbatches || item.op.microbatch < 0)
-            return fail(ErrorCode::Usage, fmt::format("the pattern's next copy is of microbatch {}, but microbatches are 0 to {}", last, schedule.microbatches - 1),
+            return fail(ErrorCode::Usage, fmt::format("the next copy of the pattern would be microbatch {}, but microbatches are 0 to {}", last, schedule.microbatches - 1),
                         "raise their number first");
         // Copies of a stage: the op goes where its microbatch is.
         if (item.op.stage < schedule.placement.stages() && schedule.placement.copiesOf(item.op.stage).size() > 1) item.rank = schedule.placement.rankOf(item.op.stage, item.op.microbatch);
@@ -83,7 +83,7 @@ Result<Stamped> stampPattern(const Schedule& schedule, const SimResult& times, c
         EditRow after(schedule, rank);
         after.entries.clear();
         std::size_t next = 0;
-        bool fell = false; // a new op stands before
+        bool fell = false; // a new op comes before
         auto put = [&](const OpPattern::Item& item) {
             out.edited.positions.push_back({rank, static_cast<int>(after.entries.size())});
             after.entries.push_back({item.op, -1});
@@ -194,12 +194,12 @@ Result<Schedule> withMicrobatches(const Schedule& schedule, const CostModel& cos
         out.microbatches = count;
         return out;
     }
-    if (!valid) return fail(ErrorCode::Usage, "the order has a fault, so that its pattern can't be repeated", "mend it first");
+    if (!valid) return fail(ErrorCode::Usage, "the order has a fault, so its pattern can't be repeated", "fix it first");
     if (schedule.placement.hasCopies())
-        return fail(ErrorCode::Usage, fmt::format("{} microbatches: stages have copies, and which copy takes the new ones is not said", count), "make the schedule anew from the library");
+        return fail(ErrorCode::Usage, fmt::format("{} microbatches: stages have copies, and it is unknown which copy takes the new ones", count), "create the schedule again from the library");
     for (const auto& row : schedule.order)
         for (const Op& op : row)
-            if (op.count > 1) return fail(ErrorCode::Usage, fmt::format("{} covers several microbatches, so that the pattern can't be repeated", toText(op)), "make the schedule anew");
+            if (op.count > 1) return fail(ErrorCode::Usage, fmt::format("{} covers several microbatches, so the pattern can't be repeated", toText(op)), "create the schedule again");
     Schedule out = schedule;
     const std::vector<Bytes> before = activationPeaks(schedule, costs);
     while (out.microbatches < count) {
@@ -218,7 +218,7 @@ Result<Schedule> withMicrobatches(const Schedule& schedule, const CostModel& cos
     const std::vector<Bytes> after = activationPeaks(out, costs);
     for (std::size_t r = 0; r < after.size(); ++r)
         if (after[r] > before[r])
-            return fail(ErrorCode::Usage, fmt::format("{} microbatches: rank {} would hold more at its peak, so that the pattern would be another", count, r), "place the new microbatches by hand: copy the ops of one and paste");
+            return fail(ErrorCode::Usage, fmt::format("{} microbatches: rank {} would hold more at its peak, so the pattern would change", count, r), "place the new microbatches by hand: copy the ops of one and paste");
     return out;
 }
 

@@ -1,4 +1,4 @@
-// A pattern of ops, copied from some microbatches and stamped onto the following ones: a schedule as one trajectory repeated
+// A pattern of ops, copied from some microbatches and pasted onto the following ones: a schedule as one repeated trajectory
 // (Qi et al. 2024, arXiv 2405.15362, section 3, calls it the building block). And a change of the number of microbatches.
 #pragma once
 
@@ -28,14 +28,14 @@ Result<OpPattern> copyPattern(const Schedule& schedule, const CostModel& costs, 
 
 struct Stamped {
     Edited edited;
-    int shoved = 0; // ops already in the order whose rank now does something before them that it did not
+    int shoved = 0; // ops already in the order before which their rank now does something new
 };
 // Puts the pattern's k-th copy down: each op with its microbatch raised by k × pattern.microbatches, at the time it had plus
-// k × period, before the first op of its rank that begins then or later. What stood elsewhere of these microbatches and kinds is
-// taken from there. k = 0 puts the pattern itself back (after a cut). Fails (Usage) where a microbatch does not exist.
+// k × period, before the first op of its rank that begins then or later. Ops of these microbatches and kinds elsewhere are
+// removed there. k = 0 puts the pattern itself back (after a cut). Fails (Usage) where a microbatch does not exist.
 Result<Stamped> stampPattern(const Schedule& schedule, const SimResult& times, const OpPattern& pattern, int k);
 
-// The order for another number of microbatches (`count` ≥ 1). Fewer: the last are taken out. More: a schedule of the library is made anew;
+// The order for another number of microbatches (`count` ≥ 1). Fewer: the last are removed. More: a library schedule is generated again;
 // any other is cut in its middle, and the microbatch there repeated one period later. Fails (Usage) where the result is not valid
 // or a rank would hold more than before.
 Result<Schedule> withMicrobatches(const Schedule& schedule, const CostModel& costs, int count);

@@ -1,5 +1,5 @@
-// EditRow: one rank's list with a mark at each op that is issued together with its follower, so that pairs survive an edit
-// where both members still stand side by side after it, and are dissolved where they do not.
+// EditRow: one rank's list with a mark at each op that is issued together with the next, so that pairs survive an edit
+// if both members are still adjacent after it, and are dissolved otherwise.
 #pragma once
 
 #include <cstddef>

@@ -72,7 +72,7 @@ RowGap gapAt(const SimResult& times, int rank, Nanos time)
 
 Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const SimResult& times, const RowGap& gap)
 {
-    if (!gap.valid() || static_cast<std::size_t>(gap.rank) >= schedule.order.size()) return fail(ErrorCode::Usage, "no gap is chosen", "click an idle part of a row, or an op behind one");
+    if (!gap.valid() || static_cast<std::size_t>(gap.rank) >= schedule.order.size()) return fail(ErrorCode::Usage, "no gap is chosen", "click an idle part of a row, or an op after one");
     const auto& row = schedule.order[static_cast<std::size_t>(gap.rank)];
     const std::vector<Nanos> arrivals = arrivalsOf(schedule, costs, times);
     const std::vector<Nanos> durations = durationsOf(schedule, costs);
@@ -96,7 +96,7 @@ Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const S
         if (best < 0) {
             if (missed >= 0) {
                 const std::size_t id = first + static_cast<std::size_t>(missed);
-                nearest = arrivals[id] > at ? fmt::format("the next, {}, is there at {:.6g}", toText(row[static_cast<std::size_t>(missed)]), static_cast<double>(arrivals[id]) / unit)
+                nearest = arrivals[id] > at ? fmt::format("the next, {}, is ready at {:.6g}", toText(row[static_cast<std::size_t>(missed)]), static_cast<double>(arrivals[id]) / unit)
                                             : fmt::format("{} takes {:.6g}", toText(row[static_cast<std::size_t>(missed)]), static_cast<double>(durations[id]) / unit);
             }
             break;
@@ -109,7 +109,7 @@ Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const S
     if (chosen.empty())
         return fail(ErrorCode::Usage,
                     fmt::format("no weight gradient of rank {} fits the gap of {:.6g} at {:.6g}; {}", gap.rank, static_cast<double>(gap.end - gap.begin) / unit, static_cast<double>(gap.begin) / unit,
-                                nearest.empty() ? std::string("none stands behind it") : nearest),
+                                nearest.empty() ? std::string("there is none after it") : nearest),
                     nearest.empty() ? "split a backward first" : "");
     EditRow list(schedule, gap.rank);
     std::vector<EditRow::Entry> after;
@@ -140,7 +140,7 @@ Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, 
         if (opAt(schedule, sorted[a]) == nullptr) return fail(ErrorCode::Usage, fmt::format("rank {} has no op at place {}", rank, sorted[a].position));
         EditRow row(schedule, rank);
         struct Place {
-            std::size_t before; // the place in the row before which the entry stands
+            std::size_t before; // the entry is in front of this place in the row
             int order;          // −1: it was moved there; those come first
             std::size_t from;
         };
@@ -259,7 +259,7 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
     for (int r = 0; r < schedule.ranks; ++r) {
         const EditRow before(schedule, r);
         auto& list = taken[static_cast<std::size_t>(r)];
-        if (list.size() != before.entries.size()) return schedule; // its needs go in a circle: stays as it is
+        if (list.size() != before.entries.size()) return schedule; // its needs form a cycle: stays as it is
         EditRow after(schedule, r);
         for (std::size_t i = 0; i < list.size(); ++i)
             after.entries[i] = before.entries[list[i] - index.idOf(r, 0)];
@@ -270,7 +270,7 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
 
 namespace {
 
-// Runs the lists without times. Where they stand still, something is carried.
+// Runs the lists without times. If they deadlock, something is carried.
 class Carrier {
 public:
     Carrier(Schedule& schedule, const OpIndex& index, const Op& moved, bool later) : m_schedule(schedule), m_index(index), m_later(later)
@@ -338,7 +338,7 @@ private:
                 }
         }
     }
-    // On its own rank what depends on it and stands before it goes behind it.
+    // On its own rank, ops before it that depend on it go behind it.
     void follow(const Op& moved)
     {
         for (std::size_t r = 0; r < m_rows.size(); ++r) {
@@ -453,7 +453,7 @@ Result<Edited> moveCarrying(const Schedule& schedule, OpPosition from, int to)
     const OpIndex index(out->schedule, *cells);
     Schedule carried = out->schedule;
     Carrier carrier(carried, index, moved, to > from.position);
-    if (!carrier.run()) return out; // still what was asked for; its faults are told
+    if (!carrier.run()) return out; // still the requested move; its faults are reported
     out->schedule = std::move(carried);
     out->positions = {positionOf(out->schedule, moved, from.rank)};
     return out;

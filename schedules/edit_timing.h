@@ -1,4 +1,4 @@
-// Changes of an order that look at times: fill a gap, snap to the earliest place, carry what depends on an op along; and why a
+// Changes of an order that depend on times: fill a gap, snap to the earliest place, carry what depends on an op along; and why a
 // move is refused. Times are those of a placement of the same schedule (SimResult, rank-major). All are O(ops) or O(ops log ops).
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace stagewright {
 
-// When each op's last input is there, rank-major; 0 for an op without inputs or whose inputs nobody makes.
+// When each op's last input is ready, rank-major; 0 for an op without inputs or with inputs that nobody makes.
 std::vector<Nanos> arrivalsOf(const Schedule& schedule, const CostModel& costs, const SimResult& times);
 
 // The idle time before place `before` of a rank's list (= size: none).
@@ -25,23 +25,23 @@ struct RowGap {
 RowGap gapBefore(const SimResult& times, int rank, int place);
 RowGap gapAt(const SimResult& times, int rank, Nanos time); // not valid where an op runs, and after the last
 
-// Weight gradients that stand later on the rank, whose inputs are there and that fit into what is left of the gap, moved into it: the
-// longest first, and of equally long ones the first. Fails (Usage) where none does, and says what is nearest to fitting.
+// Moves into the gap the weight gradients later on the rank whose inputs are ready and that fit into what is left of it: the
+// longest first, and the first of equally long ones. Fails (Usage) where none fits, and says which comes nearest.
 Result<Edited> fillGap(const Schedule& schedule, const CostModel& costs, const SimResult& times, const RowGap& gap);
 
-// Each chosen op goes before the first op of its rank that begins when its inputs are there, or later. Ops that stand there
-// already stay.
+// Each chosen op goes before the first op of its rank that begins when its inputs are ready, or later. Ops that are already
+// there stay.
 Result<Edited> snapToEarliest(const Schedule& schedule, const CostModel& costs, const SimResult& times, const std::vector<OpPosition>& positions);
-// Every rank takes the op whose inputs came first; of several the one that stands first. Pairs are kept where they still stand
-// together. The order without its idle time that waiting ops could fill; it may hold more activations.
+// Every rank takes the op whose inputs came first; of several the first in the list. Pairs are kept where they are still
+// adjacent. The order without its idle time that waiting ops could fill; it may hold more activations.
 // Of each rank the first kept[rank] ops stay in their order among themselves (empty: none).
 Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const std::vector<std::size_t>& kept = {});
 
-// Moves one op as moveOp() does. Where the lists then stand still, ops that depend on it are put off, each behind the next op of its
-// rank that does not (where it goes to the left: what it depends on is brought forward), until the order ends.
+// Moves one op within its rank. If the lists then deadlock, ops that depend on it are put off, each after the next op of its
+// rank that does not (if it goes to the left, what it depends on is brought forward), until the order completes.
 Result<Edited> moveCarrying(const Schedule& schedule, OpPosition from, int to);
 
-// Why an op may not stand at place `to` of its rank's list (moveOp semantics), and the nearest place where it may.
+// Why an op may not be at place `to` of its rank's list (of the list without it), and the nearest place where it may.
 struct MoveRefusal {
     bool refused = false;
     std::string reason; // "0B1 needs 1B1 of rank 1, which waits for 0F3, at place 6 here"

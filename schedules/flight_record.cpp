@@ -47,7 +47,7 @@ const RankRecord* recordOf(std::span<const RankRecord> records, int rank)
 const FlightEntry* otherSide(const RankRecord& peer, int rank, const FlightEntry& entry, MessageMatching matching)
 {
     const Op counterpart = isSend(entry.op.kind) ? receiveOf(entry.op) : sendOf(entry.op);
-    for (auto other = peer.entries.rbegin(); other != peer.entries.rend(); ++other) { // of a step before: older
+    for (auto other = peer.entries.rbegin(); other != peer.entries.rend(); ++other) { // of an earlier step: older
         if (other->peer != rank || !isMessage(other->op.kind) || isSend(other->op.kind) == isSend(entry.op.kind)) continue;
         if (matching == MessageMatching::ByOp ? other->op == counterpart && !other->done : other->sequence == entry.sequence) return &*other;
     }
@@ -61,7 +61,7 @@ BlockedRank blockedAt(std::span<const RankRecord> records, int rank, const Fligh
     out.position = open.position;
     out.op = open.op;
     if (!isMessage(open.op.kind)) {
-        out.sentence = fmt::format("rank {} stands in {} and waits for {}", rank, toText(open.op),
+        out.sentence = fmt::format("rank {} is in {} and waits for {}", rank, toText(open.op),
                                    open.op.kind == OpKind::ReduceGrad ? "the other copies of the stage" : "no message");
         return out;
     }

@@ -1,4 +1,4 @@
-// What a rank remembers of its last messages: bounded, always on, read when a run stands still. So a stall is explained without
+// What a rank remembers of its last messages: bounded, always on, read when a run stalls. So a stall is explained without
 // the schedule, also where a rank's record is missing.
 #pragma once
 
@@ -18,7 +18,7 @@ struct FlightEntry {
     std::int32_t position = -1;  // in the rank's list, −1: not known
     Bytes bytes = 0;             // of a message; what the side expects or sends
     std::uint32_t sequence = 0;  // of the messages with this peer in this direction, from 0
-    bool done = false;           // the rank stands at those that are not
+    bool done = false;           // the rank waits at those that are not
 };
 
 struct RankRecord {
@@ -28,7 +28,7 @@ struct RankRecord {
     std::uint64_t forgotten = 0;      // older entries that the bound has dropped
 };
 
-// The newest entries of one rank; written by its own thread, read while the rank stands still. No allocation after the
+// The newest entries of one rank; written by its own thread, read while the rank is blocked. No allocation after the
 // constructor.
 class FlightRing {
 public:
@@ -50,8 +50,8 @@ enum class MessageMatching : std::uint8_t {
     ByOp,       // a receive takes the send of the same name
 };
 
-// Who waits for whom. A rank that stands at no message (it computes, or hangs by itself) and ranks without a record are named;
-// two sides of one message that differ in op or bytes are told as what they are. Records may come in any order; a rank is named
+// Who waits for whom. A rank that is not at a message (it computes, or hangs by itself) and ranks without a record are named;
+// two sides of one message that differ in op or bytes are reported as such. Records may come in any order; a rank is named
 // once. The order of a lowered schedule is not known here: no fix.
 Deadlock explainStall(std::span<const RankRecord> records, MessageMatching matching = MessageMatching::BySequence);
 

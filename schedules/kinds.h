@@ -41,7 +41,7 @@ inline bool isSend(OpKind kind) { return kind == OpKind::SendF || kind == OpKind
 inline bool isReceive(OpKind kind) { return kind == OpKind::RecvF || kind == OpKind::RecvB; }
 // A send or a receive: an op that only a lowered schedule has (schedules/lower.h).
 inline bool isMessage(OpKind kind) { return isSend(kind) || isReceive(kind); }
-// Reduction of a stage's gradients over its copies, or the optimizer: may stand in any list, has no microbatch.
+// Reduction of a stage's gradients over its copies, or the optimizer: may be in any list, has no microbatch.
 inline bool isStageOp(OpKind kind) { return kind == OpKind::Optimizer || kind == OpKind::ReduceGrad; }
 
 } // namespace stagewright

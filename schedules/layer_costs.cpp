@@ -151,7 +151,7 @@ Result<CostModel> costsByLayer(const CostModel& measured, const Schedule& schedu
     if (counts.empty()) counts = balancedBlocks(measured.layers, schedule.stages);
     if (static_cast<int>(counts.size()) != schedule.stages || std::accumulate(counts.begin(), counts.end(), 0) != blocks)
         return fail(ErrorCode::Usage, fmt::format("{} layers for {} stages, given {}", blocks, schedule.stages, counts.empty() ? "none" : joined(counts)),
-                    "give one number a stage; together they are the layers of the model");
+                    "give one number per stage; their sum must be the layers of the model");
     CostModel out(schedule.stages, measured.source);
     out.origin = fmt::format("{}, by layer for {} stages of {} layers", measured.origin, schedule.stages, joined(counts));
     out.timeUnit = measured.timeUnit;

@@ -22,7 +22,7 @@ std::vector<int> balancedBlocks(const std::vector<LayerCosts>& layers, int stage
 
 // The costs of another number of stages or another split: durations and memory of each stage from its parts, an optimizer step by its
 // weights, launch delays the median where the ranks are others, links and jitter kept, overrides of links where the ranks are the same.
-// What ranks, microbatches and pairs differ in belongs to the stages that were measured and is left out. blocksByStage empty: balanced.
+// What ranks, microbatches and pairs differ in belongs to the stages that were measured and is dropped. blocksByStage empty: balanced.
 // Usage error without layers, or where the blocks do not come to the model's.
 Result<CostModel> costsByLayer(const CostModel& measured, const Schedule& schedule, std::span<const int> blocksByStage = {});
 

@@ -98,7 +98,7 @@ void Lowerer::inOrder(const Lowering& lowering)
     for (std::size_t r = 0; r < schedule.order.size(); ++r) {
         const auto& ops = schedule.order[r];
         Row& row = rows[r];
-        std::size_t posted = 0; // ops whose receives stand in the list already
+        std::size_t posted = 0; // ops whose receives are already in the list
         for (std::size_t i = 0; i < ops.size();) {
             const std::size_t count = width(r, i);
             std::size_t until = i + count;
@@ -273,7 +273,7 @@ Result<Lowering> parseLowering(std::string_view text)
     const auto at = std::find(ruleNames.begin(), ruleNames.end(), text.substr(0, colon));
     if (at == ruleNames.end())
         return fail(ErrorCode::Usage, fmt::format("unknown lowering rule '{}'", text.substr(0, colon)),
-                    fmt::format("there are {}", fmt::join(ruleNames, ", ")));
+                    fmt::format("known are {}", fmt::join(ruleNames, ", ")));
     Lowering out;
     out.rule = static_cast<LoweringRule>(at - ruleNames.begin());
     if (colon == text.size()) return out;
@@ -284,7 +284,7 @@ Result<Lowering> parseLowering(std::string_view text)
     }
     const auto [end, bad] = std::from_chars(rest.data(), rest.data() + rest.size(), out.ahead);
     if (out.rule != LoweringRule::EagerPost || bad != std::errc() || end != rest.data() + rest.size() || out.ahead < 1)
-        return fail(ErrorCode::Usage, fmt::format("lowering rule {}: '{}' is no parameter of it", *at, rest),
+        return fail(ErrorCode::Usage, fmt::format("lowering rule {}: '{}' is not one of its parameters", *at, rest),
                     "write eager-post:2 for receives two ops ahead, pytorch:collectives for UNSHARD, RESHARD and REDUCE_GRAD");
     return out;
 }

@@ -32,7 +32,7 @@ MessageExecution::MessageExecution(const Schedule& schedule, const OpIndex& inde
     m_waiting.resize(ranks);
     m_queued.assign(ranks, 0);
     prepareMessages(links, boundary);
-    // Compute-only lists: a message is under way from its producer's end on.
+    // Compute-only lists: a message is in flight from its producer's end on.
     prepareInputs();
     if (m_pairs.messages().empty())
         for (std::uint32_t id = 0; id < m_index.opCount(); ++id) {
@@ -149,15 +149,17 @@ std::span<const MessageExecution::Input> MessageExecution::inputsOf(std::uint32_
     return std::span(m_inputs).subspan(m_inputOffsets[op], m_inputOffsets[op + 1] - m_inputOffsets[op]);
 }
 
-bool MessageExecution::inputsThere(std::uint32_t op, Nanos& begin) const
+bool MessageExecution::inputsThere(std::uint32_t op, int rank, Nanos& begin) const
 {
+    bool all = true;
     for (const Input& input : inputsOf(op)) {
-        if (input.source == noOp) return false;
-        const Nanos at = input.message ? m_out.messages[input.source].arrival : m_out.end[input.source];
-        if (at < 0) return false;
-        begin = std::max(begin, at + input.delay);
+        const Nanos at = input.source == noOp ? -1 : input.message ? m_out.messages[input.source].arrival : m_out.end[input.source];
+        if (at < 0)
+            all = false;
+        else
+            begin = std::max(begin, at + input.delay);
     }
-    return true;
+    return all || m_forced == rank;
 }
 
 // Copies of a stage reduce their gradients together.
@@ -172,9 +174,9 @@ bool MessageExecution::reductionThere(std::uint32_t op, int rank, Nanos now, Nan
         if (fresh && from != rank) wake(from);
         const auto met = m_met.find(other);
         all = all && met != m_met.end();
-        if (all) begin = std::max(begin, met->second + m_links.delay(from, rank, 0));
+        if (met != m_met.end()) begin = std::max(begin, met->second + m_links.delay(from, rank, 0));
     }
-    return all;
+    return all || m_forced == rank;
 }
 
 void MessageExecution::wake(int rank)
@@ -185,7 +187,7 @@ void MessageExecution::wake(int rank)
     m_runnable.push_back(rank);
 }
 
-// Puts under way what may start, in the order of the sends.
+// Starts the messages that may start, in the order of the sends.
 void MessageExecution::advance(Channel& channel)
 {
     const bool rendezvous = m_channels.sends == SendMode::Rendezvous;
@@ -194,7 +196,7 @@ void MessageExecution::advance(Channel& channel)
         MessageTimes& times = m_out.messages[message];
         if (times.arrival < 0) {
             if (rendezvous && times.receivePosted < 0) {
-                if (!channel.slots.empty()) return; // the others stand behind it
+                if (!channel.slots.empty()) return; // the others queue behind it
                 continue;
             }
             times.begin = rendezvous ? std::max(times.sendPosted, times.receivePosted) : times.sendPosted;
@@ -225,7 +227,7 @@ void MessageExecution::post(const Op& op, std::uint32_t id, Nanos now)
     if (times.sendPosted >= 0) advance(channel);
 }
 
-// Whether the rank may go on behind a posted message, and when.
+// Whether the rank may continue after a posted message, and when.
 bool MessageExecution::messageEnd(const Op& op, std::uint32_t message, Nanos& end) const
 {
     const bool stands = isSend(op.kind) ? m_channels.sends == SendMode::Rendezvous : m_channels.blockingReceives();
@@ -241,13 +243,13 @@ bool MessageExecution::runMessages(int rank, std::size_t position, std::size_t c
     Nanos end = now;
     for (std::size_t i = position; i < position + count; ++i) {
         Nanos begin = now;
-        if (!inputsThere(m_index.idOf(rank, i), begin)) return false; // sends what is not made yet
+        if (!inputsThere(m_index.idOf(rank, i), rank, begin)) return false; // sends what is not made yet
         post(ops[i], m_index.idOf(rank, i), now);
     }
     bool all = true;
     for (std::size_t i = position; i < position + count; ++i)
         all = messageEnd(ops[i], m_pairs.messageOf(m_index.idOf(rank, i)), end) && all;
-    if (!all) return false;
+    if (!all && m_forced != rank) return false;
     for (std::size_t i = position; i < position + count; ++i) {
         m_out.start[m_index.idOf(rank, i)] = now;
         m_out.end[m_index.idOf(rank, i)] = end;
@@ -271,7 +273,7 @@ void MessageExecution::runRank(int rank)
             Nanos begin = now;
             bool there = true;
             for (std::uint32_t k = id; k < id + count; ++k)
-                there = there && inputsThere(k, begin) && reductionThere(k, rank, now, begin);
+                there = there && inputsThere(k, rank, begin) && reductionThere(k, rank, now, begin);
             if (!there) {
                 for (std::uint32_t k = id; k < id + count; ++k)
                     for (const Input& input : inputsOf(k))
@@ -289,6 +291,7 @@ void MessageExecution::runRank(int rank)
             }
             now = end;
         }
+        m_forced = -1;
         i += count;
     }
     const bool moved = i != m_head[r];
@@ -299,15 +302,24 @@ void MessageExecution::runRank(int rank)
         wake(waiter);
 }
 
-bool MessageExecution::run()
+bool MessageExecution::run(PlacePolicy policy)
 {
     for (int r = m_schedule.ranks - 1; r >= 0; --r)
         wake(r);
-    while (!m_runnable.empty()) {
-        const int rank = m_runnable.back();
-        m_runnable.pop_back();
-        m_queued[static_cast<std::size_t>(rank)] = 0;
-        runRank(rank);
+    while (true) {
+        while (!m_runnable.empty()) {
+            const int rank = m_runnable.back();
+            m_runnable.pop_back();
+            m_queued[static_cast<std::size_t>(rank)] = 0;
+            runRank(rank);
+        }
+        if (policy == PlacePolicy::Strict) break;
+        std::size_t waiting = 0;
+        while (waiting < m_head.size() && m_head[waiting] == m_schedule.order[waiting].size())
+            ++waiting;
+        if (waiting == m_head.size()) break;
+        m_forced = static_cast<int>(waiting);
+        wake(m_forced);
     }
     return done() == m_index.opCount();
 }

@@ -22,12 +22,12 @@ public:
     MessageExecution(const Schedule& schedule, const OpIndex& index, const Channels& channels,
                      std::span<const Nanos> durations = {}, const Links& links = {}, std::span<const Bytes> boundary = {});
 
-    bool run(); // whether every list ended
+    bool run(PlacePolicy policy = PlacePolicy::Strict); // whether every list ended; relaxed: always
     const SimResult& result() const { return m_out; } // makespan and span not filled
     Nanos clockOf(int rank) const { return m_clock[static_cast<std::size_t>(rank)]; }
     std::size_t done() const; // ops that ran
 
-    // After run() gave false: the op at which a rank stands and the op of another rank that it waits for; several where it waits
+    // After run() returned false: the op at which a rank is blocked and the op of another rank that it waits for; several where it waits
     // for more than one. awaited is noOp where nothing in the lists would help (a missing or later op of the same rank).
     struct Obstacle {
         std::uint32_t op = noOp;
@@ -43,7 +43,7 @@ private:
     };
     struct Channel {
         std::vector<std::uint32_t> queue; // messages in the order of their sends
-        std::size_t next = 0;             // the first that is not under way
+        std::size_t next = 0;             // the first that is not in flight
         std::vector<Nanos> slots;         // when each of them is free
     };
 
@@ -52,7 +52,7 @@ private:
     void prepareReductions();
     std::span<const Input> inputsOf(std::uint32_t op) const;
     void runRank(int rank);
-    bool inputsThere(std::uint32_t op, Nanos& begin) const;
+    bool inputsThere(std::uint32_t op, int rank, Nanos& begin) const;
     bool reductionThere(std::uint32_t op, int rank, Nanos now, Nanos& begin);
     bool runMessages(int rank, std::size_t position, std::size_t count, Nanos& now);
     bool messageEnd(const Op& op, std::uint32_t message, Nanos& end) const;
@@ -80,6 +80,7 @@ private:
     std::vector<std::vector<int>> m_waiting; // ranks that wait for an op of a rank
     std::vector<char> m_queued;
     std::vector<int> m_runnable;
+    int m_forced = -1; // relaxed: the rank whose next op starts without what is missing
 };
 
 } // namespace stagewright

@@ -24,8 +24,8 @@ struct Message {
     Op receive; // RECV_F or RECV_B, of the receiving stage
 };
 
-// By consumer, in list order; sends and receives that stand in the lists are not looked at. Inputs that nobody makes are left
-// out. O(ops).
+// By consumer, in list order; sends and receives in the lists are ignored. Inputs that nobody makes are
+// skipped. O(ops).
 std::vector<Message> messagesOf(const Schedule& schedule, const OpIndex& index);
 
 bool isLowered(const Schedule& schedule); // any send or receive in a list

@@ -4,7 +4,7 @@
 //   2F0.1   sequence slice 1                      0W0-3  one op over microbatches 0 to 3              2B1h0  first half
 //   2R3     recompute      2OPT  optimizer        2REDUCE_GRAD, 1UNSHARD, 1RESHARD
 //   0SEND_F1 1RECV_F1 3SEND_B0 2RECV_B0           the stage named is the sending / the receiving one
-//   0FILLER5000  a wanted delay of 5,000 ns (stage: any stage of the rank)
+//   0FILLER5000  an intended delay of 5,000 ns (stage: any stage of the rank)
 //
 // Zero-bubble papers write B for the input gradient (our I); the window names both.
 #pragma once

@@ -42,7 +42,7 @@ public:
             Perturbation::SlowLink link{0, 0, value};
             if (dash == std::string_view::npos || !rank(where.substr(0, dash), link.from) || !rank(where.substr(dash + 1), link.to) ||
                 link.from == link.to)
-                return wrong(fmt::format("needs two ranks of 0 to {}", m_ranks - 1));
+                return wrong(fmt::format("needs two ranks from 0 to {}", m_ranks - 1));
             out.links.push_back(link);
             return {};
         }
@@ -50,7 +50,7 @@ public:
             const std::size_t at = where.find('@');
             Perturbation::Transient transient{0, 1, value};
             if (at == std::string_view::npos || !rank(where.substr(0, at), transient.rank))
-                return wrong(fmt::format("needs a rank of 0 to {} and @ a step", m_ranks - 1));
+                return wrong(fmt::format("needs a rank from 0 to {} and a step after @", m_ranks - 1));
             if (!readNumber(where.substr(at + 1), transient.step) || transient.step < 1) return wrong("needs a step of 1 or more after the @");
             if (value <= 0) return wrong("needs a factor above 0");
             out.transients.push_back(transient);
@@ -58,7 +58,7 @@ public:
         }
         int of = 0;
         if (key != "rank" && key != "launch") return wrong("is not a disturbance");
-        if (!rank(where, of)) return wrong(fmt::format("needs a rank of 0 to {}", m_ranks - 1));
+        if (!rank(where, of)) return wrong(fmt::format("needs a rank from 0 to {}", m_ranks - 1));
         if (key == "rank" && value <= 0) return wrong("needs a factor above 0");
         (key == "rank" ? out.ranks : out.launches).emplace_back(of, value);
         return {};
@@ -187,8 +187,8 @@ CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Pert
 Result<CostModel> withStageLayers(const Schedule& schedule, const CostModel& costs, std::span<const int> layers)
 {
     if (layers.size() != static_cast<std::size_t>(schedule.stages))
-        return fail(ErrorCode::Usage, fmt::format("{} numbers of layers for {} stages", layers.size(), schedule.stages),
-                    "give one number a stage");
+        return fail(ErrorCode::Usage, fmt::format("{} layer counts for {} stages", layers.size(), schedule.stages),
+                    "give one number per stage");
     std::int64_t sum = 0;
     for (const int count : layers) {
         if (count < 0) return fail(ErrorCode::Usage, fmt::format("{} layers on a stage; 0 is the least", count));

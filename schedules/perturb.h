@@ -1,4 +1,4 @@
-// Perturbation: a wanted disturbance of a simulation or a real run, so that every cause of idle time can be provoked and
+// Perturbation: an intended disturbance of a simulation or a real run, so that every cause of idle time can be provoked and
 // found again. Text form, parts separated by ',' or '|':
 //
 //     rank=2:1.25     every compute op of rank 2 takes 1.25 times as long
@@ -72,8 +72,8 @@ void setLatency(const Perturbation& perturbation, Nanos unit, Links& links);
 // The cost model of the disturbed machine in its first step: durations of slow ranks, links, CostModel::launch and jitter. Rounded once.
 CostModel perturbed(const Schedule& schedule, const CostModel& costs, const Perturbation& perturbation, Nanos unit, std::uint64_t seed = 1);
 
-// Stage costs in proportion to layers (one number a stage, sum > 0): duration and activation of stage s are multiplied by
-// layers[s] × stages / sum. Usage error where the numbers are not one a stage, negative, or all 0.
+// Stage costs in proportion to layers (one number per stage, sum > 0): duration and activation of stage s are multiplied by
+// layers[s] × stages / sum. Usage error where there is not one number per stage, one is negative, or all are 0.
 Result<CostModel> withStageLayers(const Schedule& schedule, const CostModel& costs, std::span<const int> layers);
 
 // Launch delays around place(): add them to the durations of compute ops before (once for a pair), and take them out of the

@@ -1,5 +1,5 @@
 // List execution. Each rank runs its list until an input is missing; it then waits in that input's cell and is woken by
-// the op that fills it. Every op is looked at once, plus once per time its rank was woken for it.
+// the op that fills it. Every op is examined once, plus once for each time its rank was woken for it.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -38,6 +38,7 @@ struct Execution
     const Links& links;
     std::span<const Bytes> boundary;
     CellSpace cells;
+    bool relaxed = false;
     SimResult out;
 
     std::array<KindPlan, opKindCount> plans{};
@@ -49,6 +50,7 @@ struct Execution
     std::vector<Nanos> clock;
     std::vector<int> nextWaiter;
     std::vector<int> runnable;
+    int forced = -1; // relaxed: the rank whose next op starts without what is missing
 
     void prepare();
     Nanos delayOf(const Op& op, int stage, int offset, int rank) const;
@@ -60,8 +62,10 @@ struct Execution
     void runRank(int rank);
     template <bool Plain>
     void run();
+    template <bool Plain>
+    void runRelaxed();
     void wake(Nanos cell);
-    bool finished() const;
+    int waitingRank() const; // the lowest; −1: every list ended
 };
 
 void Execution::prepare()
@@ -125,6 +129,7 @@ template <bool Plain>
 bool Execution::inputsReady(const Op& op, int rank, Nanos& begin)
 {
     const KindPlan& plan = plans[static_cast<std::size_t>(op.kind)];
+    bool all = true;
     for (std::size_t n = 0; n < plan.needCount; ++n) {
         const NeedPlan need = plan.needs[n];
         const int stage = op.stage + need.offset;
@@ -132,7 +137,11 @@ bool Execution::inputsReady(const Op& op, int rank, Nanos& begin)
         auto& table = ready[static_cast<std::size_t>(need.product)];
         auto take = [&](std::size_t cell) {
             const Nanos value = table[cell];
-            if (value < 0) { // stand in line
+            if (value < 0 && relaxed) {
+                all = false;
+                return true; // what is known of the others counts for a forced op
+            }
+            if (value < 0) { // wait in line
                 nextWaiter[static_cast<std::size_t>(rank)] = value == notReady ? -1 : static_cast<int>(-2 - value);
                 table[cell] = -2 - static_cast<Nanos>(rank);
                 return false;
@@ -155,7 +164,7 @@ bool Execution::inputsReady(const Op& op, int rank, Nanos& begin)
             return false;
         }
     }
-    return true;
+    return all || forced == rank;
 }
 
 void Execution::wake(Nanos cell)
@@ -201,6 +210,7 @@ void Execution::runRank(int rank)
         const bool paired = anyPairs && schedule.isPaired(rank, i);
         Nanos begin = now;
         if (!inputsReady<Plain>(ops[i], rank, begin) || (paired && !inputsReady<Plain>(ops[i + 1], rank, begin))) break;
+        forced = -1;
         const bool serial = paired && ops[i].kind == OpKind::Recompute; // issued together, one after the other
         const bool together = paired && !serial;
         if (serial) {
@@ -235,11 +245,23 @@ void Execution::run()
     }
 }
 
-bool Execution::finished() const
+// Nobody waits in line: all ranks are tried in turn, and where none moved, one is forced. O(ops × ranks) at worst.
+template <bool Plain>
+void Execution::runRelaxed()
+{
+    while (waitingRank() >= 0) {
+        const std::vector<std::size_t> before = head;
+        for (int r = 0; r < schedule.ranks; ++r)
+            runRank<Plain>(r);
+        if (head == before) forced = waitingRank();
+    }
+}
+
+int Execution::waitingRank() const
 {
     for (std::size_t r = 0; r < head.size(); ++r)
-        if (head[r] < schedule.order[r].size()) return false;
-    return true;
+        if (head[r] < schedule.order[r].size()) return static_cast<int>(r);
+    return -1;
 }
 
 void summarise(const Schedule& schedule, std::span<const Nanos> clock, SimResult& out)
@@ -258,12 +280,39 @@ void summarise(const Schedule& schedule, std::span<const Nanos> clock, SimResult
     }
 }
 
+// The schedule with delays of the same length for ops outside its shape, which then need and make nothing; rows and pairs stay.
+Schedule insideShape(const Schedule& schedule)
+{
+    Schedule out = schedule;
+    const auto free = [](Op& op) { op = makeFiller(0, 0); };
+    if (!shapeFault(out).empty()) { // not even rows, stages and pairs fit: every rank runs its row without waiting
+        out.ranks = std::max(1, static_cast<int>(out.order.size()));
+        out.order.resize(static_cast<std::size_t>(out.ranks));
+        out.stages = out.microbatches = 1;
+        out.placement = Placement::loop(1, 1);
+        out.paired.clear();
+        for (auto& ops : out.order)
+            std::for_each(ops.begin(), ops.end(), free);
+        return out;
+    }
+    for (auto& ops : out.order)
+        for (Op& op : ops)
+            if (!opFault(schedule, op).empty()) free(op);
+    if (!shapeFault(out).empty()) out.paired.clear(); // a message's partner is left alone
+    return out;
+}
+
 } // namespace
 
 Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> durations, const Links& links,
-                        std::span<const Bytes> boundary, const Channels& channels)
+                        std::span<const Bytes> boundary, const Channels& channels, PlacePolicy policy)
 {
+    const bool relaxed = policy == PlacePolicy::Relaxed;
     auto cells = cellsOf(schedule);
+    if (!cells && relaxed) {
+        const Schedule inside = insideShape(schedule);
+        if (cellsOf(inside)) return place(inside, durations, links, boundary, channels, policy);
+    }
     if (!cells) return tl::unexpected(cells.error());
     if (durations.size() != schedule.opCount())
         return fail(ErrorCode::Usage, fmt::format("{} durations for {} ops", durations.size(), schedule.opCount()));
@@ -272,7 +321,7 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
     if (needsMessageExecution(schedule)) {
         const OpIndex index(schedule, *cells);
         MessageExecution execution(schedule, index, channels, durations, links, boundary);
-        if (!execution.run()) return tl::unexpected(blockedError(schedule, *cells, channels));
+        if (!execution.run(policy)) return tl::unexpected(blockedError(schedule, *cells, channels));
         SimResult out = execution.result();
         std::vector<Nanos> clock;
         for (int r = 0; r < schedule.ranks; ++r)
@@ -280,14 +329,18 @@ Result<SimResult> place(const Schedule& schedule, std::span<const Nanos> duratio
         summarise(schedule, clock, out);
         return out;
     }
-    Execution execution{schedule, durations, links, boundary, *cells, {}, {}, {}, {}, true, {}, {}, {}, {}};
+    Execution execution{schedule, durations, links, boundary, *cells, relaxed, {}, {}, {}, {}, true, {}, {}, {}, {}};
     execution.prepare();
     // Ops without a microbatch (fillers, optimizer) have no needs and make nothing, so they are plain as well.
-    if (cells->plain)
+    if (relaxed && cells->plain)
+        execution.runRelaxed<true>();
+    else if (relaxed)
+        execution.runRelaxed<false>();
+    else if (cells->plain)
         execution.run<true>();
     else
         execution.run<false>();
-    if (!execution.finished()) return tl::unexpected(blockedError(schedule, *cells));
+    if (execution.waitingRank() >= 0) return tl::unexpected(blockedError(schedule, *cells));
     summarise(schedule, execution.clock, execution.out);
     return std::move(execution.out);
 }

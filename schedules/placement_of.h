@@ -1,4 +1,4 @@
-// Placement inferred from where ops stand.
+// Placement inferred from the positions of ops.
 #pragma once
 
 #include <vector>

@@ -27,7 +27,7 @@ CsvOptions strict()
     return options;
 }
 
-// Ops that PyTorch does by other means, or not at all; the order stands without them.
+// Ops that PyTorch does by other means, or not at all; the order remains valid without them.
 bool canBeLeftOut(OpKind kind)
 {
     return kind == OpKind::Recompute || kind == OpKind::Optimizer || kind == OpKind::ReduceGrad || kind == OpKind::Offload || kind == OpKind::Reload ||
@@ -82,12 +82,12 @@ std::optional<std::string> pytorchObstacle(const Schedule& schedule)
     for (std::size_t r = 0; r < schedule.order.size(); ++r)
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i)
             if (const OpKind kind = schedule.order[r][i].kind; canBeLeftOut(kind))
-                return fmt::format("rank {}, op {} ({}): {} is no op of PyTorch's pipelining", r, i, toText(schedule.order[r][i]), ruleOf(kind).title);
+                return fmt::format("rank {}, op {} ({}): {} is not an op of PyTorch's pipelining", r, i, toText(schedule.order[r][i]), ruleOf(kind).title);
     const Schedule plain = withoutCommunication(schedule);
     if (plain.placement.hasCopies())
         for (int s = 0; s < plain.stages; ++s)
             if (const auto& copies = plain.placement.copiesOf(s); copies.size() > 1)
-                return fmt::format("stage {} has copies on ranks {} and {}; PyTorch holds a stage on one rank", s, copies[0].rank, copies[1].rank);
+                return fmt::format("stage {} has copies on ranks {} and {}; PyTorch keeps a stage on one rank", s, copies[0].rank, copies[1].rank);
     const auto text = writeScheduleCsv(plain, strict());
     if (text) return std::nullopt;
     return text.error().message;
@@ -103,7 +103,7 @@ std::optional<PyTorchNearest> nearestForPyTorch(const Schedule& given)
         nearest.name = recognise(stripped);
         std::string what;
         for (const std::string_view title : dropped) what += fmt::format("{}{}", what.empty() ? "" : ", ", title);
-        nearest.sentence = fmt::format("nearest that it can: {} without {} ops{}", nearest.name.empty() ? "the same order" : nearest.name, what,
+        nearest.sentence = fmt::format("the nearest it can run: {} without {} ops{}", nearest.name.empty() ? "the same order" : nearest.name, what,
                                        dropped.contains(ruleOf(OpKind::Recompute).title) ? "; PyTorch recomputes through activation checkpointing" : "");
         nearest.schedule = std::move(stripped);
         return nearest;
@@ -122,7 +122,7 @@ std::optional<PyTorchNearest> nearestForPyTorch(const Schedule& given)
         if (best && distance >= least) continue;
         least = distance;
         best = PyTorchNearest{std::string(info.name),
-                              fmt::format("nearest that it can: {}, {:.4g} against {:.4g} rank shares, {:.4g} against {:.4g} activations at the peak (F=I=W=1)", info.name,
+                              fmt::format("the nearest it can run: {}, {:.4g} against {:.4g} rank shares, {:.4g} against {:.4g} activations at the peak (F=I=W=1)", info.name,
                                           figures->makespan, wanted->makespan, figures->peak, wanted->peak),
                               std::move(*made)};
     }
@@ -157,10 +157,10 @@ Result<std::string> torchTitanSchedule(const Schedule& schedule)
     }
     for (int s = 0; s < schedule.stages; ++s)
         if (const int rank = schedule.placement.rankOf(s, 0); schedule.ranks > 0 && rank != s % schedule.ranks)
-            return fail(ErrorCode::Invalid, fmt::format("stage {} stands on rank {}; TorchTitan builds stage s on rank s mod {}, or two stages a rank as a V", s, rank, schedule.ranks),
-                        "torch.distributed.pipelining alone takes it: export --format csv --pytorch");
-    return fail(ErrorCode::Invalid, fmt::format("{} stages on {} ranks; TorchTitan builds as many on every rank", schedule.stages, schedule.ranks),
-                "torch.distributed.pipelining alone takes it: export --format csv --pytorch");
+            return fail(ErrorCode::Invalid, fmt::format("stage {} is on rank {}; TorchTitan builds stage s on rank s mod {}, or two stages per rank as a V", s, rank, schedule.ranks),
+                        "only torch.distributed.pipelining can run it: export --format csv --pytorch");
+    return fail(ErrorCode::Invalid, fmt::format("{} stages on {} ranks; TorchTitan builds the same number on every rank", schedule.stages, schedule.ranks),
+                "only torch.distributed.pipelining can run it: export --format csv --pytorch");
 }
 
 } // namespace stagewright

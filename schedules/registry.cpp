@@ -120,10 +120,10 @@ std::string valueFault(const ScheduleParameter& parameter, std::string_view valu
     std::string choices(parameter.values);
     for (std::size_t bar = 0; (bar = choices.find('|', bar)) != std::string::npos; bar += 2)
         choices.replace(bar, 1, ", ");
-    return fmt::format("there are {}", choices);
+    return fmt::format("it takes {}", choices);
 }
 
-// The schedule's parameters with what "key=value:key=value" says of them.
+// The schedule's parameters, set by "key=value:key=value".
 Result<std::vector<std::pair<std::string, std::string>>> readParameters(const ScheduleInfo& info, std::string_view text)
 {
     std::vector<std::pair<std::string, std::string>> out;
@@ -139,7 +139,7 @@ Result<std::vector<std::pair<std::string, std::string>>> readParameters(const Sc
         if (info.parameters.empty())
             return fail(ErrorCode::Usage,
                         fmt::format("schedule {}: has no parameters, but '{}' is given", info.name, given),
-                        fmt::format("leave out ':{}'", given));
+                        fmt::format("omit ':{}'", given));
         const std::string key = lowered(given.substr(0, equals));
         const std::string value(trimmed(given.substr(equals + 1)));
         std::size_t at = 0;
@@ -149,7 +149,7 @@ Result<std::vector<std::pair<std::string, std::string>>> readParameters(const Sc
             std::string names;
             for (const ScheduleParameter& parameter : info.parameters)
                 names += fmt::format("{}{}", names.empty() ? "" : ", ", parameter.name);
-            return fail(ErrorCode::Usage, fmt::format("schedule {}: no parameter '{}'; there are {}", info.name, key, names));
+            return fail(ErrorCode::Usage, fmt::format("schedule {}: no parameter '{}'; it has {}", info.name, key, names));
         }
         if (const std::string fault = valueFault(info.parameters[at], value); !fault.empty())
             return fail(ErrorCode::Usage, fmt::format("schedule {}: {}={}: {}", info.name, key, value, fault));
@@ -176,7 +176,7 @@ Result<const ScheduleInfo*> findSchedule(std::string_view name)
     for (const ScheduleInfo& info : allSchedules())
         if (eachName(info, [&](std::string_view known) { return lowered(known) == wanted; })) return &info;
     std::string_view nearest;
-    std::size_t best = 4; // farther away is no help
+    std::size_t best = 4; // farther away does not help
     for (const ScheduleInfo& info : allSchedules())
         eachName(info, [&](std::string_view known) {
             const std::size_t distance = editDistance(lowered(known), wanted);
@@ -186,7 +186,7 @@ Result<const ScheduleInfo*> findSchedule(std::string_view name)
             }
             return false;
         });
-    return fail(ErrorCode::Usage, fmt::format("unknown schedule '{}'; there are {}", trimmed(name), nameList()),
+    return fail(ErrorCode::Usage, fmt::format("unknown schedule '{}'; known are {}", trimmed(name), nameList()),
                 nearest.empty() ? std::string() : fmt::format("did you mean {}?", nearest));
 }
 

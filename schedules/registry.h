@@ -35,7 +35,7 @@ struct ScheduleInfo {
     std::string_view formulas;    // one per line: makespan, bubble, peak
     std::string_view drawing;     // four ranks, ASCII
     std::string_view aliases;     // other tools' names, comma separated: "zb1p, ZB-1p, InterleavedZeroBubble (v=1)"
-    int fixedChunks;              // > 0: --chunks is ignored and said so
+    int fixedChunks;              // > 0: --chunks is ignored, with a note
     int defaultChunks;
     Result<Schedule> (*make)(const Shape& shape);
     ClosedForm (*closedForm)(const Shape& shape, double forward, double inputGrad, double weightGrad);
@@ -53,8 +53,8 @@ Result<Schedule> makeSchedule(std::string_view name, const Shape& shape);
 Result<ClosedForm> closedFormOf(std::string_view name, const Shape& shape, double forward, double inputGrad, double weightGrad);
 // The library schedule with the same orders, with its parameters where they are not the defaults ("bfs:order=descending"), "" if
 // none: recognises a CSV. Of several with the same orders the first, with the fewest parameters. Over 10,000 ops those that search
-// are left out, and parameters once 30 million ops were compared. GPipe's other form, as its paper draws it, is "gpipe, backwards
-// in falling order"; TeraPipe cut by other costs than its defaults "terapipe:slices=4, slices of 6,4,3,3".
+// are skipped, and parameters once 30 million ops were compared. GPipe's other form, as its paper draws it, is "gpipe, backwards
+// in falling order"; TeraPipe cut by costs other than its defaults "terapipe:slices=4, slices of 6,4,3,3".
 std::string recognise(const Schedule& schedule);
 
 } // namespace stagewright

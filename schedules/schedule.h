@@ -1,5 +1,5 @@
 // Schedule: what every rank does, in order. A value: copy, compare, hash, diff, print. It holds no times and no idle:
-// start times always follow from the order; a wanted delay is an op of kind Filler.
+// start times always follow from the order; an intended delay is an op of kind Filler.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace stagewright {
 // Which version of its weights a stage computes with. All but Synchronous change the mathematics: such a schedule carries
 // its own Optimizer ops, and no barrier ends its step.
 enum class WeightRule : std::uint8_t {
-    Synchronous, // one version a step. Optimizer ops in the order, if any, step each stage where they stand, without a
+    Synchronous, // one version per step. Optimizer ops in the order, if any, step each stage at their place, without a
                  // barrier, and are validated afterwards (zero bubble's post-validation); else the step ends with a barrier
     Stashed,     // PipeDream: F uses the newest version and keeps it for its own B; an Optimizer op after every B
     TwoVersions, // PipeDream-2BW: gradients of all microbatches of a step, applied one step late

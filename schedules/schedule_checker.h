@@ -29,7 +29,7 @@ struct ScheduleChecker
     void checkReceived(const OpIndex& index, const MessageIndex& pairs, int rank, std::size_t position);
     // schedule_checker_stages.cpp
     void checkStageOps();                     // OPT, REDUCE_GRAD
-    void checkRecompute(const OpIndex& index); // R stands between F and B
+    void checkRecompute(const OpIndex& index); // R is between F and B
     void checkSlices(const OpIndex& index);    // forwards in rising, gradients in falling order
 };
 

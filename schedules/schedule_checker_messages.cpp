@@ -1,4 +1,4 @@
-// Sends and receives of a lowered schedule: each message is sent once, behind the op that makes it, and taken once, before the
+// Sends and receives of a lowered schedule: each message is sent once, after the op that makes it, and received once, before the
 // op that needs it.
 #include <fmt/format.h>
 
@@ -62,18 +62,18 @@ void ScheduleChecker::checkMessage(const OpIndex& index, const MessageIndex& pai
     }
     if (its == noOp)
         return add(FaultKind::Count, rank, position, op,
-                   fmt::format("rank {} has no {}, so that nobody {} it", peer, toText(other), send ? "takes" : "sends"),
+                   fmt::format("rank {} has no {}, so nobody {} it", peer, toText(other), send ? "takes" : "sends"),
                    fmt::format("add {} to rank {}, or remove {}", toText(other), peer, toText(op)));
     if (!send) return;
     // What is sent has been made.
     index.eachInput(op, [&](std::uint32_t id, const Need&, std::size_t) {
-        if (id == noOp) return; // its forward or backward is missing: told as such
+        if (id == noOp) return; // its forward or backward is missing: reported as such
         const OpPlace place = index.placeOf(id);
         if (place.rank != rank || place.position < position) return;
         const Op& producer = schedule.order[static_cast<std::size_t>(rank)][place.position];
         add(FaultKind::Order, rank, position, op,
             fmt::format("{} before {}; {} is at op {}", ruleOf(op.kind).title, toText(producer), toText(producer), place.position),
-            fmt::format("move it behind {}", toText(producer)));
+            fmt::format("move it after {}", toText(producer)));
         addOther(rank, place.position, producer);
     });
 }
@@ -112,7 +112,7 @@ void ScheduleChecker::checkReceived(const OpIndex& index, const MessageIndex& pa
             if (receive.rank == rank && receive.position > position) {
                 add(FaultKind::Order, rank, position, op,
                     fmt::format("before its {}; {} is at op {}", cargo(receiveOp), toText(receiveOp), receive.position),
-                    fmt::format("move it behind {}", toText(receiveOp)));
+                    fmt::format("move it after {}", toText(receiveOp)));
                 addOther(rank, receive.position, receiveOp);
                 return false;
             }

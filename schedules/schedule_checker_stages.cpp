@@ -64,7 +64,7 @@ void ScheduleChecker::checkStageOps()
                 add(FaultKind::Order, r, i, op,
                     fmt::format("{} before the stage's last gradient; {} is at op {}", title, toText(ops[stage.lastGradient]),
                                 stage.lastGradient),
-                    fmt::format("move it behind {}", toText(ops[stage.lastGradient])));
+                    fmt::format("move it after {}", toText(ops[stage.lastGradient])));
                 addOther(r, stage.lastGradient, ops[stage.lastGradient]);
             } else if (op.kind == OpKind::ReduceGrad && stage.optimizer != nowhere) {
                 add(FaultKind::Order, r, i, op,
@@ -138,7 +138,7 @@ void ScheduleChecker::checkSlices(const OpIndex& index)
         const auto& ops = schedule.order[static_cast<std::size_t>(a.rank)];
         add(FaultKind::Order, b.rank, b.position, ops[b.position],
             fmt::format("{}; {} is at op {}", order, toText(ops[a.position]), a.position),
-            fmt::format("move it behind {}", toText(ops[a.position])));
+            fmt::format("move it after {}", toText(ops[a.position])));
         addOther(a.rank, a.position, ops[a.position]);
     };
     for (int s = 0; s < schedule.stages; ++s)

@@ -89,17 +89,31 @@ std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& co
     return peaks;
 }
 
-Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels)
+namespace {
+
+Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels, PlacePolicy policy)
 {
     std::vector<Bytes> boundary;
     for (const StageMemory& memory : costs.memory)
         boundary.push_back(memory.boundary);
     std::vector<Nanos> durations = durationsOf(schedule, costs);
     addLaunch(schedule, costs.launch, durations);
-    auto result = place(schedule, durations, costs.links, boundary, channels);
+    auto result = place(schedule, durations, costs.links, boundary, channels, policy);
     if (result) takeLaunch(schedule, costs.launch, *result);
     if (result) result->peakActivation = activationPeaks(schedule, costs);
     return result;
+}
+
+} // namespace
+
+Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, const Channels& channels)
+{
+    return simulate(schedule, costs, channels, PlacePolicy::Strict);
+}
+
+SimResult simulateRelaxed(const Schedule& schedule, const CostModel& costs)
+{
+    return simulate(schedule, costs, {}, PlacePolicy::Relaxed).value_or(SimResult{});
 }
 
 SimFigures figuresOf(const Schedule& schedule, const SimResult& result)

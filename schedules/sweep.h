@@ -13,13 +13,13 @@
 
 namespace stagewright {
 
-// A point of a grid: a schedule of the library made for a shape and timed with unit costs, unless SweepSources say otherwise.
+// A point of a grid: a library schedule generated for a shape and timed with unit costs, unless SweepSources say otherwise.
 struct SweepPoint {
     std::string schedule; // "zb-h1", "bfs:order=descending"
-    Shape shape;          // chunks 0: the schedule's own; costs: what generators may plan with
+    Shape shape;          // chunks 0: schedule default; costs: what generators may plan with
     CostModel::UnitCosts units; // latency: in rank shares
-    std::string costs;    // told in tables: "F=1,I=1,W=1"
-    double comm = 0;      // told in tables
+    std::string costs;    // as shown in tables: "F=1,I=1,W=1"
+    double comm = 0;      // as shown in tables
 };
 SweepPoint unitPoint(const std::string& schedule, const Shape& shape, const CostModel::UnitCosts& units); // shape.costs and texts follow the units
 std::string toText(const CostModel::UnitCosts& units); // "F=1,I=1,W=1"; B where it is not I + W
@@ -56,16 +56,16 @@ Result<Schedule> scheduleOf(const SweepPoint& point, const SweepSources& sources
 Result<CostModel> costsOf(const Schedule& schedule, const SweepPoint& point, const SweepSources& sources = {});
 SweepRow simulatePoint(const SweepPoint& point, const SweepSources& sources = {});
 
-// Every point, on two threads, told row by row as they are done (onRow: one call at a time, from either thread, with its index).
+// Every point, on two threads, reported row by row as they finish (onRow: one call at a time, from either thread, with its index).
 // Rows come in the order of the points. Cancelling leaves the rest undone; a point under way is finished.
 std::vector<SweepRow> sweep(const std::vector<SweepPoint>& points, const SweepSources& sources = {}, const Progress& progress = {},
                             const std::function<void(std::size_t, const SweepRow&)>& onRow = {});
 
-// A line of titles and one a row that is done: schedule, ranks, microbatches, chunks, stages, costs, comm, time_unit, makespan, span,
+// A line of titles and one per finished row: schedule, ranks, microbatches, chunks, stages, costs, comm, time_unit, makespan, span,
 // bubble_fraction, bubble_rate_span, peak_activation, error.
 std::string sweepCsv(const std::vector<SweepRow>& rows);
 
-// The chunks that the schedule takes of those asked for: its own number where that is fixed. `unused` is set where it differs.
+// The requested chunks that the schedule takes: its own number if that is fixed. `unused` is set if it differs.
 int chunksTaken(const std::string& schedule, int asked, bool* unused = nullptr);
 
 // Rows that no other good row beats in both: a smaller peak and no longer, or shorter and no larger. By rising peak; of equal

@@ -100,7 +100,7 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                     first.kind == op.kind
                         ? fmt::format("a second {}; the first is at op {} of rank {}", ruleOf(op.kind).title,
                                       place.position, place.rank)
-                        : fmt::format("{} beside the {} {} at op {} of rank {}", ruleOf(op.kind).title,
+                        : fmt::format("{} in addition to the {} {} at op {} of rank {}", ruleOf(op.kind).title,
                                       ruleOf(first.kind).title, toText(first), place.position, place.rank),
                     first.kind == op.kind ? "remove one of the two" : "keep either a full backward or an input gradient with a weight gradient");
                 addOther(place.rank, place.position, first);
@@ -122,7 +122,7 @@ void ScheduleChecker::checkPlaces(const OpIndex& index)
                                            : fmt::format("the {} of stage {}", ruleOf(input.kind).title, input.stage),
                                        input.stage == op.stage ? std::string(ruleOf(input.kind).title) : toText(input),
                                        place.position),
-                        together ? std::string("issue them one after the other") : fmt::format("move it behind {}", toText(input)));
+                        together ? std::string("issue them one after the other") : fmt::format("move it after {}", toText(input)));
                 } else if (place.position + 1 == i && schedule.isPaired(r, place.position)) {
                     add(FaultKind::Order, r, i, op, fmt::format("issued together with {}, which it needs", toText(input)),
                         "issue them one after the other");
@@ -182,7 +182,7 @@ void ScheduleChecker::checkCounts(const OpIndex& index)
         report(OpKind::Backward, noBackward, "backwards (B or I)", true, "add {} to rank {}, or an input and a weight gradient");
         report(OpKind::WeightGrad, noWeight, "input gradient without a weight gradient", false,
                "add {} to rank {}");
-        report(OpKind::WeightGrad, strayWeight, "weight gradient beside a full backward, which includes it,", false,
+        report(OpKind::WeightGrad, strayWeight, "weight gradient in addition to a full backward, which includes it,", false,
                "remove {} from rank {}");
     }
 }
@@ -201,7 +201,7 @@ void ScheduleChecker::checkDeadlock(const OpIndex& index, const Channels& channe
     fault.otherPosition = wait.onPosition;
     fault.other = wait.waitsFor;
     fault.message = describeCycle(out.cycle);
-    fault.remedy = "move one of these ops before the op it waits behind";
+    fault.remedy = "move one of these ops before the op that blocks it";
     out.faults.push_back(std::move(fault));
 }
 

@@ -18,11 +18,11 @@ struct Fault {
     int rank = -1;      // −1: the whole schedule
     int position = -1;  // index in order[rank]
     Op op;              // the op at fault
-    int otherRank = -1; // where the other op stands, −1: none
+    int otherRank = -1; // position of the other op, −1: none
     int otherPosition = -1;
     Op other;
     std::string message; // "rank 2, op 7 (3B1): backward before forward; forward is at op 9"
-    std::string remedy;  // "move 3B1 behind 3F1"
+    std::string remedy;  // "move 3B1 after 3F1"
 };
 
 // One edge of the wait-for graph that closes a cycle: the op at the head of `rank` waits for `waitsFor` on `onRank`.
@@ -49,7 +49,7 @@ struct Validation {
 // Checks shape (ranks, placement, slice lengths), counts (m F per stage; #I = #W; #B + #I = m), duplicates, ops on the wrong
 // rank, order within a rank, and deadlock: of a compute-only schedule as it waits across ranks, of a lowered one as its sends and
 // receives wait under these channels. O(ops).
-//   SEND, RECV   in a lowered schedule every input from another rank is sent once, behind the op that makes it, and received
+//   SEND, RECV   in a lowered schedule every input from another rank is sent once, after the op that makes it, and received
 //                once, before the op that needs it.
 //   R            between its F and its B or I.
 //   slices       of a microbatch: forwards in rising, gradients in falling order.

@@ -1,4 +1,4 @@
-// The registry's schedules with their parameters: what a proof over all of them runs through, and what a given schedule may be.
+// The registry's schedules with their parameters: what a test of all of them runs through, and what a given schedule may be.
 #pragma once
 
 #include <string>

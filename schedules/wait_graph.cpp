@@ -163,7 +163,7 @@ std::string describeCycle(const std::vector<Wait>& cycle)
     for (std::size_t i = 0; i < cycle.size(); ++i) {
         const Wait& wait = cycle[i];
         out +=
-            fmt::format("{}rank {} stands at op {} ({}) and waits for {}, op {} of rank {}", i > 0 ? "; " : "",
+            fmt::format("{}rank {} is at op {} ({}) and waits for {}, op {} of rank {}", i > 0 ? "; " : "",
                         wait.rank, wait.position, toText(wait.op), toText(wait.waitsFor), wait.onPosition, wait.onRank);
     }
     return out;
@@ -173,7 +173,7 @@ Error blockedError(const Schedule& schedule, const CellSpace& cells, const Chann
 {
     const OpIndex index(schedule, cells);
     if (const auto cycle = findDeadlock(schedule, index, channels); !cycle.empty())
-        return {ErrorCode::Invalid, describeCycle(cycle), "move one of these ops before the op it waits behind"};
+        return {ErrorCode::Invalid, describeCycle(cycle), "move one of these ops before the op that blocks it"};
     for (std::size_t r = 0; r < schedule.order.size(); ++r)
         for (std::size_t i = 0; i < schedule.order[r].size(); ++i) {
             const Op& op = schedule.order[r][i];

@@ -1,4 +1,4 @@
-// The wait-for graph of a schedule: who stands still because of whom.
+// The wait-for graph of a schedule: who is blocked by whom.
 #pragma once
 
 #include <span>
@@ -14,10 +14,10 @@
 
 namespace stagewright {
 
-// Runs the lists without times. Inputs that nobody makes, or that stand later in the same rank's list, count as there:
+// Runs the lists without times. Inputs that nobody makes, or that come later in the same rank's list, count as present:
 // they are faults of another kind. The cycle in waiting order, from its smallest rank on; empty: no deadlock. O(ops).
 std::vector<Wait> findDeadlock(const Schedule& schedule, const OpIndex& index, const Channels& channels = {});
-// The shortest circle among waits of blocked ranks, each of which may have several (of equal length the one with the smallest
+// The shortest cycle among waits of blocked ranks, each of which may have several (of equal length the one with the smallest
 // rank), in waiting order, from its smallest rank on.
 std::vector<Wait> shortestCycle(int ranks, const std::vector<Wait>& waits);
 std::string describeCycle(const std::vector<Wait>& cycle);

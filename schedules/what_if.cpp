@@ -87,7 +87,7 @@ Result<WhatIfChange> readChange(std::string_view text)
                             std::isfinite(change.factor) && change.factor >= 0 && change.factor <= 1e6;
         if (number && readSubject(text.substr(0, times), change)) return change;
     }
-    return fail(ErrorCode::Usage, fmt::format("what if '{}': it is no change", text), forms);
+    return fail(ErrorCode::Usage, fmt::format("what if '{}': it is not a change", text), forms);
 }
 
 Nanos scaled(Nanos value, double factor)
@@ -107,7 +107,7 @@ Result<void> checkPlaces(const Schedule& schedule, const WhatIfChange& change)
     return {};
 }
 
-// A change of ops that the schedule does not have changes nothing, and whoever asks means something else.
+// A change of ops that the schedule does not have would change nothing: it is a mistake.
 Result<void> checkMatches(const Schedule& schedule, const WhatIfChange& change)
 {
     if (change.what != WhatIfChange::What::Ops) return {};
@@ -220,16 +220,16 @@ Result<Schedule> WhatIf::repeated(int microbatches) const
     const Shape shape{m_schedule.ranks, microbatches, m_schedule.ranks > 0 ? m_schedule.stages / m_schedule.ranks : 1};
     Shape now = shape;
     now.microbatches = m_schedule.microbatches;
-    std::string name = m_schedule.name; // its own name is tried first: recognising takes every schedule's turn
+    std::string name = m_schedule.name; // its own name is tried first: recognising tries every schedule
     const auto made = makeSchedule(name, now);
     if (!made || !(*made == m_schedule)) name = recognise(m_schedule);
     if (name.empty() || name.find(',') != std::string::npos)
         return fail(ErrorCode::Usage,
-                    fmt::format("{} as it stands is no schedule of the library, so its microbatches can't be changed", m_schedule.name),
-                    "simulate it by name with other microbatches: an order made for its costs or a memory limit is made anew there");
+                    fmt::format("{} is not a library schedule as it is, so its microbatches can't be changed", m_schedule.name),
+                    "simulate it by name with other microbatches: an order built for its costs or a memory limit is recomputed then");
     auto other = makeSchedule(name, shape);
     if (other && other->sliceLengths != m_schedule.sliceLengths)
-        return fail(ErrorCode::Usage, fmt::format("{} cuts sequences otherwise for {} microbatches, and these costs are those of its slices", name, microbatches),
+        return fail(ErrorCode::Usage, fmt::format("{} cuts sequences differently for {} microbatches, but these costs are for its present slices", name, microbatches),
                     "simulate it by name with other microbatches");
     return other;
 }

@@ -7,8 +7,8 @@
 //     launch*0        the launch delays
 //     jitter*0        the jitter (its σ)
 //     lower=pytorch   lowered to sends and receives by a rule (schedules/lower.h); sends=rendezvous without buffers, channels=1 at
-//                     most one message at once each way: both lower just in time what is not lowered yet
-//     m=16, m+8       that many microbatches, that many more: of schedules of the library only
+//                     most one message at once each way: both lower just in time if the order is not lowered yet
+//     m=16, m+8       that many microbatches, that many more: of library schedules only
 #pragma once
 
 #include <string>
@@ -54,7 +54,7 @@ struct WhatIfAnswer {
     int microbatchesAfter = 0;
 };
 
-// What is simulated under some changes, and how it goes.
+// What is simulated under some changes, and the result.
 struct WhatIfCase {
     Schedule schedule; // of other microbatches, lowered, or as it was
     CostModel costs;
@@ -68,7 +68,7 @@ public:
     static Result<WhatIf> create(Schedule schedule, CostModel costs, const Channels& channels = {});
 
     // All changes together. Usage error where one names a stage, rank or link that is not there, or changes the
-    // microbatches of a schedule that is none of the library's. Invalid where it could not end.
+    // microbatches of a schedule that is not in the library. Invalid where it could not complete.
     Result<WhatIfAnswer> answer(const std::vector<WhatIfChange>& changes) const;
     // What the answer is read off; fails as answer() does.
     Result<WhatIfCase> caseOf(const std::vector<WhatIfChange>& changes) const;

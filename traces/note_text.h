@@ -1,11 +1,11 @@
-// Where a note lies, in the unit of its run's times.
+// The place of a note, in the unit of its run's times.
 #pragma once
 
 #include "traces/notes.h"
 
 namespace stagewright {
 
-// As placeText(note); ranges in units of cost ("4 to 7 u") where `unit`, which is Timeline::timeUnit(), is not 1.
+// As placeText(note); ranges in units of cost ("4 to 7 u") if `unit`, which is Timeline::timeUnit(), is not 1.
 std::string placeText(const Note& note, Nanos unit);
 
 } // namespace stagewright

@@ -1,4 +1,4 @@
-// Notes, bookmarks and saved queries: what people write down beside a run. A note is anchored to an op (rank, op text, step),
+// Notes, bookmarks and saved queries: what users write down about a run. A note is anchored to an op (rank, op text, step),
 // so that it finds the same op in a re-run of the schedule, or to a time range of a step.
 #pragma once
 
@@ -22,8 +22,8 @@ struct Note {
     int rank = -1;       // Op: its rank. Range: the first, −1: all
     int lastRank = -1;   // Range only, inclusive
     std::string op;      // Op: its text ("2F0"), or the label of foreign work
-    int occurrence = 0;  // Op: which of that text on the rank in the step, from 0
-    Nanos begin = 0;     // Range: ns from the begin of the step
+    int occurrence = 0;  // Op: its index among ops with that text on the rank in the step, from 0
+    Nanos begin = 0;     // Range: ns from the start of the step
     Nanos end = 0;
     std::int64_t createdUnixMs = 0;
     std::int64_t fromRun = 0; // 0: of the run itself; else carried over from that run of the same schedule
@@ -31,11 +31,11 @@ struct Note {
     bool operator==(const Note&) const = default;
 };
 
-struct Bookmark { // where a view was
-    int slot = 0; // 1 … 9, each once a file
+struct Bookmark { // a saved view
+    int slot = 0; // 1 … 9, each once per file
     std::int64_t run = 0;
     int step = 0;
-    Nanos begin = 0; // of the view, from the begin of the step
+    Nanos begin = 0; // of the view, from the start of the step
     Nanos end = 0;
     std::optional<Note> selection; // its anchor only
     bool operator==(const Bookmark&) const = default;
@@ -50,9 +50,9 @@ struct SavedQuery {
 
 // A note on a span, without text. Precondition: span < timeline.spans().size(). O(spans of its track in the step).
 Note noteOnSpan(const Timeline& timeline, SpanId span);
-// The span of an Op note; noSpan where the timeline has no such op (another schedule, fewer steps). O(spans of the rank in the step).
+// The span of an Op note; noSpan if the timeline has no such op (another schedule, fewer steps). O(spans of the rank in the step).
 SpanId spanOfNote(const Timeline& timeline, const Note& note);
-Nanos beginOfStep(const Timeline& timeline, int step); // earliest of its ranks; the timeline's begin where there is no such step
+Nanos beginOfStep(const Timeline& timeline, int step); // earliest of its ranks; the timeline's start if there is no such step
 // "2F0 on rank 2, step 1" (steps from 1), "ranks 0 to 3, 10.4 to 141.5 ms, step 1"
 std::string placeText(const Note& note);
 

@@ -50,8 +50,8 @@ int representativeStep(const std::vector<std::pair<Nanos, Nanos>>& bounds, const
         for (int step = first; step < steps; ++step) {
             const auto s = static_cast<std::size_t>(step);
             if (bounds[s].second < bounds[s].first) continue;
-            const bool told = times != nullptr && s < times->values.size() && times->values[s] > 0;
-            byTime.emplace_back(told ? times->values[s] : static_cast<double>(bounds[s].second - bounds[s].first), step);
+            const bool timed = times != nullptr && s < times->values.size() && times->values[s] > 0;
+            byTime.emplace_back(timed ? times->values[s] : static_cast<double>(bounds[s].second - bounds[s].first), step);
         }
     };
     collect(std::clamp(warmupSteps, 0, steps));
@@ -69,7 +69,7 @@ std::string weightsText(const Run& run)
         if (key == "weights") rule = value;
     const Metric* deviation = run.metric("deviation");
     if (deviation == nullptr || deviation->values.empty())
-        return rule.empty() ? rule : fmt::format("{}: recording measures how far from synchronous training", rule);
+        return rule.empty() ? rule : fmt::format("{}: record the schedule to measure the deviation from synchronous training", rule);
     return fmt::format("{}: {:.2e} from synchronous training after the last step (relative L2)", rule.empty() ? "stale" : rule,
                        deviation->values.back());
 }

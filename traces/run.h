@@ -1,4 +1,4 @@
-// Run: a stored execution. What the store lists and the window opens.
+// Run: a stored execution, as listed by the store and opened by the window.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ struct RunInfo {
     int stages = 0;
     int microbatches = 0;
     int steps = 0;
-    int warmupSteps = 0; // the first ones, left out of figures
+    int warmupSteps = 0; // the first ones, not used for figures
     std::int64_t spanCount = 0;
-    std::int64_t damagedBlocks = 0; // set by reading: blocks that could not be read and were left out; to be shown
+    std::int64_t damagedBlocks = 0; // set by reading: unreadable blocks that were skipped; to be shown
 };
 
 struct Run {
@@ -53,14 +53,14 @@ struct Run {
     std::vector<Metric> metrics;
 
     const Metric* metric(std::string_view metricName) const;
-    // The step whose figures are shown: of the measured (not warm-up) steps the one with the median time, of two the faster.
+    // The step whose figures are shown: of the measured (not warm-up) steps the one with the median time (of two the faster).
     int representativeStep() const;
 };
 
 // representativeStep() from the bounds of the steps, by step; end < begin: the step is absent.
 int representativeStep(const std::vector<std::pair<Nanos, Nanos>>& bounds, const std::vector<Metric>& metrics, int warmupSteps);
 
-// Of a run of an asynchronous schedule, which changes the mathematics: the rule of its weights and, where it was trained, how
+// For a run of an asynchronous schedule, which changes the mathematics: the rule of its weights and, if it was trained, how
 // far they are from those of synchronous training. "stashed: 7.7e-02 from synchronous training after the last step (relative
 // L2)". Empty: the run is synchronous.
 std::string weightsText(const Run& run);

@@ -18,7 +18,7 @@ std::string configured(const Run& run, std::string_view key)
 
 namespace {
 
-// "3073767 ns, no bandwidth limit" as recorded → "3.07 ms"; anything else as it stands.
+// "3073767 ns, no bandwidth limit" as recorded → "3.07 ms"; anything else unchanged.
 std::string readableLink(const std::string& recorded)
 {
     Nanos latency = 0;

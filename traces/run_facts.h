@@ -1,4 +1,4 @@
-// What a run was made with, in words: what report and runs print beside the shape, and what tells two runs apart.
+// The setup of a run as text: printed by report and runs beside the shape, and compared between runs.
 #pragma once
 
 #include <optional>
@@ -13,21 +13,21 @@ namespace stagewright {
 struct RunFact {
     std::string key;   // "model", "microbatch_size", "link_latency" … as in the configuration
     std::string title; // "model"
-    std::string value; // "" where the run does not say
+    std::string value; // "" if unknown
 };
 
 // Unit of time, ranks, stages, microbatches, model, microbatch size, clock, link latency, and the settings that change times (backend,
 // transport, sends, channels, data, perturbation, recomputed layers, optimizer). In this order, each once, unknown ones empty.
 std::vector<RunFact> factsOf(const Run& run);
-std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" where there is none
-// What a rank's activations were to stay within (record or simulate --memory-limit), in the run's unit of memory.
+std::string configured(const Run& run, std::string_view key); // a value of the configuration, "" if there is none
+// The limit of a rank's activations (record or simulate --memory-limit), in the run's unit of memory.
 std::optional<Bytes> memoryCapOf(const Run& run);
-// As the run was asked for, else of its costs: "0.5 units", "12.0 µs", "10.0 µs to 1.00 ms" where links differ, "none"; "" where
-// neither tells.
+// As requested for the run, else from its costs: "0.5 units", "12.0 µs", "10.0 µs to 1.00 ms" if links differ, "none"; "" if
+// unknown.
 std::string linkLatencyText(const Run& run);
-// Links that were emulated apart from the others: "0→1 1.00 ms, 1→0 1.00 ms"; "": none.
+// Links that were emulated separately: "0→1 1.00 ms, 1→0 1.00 ms"; "": none.
 std::string emulatedLinksText(const Run& run);
-// Share of the ops' time off the processor, the median over the measured steps; nothing where it was not measured.
+// Share of the ops' time off the processor, the median over the measured steps; empty if it was not measured.
 std::optional<double> contentionOf(const Run& run);
 
 } // namespace stagewright

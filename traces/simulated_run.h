@@ -1,4 +1,4 @@
-// A simulated run as a value: what `simulate` prints and stores, and what the window shows before anything was trained.
+// A simulated run as a value: what `simulate` prints and stores, and what the window shows before any training.
 #pragma once
 
 #include "schedules/base/result.h"
@@ -10,7 +10,7 @@ namespace stagewright {
 // Name, shape and schedule of a run that is simulated or about to be recorded; its timeline is null.
 Run runOfSchedule(const Schedule& schedule);
 
-// Complete, with schedule, costs and a timeline of one step. Its creation time is 0: set it where the run is stored. Fails where
+// Complete, with schedule, costs and a timeline of one step. Its creation time is 0: set it when the run is stored. Fails if
 // the schedule can't be simulated.
 Result<Run> simulatedRun(const Schedule& schedule, const CostModel& costs, const Channels& channels = {});
 

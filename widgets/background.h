@@ -1,5 +1,5 @@
-// Work off the GUI thread: a pure function on a pool, its value handed back to the GUI thread. A late value is dropped
-// where the context is gone; callers drop values of an older generation themselves.
+// Work off the GUI thread: runs a pure function on a pool and hands its value back to the GUI thread. A value is dropped if its context
+// is gone; callers drop values of an older generation themselves.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@
 
 namespace stagewright {
 
-// Qt's pool and event queue order what was written before a hand-over and what is read after it. Qt is not built with the
-// thread sanitizer, which is told so here; elsewhere these are nothing.
+// Qt's pool and event queue order writes before a hand-over and reads after it. Qt is not built with the
+// thread sanitizer, so these announce it; elsewhere they do nothing.
 inline char handOverPoint = 0;
 inline void beforeHandOver()
 {
@@ -52,7 +52,7 @@ void inBackground(QObject* context, Work work, Then then, QThreadPool* pool = QT
     pool->start(std::move(task));
 }
 
-// what() on the GUI thread, soon, while `context` lives; asked for on any thread.
+// Runs what() soon on the GUI thread while `context` lives; callable from any thread.
 inline void onGuiThread(QObject* context, std::function<void()> what)
 {
     std::function<void()> call = [what = std::move(what)] {
@@ -63,7 +63,7 @@ inline void onGuiThread(QObject* context, std::function<void()> what)
     QMetaObject::invokeMethod(context, std::move(call), Qt::QueuedConnection);
 }
 
-// Frees what takes a while to free, on the pool.
+// Frees large objects on the pool.
 template <typename T>
 void releaseInBackground(std::shared_ptr<T> held, QThreadPool* pool)
 {

@@ -1,5 +1,5 @@
-// HoverCard: the small card beside the pointer that says what is there. One a view, a child of the view's window, so that
-// it may reach over neighbouring panes. Shown at once, without a delay.
+// HoverCard: the small card beside the pointer that describes what is under it. One per view, a child of the view's window, so that it
+// may overlap neighbouring panes. Shown without delay.
 #pragma once
 
 #include <utility>
@@ -19,12 +19,12 @@ struct CardText {
     std::vector<std::pair<QString, QString>> rows; // name left, value right
     QString note;                                 // wrapped under the rows
     bool empty() const { return title.isEmpty() && rows.empty() && note.isEmpty(); }
-    QString plain() const; // one fact a line
+    QString plain() const; // one fact per line
 };
 
 QSizeF cardSize(const CardText& text);
 void paintCard(QPainter& painter, const QRectF& rect, const CardText& text, const Theme& theme);
-// Where a card of this size goes beside a point, inside the rectangle: right and below where there is room.
+// Where to put a card of this size beside a point, inside the rectangle: right and below if there is room.
 QRectF cardPlace(QSizeF size, QPointF pointer, const QRectF& within);
 
 class HoverCard : public QWidget {

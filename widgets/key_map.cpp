@@ -84,7 +84,7 @@ const std::vector<KeyBinding>& keyMap(KeyMapName name)
 std::optional<ViewAction> actionOf(KeyMapName name, const QKeyEvent& event)
 {
     Qt::KeyboardModifiers modifiers = event.modifiers() & ~Qt::KeypadModifier;
-    // On many layouts + needs Shift, and so do [ and ]: the character counts, not how it was typed.
+    // On many layouts + needs Shift, and so do [ and ]: only the character counts.
     const bool isLetter = event.key() >= Qt::Key_A && event.key() <= Qt::Key_Z;
     const bool isCharacter = event.key() > Qt::Key_Space && event.key() < Qt::Key_AsciiTilde && !isLetter;
     if (isCharacter) modifiers &= ~Qt::ShiftModifier;

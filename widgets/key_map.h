@@ -1,4 +1,4 @@
-// KeyMap: which key means what in the views; three maps, one of them current. The help panel lists the live one.
+// KeyMap: the keys of the views; three maps, one of them current. The help panel lists the current one.
 #pragma once
 
 #include <optional>
@@ -30,8 +30,8 @@ const std::vector<KeyBinding>& keyMap(KeyMapName name);
 std::optional<ViewAction> actionOf(KeyMapName name, const QKeyEvent& event); // keypad +/− and Shift with + included
 
 class ViewState;
-// Zoom, pan, fit-all and history: what every view on the axis does alike. False: the key means something else. Zooms keep
-// the hover time in place, or the middle. The view is not remembered in the history until it rests.
+// Zoom, pan, fit-all and history: shared by every view on the axis. False: the key means something else. Zooms keep
+// the hover time, or the middle, in place. The view goes into the history once it rests.
 bool performOnAxis(ViewState& state, ViewAction action);
 bool performViewKey(ViewState& state, const QKeyEvent& event, KeyMapName map);
 

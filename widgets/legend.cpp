@@ -128,7 +128,7 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
     const QFontMetricsF metrics(p.font());
     double whole = 0;
     for (const Entry& entry : m_entries) whole += widthOf(entry, metrics);
-    // Where there is one line's room alone, what does not fit is left out.
+    // With room for one line only, what does not fit is omitted.
     std::vector<std::size_t> starts = rect.height() >= heightFor(rect.width()) ? lineStarts(rect.width()) : std::vector<std::size_t>{0};
     const bool single = starts.size() == 1;
     double x = rect.left() + (single ? gutterFor(rect.width()) : lineLeft);
@@ -174,7 +174,7 @@ void Legend::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
             box.translate(-3, 0);
             x += 4;
             paintHatch(p, box, box.topLeft(), theme);
-            p.setBrush(Qt::NoBrush); // its fill is as dark as the ground in some themes
+            p.setBrush(Qt::NoBrush); // in some themes its fill is as dark as the background
             p.setPen(QPen(theme.bubbleHatch, 1));
             p.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 2.5, 2.5);
             break;

@@ -1,4 +1,4 @@
-// Legend: one line that says what the colours, the hatch and the outline mean; only kinds that occur.
+// Legend: one line that explains the colours, the hatch and the outline; only kinds that occur.
 #pragma once
 
 #include <memory>
@@ -22,9 +22,9 @@ public:
     QSize sizeHint() const override { return {600, 28}; }
     QSize minimumSizeHint() const override { return {200, 28}; }
     int lines() const { return static_cast<int>(lineStarts(width()).size()); }
-    // In one line where it fits behind the gutter, else in as many as the width needs.
+    // In one line if it fits behind the gutter, else in as many as the width needs.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
-    double heightFor(double width) const; // 28, and 20 for each further line
+    double heightFor(double width) const; // 28, plus 20 per further line
 
     struct Entry {
         enum class Look { Fill, Faded, Pair, Hatch, Outline };
@@ -40,8 +40,8 @@ protected:
     void resizeEvent(QResizeEvent*) override { keepWhole(); }
 
 private:
-    void keepWhole(); // as high as its lines need at this width
-    std::vector<std::size_t> lineStarts(double width) const; // of the entries; one where all fit behind the gutter
+    void keepWhole(); // sets the height that its lines need at this width
+    std::vector<std::size_t> lineStarts(double width) const; // of the entries; one if all fit behind the gutter
     std::vector<Entry> m_entries;
     bool m_slack = false;
     const Theme* m_theme = &Theme::light();

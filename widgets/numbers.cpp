@@ -35,7 +35,7 @@ int places(double value)
     return std::abs(value) >= 9.995 ? 1 : 2;
 }
 
-// In a unit that was chosen rather than fitting: three figures, but nothing below a nanosecond.
+// In a chosen unit: three digits, but nothing below a nanosecond.
 int placesIn(double value, double factor)
 {
     const int wanted = value == 0 ? 1 : 2 - static_cast<int>(std::floor(std::log10(std::abs(value))));

@@ -1,5 +1,5 @@
-// Numbers as the window prints them, on top of traces/analysis/quantity.h: a unit of time that can be chosen, unit-cost work with the
-// suffix "u", figures never elided.
+// Numbers as the window prints them, on top of traces/analysis/quantity.h: true minus sign, a small set of units, unit-cost work with the
+// suffix "u", never elided.
 #pragma once
 
 #include <QString>
@@ -10,7 +10,7 @@ namespace stagewright {
 
 // The unit of durations and moments throughout the program; Automatic chooses by size. Unit-cost work keeps its "u".
 enum class TimeUnit { Automatic, Seconds, Milliseconds, Microseconds, Nanoseconds };
-void setTimeUnit(TimeUnit unit); // GUI thread; figures already made into text keep theirs
+void setTimeUnit(TimeUnit unit); // GUI thread; existing texts keep theirs
 TimeUnit timeUnit();
 double fixedTimeScale(); // ns of the chosen unit; 0: Automatic
 
@@ -25,10 +25,10 @@ QString signedDurationText(Nanos duration, const Units& units = {});
 QString momentText(Nanos time, double nanosPerPixel, const Units& units = {});
 QString bytesText(Bytes bytes, const Units& units = {}); // "6.5 GiB", "512 KiB", "3.0 u"
 QString percentText(double fraction, int decimals = 1);  // "15.0 %"
-// What became of a figure, as a share of what it was: "−16.6 %", "+2.0 %", "0.0 %"; every change that is printed as a share is
-// printed by it. From ten times on "× 12"; from zero "new", zero stays "0.0 %".
+// The relative change of a figure: "−16.6 %", "+2.0 %", "0.0 %"; every change that is printed as a share is
+// printed by it. From ten times upwards "× 12"; from zero "new"; zero to zero "0.0 %".
 QString changeText(double before, double now);
-// "1 op", "32 ops", "1,024 ops": the count in the second text's place %L1; the first is for one alone.
+// "1 op", "32 ops", "1,024 ops": the count replaces %L1 in the second text; the first text is for exactly one.
 QString countText(qint64 count, const QString& one, const QString& many);
 
 } // namespace stagewright

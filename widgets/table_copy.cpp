@@ -49,7 +49,7 @@ bool isFigure(const QString& cell)
     return figure.match(cleaned(cell)).hasMatch();
 }
 
-// Columns of which every filled cell begins as a number, one at least.
+// Columns with at least one filled cell, all of which start like a number.
 QVector<bool> figureColumns(const TableText& table)
 {
     QVector<bool> figures(table.columns(), false);

@@ -1,5 +1,5 @@
-// Tables as text: any table of the window as CSV or Markdown, by its context menu or by keys. A table is what is on
-// screen: formatted figures with their units. GUI thread only.
+// Tables as text: any table of the window as CSV or Markdown, by its context menu or by keys. A table is copied as shown: formatted
+// figures with their units. GUI thread only.
 #pragma once
 
 #include <functional>
@@ -32,25 +32,25 @@ enum class TableFormat { Csv, Markdown };
 // invisible break points. Markdown: a pipe table, columns of figures aligned right, "|" escaped, line breaks as <br>.
 QString toText(const TableText& table, TableFormat format);
 
-// All rows of a model in order, a tree's rows below their parent; where `selection` holds more than one row only those.
+// All rows of a model in order, a tree's rows below their parent; if `selection` has more than one row, only those.
 TableText tableOf(const QAbstractItemModel& model, const QItemSelectionModel* selection = nullptr);
-// Of a view: its columns that are not hidden, in the order on screen.
+// A view's visible columns, in screen order.
 TableText tableOf(const QAbstractItemView& view);
-// The labels and buttons of a grid, row by row; grids inside its cells come in place.
+// The labels and buttons of a grid, row by row; nested grids are inserted in place.
 TableText tableOf(const QGridLayout& grid);
 
 // Puts it on the clipboard: as plain text in `format`, as text/csv or text/markdown, and as an HTML table for word processors.
 void copyTable(const TableText& table, TableFormat format);
 
-// Gives `widget` (and what lies inside it) "Copy as CSV" (Ctrl+C) and "Copy as Markdown" (Ctrl+Shift+C), by keys where the
-// focus is inside and by the context menu where the widget has none of its own. `table` is asked when a copy is made.
+// Gives `widget` (and its children) "Copy as CSV" (Ctrl+C) and "Copy as Markdown" (Ctrl+Shift+C), by keys while the
+// focus is inside and by the context menu if the widget has none. `table` is called when a copy is made.
 void makeCopyable(QWidget* widget, std::function<TableText()> table);
 void makeCopyable(QAbstractItemView* view);
-// The same two actions for a menu that a widget makes itself.
+// The same two actions for a widget's own menu.
 void addCopyActions(QMenu* menu, QWidget* widget, std::function<TableText()> table);
-// A label whose text can be selected leaves Ctrl+C to the table it lies in while nothing is selected, and its menu always.
+// A label with selectable text leaves Ctrl+C to the table around it while nothing is selected, and the context menu always.
 void leaveCopyToTable(QLabel* label);
-// The nearest of `widget` and its parents that makeCopyable() was called for, as a table; empty where there is none.
+// The nearest of `widget` and its parents with makeCopyable(), as a table; empty if there is none.
 TableText copyableTable(const QWidget* widget);
 
 } // namespace stagewright

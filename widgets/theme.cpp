@@ -45,8 +45,8 @@ static double luminance(const QColor& colour)
     return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) + 0.0722 * linear(colour.blueF());
 }
 
-// Towards the canvas twice, then towards the ink; labels in whichever of the two inks is easier to read. High contrast goes
-// towards the ink twice: what is mixed with black would be too near to it.
+// Two tints towards the canvas, then one towards the ink; labels use the more readable of the two inks. High contrast goes
+// towards the ink twice: mixing with black would come too close to it.
 static void makeTints(Theme& t)
 {
     const QColor ink("#14171C"), white("#FFFFFF");

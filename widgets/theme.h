@@ -1,6 +1,6 @@
-// Theme: the palette, light, dark and high contrast, and the bundled fonts. Windows, exports and documentation use the same
-// colours; the fills keep a CIEDE2000 distance of at least 15 under simulated colour-vision deficiency. High contrast is on
-// black: text at 7:1 and more, fills and lines at 3:1 and more.
+// Theme: the palettes (light, dark, high contrast) and the bundled fonts. Windows, exports and documentation use the same colours; the
+// fills keep a CIEDE2000 distance of at least 15 under simulated colour-vision deficiency. High contrast is on black: text at 7:1 or
+// more, fills and lines at 3:1 or more.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@
 
 namespace stagewright {
 
-// What a slice is painted as. Full backward and input gradient share a colour; the letter tells them apart.
+// How a slice is painted. Full backward and input gradient share a colour; the letter distinguishes them.
 enum class Paint : std::uint8_t { Forward, Backward, Weight, Communication, Optimizer, Other };
 inline constexpr std::size_t paintCount = 6;
-// Tints that tell the chunks of one rank, or the copies of a stage, apart: 0 is the plain colour; more chunks begin anew.
+// Tints that distinguish the chunks of one rank, or the copies of a stage: 0 is the plain colour; further chunks start over.
 inline constexpr int tintCount = 4;
 Paint paintOf(OpKind kind);
 
@@ -26,7 +26,7 @@ struct Fill {
     QColor label;
     QColor edge; // 1 px, darker than the fill (lighter in the dark theme's optimizer)
     enum class Hatch : std::uint8_t { None, Falling, Level, Upright };
-    Hatch hatch = Hatch::None; // over the fill, for print in grey
+    Hatch hatch = Hatch::None; // over the fill, for grey print
 };
 
 enum class ThemeName { Light, Dark, HighContrast };
@@ -47,7 +47,7 @@ struct Theme {
     QColor hoverLabel, hoverLabelText; // ruler's time label
     QColor memoryLine, memoryFill, ghost;
 
-    // The same colours with a hatch on each kind but forwards, as exports for print have; one for each theme.
+    // The same colours with a hatch on every kind except forwards, as in exports for print; one per theme.
     const Theme& hatchedTwin() const;
     bool hatched() const { return of(Paint::Backward).hatch != Fill::Hatch::None; }
     const Fill& of(OpKind kind) const { return fills[static_cast<std::size_t>(paintOf(kind))]; }
@@ -64,8 +64,8 @@ struct Theme {
 
 void hatchKinds(Theme& theme); // backward falling, weight gradient level, communication upright
 
-// Registers the bundled Inter once per process (needs a QGuiApplication) and returns the family's name; where that fails,
-// the application's own font's family.
+// Registers the bundled Inter once per process (needs a QGuiApplication) and returns its family name, or, if that fails,
+// the application's default font family.
 QString loadFonts();
 
 enum class FontRole { Body, Small, Label, Strong, Rank, Headline };

@@ -1,6 +1,6 @@
-// ViewState: what every view of a run shares. One object per window; views read it and follow its signals.
+// ViewState: what all views of a run share. One object per window; views read it and follow its signals.
 //
-// Times here are axis time: ns from a panel's origin (TimelinePanel::origin), so that two runs lie on one axis.
+// Times here are axis time: ns from a panel's origin (TimelinePanel::origin), so that two runs share one axis.
 // GUI thread only.
 #pragma once
 
@@ -31,7 +31,7 @@ struct SpanRef {
     bool operator==(const SpanRef&) const = default;
 };
 
-// What hovering marks everywhere: one microbatch of one step (of every stage, rank and kind).
+// What hovering highlights everywhere: one microbatch of one step (of every stage, rank and kind).
 struct MicrobatchRef {
     int microbatch = -1;
     int step = -1;
@@ -48,7 +48,7 @@ struct AreaSelection {
     bool operator==(const AreaSelection&) const = default;
 };
 
-// Where moments are counted from. Relative: the begin of their step; absolute: the begin of the run.
+// Where moments are counted from. Relative: the start of their step; absolute: the start of the run.
 enum class TimeOrigin : std::uint8_t { Step, Run };
 
 class ViewState : public QObject {
@@ -57,13 +57,13 @@ class ViewState : public QObject {
 public:
     explicit ViewState(QObject* parent = nullptr) : QObject(parent) {}
 
-    // The extent of what is loaded (union of the panels, from 0) and the part of it in view. The visible range is kept
-    // within the extent plus a tenth on either side and never under 10 ns.
+    // The loaded extent (union of the panels, from 0) and the part of it in view. The visible range is kept
+    // within the extent plus 10 % on either side and never under 10 ns.
     TimeRange extent() const { return m_extent; }
     void setExtent(const TimeRange& extent);
     TimeRange visible() const { return m_visible; }
     void setVisible(const TimeRange& range, bool remember = true); // remember: a new entry in the history
-    void rememberVisible();                                        // closes a run of unremembered changes (a drag)
+    void rememberVisible();                                        // ends a series of unremembered changes (a drag)
     void fitAll();
     void fit(const TimeRange& range); // with a margin of 4 %
     TimeRange fittedExtent() const;   // what fitAll() shows
@@ -84,7 +84,7 @@ public:
     SpanRef selected() const { return m_selected; }
     void select(const SpanRef& ref); // clears the area
     const std::vector<AreaSelection>& areas() const { return m_areas; }
-    void setAreas(std::vector<AreaSelection> areas); // Ctrl+drag adds; clears the selected span where not empty
+    void setAreas(std::vector<AreaSelection> areas); // Ctrl+drag adds; clears the selected span if not empty
     std::optional<TimeRange> selectedRange() const; // union of the areas; a range filters every other view
     void clearSelection();
 
@@ -96,10 +96,10 @@ public:
     void setShowsMemory(bool on);
 
     const RowSettings& rows() const { return m_rows; }
-    void setRows(const RowSettings& rows); // another grouping drops the areas: they lay over other ranks
+    void setRows(const RowSettings& rows); // another grouping clears the areas, since they covered other ranks
     TimeOrigin timeOrigin() const { return m_timeOrigin; }
     void setTimeOrigin(TimeOrigin origin);
-    void notifyUnits() { emit timeDisplayChanged(); } // the unit of times (numbers.h) is another
+    void notifyUnits() { emit timeDisplayChanged(); } // the unit of times (numbers.h) changed
 
     int step() const { return m_step; } // −1: all steps
     void setStep(int step);

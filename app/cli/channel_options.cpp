@@ -32,11 +32,11 @@ void addChannelOptions(CLI::App& app, ChannelOptions& options)
 {
     app.add_option("--sends", options.sends, "buffered: a send never waits; rendezvous: it waits for its receive [buffered]")
         ->type_name("MODE")->check(oneOf({"buffered", "rendezvous"}));
-    app.add_option("--channels", options.channels, "Messages under way at once from a rank to another; 0: any number [0]")
+    app.add_option("--channels", options.channels, "Messages in flight at once from one rank to another; 0: no limit [0]")
         ->type_name("N")->check(wholeNumber(0, 1'000'000));
     addLowerOption(app, options.lower);
     app.add_option("--receives", options.receives,
-                   "Under rendezvous: blocking, the rank stands at a receive; posted, the op that needs it waits [as the rule]")
+                   "Under rendezvous: blocking: the rank waits at a receive; posted: the op that needs the message waits [as the rule says]")
         ->type_name("MODE")->check(oneOf({"blocking", "posted"}));
 }
 
@@ -54,7 +54,7 @@ Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOpti
         session.note("sends and receives inserted just in time; --lower chooses another rule");
     }
     if (out.lowering && isLowered(schedule)) {
-        session.note(schedule.name + " holds its sends and receives already: --lower is not used");
+        session.note(schedule.name + " already has its sends and receives: --lower is not used");
         out.lowering.reset();
     }
     if (!options.receives.empty() && !out.lowering && !isLowered(schedule))

@@ -23,14 +23,14 @@ class Session;
 struct ChannelOptions {
     std::string sends = "buffered";
     int channels = 0;
-    std::string lower;    // "": none asked for
-    std::string receives; // "": as the rule wants them
+    std::string lower;    // "": none requested
+    std::string receives; // "": as the rule says
 };
 void addChannelOptions(CLI::App& app, ChannelOptions& options);
 void addLowerOption(CLI::App& app, std::string& lower);
 
 // The schedule as it is run: lowered by the rule, or by the just-in-time rule where the channels matter and it is not lowered yet
-// (told as a note). A schedule that can't be lowered (it is not valid) comes back as it is.
+// (with a note). A schedule that can't be lowered (it is not valid) comes back as it is.
 struct LoweredChoice {
     Schedule schedule;
     Channels channels;
@@ -38,7 +38,7 @@ struct LoweredChoice {
 };
 Result<LoweredChoice> chooseLowering(const Schedule& schedule, const ChannelOptions& options, Session& session);
 
-// Sentences, and the circle drawn on the lists.
+// Sentences, and the cycle drawn on the lists.
 std::string deadlockText(const Schedule& schedule, const Deadlock& deadlock, int columns);
 // Keys hung, cycle (waits in order), victims, circle, fix, fix_rule, works_if_buffered, grouping_works; empty lists where nothing hangs.
 void addDeadlockJson(nlohmann::ordered_json& object, const Deadlock& deadlock);

@@ -48,7 +48,7 @@ std::string yesNo(bool value)
     return value ? "yes" : "no";
 }
 
-// The registry with every variant, on the wanted shape or the nearest one that a schedule takes; without those that halve
+// The registry with every variant, on the requested shape or the nearest one that a schedule takes; without those that halve
 // microbatches where these have an odd number of samples.
 std::vector<Schedule> everySchedule(const ShapeOptions& wanted, int microbatchSize, std::vector<std::string>& leftOut)
 {
@@ -58,12 +58,12 @@ std::vector<Schedule> everySchedule(const ShapeOptions& wanted, int microbatchSi
         for (const std::string& name : variantsOf(info)) {
             auto schedule = makeOnNearShape(name, shape);
             if (!schedule) {
-                leftOut.push_back(fmt::format("{} left out: {}", name, schedule.error().message));
+                leftOut.push_back(fmt::format("{} skipped: {}", name, schedule.error().message));
                 continue;
             }
             const auto cells = cellsOf(*schedule);
             if (microbatchSize % 2 != 0 && cells && cells->halves > 1) {
-                leftOut.push_back(fmt::format("{} left out: it halves microbatches, and a microbatch size of {} is odd", name, microbatchSize));
+                leftOut.push_back(fmt::format("{} skipped: it halves microbatches, and a microbatch size of {} is odd", name, microbatchSize));
                 continue;
             }
             schedules.push_back(std::move(*schedule));
@@ -127,7 +127,7 @@ Result<bool> compareEachKernel(const TrainingOptions& training, Session& session
     return passed;
 }
 
-// A device's layers against the CPU's, in the precision asked for or in all of them.
+// A device's layers against the CPU's, in the requested precision or in all of them.
 Result<bool> compareDevice(const TrainingOptions& training, const ModelConfig& model, Session& session, Table& table, Json& results,
                            std::stop_token stop)
 {
@@ -227,18 +227,20 @@ Result<int> run(const Options& options, Session& session)
     std::vector<Checked> trained;
     ChannelOptions channels = options.channels;
     if (options.schedule.schedules.empty() && channels.lower.empty() && (channels.sends == "rendezvous" || channels.channels > 0)) {
-        channels.lower = toText(Lowering{}); // said once, not of each schedule
+        channels.lower = toText(Lowering{}); // said once, not for each schedule
         session.note(fmt::format("sends and receives inserted {}; --lower chooses another rule", channels.lower));
     }
     for (const Schedule& schedule : schedules) {
         auto with = recomputed(schedule, options.recompute, session);
         if (!with) return tl::unexpected(std::move(with.error()).with(schedule.name));
-        if (auto plan = planExecution(*with); !plan && options.schedule.schedules.empty())
-            leftOut.push_back(fmt::format("{} left out: {}", schedule.name, plan.error().message));
+        const auto sound = CheckedSchedule::of(*with);
+        if (!sound) return tl::unexpected(Error(sound.error()).with(schedule.name));
+        if (auto plan = planExecution(**sound); !plan && options.schedule.schedules.empty())
+            leftOut.push_back(fmt::format("{} skipped: {}", schedule.name, plan.error().message));
         else if (auto checked = withChannels(*with, channels, session); checked)
             trained.push_back(std::move(*checked));
         else if (options.schedule.schedules.empty())
-            leftOut.push_back(fmt::format("{} left out: {}", schedule.name, checked.error().message));
+            leftOut.push_back(fmt::format("{} skipped: {}", schedule.name, checked.error().message));
         else
             return tl::unexpected(std::move(checked.error()).with(schedule.name));
     }
@@ -250,11 +252,11 @@ Result<int> run(const Options& options, Session& session)
     else
         for (const std::string_view name : backendNames()) {
             if (std::string missing = whyUnusable(name); missing.empty()) backends.emplace_back(name);
-            else leftOut.push_back(fmt::format("backend {} left out: {}", name, missing));
+            else leftOut.push_back(fmt::format("backend {} skipped: {}", name, missing));
         }
 
     Table table({{"schedule"}, {"shape"}, {"backend"}, {"gradient error", Table::Align::Right}, {"bits equal"}, {"losses equal"},
-                 {"again equal"}, {"order kept"}, {"verdict"}});
+                 {"repeatable"}, {"order kept"}, {"verdict"}});
     Json results = Json::array();
     Table deviceTable({{"undivided model"}, {"precision"}, {"gradient error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"at"},
                        {"loss error", Table::Align::Right}, {"allowed", Table::Align::Right}, {"verdict"}});
@@ -277,7 +279,7 @@ Result<int> run(const Options& options, Session& session)
             auto same = compareDevice(training, *model, session, deviceTable, comparisons, stop);
             if (!same) return tl::unexpected(std::move(same.error()).with(backend));
             passed = passed && *same;
-            if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32; // bits are held against sums in other orders
+            if (training.device.precision == Precision::Default) training.device.precision = Precision::Fp32; // bits are compared with sums in other orders
         }
         for (const Checked& checked : trained) {
             const Schedule& schedule = checked.schedule;
@@ -331,21 +333,21 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_check()
 {
-    return {"check", "Prove this machine: every schedule's gradients against a one-rank replay, on each backend",
+    return {"check", "Verify this machine: compare every schedule's gradients with a one-rank replay, on each backend",
             [](CLI::App& app) -> Runner {
                 auto options = std::make_shared<Options>();
                 addScheduleOptions(app, options->schedule, "Schedules to check [all, with every variant]");
-                app.add_option("--backend", options->backend, "Only this backend [each]")->type_name("NAME");
+                app.add_option("--backend", options->backend, "Only this backend [all]")->type_name("NAME");
                 app.add_option("--steps", options->steps, "Training steps [2]")->type_name("N")->check(wholeNumber(1, 10'000));
                 app.add_option("--model", options->model, "The model [layers=8,hidden=32,heads=2,seq=16]")->type_name("KEY=N,…");
-                app.add_option("--microbatch-size", options->microbatchSize, "Samples of a microbatch [2]")->type_name("B")->check(wholeNumber(1, 4096));
+                app.add_option("--microbatch-size", options->microbatchSize, "Samples per microbatch [2]")->type_name("B")->check(wholeNumber(1, 4096));
                 addRecomputeOptions(app, options->recompute);
                 addTrainingOptions(app, options->choice);
                 addCommOptions(app, options->comm, options->link);
                 addChannelOptions(app, options->channels);
                 addPerturbOption(app, options->perturb);
                 app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
-                app.footer("Exit code 1 where a check fails.");
+                app.footer("Exit code 1 if a check fails.");
                 return [options](Session& session) { return run(*options, session); };
             },
             true, true};

@@ -37,22 +37,22 @@ Result<std::vector<RunReference>> chooseRuns(const std::vector<std::string>& wor
         auto runs = (*file)->runs();
         if (!runs) return tl::unexpected(std::move(runs.error()));
         if (runs->size() < 2 || runs->size() > mostRuns || !first.run.empty())
-            return fail(ErrorCode::Usage, fmt::format("compare needs two to four runs, and {} holds {}", words[0], first.run.empty() ? runs->size() : 1),
+            return fail(ErrorCode::Usage, fmt::format("compare needs two to four runs, but {} has {}", words[0], first.run.empty() ? runs->size() : 1),
                         fmt::format("write: stagewright compare {} A B; 'stagewright runs {}' lists them", first.file, first.file));
         for (const RunInfo& info : *runs) chosen.push_back({first.file, std::to_string(info.id)});
         return chosen;
     }
     if (names) { // runs of one file
         if (!first.run.empty() && words.size() > 2)
-            return fail(ErrorCode::Usage, fmt::format("'{}' names a run already", words[0]), "write FILE A B, or FILE#A FILE#B");
+            return fail(ErrorCode::Usage, fmt::format("'{}' already names a run", words[0]), "write FILE A B, or FILE#A FILE#B");
         if (words.size() == 2)
-            return fail(ErrorCode::Usage, fmt::format("compare needs two runs, and only '{}' is named", words[1]), "write FILE A B, or FILE#A FILE#B");
+            return fail(ErrorCode::Usage, fmt::format("compare needs two runs, but only '{}' is named", words[1]), "write FILE A B, or FILE#A FILE#B");
         for (std::size_t i = 1; i < words.size(); ++i) chosen.push_back({first.file, words[i]});
     } else {
         for (const std::string& word : words) chosen.push_back(parseRunReference(word));
     }
     if (chosen.size() > mostRuns)
-        return fail(ErrorCode::Usage, fmt::format("{} runs are named, and {} at most are compared", chosen.size(), mostRuns));
+        return fail(ErrorCode::Usage, fmt::format("{} runs are named, but at most {} can be compared", chosen.size(), mostRuns));
     return chosen;
 }
 
@@ -84,7 +84,7 @@ Result<int> runWithPlan(const Options& options, Session& session)
         session.answer(object);
     }
     session.out(comparisonText(runs, comparisons, static_cast<std::size_t>(options.ops), session.colourOut()));
-    session.out(fmt::format("\nthe first op that deviates\n  {}\n", deviation ? deviation->sentence : "none by more than a fiftieth of the step"));
+    session.out(fmt::format("\nthe first op that deviates\n  {}\n", deviation ? deviation->sentence : "no op by more than 2 % of the step"));
     return ExitDone;
 }
 
@@ -115,11 +115,11 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_compare()
 {
-    return {"compare", "Align two to four runs by op; say what changed and why", [](CLI::App& app) -> Runner {
+    return {"compare", "Align two to four runs by op; show what changed and why", [](CLI::App& app) -> Runner {
         auto options = std::make_shared<Options>();
-        app.add_option("RUNS", options->runs, "FILE A B [C [D]], or FILE#A OTHER#B …; each is set against the first; with --plan FILE [A]")->required()->expected(1, 5);
-        app.add_option("--ops", options->ops, "How many of the moved ops are listed [8]")->type_name("N")->check(wholeNumber(0, 100'000));
-        app.add_flag("--plan", options->plan, "Compare one run with its plan: its own schedule timed with the costs fitted from it");
+        app.add_option("RUNS", options->runs, "FILE A B [C [D]], or FILE#A OTHER#B …; each is compared with the first; with --plan: FILE [A]")->required()->expected(1, 5);
+        app.add_option("--ops", options->ops, "Number of moved ops to list [8]")->type_name("N")->check(wholeNumber(0, 100'000));
+        app.add_flag("--plan", options->plan, "Compare one run with its plan: its own schedule, timed with costs fitted from the run");
         app.footer("Examples: stagewright compare demo.stagewright 1f1b zb-h1\n"
                    "          stagewright compare job.stagewright 3 --plan");
         return [options](Session& session) { return run(*options, session); };

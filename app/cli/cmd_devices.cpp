@@ -85,9 +85,9 @@ Result<int> run(Session& session)
 
 Command command_devices()
 {
-    return {"devices", "List what can train here and, for what can't, why", [](CLI::App& app) -> Runner {
+    return {"devices", "List the devices that can train here, and why the others can't", [](CLI::App& app) -> Runner {
                 auto presets = std::make_shared<bool>(false);
-                app.add_flag("--presets", *presets, "Models and devices that --costs analytic:MODEL@DEVICE knows");
+                app.add_flag("--presets", *presets, "List the models and devices for --costs analytic:MODEL@DEVICE");
                 return [presets](Session& session) { return *presets ? showPresets(session) : run(session); };
             }};
 }

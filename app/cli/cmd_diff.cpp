@@ -97,7 +97,7 @@ Result<int> run(const Options& options, Session& session)
     for (const std::string& text : diff.shape) session.out(text + "\n");
     session.out(fmt::format("{} moved, {} only in {}, {} only in {}\n", plural(static_cast<long long>(diff.moved.size()), "op"),
                             diff.onlyA.size(), a.name, diff.onlyB.size(), b.name));
-    session.out("first difference of each rank\n");
+    session.out("first difference on each rank\n");
     for (const RankDifference& difference : diff.first)
         session.out("  " + describeFirst(difference, "in " + a.name, "in " + b.name) + "\n");
     int left = options.most;
@@ -121,15 +121,15 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_diff()
 {
-    return {"diff", "Compare the orders of two schedules: first difference of each rank, moved ops", [](CLI::App& app) -> Runner {
+    return {"diff", "Compare the orders of two schedules: first difference on each rank, moved ops", [](CLI::App& app) -> Runner {
         auto options = std::make_shared<Options>();
         app.add_option("A", options->a, "A schedule, by name or from a CSV")->required();
-        app.add_option("B", options->b, "The other one")->required();
+        app.add_option("B", options->b, "The other schedule")->required();
         addShapeOptions(app, options->shape);
         addLowerOption(app, options->lower);
-        app.add_option("--most", options->most, "How many moved, added and removed ops are told [20]")
+        app.add_option("--most", options->most, "Number of moved, added and removed ops to list [20]")
             ->type_name("N")->check(wholeNumber(0, 1'000'000));
-        app.footer("A name beside a CSV takes the CSV's shape. Messages are compared where both are lowered.\n"
+        app.footer("A name given with a CSV takes the CSV's shape. Messages are compared if both are lowered.\n"
                    "Exit code 0: the same order; 1: they differ.\n"
                    "Examples: stagewright diff 1f1b zb-h1 -p 4 -m 8\n"
                    "          stagewright diff mine.csv 1f1b");

@@ -65,7 +65,7 @@ std::string owners(std::string_view option)
     return listText(names);
 }
 
-// The format that is asked for and the one that the file's name says must be one. A suffix that is no format's says nothing.
+// The requested format and that of the file's suffix must agree. A suffix that belongs to no format says nothing.
 Result<const FormatInfo*> formatOf(const std::string& asked, const std::string& output)
 {
     const FormatInfo* said = formatOfSuffix(output);
@@ -74,7 +74,7 @@ Result<const FormatInfo*> formatOf(const std::string& asked, const std::string& 
             std::string known;
             for (const FormatInfo* format : allFormats())
                 if (canExport(*format) && !format->folder && formatOfSuffix(format->suffixes.front()) == format) known += fmt::format("{}{}", known.empty() ? "" : ", ", format->suffixes.front());
-            return fail(ErrorCode::Usage, fmt::format("file {}: its name says no format", output), "give --format, or a suffix of " + known);
+            return fail(ErrorCode::Usage, fmt::format("file {}: the name has no known suffix", output), "give --format, or one of the suffixes " + known);
         }
         return said;
     }
@@ -82,7 +82,7 @@ Result<const FormatInfo*> formatOf(const std::string& asked, const std::string& 
     std::string suffix = std::filesystem::path(output).extension().string();
     std::transform(suffix.begin(), suffix.end(), suffix.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (said != nullptr && !wanted->folder && std::find(wanted->suffixes.begin(), wanted->suffixes.end(), suffix) == wanted->suffixes.end())
-        return fail(ErrorCode::Usage, fmt::format("file {}: the format is {}, the suffix {}", output, asked, suffix.substr(1)), fmt::format("name it {}, or leave --format out", wanted->suffixes.front()));
+        return fail(ErrorCode::Usage, fmt::format("file {}: the format is {}, but the suffix is {}", output, asked, suffix.substr(1)), fmt::format("name it {}, or omit --format", wanted->suffixes.front()));
     return wanted;
 }
 
@@ -91,12 +91,12 @@ Result<Json> draw(const FormatInfo& format, const StoredRun& stored, const Optio
 {
     std::string program = siblingProgram("stagewright-ui");
     if (program.empty())
-        return fail(ErrorCode::Unavailable, fmt::format("a {} is drawn by stagewright-ui, which is not beside this program", format.name),
-                    "build it where Qt 6 is installed (./bootstrap.sh build), or export chrome or csv");
+        return fail(ErrorCode::Unavailable, fmt::format("stagewright-ui draws {} files, and it is not next to this program", format.name),
+                    "build it with Qt 6 installed (./bootstrap.sh build), or export chrome or csv");
     const std::filesystem::path folder = std::filesystem::path(options.output).parent_path();
     if (!folder.empty() && !isFolder(folder.string()))
-        return fail(ErrorCode::Unreadable, fmt::format("file {}: can't be made (there is no folder {})", options.output, folder.string()),
-                    "make the folder, or choose another place");
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: can't be created (there is no folder {})", options.output, folder.string()),
+                    "create the folder, or choose another place");
     std::vector<std::string> words{program, stored.file, "--export", std::string(format.name), "-o", options.output};
     if (options.against.empty())
         words.insert(words.end(), {"--run", std::to_string(stored.run.info.id)});
@@ -113,7 +113,7 @@ Result<Json> draw(const FormatInfo& format, const StoredRun& stored, const Optio
     const pid_t child = fork();
     if (child == 0) {
         setenv("QT_QPA_PLATFORM", "offscreen", 1);
-        setenv("QT_LOGGING_RULES", "*.warning=false", 0); // what Qt says about having no display
+        setenv("QT_LOGGING_RULES", "*.warning=false", 0); // Qt's warnings about the missing display
         execv(program.c_str(), arguments.data());
         _exit(127);
     }
@@ -170,12 +170,12 @@ Result<int> run(const Options& options, Session& session)
     for (const auto& [name, value] : options.ofFormats) {
         const auto option = std::find_if(format.options.begin(), format.options.end(), [&name = name](const FormatOption& one) { return one.name == name; });
         if (option == format.options.end())
-            return fail(ErrorCode::Usage, fmt::format("--{} is of {}, and the format is {}", name, owners(name), format.name), "leave it out, or use another format");
+            return fail(ErrorCode::Usage, fmt::format("--{} is for {}, but the format is {}", name, owners(name), format.name), "omit it, or use another format");
         if (option->check != nullptr)
             if (auto right = option->check(value); !right) return tl::unexpected(std::move(right.error()).with("--" + name));
     }
     if (!options.against.empty() && !format.compares)
-        return fail(ErrorCode::Usage, fmt::format("--against: {} holds one run", format.name), "use " + listText(formatNames([](const FormatInfo& one) { return one.compares; })));
+        return fail(ErrorCode::Usage, fmt::format("--against: {} holds only one run", format.name), "use " + listText(formatNames([](const FormatInfo& one) { return one.compares; })));
     if (format.drawn && options.against.find('#') != std::string::npos)
         return fail(ErrorCode::Usage, "--against: pictures compare two runs of one file", "merge them with runs --merge, or use html");
     RunReference reference = parseRunReference(options.file);
@@ -216,7 +216,7 @@ std::string formatsHelp()
     std::string text;
     for (const FormatInfo* format : allFormats())
         if (canExport(*format)) text += fmt::format("{}: {}\n", format->name, format->writes);
-    return text + "[as the suffix of OUT says]";
+    return text + "[from the suffix of OUT]";
 }
 
 } // namespace
@@ -229,11 +229,11 @@ Command command_export()
                 app.add_option("FILE", options->file, "A run file, or FILE#RUN")->required();
                 app.add_option("RUN", options->run, "A run, by number or name [the newest]");
                 app.add_option("--format", options->format, formatsHelp())->type_name("FORMAT")->check(oneOf(formatNames()));
-                app.add_option("--against", options->against, "html, pictures: compare with another run, which is A")->type_name("RUN");
+                app.add_option("--against", options->against, "html, pictures: compare with another run (A)")->type_name("RUN");
                 app.add_option("--step", options->step, "html, pictures: a step, from 1 [the one with the median time]")->type_name("N")->check(wholeNumber(1, 1'000'000'000));
                 addFormatOptions(app, options);
                 app.add_option("-o,--output", options->output, "The file to write, or the folder")->type_name("OUT")->required();
-                app.add_flag("-v,--verbose", options->verbose, "Say how many spans, flows and counter samples were written");
+                app.add_flag("-v,--verbose", options->verbose, "Print how many spans, flows and counter samples were written");
                 app.footer("Example: stagewright export demo.stagewright zb-h1 --format chrome -o zb-h1.json --verbose");
                 return [options](Session& session) { return run(*options, session); };
             },

@@ -73,17 +73,17 @@ std::string scheduleText(const ImportedRun& imported)
     return imported.ops > 0 ? "not rebuilt" : "no ops";
 }
 
-// What is no trace at all is told in one line: folders hold other things, too.
+// Files that are not traces are listed in one line: folders hold other files, too.
 void warnOfRefused(const std::vector<RefusedFile>& refused, Session& session)
 {
     std::string others;
     std::size_t count = 0;
     for (const RefusedFile& file : refused) {
-        if (!file.error.message.ends_with(": no trace that is known")) session.warn(file.error.message);
+        if (!file.error.message.ends_with(": unknown trace format")) session.warn(file.error.message);
         else if (++count <= 5) others += (count > 1 ? ", " : "") + file.path;
     }
-    if (count == 1) session.warn(fmt::format("file {}: no trace that is known", others));
-    else if (count > 1) session.warn(fmt::format("{} files are no traces that are known: {}{}", count, others, count > 5 ? " …" : ""));
+    if (count == 1) session.warn(fmt::format("file {}: unknown trace format", others));
+    else if (count > 1) session.warn(fmt::format("{} files have an unknown trace format: {}{}", count, others, count > 5 ? " …" : ""));
 }
 
 void print(const ImportResult& result, Session& session)
@@ -97,7 +97,7 @@ void print(const ImportResult& result, Session& session)
                    scheduleText(imported), imported.clocks});
     }
     session.out(table.text(session.colourOut()));
-    std::map<std::string, std::vector<const ImportedRun*>> byNote; // what is said of many is said once
+    std::map<std::string, std::vector<const ImportedRun*>> byNote; // a note on many runs is printed once
     for (const ImportedRun& imported : result.runs)
         for (const std::string& note : imported.notes) byNote[note].push_back(&imported);
     std::set<std::string> said;
@@ -111,7 +111,7 @@ void print(const ImportResult& result, Session& session)
             else if (said.insert(note).second) session.out(fmt::format("{} runs: {}\n", times, note));
         }
         if (imported.ops == 0 && imported.run.timeline)
-            session.out(fmt::format("{}: no range is named like an op; --rules says which names are (docs/formats.md)\n", imported.run.info.name));
+            session.out(fmt::format("{}: no range is named like an op; map names to ops with --rules (docs/formats.md)\n", imported.run.info.name));
     }
 }
 
@@ -162,18 +162,18 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_import()
 {
-    return {"import", "Bring traces of other tools in as runs",
+    return {"import", "Import traces of other tools as runs",
             [](CLI::App& app) -> Runner {
                 auto options = std::make_shared<Options>();
                 app.add_option("FILES", options->files, "Traces: files, folders or globs in quotes; the ranks of a job become one run")->required();
-                app.add_option("-o,--output,--into", options->output, "The run file they are added to [none: they are only described]")->type_name("FILE");
-                app.add_option("--rules", options->rules, "Which names of ranges stand for which ops, before the names that are known (docs/formats.md)")->type_name("FILE");
+                app.add_option("-o,--output,--into", options->output, "Run file to add them to [none: only describe them]")->type_name("FILE");
+                app.add_option("--rules", options->rules, "File that maps names of ranges to ops, ahead of the known names (docs/formats.md)")->type_name("FILE");
                 app.add_option("--name", options->name, "Name of the runs [the files' name without the rank]")->type_name("NAME");
-                app.add_flag("--host", options->hostOps, "Keep the framework's operators on the host as lanes; else they are left out and counted");
-                app.add_flag("--one-job", options->oneJob, "All files are ranks of one job, whatever they are called");
-                app.add_option("--threads", options->threads, "Files read at once [as many as there are cores]")->type_name("N")->check(wholeNumber(1, 1024));
-                app.footer("Read are " + readableFormats() + ".\n"
-                           "A file that can't be read is told and left out.\n"
+                app.add_flag("--host", options->hostOps, "Keep the framework's operators on the host as lanes; otherwise they are only counted");
+                app.add_flag("--one-job", options->oneJob, "Treat all files as ranks of one job, whatever their names");
+                app.add_option("--threads", options->threads, "Files to read at once [one per core]")->type_name("N")->check(wholeNumber(1, 1024));
+                app.footer("Reads " + readableFormats() + ".\n"
+                           "Unreadable files are reported and skipped.\n"
                            "Examples: stagewright import traces/ -o job.stagewright\n"
                            "          stagewright import 'rank*.json.gz' --rules names.txt --json");
                 return [options](Session& session) { return run(*options, session); };

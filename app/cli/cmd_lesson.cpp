@@ -57,12 +57,12 @@ std::string markText(Mark mark)
     case Mark::Guessed: return "begun";
     case Mark::Shown: return "shown";
     case Mark::Done: return "done";
-    case Mark::Proved: return "done and proved";
+    case Mark::Proved: return "done and verified";
     }
     return "";
 }
 
-// A progress that can't be read is told, and the lessons work without it.
+// An unreadable progress file is reported, and the lessons work without it.
 LearnerProgress progressOf(Session& session)
 {
     auto read = LearnerProgress::read(LearnerProgress::defaultPath());
@@ -106,7 +106,7 @@ Result<int> listAll(Session& session)
                   missing.empty() ? Tint::None : Tint::Dim);
     }
     session.out(table.text(session.colourOut()));
-    session.out(fmt::format("\n{} of {} done, {} proved on this machine. 'stagewright lesson NAME' prints one.\n", done, library.lessons.size(), proved));
+    session.out(fmt::format("\n{} of {} done, {} verified on this machine. 'stagewright lesson NAME' prints one.\n", done, library.lessons.size(), proved));
     for (const Error& fault : library.faults) session.warn(fault.message);
     return ExitDone;
 }
@@ -120,7 +120,7 @@ Result<int> printGlossary(const Options& options, Session& session)
             std::vector<std::string> names;
             for (const Term& one : glossary()) names.push_back(one.name);
             const std::string near = nearestName(name, names);
-            return fail(ErrorCode::Usage, fmt::format("the glossary has no '{}'", name), near.empty() ? "without a name it prints all" : "did you mean " + near + "?");
+            return fail(ErrorCode::Usage, fmt::format("the glossary has no '{}'", name), near.empty() ? "omit the name to print all terms" : "did you mean " + near + "?");
         }
         shown.push_back(term);
     }
@@ -222,7 +222,7 @@ Result<void> readSaid(const Lesson& lesson, const std::string& text, Learner& le
     std::string ids;
     for (const Quiz* quiz : lesson.all<Quiz>()) ids += (ids.empty() ? "" : ", ") + quiz->id;
     for (const Predict* one : predicts) ids += (ids.empty() ? "" : ", ") + one->id;
-    return fail(ErrorCode::Usage, fmt::format("--say {}: the lesson asks no such question", text), ids.empty() ? "it asks none" : "write ID=VALUE; questions are " + ids);
+    return fail(ErrorCode::Usage, fmt::format("--say {}: the lesson has no such question", text), ids.empty() ? "it has none" : "write ID=VALUE; questions are " + ids);
 }
 
 // Every check that has an answer, every question that was answered, every run that is there.
@@ -257,7 +257,7 @@ std::vector<GradedBlock> gradeAll(const Lesson& lesson, const Given& given)
         }
         if (order != given.orders.end() && grade.verdict == Verdict::Fail && given.set.empty() &&
             (canvas.settings.ranks != step->settings.ranks || canvas.settings.microbatches != step->settings.microbatches))
-            grade.message = fmt::format("{} and {} are answered, the step has {} and {}", plural(canvas.settings.ranks, "rank"),
+            grade.message = fmt::format("the answer has {} and {}, the step has {} and {}", plural(canvas.settings.ranks, "rank"),
                                         canvas.settings.microbatches == 1 ? "1 microbatch" : fmt::format("{} microbatches", canvas.settings.microbatches),
                                         step->settings.ranks, step->settings.microbatches);
         out.push_back({check->id, "check", std::move(grade)});
@@ -281,7 +281,7 @@ std::vector<GradedBlock> gradeAll(const Lesson& lesson, const Given& given)
     return out;
 }
 
-// A file that answers no check by name stands for the checks that it passes: with one of them it is right.
+// A file that names no check answers the checks that it passes: one passed check makes it right.
 bool passed(const Given& given, const std::vector<GradedBlock>& graded)
 {
     const bool any = given.orders.count("") > 0;
@@ -297,7 +297,7 @@ bool passed(const Given& given, const std::vector<GradedBlock>& graded)
 void keepProgress(const Lesson& lesson, const Given& given, const std::vector<GradedBlock>& graded, Session& session)
 {
     auto read = LearnerProgress::read(LearnerProgress::defaultPath());
-    if (!read) return; // told when the lessons are listed; what is there stays
+    if (!read) return; // reported when the lessons are listed; the file stays as it is
     std::map<std::string, bool> runHolds;
     for (const GradedBlock& one : graded) {
         KeptAnswer kept;
@@ -320,7 +320,7 @@ void keepProgress(const Lesson& lesson, const Given& given, const std::vector<Gr
     }
     for (const auto& [id, holdsAll] : runHolds)
         if (holdsAll) read->keep({lesson.id, id, lesson.hash, Mark::Proved, {}, {}, {}, {}, unixMilliseconds()});
-    if (auto written = read->write(LearnerProgress::defaultPath()); !written) session.warn("the progress is not kept: " + written.error().message);
+    if (auto written = read->write(LearnerProgress::defaultPath()); !written) session.warn("progress is not saved: " + written.error().message);
 }
 
 Result<int> gradeOne(const Lesson& lesson, const Options& options, Session& session)
@@ -343,7 +343,7 @@ Result<int> gradeOne(const Lesson& lesson, const Options& options, Session& sess
         given.learner.failures = std::move(recorded->failures);
     }
     const auto graded = gradeAll(lesson, given);
-    if (graded.empty()) return fail(ErrorCode::Usage, fmt::format("lesson {} has nothing that this answers", lesson.id), "'stagewright lesson " + lesson.id + "' prints its goals and questions");
+    if (graded.empty()) return fail(ErrorCode::Usage, fmt::format("nothing in lesson {} takes this answer", lesson.id), "'stagewright lesson " + lesson.id + "' prints its goals and questions");
     const bool right = passed(given, graded);
     if (session.json) {
         Json object = gradesJson(lesson, graded);
@@ -358,7 +358,7 @@ Result<int> gradeOne(const Lesson& lesson, const Options& options, Session& sess
 // FOLDER/alice.csv, FOLDER/alice.CHECK.csv and FOLDER/alice.txt (lines ID=VALUE) are the answers of alice.
 Result<int> gradeClass(const Lesson& lesson, const Options& options, Session& session)
 {
-    if (!isFolder(options.answerFolder)) return fail(ErrorCode::Unreadable, fmt::format("{} is no folder", options.answerFolder), "name the folder with the answers");
+    if (!isFolder(options.answerFolder)) return fail(ErrorCode::Unreadable, fmt::format("{} is not a folder", options.answerFolder), "name the folder with the answers");
     std::vector<std::string> files;
     std::error_code code;
     for (const auto& entry : std::filesystem::directory_iterator(options.answerFolder, code)) files.push_back(entry.path().string());
@@ -387,7 +387,7 @@ Result<int> gradeClass(const Lesson& lesson, const Options& options, Session& se
         if (!read) unreadable[pupil] = read.error().message;
         pupils.try_emplace(pupil);
     }
-    if (pupils.empty()) return fail(ErrorCode::Usage, fmt::format("{} holds no answers", options.answerFolder), "name them NAME.csv, NAME.CHECK.csv or NAME.txt");
+    if (pupils.empty()) return fail(ErrorCode::Usage, fmt::format("{} contains no answers", options.answerFolder), "name them NAME.csv, NAME.CHECK.csv or NAME.txt");
     if (options.csv) session.out(csvLine({"name", "kind", "id", "verdict", "grade", "value", "message"}));
     Json all = Json::array();
     bool every = true;
@@ -427,10 +427,10 @@ Result<int> makeTemplate(const std::string& name, Session& session)
     id.resize(id.size() - 3);
     for (const char c : id)
         if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'))
-            return fail(ErrorCode::Usage, fmt::format("--new {}: '{}' is no id of a lesson", name, id), "ids are of lower case letters, digits and '-'");
-    if (fileExists(path)) return fail(ErrorCode::Usage, fmt::format("{} is there already", path), "choose another name, or remove it first");
+            return fail(ErrorCode::Usage, fmt::format("--new {}: '{}' is not a lesson id", name, id), "use lower-case letters, digits and '-'");
+    if (fileExists(path)) return fail(ErrorCode::Usage, fmt::format("{} already exists", path), "choose another name, or remove it first");
     if (auto written = writeFileAtomically(path, lessonTemplate(id)); !written) return tl::unexpected(std::move(written.error()));
-    session.out(fmt::format("{} written. 'stagewright lesson --check {}' proves it; a copy in {} is listed with the others.\n", path, path, learnerFolder() + "/lessons"));
+    session.out(fmt::format("{} written. 'stagewright lesson --check {}' checks it; a copy in {} is listed with the others.\n", path, path, learnerFolder() + "/lessons"));
     if (session.json) session.answer({{"file", path}});
     return ExitDone;
 }
@@ -473,10 +473,10 @@ Result<int> run(const Options& options, Session& session)
 {
     if (!options.makeNew.empty()) return makeTemplate(options.makeNew, session);
     if (options.glossary) return printGlossary(options, session);
-    if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json exclude each other", "take one of them");
+    if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
     if (options.check) return checkAll(options, session);
     if (options.names.empty()) return listAll(session);
-    if (options.names.size() > 1) return fail(ErrorCode::Usage, fmt::format("{} lessons at once", options.names.size()), "name one, or check several with --check");
+    if (options.names.size() > 1) return fail(ErrorCode::Usage, fmt::format("{} lessons are named", options.names.size()), "name one, or check several with --check");
     auto lesson = findLesson(options.names.front());
     if (!lesson) return tl::unexpected(std::move(lesson.error()));
     if (options.startOver) {
@@ -484,7 +484,7 @@ Result<int> run(const Options& options, Session& session)
         if (!progress) return tl::unexpected(std::move(progress.error()));
         progress->forget(lesson->id);
         if (auto written = progress->write(LearnerProgress::defaultPath()); !written) return tl::unexpected(std::move(written.error()));
-        session.out(fmt::format("lesson {} begins anew\n", lesson->id));
+        session.out(fmt::format("lesson {} starts over\n", lesson->id));
         return ExitDone;
     }
     if (!options.answerFolder.empty()) return gradeClass(*lesson, options, session);
@@ -507,25 +507,25 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_lesson()
 {
-    return {"lesson", "Learn: lists lessons, prints and grades them, proves a teacher's own", [](CLI::App& app) -> Runner {
+    return {"lesson", "Learn: list, print and grade lessons; check your own", [](CLI::App& app) -> Runner {
         auto options = std::make_shared<Options>();
         app.add_option("NAME", options->names, "A lesson by name, number or file (.md); none: all are listed");
-        app.add_flag("--check", options->check, "Prove lessons: every number, goal, solution and wrong answer in them is simulated");
-        app.add_flag("--record", options->record, "With --check record each run small and judge its goals; else record the lesson's runs and grade them");
-        app.add_flag("--notes", options->notes, "With --check also what is only worth a look");
-        app.add_option("--answer", options->answers, "A schedule CSV as answer; without an ID to every check it fits")->type_name("[ID=]FILE.csv")->allow_extra_args(false);
+        app.add_flag("--check", options->check, "Check lessons: simulate every number, goal, solution and wrong answer in them");
+        app.add_flag("--record", options->record, "With --check: record a small version of each run and judge its goals; otherwise record the lesson's runs and grade them");
+        app.add_flag("--notes", options->notes, "With --check: also report minor findings");
+        app.add_option("--answer", options->answers, "A schedule CSV as the answer; without an ID, to every check it fits")->type_name("[ID=]FILE.csv")->allow_extra_args(false);
         app.add_option("--say", options->said, "An answer to a question")->type_name("ID=VALUE")->allow_extra_args(false);
         app.add_option("--set", options->settings, "A setting of the canvas that the answer changes, such as layers=4,4,3,1")->type_name("KEY=VALUE")->allow_extra_args(false);
         app.add_option("--runs", options->runs, "A run file with the lesson's recorded runs")->type_name("FILE");
-        app.add_option("--answer-dir", options->answerFolder, "A class: NAME.csv, NAME.CHECK.csv and NAME.txt (lines ID=VALUE) of a folder")->type_name("FOLDER");
-        app.add_flag("--csv", options->csv, "With --answer-dir: a line for each verdict");
+        app.add_option("--answer-dir", options->answerFolder, "Grade a class: NAME.csv, NAME.CHECK.csv and NAME.txt (lines ID=VALUE) in a folder")->type_name("FOLDER");
+        app.add_flag("--csv", options->csv, "With --answer-dir: one line per verdict, as CSV");
         app.add_option("--new", options->makeNew, "Write a commented template of a lesson")->type_name("NAME");
-        app.add_option("--start", options->start, "Write the order with which a step begins")->type_name("FILE.csv");
+        app.add_option("--start", options->start, "Write the order that a step starts with")->type_name("FILE.csv");
         app.add_option("--step", options->step, "Which step --start means [the first]")->type_name("ID");
         app.add_option("--figures", options->figures, "Draw the lesson's figures into a folder")->type_name("FOLDER");
-        app.add_option("--hints", options->hints, "Print so many hints of each goal [0]")->type_name("N")->check(wholeNumber(0, 3));
-        app.add_flag("--show", options->show, "Print the solutions, too");
-        app.add_flag("--start-over", options->startOver, "Forget what was done of a lesson");
+        app.add_option("--hints", options->hints, "Number of hints to print for each goal [0]")->type_name("N")->check(wholeNumber(0, 3));
+        app.add_flag("--show", options->show, "Print the solutions as well");
+        app.add_flag("--start-over", options->startOver, "Forget the progress of a lesson");
         app.add_flag("--glossary", options->glossary, "Print the glossary, or the terms named");
         app.footer("Exit code 0: passed, or sound; 1: a goal is missed, or a statement is false; 3: a file can't be read, with line and column.\n"
                    "Examples: stagewright lesson 6\n"

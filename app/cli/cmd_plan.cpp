@@ -49,7 +49,7 @@ Result<PlanRequest> readRequest(const Options& options)
     request.objective = options.objective == "span" ? Objective::Span : Objective::Makespan;
     request.seconds = options.budget;
     request.seed = static_cast<std::uint64_t>(options.seed);
-    // Costs are asked for by a schedule with the planner's placement and passes.
+    // The costs are those of a schedule with the planner's placement and passes.
     auto shape = makeSchedule(options.chunks == 1 ? "zb-h1" : "v-zb:reorder=no", {options.ranks, options.microbatches, options.chunks});
     if (!shape) return tl::unexpected(std::move(shape.error()));
     shape->name = "the plan";
@@ -139,7 +139,7 @@ Result<void> store(const Options& options, const PlanRequest& request, const Pla
     return {};
 }
 
-// Where a library schedule lies beside the plan of the largest cap that is not above its peak, and what else it differs in.
+// How a library schedule compares with the plan of the largest cap that is not above its peak, and what else differs.
 std::string placeOf(const LibraryPoint& point, const std::vector<ParetoPoint>& curve)
 {
     const ParetoPoint* same = nullptr;
@@ -191,7 +191,7 @@ Result<int> runPareto(const Options& options, const PlanRequest& request, Sessio
     Json leftOut = Json::array();
     for (const auto& [name, reason] : found->leftOut) {
         leftOut.push_back({{"schedule", name}, {"reason", reason}});
-        session.note(fmt::format("without a point: {}: {}", name, reason));
+        session.note(fmt::format("not compared: {}: {}", name, reason));
     }
     if (session.json)
         session.answer({{"objective", options.objective}, {"time_unit", units.timeName()}, {"interrupted", found->interrupted},
@@ -206,7 +206,7 @@ Result<int> run(const Options& options, Session& session)
     if (!request) return tl::unexpected(std::move(request.error()));
     if (options.points > 0) {
         if (!options.output.empty() || !options.memoryLimits.empty())
-            return fail(ErrorCode::Usage, "--pareto plans for many caps: neither -o nor --memory-limit goes with it", "leave them out, or leave out --pareto");
+            return fail(ErrorCode::Usage, "--pareto plans for many caps: it can't be combined with -o or --memory-limit", "omit them, or omit --pareto");
         return runPareto(options, *request, session);
     }
     auto planned = plan(*request, session.reporter("planning"));
@@ -232,7 +232,7 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_plan()
 {
-    return {"plan", "Search the best schedule for given costs and memory, with a proven bound",
+    return {"plan", "Search for the best schedule for given costs and memory, with a proven bound",
             [](CLI::App& app) -> Runner {
                 auto options = std::make_shared<Options>();
                 app.add_option("-p,--ranks", options->ranks, "Ranks (devices) of the pipeline [4]")->type_name("P")->check(wholeNumber(1, 1024));
@@ -241,11 +241,11 @@ Command command_plan()
                 addCostOptions(app, options->costs);
                 app.add_option("--memory-limit", options->memoryLimits, "Activations a rank may hold; one limit, or one for each rank [none]")
                     ->type_name("X|SIZE[,…]")->delimiter(',')->allow_extra_args(false);
-                app.add_option("--objective", options->objective, "What is made short: makespan, or span, a rank's own first start to last end [makespan]")
+                app.add_option("--objective", options->objective, "What to minimise: makespan, or span, from a rank's first start to its last end [makespan]")
                     ->type_name("WHAT")->check(oneOf({"makespan", "span"}));
-                app.add_option("--budget", options->budget, "Seconds to search at most; 0: first guesses only [5]")->type_name("S")->check(realNumber(0, 86'400));
-                app.add_option("--seed", options->seed, "Of the local search [1]")->type_name("N")->check(wholeNumber(0, 1'000'000'000));
-                app.add_option("--pareto", options->points, "Plan for up to so many caps between the least possible and none, where the curve bends: memory against time")
+                app.add_option("--budget", options->budget, "Longest search in seconds; 0: first guesses only [5]")->type_name("S")->check(realNumber(0, 86'400));
+                app.add_option("--seed", options->seed, "Seed of the local search [1]")->type_name("N")->check(wholeNumber(0, 1'000'000'000));
+                app.add_option("--pareto", options->points, "Plan for up to N caps between the least possible and none, where the curve bends: memory against time")
                     ->type_name("N")->check(wholeNumber(2, 200));
                 app.add_option("-o,--output", options->output, "Write the plan as a CSV, or store it as a run of a .stagewright file")->type_name("FILE");
                 app.footer("Examples: stagewright plan -p 4 -m 8 --memory-limit 3 -o plan.csv\n"

@@ -58,7 +58,7 @@ std::string defaultOutput(const std::vector<std::string>& names)
     return text + ".stagewright";
 }
 
-// The peak that the model's shape gives each rank, against the limit: an order that needs more does not begin.
+// The peak that the model's shape gives each rank, against the limit: an order that needs more is refused.
 Result<void> withinMemory(const std::string& limit, RecordSettings& settings)
 {
     settings.memoryLimit = limit;
@@ -134,7 +134,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
     if (auto can = disturbsRealRun(settings.perturbation, settings.warmup + settings.steps); !can) return tl::unexpected(std::move(can.error()));
     settings.traceDevices = !options.noTrace;
     settings.deviceDump = options.deviceDump;
-    if (options.noTrace && !options.deviceDump.empty()) return fail(ErrorCode::Usage, "--no-trace and --keep-trace exclude each other", "take one of them");
+    if (options.noTrace && !options.deviceDump.empty()) return fail(ErrorCode::Usage, "--no-trace and --keep-trace can't be combined", "choose one of them");
     settings.file = options.output.empty() ? defaultOutput(names) : options.output;
     return settings;
 }
@@ -197,7 +197,7 @@ Json stalledRunJson(const Recording& recording)
     return object;
 }
 
-// Reads the recorded runs back, as every other verb will, and tells about them.
+// Reads the recorded runs back, as every other verb will, and prints their figures.
 Result<void> tell(const std::string& path, const Recording& recording, Session& session)
 {
     std::unique_ptr<RunFile> file;
@@ -264,11 +264,11 @@ Result<int> run(const Options& options, Session& session)
     auto recording = recordRuns(*settings, session);
     if (!recording) return tl::unexpected(std::move(recording.error()));
     if (!recording->runs.empty() || recording->stall) {
-        if (auto told = tell(settings->file, *recording, session); !told && !recording->stopped)
-            return tl::unexpected(std::move(told.error()));
+        if (auto printed = tell(settings->file, *recording, session); !printed && !recording->stopped)
+            return tl::unexpected(std::move(printed.error()));
     }
     if (recording->stall)
-        session.out((recording->stall->cycle.empty() ? "where the ranks stand:\n" : "ranks that wait for each other:\n") +
+        session.out((recording->stall->cycle.empty() ? "where the ranks wait:\n" : "ranks that wait for each other:\n") +
                     deadlockText(recording->stalledLists, *recording->stall, session.columns()));
     if (recording->stopped) {
         Error error = std::move(*recording->stopped);
@@ -286,18 +286,18 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_record()
 {
-    return {"record", "Train for real with one or several schedules, record each as a run, compare",
+    return {"record", "Train for real with one or more schedules, record each as a run, and compare them",
             [](CLI::App& app) -> Runner {
                 auto options = std::make_shared<Options>();
                 addScheduleOptions(app, options->schedule, "Schedules, by name or from CSVs; several share seed and data and take turns [1f1b]");
                 app.add_option("--steps", options->steps, "Measured steps [300; 8 for several schedules]")->type_name("N")->check(wholeNumber(1, 100'000'000));
-                app.add_option("--warmup", options->warmup, "Steps before them, left out of the figures [1]")->type_name("N")->check(wholeNumber(0, 1'000'000));
-                app.add_flag("--keep-warmup", options->keepWarmup, "Keep also runs that were stopped before their first measured step");
+                app.add_option("--warmup", options->warmup, "Steps before the measured ones, excluded from the figures [1]")->type_name("N")->check(wholeNumber(0, 1'000'000));
+                app.add_flag("--keep-warmup", options->keepWarmup, "Also keep runs stopped before their first measured step");
                 app.add_option("--model", options->model, "The model; vocab makes the head heavier [layers=8,hidden=128,heads=4,seq=128,vocab=256]")->type_name("KEY=N,…");
-                app.add_option("--microbatch-size", options->microbatchSize, "Samples of a microbatch [4]")->type_name("B")->check(wholeNumber(1, 65'536));
+                app.add_option("--microbatch-size", options->microbatchSize, "Samples per microbatch [4]")->type_name("B")->check(wholeNumber(1, 65'536));
                 app.add_option("--stage-layers", options->stageLayers, "Layers of each stage, such as 3,2,2,1 [balanced by cost]")
                     ->type_name("N,N…")->delimiter(',')->allow_extra_args(false)->check(wholeNumber(0, 65'536));
-                app.add_option("--clock", options->clock, "wall; virtual: projected for as many devices as ranks; auto: wall where cores suffice [auto]")
+                app.add_option("--clock", options->clock, "wall; virtual: projected for as many devices as ranks; auto: wall if there are enough cores [auto]")
                     ->type_name("CLOCK")->check(oneOf({"auto", "wall", "virtual"}));
                 addCommOptions(app, options->comm, options->link);
                 addChannelOptions(app, options->channels);
@@ -307,13 +307,13 @@ Command command_record()
                     ->type_name("X|SIZE|P%");
                 addRecomputeOptions(app, options->recompute);
                 addTrainingOptions(app, options->choice);
-                app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [text of the program]")->type_name("FILE");
+                app.add_option("--data", options->data, "A file to train on; its bytes are the tokens [built-in text]")->type_name("FILE");
                 app.add_option("--seed", options->seed, "Seed of weights and data [1]")->type_name("N")->check(wholeNumber(0, 4'000'000'000));
                 app.add_option("--backend", options->backend, "Device to train on [cpu]")->type_name("NAME");
                 app.add_flag("--no-trace", options->noTrace, "Don't trace GPU kernels and copies with CUPTI");
-                app.add_option("--keep-trace", options->deviceDump, "Also keep CUPTI's records of the GPUs as they came, to read them where there is no GPU")->type_name("FILE");
-                app.add_option("--timeout", options->timeout, "Give up when nothing moves for so long, in seconds [120]")->type_name("S")->check(realNumber(0.1, 1e6));
-                app.add_option("-o,--output", options->output, "Run file; runs are appended where it exists [run-<schedule>.stagewright]")->type_name("FILE");
+                app.add_option("--keep-trace", options->deviceDump, "Also keep CUPTI's raw records of the GPUs, to read them on a computer without a GPU")->type_name("FILE");
+                app.add_option("--timeout", options->timeout, "Give up after this long without progress, in seconds [120]")->type_name("S")->check(realNumber(0.1, 1e6));
+                app.add_option("-o,--output", options->output, "Run file; runs are appended if it exists [run-<schedule>.stagewright]")->type_name("FILE");
                 app.footer("Ctrl+C stops at once and keeps the runs with a measured step; a second one kills.\n"
                            "Examples: stagewright record -s gpipe,1f1b,zb-h1 -p 4 -m 8 -o demo.stagewright\n"
                            "          stagewright record -s mine.csv --steps 20");

@@ -52,7 +52,7 @@ Result<void> change(const Options& options, RunFile& file, Session& session)
         auto id = file.find(options.note[0]);
         if (!id) return tl::unexpected(std::move(id.error()));
         if (auto done = file.annotate(*id, options.note[1]); !done) return done;
-        session.note(fmt::format("run {} is noted", *id));
+        session.note(fmt::format("the note of run {} is saved", *id));
     }
     for (const std::string& which : options.remove) {
         auto id = file.find(which);
@@ -69,11 +69,11 @@ Result<void> change(const Options& options, RunFile& file, Session& session)
     return {};
 }
 
-// Reads every run whole and counts what is damaged in it.
+// Reads every run completely and counts its damage.
 struct Verified {
-    std::vector<bool> read; // by place in the list; false: nothing of it can be read
+    std::vector<bool> read; // by place in the list; false: unreadable
     std::size_t damaged = 0;
-    std::vector<std::optional<bool>> intact; // likewise; see RunFile::intact
+    std::vector<std::optional<bool>> intact; // by place in the list; see RunFile::intact
     std::optional<Error> problem; // the last one met
 };
 
@@ -96,8 +96,8 @@ Verified verify(const RunFile& file, std::vector<RunInfo>& runs, Session& sessio
         result.intact.back() = intact ? *intact : false;
         const bool altered = result.intact.back() == false;
         if (altered)
-            session.warn(fmt::format("run {} {}: what is told of it beside its spans (configuration, environment, schedule, tracks, metrics) is not as it was "
-                                     "stored\n  restore the file from a copy", info.id, info.name));
+            session.warn(fmt::format("run {} {}: the run's metadata (configuration, environment, schedule, tracks, metrics) changed since it was "
+                                     "written\n  restore the file from a copy", info.id, info.name));
         if (info.damagedBlocks > 0 || altered) ++result.damaged;
     }
     return result;
@@ -151,7 +151,7 @@ Result<int> run(const Options& options, Session& session)
     }
     using Align = Table::Align;
     Table table({{"run", Align::Right}, {"name"}, {"schedule"}, {"shape", Align::Right}, {"steps", Align::Right}, {"kind"},
-                 {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"model"}, {"batch", Align::Right}, {"link latency"}, {"made under"}, {"note"}});
+                 {"clock"}, {"state"}, {"recorded"}, {"spans", Align::Right}, {"model"}, {"batch", Align::Right}, {"link latency"}, {"conditions"}, {"note"}});
     Json array = Json::array();
     std::string noted;
     for (std::size_t i = 0; i < runs->size(); ++i) {
@@ -163,10 +163,10 @@ Result<int> run(const Options& options, Session& session)
         const Made made = madeWith(**file, info);
         array.push_back(runInfoJson(info, read));
         array.back()["intact"] = intact || altered ? Json(intact) : Json(nullptr);
-        const auto told = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
-        array.back()["model"] = told(made.model);
-        array.back()["microbatch_size"] = told(made.microbatchSize);
-        array.back()["link_latency"] = told(made.linkLatency);
+        const auto orNull = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
+        array.back()["model"] = orNull(made.model);
+        array.back()["microbatch_size"] = orNull(made.microbatchSize);
+        array.back()["link_latency"] = orNull(made.linkLatency);
         array.back().update(made.json);
         auto notes = (*file)->notes(info.id);
         if (!notes) return tl::unexpected(std::move(notes.error()));
@@ -182,9 +182,9 @@ Result<int> run(const Options& options, Session& session)
                   state == toText(RunState::Complete) ? Tint::None : Tint::Warn);
     }
     if (session.json) session.answer({{"file", options.file}, {"runs", std::move(array)}});
-    session.out(runs->empty() ? fmt::format("{} holds no run\n", options.file) : table.text(session.colourOut()));
+    session.out(runs->empty() ? fmt::format("{} has no runs\n", options.file) : table.text(session.colourOut()));
     if (!noted.empty()) session.out("\nnotes\n" + noted);
-    if (options.verify && verified.damaged == 0) session.note("every run is read whole, nothing is damaged");
+    if (options.verify && verified.damaged == 0) session.note("every run was read completely, nothing is damaged");
     return verified.damaged == 0 ? ExitDone : ExitDoesNotHold;
 }
 
@@ -196,12 +196,12 @@ Command command_runs()
         auto options = std::make_shared<Options>();
         app.add_option("FILE", options->file, "A run file")->required();
         app.add_option("--rename", options->rename, "Give a run another name")->type_name("RUN NAME")->expected(2);
-        app.add_option("--note", options->note, "Write a note to a run; an empty one removes it")->type_name("RUN TEXT")->expected(2);
+        app.add_option("--note", options->note, "Set the note of a run; an empty one removes it")->type_name("RUN TEXT")->expected(2);
         app.add_option("--delete", options->remove, "Delete a run")->type_name("RUN")->allow_extra_args(false);
         app.add_option("--merge", options->merge, "Append the runs of another file")->type_name("OTHER")->allow_extra_args(false);
-        app.add_flag("--verify", options->verify, "Read every run whole and say what is damaged (exit code 1 where something is)");
+        app.add_flag("--verify", options->verify, "Read every run completely and report damage (exit code 1 if there is any)");
         app.add_flag("--compact", options->compact, "Give freed space back to the disk");
-        app.footer("RUN is a number as listed, or a name (the newest of that name). What was changed is listed afterwards.");
+        app.footer("RUN is a number as listed, or a name (the newest of that name). Changed runs are listed afterwards.");
         return [options](Session& session) { return run(*options, session); };
     }};
 }

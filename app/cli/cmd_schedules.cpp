@@ -61,7 +61,7 @@ int list(Session& session)
     }
     if (session.json) session.answer({{"schedules", std::move(array)}});
     session.out(table.text(session.colourOut()));
-    session.out("\n'stagewright schedules NAME' shows a schedule's page; a CSV file stands wherever a name does.\n");
+    session.out("\n'stagewright schedules NAME' shows a schedule's page; a CSV file can replace a name everywhere.\n");
     return ExitDone;
 }
 
@@ -87,7 +87,7 @@ Result<int> printBlock(const std::string& name, const Options& options, Session&
     return ExitDone;
 }
 
-// Under which lowering rules this shape ends without buffers.
+// Under which lowering rules this shape completes without buffers.
 void addBuffering(const Schedule& schedule, Json& object, Session& session)
 {
     const auto outcomes = outcomesWithoutBuffers(schedule);
@@ -117,7 +117,7 @@ Result<int> page(const ScheduleInfo& info, const Options& options, Session& sess
 {
     auto schedule = readSchedule(options.name, options.shape, session);
     Json object = infoJson(info);
-    if (!schedule) { // the page is worth reading even where the shape is not possible
+    if (!schedule) { // the page is useful even if the shape is impossible
         if (options.csv) return tl::unexpected(std::move(schedule.error()));
         session.note(fmt::format("no drawing for this shape: {}", schedule.error().message));
     }
@@ -179,17 +179,17 @@ Result<int> page(const ScheduleInfo& info, const Options& options, Session& sess
 
 Command command_schedules()
 {
-    return {"schedules", "List the schedules, or show one's page", [](CLI::App& app) -> Runner {
+    return {"schedules", "List the schedules, or show the page of one", [](CLI::App& app) -> Runner {
         auto options = std::make_shared<Options>();
-        app.add_option("NAME", options->name, "A schedule, by name or alias, with parameters or without: chimera:f=2:join=doubling");
+        app.add_option("NAME", options->name, "A schedule, by name or alias, with or without parameters: chimera:f=2:join=doubling");
         addShapeOptions(app, options->shape);
         app.add_flag("--csv", options->csv, "Print the schedule as CSV (PyTorch's convention) and nothing else");
-        app.add_flag("--block", options->block, "Print the building block it is made of; edited, it is a schedule too: -s mine.block");
-        app.add_flag("--markdown", options->markdown, "Print the pages of all schedules, as docs/schedules.md has them");
+        app.add_flag("--block", options->block, "Print its building block; edited, it is a schedule too: -s mine.block");
+        app.add_flag("--markdown", options->markdown, "Print the pages of all schedules, as in docs/schedules.md");
         app.footer("Example: stagewright schedules zb-h1 --ranks 4 --csv > mine.csv");
         return [options](Session& session) -> Result<int> {
             if (options->markdown) {
-                if (!options->name.empty()) return fail(ErrorCode::Usage, "--markdown is for all schedules", "leave the name out");
+                if (!options->name.empty()) return fail(ErrorCode::Usage, "--markdown is for all schedules", "omit the name");
                 return printPages(session);
             }
             if (options->name.empty()) {

@@ -137,10 +137,10 @@ Command command_simulate()
         addRecomputeOptions(app, options->recompute);
         addChannelOptions(app, options->channels);
         app.add_option("--memory-limit", options->memoryLimit,
-                       "Activations a rank may hold; more is exit code 1, and waits for memory are told apart")
+                       "Activations a rank may hold; exit code 1 if it holds more; waits for memory are shown separately")
             ->type_name("X|SIZE");
         addWhatIfOption(app, options->whatIf);
-        app.add_option("-o,--output", options->output, "Store it as a run of this file")->type_name("FILE");
+        app.add_option("-o,--output", options->output, "Store it as a run in this file")->type_name("FILE");
         app.footer("Examples: stagewright simulate -s zb-h1 -p 4 -m 8 --costs F=1,I=1,W=0.5 --comm 0.1\n"
                    "          stagewright simulate -s mine.csv --costs-from demo.stagewright#3");
         return [options](Session& session) { return run(*options, session); };

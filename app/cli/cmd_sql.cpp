@@ -56,7 +56,7 @@ Result<nlohmann::ordered_json> typedRows(const RunFile& file, std::string query,
 
 Result<int> run(const Options& options, Session& session)
 {
-    if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json exclude each other", "take one of them");
+    if (options.csv && session.json) return fail(ErrorCode::Usage, "--csv and --json can't be combined", "choose one of them");
     auto file = openRunFile(options.file);
     if (!file) return tl::unexpected(std::move(file.error()));
     auto table = (*file)->query(options.query, static_cast<std::size_t>(options.maxRows));
@@ -93,7 +93,7 @@ Command command_sql()
         app.add_option("FILE", options->file, "A run file")->required();
         app.add_option("QUERY", options->query, "A SELECT")->required();
         app.add_flag("--csv", options->csv, "Print CSV");
-        app.add_option("--max-rows", options->maxRows, "Stop after so many rows [100000]")->type_name("N")->check(wholeNumber(1, 100'000'000));
+        app.add_option("--max-rows", options->maxRows, "Stop after this many rows [100000]")->type_name("N")->check(wholeNumber(1, 100'000'000));
         app.footer("Tables: spans(run, step, rank, lane, stage, kind, microbatch, start_ns, end_ns, cpu_ns, name,\n"
                    "duration_ns, span, step_number), runs, steps, memory, edges, metrics, notes. The file is opened for reading only.\n"
                    "Example: stagewright sql demo.stagewright \"SELECT kind, count(*), avg(end_ns - start_ns) FROM spans WHERE run = 1 GROUP BY kind\"");

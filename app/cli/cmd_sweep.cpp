@@ -74,7 +74,7 @@ Result<std::vector<int>> wholeNumbers(const std::string& text, const char* optio
             good = number(part.substr(dash + 1, length), last) && (slash == std::string_view::npos || number(part.substr(slash + 1), by));
         }
         if (!good || first < 1 || last < first || last > most || by < 1)
-            return fail(ErrorCode::Usage, fmt::format("{}: '{}' is no list of numbers from 1 to {}", option, part, most),
+            return fail(ErrorCode::Usage, fmt::format("{}: '{}' is not a list of numbers from 1 to {}", option, part, most),
                         "write 2,4,8 or 2-8 or 4-32/4");
         for (int value = first; value <= last; value += by) out.push_back(value);
     } while (!rest.empty());
@@ -90,13 +90,13 @@ Result<std::vector<double>> realNumbers(const std::string& text, const char* opt
         double value = 0;
         const auto [end, code] = std::from_chars(part.data(), part.data() + part.size(), value);
         if (part.empty() || code != std::errc() || end != part.data() + part.size() || !(value >= 0) || value > 1e6)
-            return fail(ErrorCode::Usage, fmt::format("{}: '{}' is no list of numbers of at least 0", option, part), "write 0,0.1,0.5");
+            return fail(ErrorCode::Usage, fmt::format("{}: '{}' is not a list of numbers of at least 0", option, part), "write 0,0.1,0.5");
         out.push_back(value);
     } while (!rest.empty());
     return out;
 }
 
-// A schedule of the grid: of the library, or a file read once. A CSV has a shape of its own, a block its ranks and chunks.
+// A schedule of the grid: from the library, or a file read once. A CSV has its own shape, a block its ranks and chunks.
 struct Source {
     std::string name;
     std::optional<Schedule> schedule;
@@ -131,10 +131,10 @@ Result<Source> sourceOf(const std::string& name)
 struct Grid {
     std::vector<Source> sources;
     std::vector<SweepPoint> points;
-    std::vector<std::string> notes; // what of the options a schedule does not use
+    std::vector<std::string> notes; // options that a schedule does not use
 };
 
-// The values of an option that a source takes: its own one where it has no choice, and a note where another was asked for.
+// The values of an option for a source: its fixed one if it has no choice, with a note if another was requested.
 std::vector<int> valuesFor(const Source& source, const std::vector<int>& asked, int fixed, const char* option, const char* what, Grid& grid)
 {
     if (fixed == 0) return asked;
@@ -177,7 +177,7 @@ Result<Grid> gridOf(const Options& options)
         int fixedChunks = source.fixedChunks();
         if (!file)
             if (const auto info = findSchedule(source.name.substr(0, source.name.find(':')))) fixedChunks = (*info)->fixedChunks;
-        // a file's shape is told only where another was asked for
+        // a file's shape is noted only if another one was requested
         const auto given = [&](const std::string& text, const std::vector<int>& values, int fixed, const char* option, const char* what) {
             if (fixed > 0 && text.empty()) return std::vector<int>{fixed};
             return valuesFor(source, values, fixed, option, what, grid);
@@ -289,7 +289,7 @@ Result<int> run(const Options& options, Session& session)
     }
     if (failed > 0) session.note(fmt::format("{} could not be simulated; the column error says why", plural(failed, "point")));
     if (!interrupted) return ExitDone;
-    session.warn(fmt::format("interrupted after {} of {} points; what is done is written", done, rows.size()));
+    session.warn(fmt::format("interrupted after {} of {} points; finished rows are written", done, rows.size()));
     return ExitInterrupted;
 }
 
@@ -303,9 +303,9 @@ Command command_sweep()
                 app.add_option("-s,--schedule", options->schedules, "Schedules, by name, or files [all]")
                     ->type_name("NAME|FILE.csv|FILE.block,…")->delimiter(',')->allow_extra_args(false);
                 app.add_option("-p,--ranks", options->ranks, "Ranks: 2,4,8 or 2-8 or 4-32/4 [4]")->type_name("LIST");
-                app.add_option("-m,--microbatches", options->microbatches, "Microbatches, likewise [8]")->type_name("LIST");
-                app.add_option("--chunks", options->chunks, "Stages per rank, likewise; auto: the schedule's own [auto]")->type_name("LIST");
-                auto* costs = app.add_option("--costs", options->costs, "Costs as simulate takes them; several times for several [F=1,I=1,W=1]")
+                app.add_option("-m,--microbatches", options->microbatches, "Microbatches, in the same form [8]")->type_name("LIST");
+                app.add_option("--chunks", options->chunks, "Stages per rank, in the same form; auto: schedule default [auto]")->type_name("LIST");
+                auto* costs = app.add_option("--costs", options->costs, "Costs, as for simulate; repeat the option for several [F=1,I=1,W=1]")
                                   ->type_name("F=1,I=1,W=1|FILE.json|analytic:MODEL@DEVICE")->allow_extra_args(false);
                 app.add_option("--costs-from", options->costsFrom, "Costs fitted from a recorded run")->type_name("FILE#RUN")->excludes(costs);
                 app.add_option("--comm", options->comm, "Latencies between ranks, in forward times [0]")->type_name("LIST");

@@ -22,8 +22,8 @@ Result<int> run(const Options& options)
 {
     std::string program = siblingProgram("stagewright-ui");
     if (program.empty())
-        return fail(ErrorCode::Unavailable, "the window (stagewright-ui) is not beside this program nor on PATH",
-                    "build it where Qt 6 is installed: ./bootstrap.sh build");
+        return fail(ErrorCode::Unavailable, "the window (stagewright-ui) is neither next to this program nor on PATH",
+                    "build it with Qt 6 installed: ./bootstrap.sh build");
     std::vector<std::string> words{program};
     words.insert(words.end(), options.files.begin(), options.files.end());
     std::vector<char*> arguments;

@@ -53,10 +53,10 @@ Result<Schedule> given(const Options& options, Session& session)
     return read;
 }
 
-// "the nearest is 1f1b, 2 of 16 ops off; first difference: rank 1, op 3: 1F1 here, 1B0 there"
+// "the nearest library schedule is 1f1b, 2 of 16 ops differ; first difference: rank 1, op 3: 1F1 here, 1B0 there"
 std::string nearestText(const NearestSchedule& nearest, const Schedule& schedule)
 {
-    std::string text = fmt::format("the nearest of the library is {}, {} of {} ops off", nearest.name, nearest.diff.distance(),
+    std::string text = fmt::format("the nearest library schedule is {}, {} of {} ops differ", nearest.name, nearest.diff.distance(),
                                    withoutCommunication(schedule).opCount());
     if (!nearest.diff.first.empty()) text += "; first difference: " + describeFirst(nearest.diff.first.front());
     return text;
@@ -118,16 +118,16 @@ Result<int> run(const Options& options, Session& session)
 
 Command command_validate()
 {
-    return {"validate", "Check a schedule; explain the first fault, a deadlock with its way out", [](CLI::App& app) -> Runner {
+    return {"validate", "Check a schedule; explain the first fault, and how to resolve a deadlock", [](CLI::App& app) -> Runner {
         auto options = std::make_shared<Options>();
-        app.add_option("FILE", options->file, "A schedule CSV, - for stdin, or a schedule of the library")->required();
+        app.add_option("FILE", options->file, "A schedule CSV, - for stdin, or a library schedule")->required();
         addShapeOptions(app, options->shape);
-        app.add_flag("--all", options->all, "Every fault, not only the first");
+        app.add_flag("--all", options->all, "Show every fault, not only the first");
         app.add_option("--dialect", options->dialect, "new (F, I, W, B), old (F, B, W, BW) or auto [auto]")
             ->type_name("D")->check(oneOf({"auto", "new", "old"}));
-        app.add_flag("--pytorch", options->pytorch, "Refuse what PyTorch's pipelining can't hold");
+        app.add_flag("--pytorch", options->pytorch, "Refuse what PyTorch's pipelining can't express");
         addChannelOptions(app, options->channels);
-        app.footer("With --sends rendezvous or --channels, a compute-only file is checked as --lower inserts its messages.\n"
+        app.footer("With --sends rendezvous or --channels, a compute-only file is checked with the messages that --lower inserts.\n"
                    "Exit code 0: valid; 1: not valid; 3: the file can't be read as a schedule.");
         return [options](Session& session) { return run(*options, session); };
     }};

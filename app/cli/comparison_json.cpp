@@ -140,9 +140,9 @@ Json pairJson(const Run& a, const Run& b, const Comparison& comparison)
 {
     const Times times(a, comparison.sameUnits);
     Json differences = Json::array();
-    const auto told = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
+    const auto orNull = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
     for (const RunDifference& one : comparison.differences)
-        differences.push_back({{"key", one.key}, {"title", one.title}, {"a", told(one.a)}, {"b", told(one.b)}});
+        differences.push_back({{"key", one.key}, {"title", one.title}, {"a", orNull(one.a)}, {"b", orNull(one.b)}});
     Json change = nullptr;
     if (comparison.sameUnits) {
         change = Json::object();

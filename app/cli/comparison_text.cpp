@@ -22,7 +22,7 @@ std::string heading(const std::string& text, bool colour) { return "\n" + tinted
 
 Units unitsOf(const Run& run) { return {run.timeline->timeUnit(), run.timeline->memoryUnit()}; }
 
-// The sentences and titles name A and B; of the further runs they are C and D.
+// The sentences and titles name A and B; further runs are C and D.
 std::string named(std::string text, char b)
 {
     if (b == 'B') return text;
@@ -84,9 +84,9 @@ std::string differencesText(const Comparison& comparison, char b, bool colour)
 {
     if (comparison.differences.empty()) return {};
     Table table({{"", Align::Left}, {"A"}, {std::string(1, b)}});
-    const auto told = [](const std::string& value) { return value.empty() ? std::string("not told") : value; };
-    for (const RunDifference& one : comparison.differences) table.add({one.title, told(one.a), told(one.b)}, Tint::Warn);
-    return heading("not made alike", colour) + table.text(colour, 2);
+    const auto orUnknown = [](const std::string& value) { return value.empty() ? std::string("unknown") : value; };
+    for (const RunDifference& one : comparison.differences) table.add({one.title, orUnknown(one.a), orUnknown(one.b)}, Tint::Warn);
+    return heading("different setups", colour) + table.text(colour, 2);
 }
 
 std::string splitText(const Comparison& comparison, const Units& units, bool colour)
@@ -99,7 +99,7 @@ std::string splitText(const Comparison& comparison, const Units& units, bool col
     for (std::size_t c = 0; c < idleCauseCount; ++c)
         if (change.idleDelta[c] != 0)
             split.add({fmt::format("idle: {}", titleOf(static_cast<IdleCause>(c))), delta(change.idleDelta[c])});
-    if (change.unexplained != 0) split.add({"not comparable (other number of ranks)", delta(change.unexplained)});
+    if (change.unexplained != 0) split.add({"not comparable (different number of ranks)", delta(change.unexplained)});
     split.add({fmt::format("ranks × change of time ({})", delta(change.makespanDelta)),
                delta(change.makespanDelta * static_cast<Nanos>(comparison.reportB.bubbles.ranks.size()))}, Tint::Bold);
     return heading("where the time went (summed over ranks)", colour) + split.text(colour, 2);

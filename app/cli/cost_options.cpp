@@ -70,7 +70,7 @@ Result<CostModel::UnitCosts> parseUnitCosts(const std::string& text)
         const char* begin = equals == std::string::npos ? part.data() + part.size() : part.data() + equals + 1;
         const auto [end, code] = std::from_chars(begin, part.data() + part.size(), value);
         if (equals == std::string::npos || code != std::errc() || end != part.data() + part.size() || !(value >= 0) || value > 1e6)
-            return fail(ErrorCode::Usage, fmt::format("--costs: '{}' is no cost", part),
+            return fail(ErrorCode::Usage, fmt::format("--costs: '{}' is not a cost", part),
                         "write F=1,I=1,W=1 with numbers of at least 0, or name a .json file");
         if (key == "F") costs.forward = value;
         else if (key == "I") costs.inputGrad = value;
@@ -84,15 +84,15 @@ Result<CostModel::UnitCosts> parseUnitCosts(const std::string& text)
     return costs;
 }
 
-// Measured costs know the kinds their own schedule had. A full backward is I then W (only B known: completeSplit). A recomputation
-// costs its forward.
+// Measured costs have the kinds of their own schedule. A full backward is I then W (if only B is known: completeSplit). A recomputation
+// costs as much as its forward.
 Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std::string& origin)
 {
     if (const auto starts = sliceStartsOf(schedule); costs.sliceStarts.size() != starts.size()) costs.sliceStarts = starts; // cut otherwise
     if (costs.stages() != schedule.stages)
         return fail(ErrorCode::Usage,
-                    fmt::format("the costs of {} are of {} stages, {} has {}", origin, costs.stages(), schedule.name, schedule.stages),
-                    "take costs from a run with as many stages, or give --costs F=…,I=…,W=…");
+                    fmt::format("the costs of {} are for {} stages, but {} has {}", origin, costs.stages(), schedule.name, schedule.stages),
+                    "take costs from a run with the same number of stages, or give --costs F=…,I=…,W=…");
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         const int r = static_cast<int>(rank);
         for (const Op& op : schedule.order[rank]) {
@@ -122,7 +122,7 @@ std::optional<double> givenShare(const CostOptions& options)
     return options.inputShare >= 0 ? std::optional(options.inputShare) : std::nullopt;
 }
 
-// Where a run's costs are of other stages or layers than the schedule's: by layer, split as a recording would split them.
+// Where a run's costs are for other stages or layers than the schedule's: by layer, split as a recording would split them.
 Result<void> fitStages(const Schedule& schedule, const CostOptions& options, const std::optional<ConfiguredModel>& model, CostModel& costs)
 {
     std::vector<int> layers = options.stageLayers;
@@ -135,7 +135,7 @@ Result<void> fitStages(const Schedule& schedule, const CostOptions& options, con
     return {};
 }
 
-// What tells how long I and W of the run take and what I frees: its own layers, the newest run of the file that was set up alike, and
+// What says how long I and W of the run take and what I frees: its own layers, the newest run of the file that was set up alike, and
 // the model's shape.
 Result<std::vector<SplitSource>> splitSources(const StoredRun& stored, const CostModel& costs, const std::optional<ConfiguredModel>& model)
 {
@@ -217,7 +217,7 @@ Result<Link> parseLink(const std::string& text)
         auto bandwidth = parseQuantity(text.substr(comma + 1), suffixes, "a bandwidth");
         if (!bandwidth) return tl::unexpected(std::move(bandwidth.error()).with("--link"));
         if (*bandwidth <= 0)
-            return fail(ErrorCode::Usage, "--link: a bandwidth of 0 never delivers", "leave it out for a link without limit");
+            return fail(ErrorCode::Usage, "--link: a bandwidth of 0 never delivers", "omit it for a link without limit");
         link.bytesPerSecond = *bandwidth;
     }
     return link;
@@ -258,7 +258,7 @@ Result<CostModel> undisturbedCosts(const Schedule& schedule, const CostOptions& 
         return costs;
     }
     if (options.keep > 0)
-        return fail(ErrorCode::Usage, "--keep: these costs know how large a stage's input is", "use it with unit costs only");
+        return fail(ErrorCode::Usage, "--keep: these costs already include the size of a stage's input", "use it with unit costs only");
     Result<CostModel> costs;
     if (derived) {
         auto read = parseAnalyticCosts(std::string_view(options.costs).substr(analytic.size()));

@@ -17,7 +17,7 @@ DeviceTracing::DeviceTracing(const std::string& backend, bool wanted, bool kept)
         m_facts.reason = loaded.error().message;
         return;
     }
-    m_tracer = *loaded;              // where it does not start it still names ranges for the profiler that is there
+    m_tracer = *loaded;              // if it does not start, it still names ranges for the attached profiler
     GpuTraceOptions options;
     options.dump = kept;
     (void)m_tracer->start(options, m_facts); // the facts say why

@@ -1,5 +1,5 @@
-// DeviceTracing: the GPU trace of a recording, one for all its trainings, as CUPTI serves one at a time. Where there is none the
-// recording goes on, and its runs say why.
+// DeviceTracing: the GPU trace of a recording, one for all its trainings, as CUPTI serves one at a time. Without one the
+// recording continues, and its runs say why.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ public:
     bool hasDevices() const { return m_hasDevices; }
     const std::shared_ptr<GpuTracer>& tracer() const { return m_tracer; } // for TrainingOptions; null: none
     void begin(); // the trainings are made: what they set up belongs to no step
-    void end();   // no training goes on
+    void end();   // no training is running
     // After end(): writes CUPTI's buffers (docs/formats.md), whole or not at all. Unavailable where nothing was traced.
     Result<void> keep(const std::string& file) const;
 

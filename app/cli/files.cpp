@@ -29,14 +29,14 @@ Result<std::string> readFile(const std::string& path)
     while (in) {
         const std::size_t before = text.size();
         if (before >= mostTextBytes)
-            return fail(ErrorCode::Unreadable, fmt::format("{} is too large: more than {} bytes, texts of up to {} are read", path, before, mostTextBytes),
+            return fail(ErrorCode::Unreadable, fmt::format("{} is too large: more than {} bytes, but a text file may have at most {}", path, before, mostTextBytes),
                         "check that it is the file you mean; larger runs are kept in run files");
         text.resize(before + chunk);
         in.read(text.data() + before, static_cast<std::streamsize>(chunk));
         text.resize(before + static_cast<std::size_t>(in.gcount()));
-        // A device or a binary file is told before it is read to its end.
+        // A device or a binary file is refused before it is read to its end.
         if (const std::size_t zero = text.find('\0', before); zero != std::string::npos)
-            return fail(ErrorCode::Unreadable, fmt::format("{} is no text: byte {} of it is zero", path, zero), "name a text file");
+            return fail(ErrorCode::Unreadable, fmt::format("{} is not text: byte {} is zero", path, zero), "name a text file");
     }
     if (in.bad()) return fail(ErrorCode::Unreadable, fmt::format("{} can't be read: {}", path, std::strerror(errno)));
     return text;

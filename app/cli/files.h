@@ -14,7 +14,7 @@ inline constexpr std::size_t mostTextBytes = std::size_t{512} << 20; // a CSV of
 Result<std::string> readFile(const std::string& path);
 bool fileExists(const std::string& path);
 bool isFolder(const std::string& path);
-// A program of this installation: beside this one, else found on PATH; "" where it is not there.
+// A program of this installation: next to this one, else found on PATH; "" if there is none.
 std::string siblingProgram(const std::string& name);
 
 } // namespace stagewright

@@ -35,7 +35,7 @@ using lessons::RunFailure;
 
 namespace {
 
-// A folder that is gone with its content at the end.
+// A folder that is removed with its content at the end.
 class TemporaryFolder {
 public:
     TemporaryFolder()
@@ -56,7 +56,7 @@ private:
     std::string m_path;
 };
 
-// This program with other words; its output goes to files. The exit code, or an error where it could not be started.
+// Runs this program with other arguments; its output goes to files. Returns the exit code, or an error if it could not be started.
 Result<int> runSelf(std::vector<std::string> words, const std::string& out, const std::string& err)
 {
     words.insert(words.begin(), "/proc/self/exe");
@@ -95,7 +95,7 @@ RunFailure failureOf(const std::string& answer, const std::string& complaints)
         }
     if (failure.message.empty()) failure.message = complaints.substr(0, complaints.find('\n'));
     if (failure.message.starts_with("stagewright: ")) failure.message.erase(0, 13);
-    if (failure.message.empty()) failure.message = "the recording failed without a word";
+    if (failure.message.empty()) failure.message = "the recording failed without a message";
     return failure;
 }
 
@@ -143,7 +143,7 @@ Result<Learner> recordLesson(const Lesson& lesson, const std::map<std::string, S
 {
     Learner learner;
     const TemporaryFolder folder;
-    if (folder.path().empty()) return fail(ErrorCode::Unavailable, "no temporary folder can be made", "set TMPDIR to one that may be written");
+    if (folder.path().empty()) return fail(ErrorCode::Unavailable, "can't create a temporary folder", "set TMPDIR to a folder you may write to");
     for (const RunBlock* block : lesson.all<RunBlock>()) {
         if (!lessons::missingNeeds(block->needs).empty()) continue;
         if (session.stop().stop_requested()) return fail(ErrorCode::Cancelled, "interrupted");

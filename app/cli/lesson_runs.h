@@ -11,7 +11,7 @@ namespace stagewright {
 
 class Session;
 
-// Records every run block (brief: two steps each) into a file of a temporary folder; what fails is told in Learner::failures. Blocks
+// Records every run block (brief: two steps each) into a file of a temporary folder; failures go to Learner::failures. Blocks
 // that need the wall clock are skipped unless two cores are idle.
 Result<lessons::Learner> recordLesson(const lessons::Lesson& lesson, const std::map<std::string, Schedule>& answers, bool brief, Session& session);
 

@@ -54,8 +54,8 @@ std::string leversText(const LeverTable& table, const Units& units, bool colour)
     if (!out.empty()) text += out.text(colour);
     if (!any) text += "none of these makes the step shorter\n";
     text += unknown;
-    text += fmt::format("each simulated with the run's costs, with which the step takes {}{}\n", units.timeText(*table.simulated),
-                        table.measured > 0 ? fmt::format(" (as it was: {}, {})", units.timeText(table.measured), formatChange(table.error())) : "");
+    text += fmt::format("each is simulated with the run's costs; with these, the unchanged step takes {}{}\n", units.timeText(*table.simulated),
+                        table.measured > 0 ? fmt::format(" (measured: {}, {})", units.timeText(table.measured), formatChange(table.error())) : "");
     return text;
 }
 

@@ -1,4 +1,4 @@
-// stagewright: the command line. One verb a call; see command.h.
+// stagewright: the command line. One verb per call; see command.h.
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -26,7 +26,7 @@ int finish(Session& session, int code)
     return code;
 }
 
-// Whether the words ask for --json, for errors met before they are parsed.
+// Whether the arguments contain --json, for errors before they are parsed.
 bool asksFor(int count, char** words, std::string_view option)
 {
     for (int i = 1; i < count; ++i)
@@ -37,14 +37,14 @@ bool asksFor(int count, char** words, std::string_view option)
 int runProgram(int count, char** words)
 {
     Session session;
-    CLI::App app("A workbench for pipeline-parallel training: make a schedule, train for real under it, see where time and\n"
+    CLI::App app("A workbench for pipeline-parallel training: make a schedule, train for real with it, see where time and\n"
                  "memory went, change it, compare.");
     app.name("stagewright");
     app.formatter(std::make_shared<HelpFormatter>());
-    app.set_version_flag("--version", fmt::format("stagewright {}", programVersion), "Print the version and leave");
-    app.get_help_ptr()->description("Print this help and leave");
+    app.set_version_flag("--version", fmt::format("stagewright {}", programVersion), "Print the version and exit");
+    app.get_help_ptr()->description("Print this help and exit");
     app.require_subcommand(1);
-    app.footer("'stagewright VERB --help' tells more about a verb. Exit codes: 0 done, 1 the thing checked does not hold,\n"
+    app.footer("'stagewright VERB --help' explains a verb. Exit codes: 0 done, 1 a check or requirement failed,\n"
                "2 wrong usage, 3 input unreadable, 4 device or program not available, 5 the run failed, 130 interrupted.");
 
     std::string level = "info";
@@ -53,14 +53,14 @@ int runProgram(int count, char** words)
         CLI::App* verb = app.add_subcommand(std::string(command.name), std::string(command.summary));
         verb->group("Verbs");
         runners[verb] = command.setUp(*verb);
-        verb->get_help_ptr()->description("Print this help and leave");
+        verb->get_help_ptr()->description("Print this help and exit");
         if (command.json) verb->add_flag("--json", session.json, "Print one JSON object instead of text");
         verb->add_option("--log-level", level, "error, warning, info or debug [info]")
             ->type_name("LEVEL")->check(oneOf({"error", "warning", "info", "debug"}));
         if (command.longWork) {
             verb->add_option("--progress", session.progressMode, "auto (a bar on a terminal), jsonl or none [auto]")
                 ->type_name("MODE")->check(oneOf({"auto", "jsonl", "none"}));
-            verb->add_flag("--stdin-control", session.stdinControl, "The end of standard input cancels");
+            verb->add_flag("--stdin-control", session.stdinControl, "Cancel when standard input ends");
         }
     }
     try {
@@ -93,7 +93,7 @@ int runProgram(int count, char** words)
 int main(int count, char** words)
 {
     std::signal(SIGPIPE, SIG_IGN); // a reader that leaves must not end a recording
-    std::signal(SIGXFSZ, SIG_IGN); // a file at its limit is a full disk: an error that can be told
+    std::signal(SIGXFSZ, SIG_IGN); // a file at its size limit is like a full disk: an error that can be reported
     try {
         return stagewright::runProgram(count, words);
     } catch (const std::bad_alloc&) {

@@ -18,7 +18,7 @@ Result<double> plainNumber(const std::string& text)
     try {
         return std::min(std::stod(text), 1e9);
     } catch (const std::exception&) {
-        return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is no number", text), "write 4 or 64MB");
+        return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a number", text), "write 4 or 64MB");
     }
 }
 
@@ -71,7 +71,7 @@ Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const Cost
     if (!bytes) return tl::unexpected(std::move(bytes.error()).with("--memory-limit"));
     if (costs.memoryUnit != 1)
         return fail(ErrorCode::Usage, fmt::format("--memory-limit {}: unit costs count microbatch-activations, not bytes", text),
-                    "write a plain number such as 4, or take measured costs (--costs-from FILE#RUN)");
+                    "write a plain number such as 4, or use measured costs (--costs-from FILE#RUN)");
     return std::optional<Bytes>(*bytes);
 }
 
@@ -84,7 +84,7 @@ Result<std::optional<Bytes>> checkMemoryLimit(const std::string& text, const Sch
     if (text.back() == '%') {
         const std::string share = text.substr(0, text.size() - 1);
         if (!isPlainNumber(share))
-            return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is no share", text), "write 60%, 4 or 64MB");
+            return fail(ErrorCode::Usage, fmt::format("--memory-limit: '{}' is not a share", text), "write 60%, 4 or 64MB");
         auto number = plainNumber(share);
         if (!number) return tl::unexpected(std::move(number.error()));
         limit = static_cast<Bytes>(std::floor(*number / 100 * static_cast<double>(everythingHeld(schedule, costs))));

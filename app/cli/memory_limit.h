@@ -14,7 +14,7 @@ namespace stagewright {
 bool isPlainNumber(const std::string& text);
 
 // Microbatch-activations as a plain number where costs count in units, bytes with a suffix ("64MB") where they count bytes;
-// the other way round is a Usage error with the remedy. Empty text: none.
+// mixing the two is a Usage error with the remedy. Empty text: no limit.
 Result<std::optional<Bytes>> readMemoryLimit(const std::string& text, const CostModel& costs);
 
 // Before a recording: the order's peak against "4" (microbatch-activations), "64MB", or "60%" of what holding every

@@ -23,7 +23,7 @@ void addShapeOptions(CLI::App& app, ShapeOptions& options)
         ->type_name("P")->check(wholeNumber(1, 4096))->each([&options](const std::string&) { options.ranksGiven = true; });
     app.add_option("-m,--microbatches", options.microbatches, "Microbatches of a step [8]")
         ->type_name("M")->check(wholeNumber(1, 1'000'000))->each([&options](const std::string&) { options.microbatchesGiven = true; });
-    app.add_option("--chunks", options.chunks, "Stages per rank; auto: the schedule's own [auto]")
+    app.add_option("--chunks", options.chunks, "Stages per rank; auto: schedule default [auto]")
         ->type_name("V")
         ->check(CLI::Validator(
             [](std::string& text) {
@@ -63,7 +63,7 @@ void addPerturbOption(CLI::App& app, std::vector<std::string>& perturb)
 
 void addSeedOption(CLI::App& app, std::int64_t& seed)
 {
-    app.add_option("--seed", seed, "What --perturb jitter=… draws from [1]")->type_name("N")->check(CLI::NonNegativeNumber);
+    app.add_option("--seed", seed, "Seed of --perturb jitter=… [1]")->type_name("N")->check(CLI::NonNegativeNumber);
 }
 
 Result<Perturbation> choosePerturbation(const std::vector<std::string>& parts, int ranks)
@@ -79,7 +79,7 @@ void addRecomputeOptions(CLI::App& app, RecomputeOptions& options)
 {
     app.add_option("--recompute", options.stages, "Stages that keep only their input and recompute before the backward [none]")
         ->type_name("all|none|0-2");
-    app.add_flag("--hoist", options.hoisted, "Recompute as soon as the rank is free, not when the gradient is there");
+    app.add_flag("--hoist", options.hoisted, "Recompute as soon as the rank is free, not when the gradient arrives");
 }
 
 Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options, Session& session)
@@ -102,7 +102,7 @@ void addCostOptions(CLI::App& app, CostOptions& options)
         ->type_name("A")->check(realNumber(-1, 1));
     app.add_option("--keep", options.keep, "Share of an activation that a recomputed stage keeps: its input; unit costs only [0]")
         ->type_name("A")->check(realNumber(0, 1));
-    app.add_option("--input-share", options.inputShare, "Share of a measured full backward that is I, where only B was measured [of its layers, another run or the model's shape]")
+    app.add_option("--input-share", options.inputShare, "Share of a measured full backward that is I, where only B was measured [from its layers, another run or the model's shape]")
         ->type_name("A")->check(realNumber(0, 1));
     app.add_option("--stage-layers", options.stageLayers, "Layers of each stage, such as 4,4,3,1: costs in proportion to them")
         ->type_name("N,N…")->delimiter(',')->allow_extra_args(false)->check(wholeNumber(0, 65'536));
@@ -116,7 +116,7 @@ bool namesFile(const std::string& nameOrFile)
 
 namespace {
 
-// A file has a shape of its own; of a block, only the number of microbatches is free.
+// A file has its own shape; a block leaves only the number of microbatches free.
 void tellUnused(const std::string& path, const ShapeOptions& shape, bool block, Session& session)
 {
     std::string names;
@@ -159,7 +159,7 @@ Result<Schedule> readSchedule(const std::string& nameOrFile, const ShapeOptions&
     auto info = findSchedule(nameOrFile.substr(0, nameOrFile.find(':')));
     if (!info) {
         Error error = std::move(info.error()).with("--schedule");
-        if (fileExists(nameOrFile)) error.remedy = fmt::format("a file is named with .csv or a slash: ./{}", nameOrFile);
+        if (fileExists(nameOrFile)) error.remedy = fmt::format("to name a file, use .csv or a slash: ./{}", nameOrFile);
         return tl::unexpected(std::move(error));
     }
     const int chunks = shape.chunks == "auto" ? 0 : std::stoi(shape.chunks);

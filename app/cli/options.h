@@ -43,8 +43,8 @@ struct CostOptions {
     double comm = -1;      // < 0: not given
     std::string link;      // "LATENCY,BANDWIDTH"
     double freedAtInput = 0;
-    double keep = 0;         // of an activation: the stage's input, which recomputed stages keep
-    double inputShare = -1; // of a measured full backward, where the costs know only that; < 0: as other runs or the model say
+    double keep = 0;         // share of an activation that recomputed stages keep: the stage's input
+    double inputShare = -1; // I's share of a measured full backward, where the costs have only that; < 0: from other runs or the model
     std::vector<int> stageLayers;     // simulate: costs in proportion to them
     std::vector<std::string> perturb; // parts of schedules/perturb.h
     std::int64_t seed = 1;            // of jitter
@@ -61,9 +61,9 @@ struct RecomputeOptions {
     bool hoisted = false;
 };
 void addRecomputeOptions(CLI::App& app, RecomputeOptions& options);
-Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options, Session& session); // tells where --hoist has no effect
+Result<Schedule> recomputed(const Schedule& schedule, const RecomputeOptions& options, Session& session); // notes where --hoist has no effect
 
-// A library schedule for the shape, a CSV read and recognised, or a building block (.block) repeated for the microbatches. Tells where
+// A library schedule for the shape, a CSV read and recognised, or a building block (.block) repeated for the microbatches. Notes where
 // --chunks or the shape is not used. Valid schedules only: a CSV with faults is the first fault as an error (Invalid).
 Result<Schedule> chooseSchedule(const std::string& nameOrFile, const ShapeOptions& shape, Session& session);
 // The same without the check: for `validate` and for what simulates a broken schedule's cycle.

@@ -23,7 +23,7 @@ Bytes largest(const std::vector<Bytes>& peaks)
 void addWhatIfOption(CLI::App& app, std::vector<std::string>& questions)
 {
     app.add_option("--what-if", questions,
-                   "Simulate it with a change: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, sends=rendezvous, channels=1, m=16, m+8; several times for several")
+                   "Simulate it with a change: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, lower=pytorch, sends=rendezvous, channels=1, m=16, m+8; repeat the option for several")
         ->type_name("CHANGE,…")->allow_extra_args(false);
 }
 

@@ -14,7 +14,7 @@ class App;
 namespace stagewright {
 
 struct WhatIfRow {
-    std::string question; // as it was asked
+    std::string question; // as given
     WhatIfAnswer answer;  // where it fails: of the schedule as it is
     std::string fault;    // why it can't be answered, such as a deadlock; empty: it is
 };

@@ -1,4 +1,4 @@
-// ProgressLine: how long work tells on stderr how far it is: a bar on a terminal, or one JSON object a line
+// ProgressLine: how long work reports its progress on stderr: a bar on a terminal, or one JSON object per line
 // (--progress jsonl) for the window and remote callers, whose first line is a handshake with protocol and version.
 // Thread safe.
 #pragma once
@@ -20,7 +20,7 @@ public:
     ~ProgressLine();
 
     Mode mode() const { return m_mode; }
-    // The bar's line at most 20 times a second, and always the last; detail stands behind the bar.
+    // The bar's line at most 20 times a second, and always the last; detail follows the bar.
     void tell(std::string_view what, std::int64_t done, std::int64_t total, std::string_view detail = {});
     // JsonLines only.
     void event(const nlohmann::ordered_json& object);

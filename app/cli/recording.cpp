@@ -34,11 +34,11 @@ constexpr int stepsForLayers = 4;         // the first measured ones, which time
 struct Ongoing {
     std::unique_ptr<Training> training;
     std::unique_ptr<RunWriter> writer;
-    std::unique_ptr<StaleModel> synchronous; // what an asynchronous training deviates from, stepped beside it
+    std::unique_ptr<StaleModel> synchronous; // the reference of an asynchronous training, stepped along with it
     std::deque<std::shared_ptr<const Timeline>> measured;
     std::deque<Nanos> wallTimes; // of the last measured steps
     int complete = 0;
-    bool stepsInLists = false; // optimizer steps that may be taken back
+    bool stepsInLists = false; // optimizer steps that may be rolled back
 };
 
 Run headerOf(const Training& training, const RecordSettings& settings, std::optional<Bytes> limit)
@@ -123,7 +123,7 @@ Result<void> prepareReference(Ongoing& one, const RecordSettings& settings)
     return {};
 }
 
-// How full and busy the devices are, for who shows it.
+// How full and busy the devices are, for the display of progress.
 Json loadJson(LoadGauge* gauge)
 {
     Json devices = Json::array();
@@ -182,22 +182,13 @@ Result<void> takeStep(Ongoing& one, const RecordSettings& settings, std::int64_t
     return {};
 }
 
-// The lists that the ranks ran: under rendezvous with sends and receives.
-Schedule listsOf(const Schedule& given, const TrainingOptions& options)
-{
-    if (options.channels.sends != SendMode::Rendezvous) return withoutCommunication(given);
-    if (isLowered(given)) return given;
-    auto lowered = lower(given, options.lowering);
-    return lowered ? std::move(*lowered) : given;
-}
-
-// What the GPU trace is worth and what it cost: to the user, and by run for its environment. The untraced steps end the training.
+// How complete the GPU trace is and what it cost: for the user, and by run for its environment. The untraced steps end the training.
 std::vector<std::pair<std::int64_t, TextPairs>> endTrace(std::vector<Ongoing>& ongoing, DeviceTracing& tracing, bool early, Session& session)
 {
     tracing.end();
     std::vector<std::pair<std::int64_t, TextPairs>> facts;
     if (!tracing.hasDevices()) return facts;
-    std::vector<std::string> told;
+    std::vector<std::string> warned;
     for (Ongoing& one : ongoing) {
         if (!one.writer || one.complete == 0) continue;
         const std::vector<Nanos> traced(one.wallTimes.begin(), one.wallTimes.end());
@@ -208,14 +199,14 @@ std::vector<std::pair<std::int64_t, TextPairs>> endTrace(std::vector<Ongoing>& o
         facts.emplace_back(one.writer->id(), trace.environment());
         for (std::string line : trace.warnings()) {
             if (trace.state == TraceState::Attached) line = one.training->schedule().name + ": " + line;
-            if (std::find(told.begin(), told.end(), line) == told.end()) session.warn(line);
-            told.push_back(std::move(line));
+            if (std::find(warned.begin(), warned.end(), line) == warned.end()) session.warn(line);
+            warned.push_back(std::move(line));
         }
     }
     return facts;
 }
 
-// What a run must hold to be kept: a measured step, or any that is complete where warm-up is asked for.
+// What a run must hold to be kept: a measured step, or any complete one if warm-up is to be kept.
 bool isKept(const Ongoing& one, const RecordSettings& settings)
 {
     return one.complete > (settings.keepWarmup ? 0 : settings.warmup);
@@ -304,7 +295,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
                 recording.stall = one.training->stall();
                 if (!recording.stall) break;
                 recording.stalledRun = isKept(one, settings) ? one.writer->id() : 0;
-                recording.stalledLists = listsOf(settings.schedules[static_cast<std::size_t>(&one - ongoing.data())], settings.training);
+                recording.stalledLists = one.training->lists();
                 break;
             }
         }
@@ -314,7 +305,7 @@ Result<Recording> recordRuns(const RecordSettings& given, Session& session)
     if (!settings.deviceDump.empty())
         if (auto kept = tracing.keep(settings.deviceDump); !kept) session.warn(kept.error().message);
     closeRuns(ongoing, **file, settings, recording);
-    if (recording.stalledRun > 0) // complete steps say nothing of why there are no more
+    if (recording.stalledRun > 0) // complete steps do not say why there are no more
         if (auto noted = (*file)->annotate(recording.stalledRun, recording.stopped->message); !noted)
             session.warn(noted.error().message);
     file->reset();

@@ -26,9 +26,9 @@ struct RecordSettings {
     std::string deviceDump;   // a file for CUPTI's buffers as they were filled; empty: none
     double comm = -1; // link latency in forward units, measured once; < 0: training.links as they are
     Perturbation perturbation; // in the same unit
-    std::string memoryLimit;         // as it was asked for; kept with the runs
+    std::string memoryLimit;         // as given; kept with the runs
     std::vector<Bytes> memoryLimits; // the same by schedule; empty: none
-    std::string file; // made where absent, else runs are appended
+    std::string file; // created if absent, else runs are appended
 };
 
 struct Recording {
@@ -42,8 +42,8 @@ struct Recording {
     std::int64_t stalledRun = 0;
 };
 
-// Fails where nothing could begin (bad model, file not writable): then the file is as it was. A failure or stop after that is
-// told in Recording::stopped; a run without a measured step is removed again.
+// Fails where nothing could start (bad model, file not writable): then the file is as it was. A failure or stop after that is
+// reported in Recording::stopped; a run without a measured step is removed again.
 Result<Recording> recordRuns(const RecordSettings& settings, Session& session);
 
 } // namespace stagewright

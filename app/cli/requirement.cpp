@@ -40,7 +40,7 @@ bool readBound(const std::string& text, Requirement& out)
     return true;
 }
 
-// What the figure at that path counts: times and activations are in the object's own unit where their key names none.
+// What the figure at that path counts: times and activations are in the object's own unit if their key names none.
 enum class Counts { Number, Nanoseconds, Shares, Bytes, Activations };
 Counts whatCounts(const std::vector<std::string>& path, const Json& figures)
 {
@@ -72,7 +72,7 @@ Result<void> checkUnit(const Requirement& requirement, const std::string& key, c
                          : counts == Counts::Bytes       ? "write 8MiB or a number of bytes"
                          : counts == Counts::Activations ? "write a plain number such as 4"
                                                          : "write a plain number, or a share such as 12%";
-    return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is {}, not to be compared with {}", requirement.text, key, what, requirement.boundText), remedy);
+    return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is {} and can't be compared with {}", requirement.text, key, what, requirement.boundText), remedy);
 }
 
 std::string numberText(double value)
@@ -129,7 +129,7 @@ Result<Requirement> parseRequirement(const std::string& text)
         while (after < text.size() && text[after] == ' ') ++after;
         if (out.comparison != "=" && readBound(text.substr(after), out) && readPath(key, out.path)) return out;
     }
-    return fail(ErrorCode::Usage, fmt::format("requirement '{}': it is no comparison of a figure with a number", text), form);
+    return fail(ErrorCode::Usage, fmt::format("requirement '{}': expected FIGURE < NUMBER", text), form);
 }
 
 Result<RequirementCheck> checkRequirement(const Requirement& requirement, const Json& figures)
@@ -144,7 +144,7 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
         if (part.front() == '[') {
             int position = 0;
             std::from_chars(part.data() + 1, part.data() + part.size() - 1, position);
-            if (!at->is_array()) return wrong(fmt::format("{} is no list", key), form);
+            if (!at->is_array()) return wrong(fmt::format("{} is not a list", key), form);
             const int size = static_cast<int>(at->size());
             const int index = position < 0 ? size + position : position;
             if (index < 0 || index >= size) return wrong(fmt::format("there is no {}{}; it has {}", key, part, plural(size, "value")), form);
@@ -166,14 +166,14 @@ Result<RequirementCheck> checkRequirement(const Requirement& requirement, const 
     if (auto unit = checkUnit(requirement, key, figures); !unit) return tl::unexpected(std::move(unit.error()));
     RequirementCheck out;
     if (at->is_null()) {
-        out.sentence = fmt::format("{} is not known of this run, required is {} {}", key, requirement.comparison, numberText(requirement.bound));
+        out.sentence = fmt::format("{} is unknown for this run, required is {} {}", key, requirement.comparison, numberText(requirement.bound));
         return out;
     }
     if (!at->is_number()) {
-        return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is no number", requirement.text, key),
+        return fail(ErrorCode::Usage, fmt::format("requirement '{}': {} is not a number", requirement.text, key),
                     at->is_object() ? "its keys are " + keysOf(*at) : at->is_array() ? fmt::format("name one of its values: {}[0]", key) : form);
     }
-    const bool magnitude = comparedByMagnitude(requirement.path); // an error of −13 % is no smaller than one of 2 %
+    const bool magnitude = comparedByMagnitude(requirement.path); // an error of −13 % is not smaller than one of 2 %
     const double value = magnitude ? std::abs(at->get<double>()) : at->get<double>();
     const double bound = requirement.bound;
     if (magnitude) key = "|" + key + "|";

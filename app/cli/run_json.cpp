@@ -83,10 +83,10 @@ Json idleJson(const IdleByCause& byCause, const Units& units)
 
 Json madeUnderJson(const Run& run)
 {
-    const auto told = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
+    const auto orNull = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
     const auto contention = contentionOf(run);
-    return {{"perturb", told(configured(run, "perturb"))},
-            {"emulated_links", told(emulatedLinksText(run))},
+    return {{"perturb", orNull(configured(run, "perturb"))},
+            {"emulated_links", orNull(emulatedLinksText(run))},
             {"contention_median", contention ? number(*contention) : Json(nullptr)}};
 }
 

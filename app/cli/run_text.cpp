@@ -223,13 +223,4 @@ std::string metricText(double value, const std::string& unit, bool withSign, con
     return fmt::format("{}{}{}{}", plus, shortNumber(value), unit.empty() ? "" : " ", unit);
 }
 
-std::string cycleText(const Validation& validation)
-{
-    std::string text;
-    for (const Wait& wait : validation.cycle)
-        text += fmt::format("  rank {}, op {} ({}) waits for {}, op {} of rank {}\n", wait.rank, wait.position, toText(wait.op),
-                            toText(wait.waitsFor), wait.onPosition, wait.onRank);
-    return text;
-}
-
 } // namespace stagewright

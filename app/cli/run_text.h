@@ -18,6 +18,5 @@ std::string criticalPathText(const Run& run, const RunReport& figures);
 std::string largestGapsText(const Run& run, const RunReport& figures, std::size_t count);
 std::string holdersText(const std::vector<Holder>& holders); // "stage 0: microbatches 0–3; stage 4: 1"
 std::string metricText(double value, const std::string& unit, bool withSign, const Units& units);
-std::string cycleText(const Validation& validation);
 
 } // namespace stagewright

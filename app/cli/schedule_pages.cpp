@@ -16,7 +16,7 @@ namespace {
 constexpr int ranks = 4;
 constexpr int microbatches = 8;
 
-// What may stand in a cell of a table.
+// What may be in a cell of a table.
 std::string cell(std::string_view text)
 {
     std::string result;
@@ -88,9 +88,9 @@ Result<std::string> schedulePages()
         pages += page(info, variants);
     }
     return fmt::format("# Schedules\n\n"
-                       "Written by `docs/make_schedule_pages.sh` from `schedules/library`, where each has its file. What an order is, and how to add\n"
+                       "Written by `docs/make_schedule_pages.sh` from `schedules/library`, one file per schedule. What an order is, and how to add\n"
                        "one: [Orders](orders.md); what the figures mean: [Numbers](numbers.md). `stagewright schedules NAME` shows the same page for any\n"
-                       "shape, `stagewright plan` makes the best order for given costs and memory.\n\n"
+                       "shape, `stagewright plan` searches for the best order for given costs and memory.\n\n"
                        "At unit costs (F = I = W = 1, B = 2 for a rank's whole share of the model) and without latency, on {} ranks with {} microbatches\n"
                        "or the nearest shape that a schedule takes; peaks in microbatches of a rank's share:\n\n"
                        "| schedule | ranks × microbatches × stages | time | bubble | peak activations by rank |\n|---|---|---|---|---|\n{}{}",

@@ -31,8 +31,6 @@ public:
     std::string verb;
 
     bool colourOut() const { return m_colourOut; } // a terminal, and NO_COLOR unset
-    bool colourErr() const { return m_colourErr; }
-    bool terminalErr() const { return m_terminalErr; }
     int columns() const { return m_columns; } // of the terminal; 100 where stdout is none
 
     void out(std::string_view text); // stdout; nothing with --json

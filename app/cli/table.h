@@ -1,4 +1,4 @@
-// Table: aligned columns for the terminal. Numbers stand right, a negative number has a true minus (−). Widths count
+// Table: aligned columns for the terminal. Numbers are right-aligned, a negative number has a true minus (−). Widths count
 // characters, not bytes; colours are added after alignment.
 #pragma once
 
@@ -26,7 +26,7 @@ public:
     // Short rows are filled with empty cells; a row longer than the columns is a bug.
     void add(std::vector<std::string> cells, Tint tint = Tint::None);
     bool empty() const { return m_rows.empty(); }
-    // Two spaces before each line's first column if indent; no trailing spaces; titles dimmed where colour.
+    // Two spaces before each line's first column if indent; no trailing spaces; titles dimmed if colour.
     std::string text(bool colour, std::size_t indent = 0) const;
 
 private:

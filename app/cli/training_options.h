@@ -1,4 +1,4 @@
-// Options of whatever trains for real (record, check): the optimizer, the layers that recomputation makes anew, the devices.
+// Options of the verbs that train for real (record, check): the optimizer, the layers to recompute, the devices.
 #pragma once
 
 #include <string>
@@ -16,12 +16,13 @@ namespace stagewright {
 
 struct TrainingChoice {
     std::string optimizer = "adamw";
-    double learningRate = -1; // < 0: the engine's default; likewise below
+    double learningRate = -1; // < 0: the engine's default; the same below
     double momentum = -1;
     double weightDecay = -1;
     double clipNorm = -1;
     std::string recomputeLayers; // "2", "1-3"; "": all
     std::vector<int> devices;    // empty: all
+    std::string products;        // openblas, onednn; "": the fastest
     std::string precision;       // "": the backend's default
     std::string transport; // copies, nccl; "": copies
     std::string sharing; // queues, partitions, serialised; "": as there are devices

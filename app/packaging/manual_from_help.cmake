@@ -1,5 +1,5 @@
-# cmake -DPROGRAM=… -DGZIP=… -DOUTPUT=… -P manual_from_help.cmake: the manual page of stagewright-ui from what its --help prints, so that
-# both say the same.
+# cmake -DPROGRAM=… -DGZIP=… -DOUTPUT=… -P manual_from_help.cmake: the manual page of stagewright-ui from its --help text, so that
+# both agree.
 execute_process(COMMAND ${PROGRAM} --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "\\" "\\\\" help "${help}")
 string(REPLACE "-" "\\-" help "${help}")
@@ -17,9 +17,9 @@ schedules work. With
 .B \\-\\-screenshot
 or
 .B \\-\\-export
-it draws without a display and leaves. In the window the key
+it draws without a display and exits. In the window, press
 .B ?
-shows what every key does.
+for shortcuts.
 .SH OPTIONS
 .nf
 ${help}.fi

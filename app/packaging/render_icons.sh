@@ -1,5 +1,5 @@
 #!/bin/sh
-# Renders the icon anew at every size that is installed: app/packaging/render_icons.sh. Needs rsvg-convert (librsvg2-bin).
+# Renders the icon again at every installed size: app/packaging/render_icons.sh. Needs rsvg-convert (librsvg2-bin).
 set -eu
 cd "$(dirname "$0")/icons"
 command -v rsvg-convert > /dev/null || { echo "render_icons: rsvg-convert is missing; install librsvg2-bin" >&2; exit 4; }

@@ -1,5 +1,5 @@
-// Actions: everything the window can be asked to do, declared in one table (actions.cpp): id, menu, words, keys, tooltip. Menus,
-// toolbar, palette of keys and tests find them here by id.
+// Actions: everything the window can do, declared in one table (actions.cpp): id, menu, text, keys, tooltip. Menus, toolbar, command
+// palette and tests find actions here by id.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Banner: a card over the lower edge of the work area that says what went wrong and what to do, or what happened. Never modal;
-// it moves nothing below it, belongs to what was on screen when it came, and goes with that.
+// Banner: a card over the lower edge of the work area that reports what happened, or what went wrong and what to do. Never modal and
+// never moves other widgets; it belongs to what was on screen when it appeared and disappears with it.
 #pragma once
 
 #include <functional>
@@ -17,21 +17,21 @@ class Banner : public QFrame {
     Q_OBJECT
 public:
     explicit Banner(QWidget* parent = nullptr);
-    void attach(QWidget* area); // which it lies over; of the same parent or below it
-    // Makes, for each message, the answer to whether what it is about is still on screen; asked by review().
+    void attach(QWidget* area); // the widget it covers; same parent or a descendant
+    // Makes, for each message, a test whether its subject is still on screen; called by review().
     using About = std::function<bool()>;
     void setContext(std::function<About()> context) { m_context = std::move(context); }
-    void setAbout(About about) { m_about = std::move(about); } // of the message shown, instead
-    void review();                                             // away with a message whose subject has gone
+    void setAbout(About about) { m_about = std::move(about); } // for the current message
+    void review();                                             // removes a message whose subject is gone
     void showError(const QString& what, const Error& error);
     void showError(const QString& message, const QString& remedy);
-    // What could not be done although nothing failed: not red.
+    // Something that can't be done although nothing failed: not red.
     void showRefusal(const QString& what, const Error& error);
     void showRefusal(const QString& message, const QString& remedy);
     void showNote(const QString& message);
-    // With a button that does something about it and takes the banner away.
+    // With a button that acts on it and closes the banner.
     void showQuestion(const QString& message, const QString& remedy, const QString& button, std::function<void()> answer);
-    void setMessage(const QString& message); // of what is shown; its tone, remedy and button stay
+    void setMessage(const QString& message); // of the current message; tone, remedy and button stay
     QPushButton* answerButton() { return m_answer; }
     void clear();
     QString text() const;

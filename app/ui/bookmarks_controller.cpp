@@ -94,7 +94,7 @@ void BookmarksController::set(int slot)
     std::erase_if(known->second, [&](const Bookmark& one) { return one.slot == slot; });
     known->second.push_back(bookmark);
     refresh();
-    m_window.statusBar()->showMessage(tr("Bookmark %1 set. Ctrl+%1 comes back here.").arg(slot), 5000);
+    m_window.statusBar()->showMessage(tr("Bookmark %1 set. Ctrl+%1 returns here.").arg(slot), 5000);
     if (m_window.library()->isSimulated(file)) return;
     inBackground(
         this,
@@ -104,7 +104,7 @@ void BookmarksController::set(int slot)
             return (*opened)->setBookmark(bookmark);
         },
         [this, file](Result<void> done) {
-            if (!done) m_window.banner()->showError(tr("the bookmark is kept in this window alone"), done.error());
+            if (!done) m_window.banner()->showError(tr("the bookmark is kept in this window only"), done.error());
             emit wrote(file);
         });
 }

@@ -1,5 +1,5 @@
-// BookmarksController: nine places one window can go to: run, step, view and selection. Kept in the run file; of runs in
-// memory in the window.
+// BookmarksController: the nine bookmarks of a window: run, step, view and selection. Stored in the run file; bookmarks of in-memory
+// runs are kept in the window.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ class BookmarksController : public QObject {
     Q_OBJECT
 public:
     explicit BookmarksController(MainWindow& window);
-    void set(int slot);  // 1 … 9, of what is shown
-    void jump(int slot); // that of the file shown, else of another open file
+    void set(int slot);  // 1 … 9, from the current view
+    void jump(int slot); // in the file shown, or else in another open file
     std::optional<std::pair<QString, Bookmark>> find(int slot) const; // file and place
 
 signals:
@@ -32,7 +32,7 @@ private:
     void refresh();
     MainWindow& m_window;
     std::vector<std::pair<QString, std::vector<Bookmark>>> m_known; // by file
-    std::optional<std::pair<RunRef, Bookmark>> m_later; // once its run is shown
+    std::optional<std::pair<RunRef, Bookmark>> m_later; // applied once its run is shown
 };
 
 } // namespace stagewright

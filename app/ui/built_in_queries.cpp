@@ -27,17 +27,17 @@ std::vector<SavedQuery> builtInQueries()
          "FROM edges e JOIN spans a ON a.run = e.run AND a.span = e.from_span JOIN spans b ON b.run = e.run AND b.span = e.to_span\n"
          "WHERE e.run = :run AND a.rank <> b.rank ORDER BY transfer_ns DESC LIMIT 50",
          tr("From the end of an op to the arrival of its result on another rank")},
-        {tr("Same op over the steps"),
+        {tr("Same op across steps"),
          "SELECT rank, name, count(*) AS steps, min(duration_ns) AS least_ns, avg(duration_ns) AS mean_ns, max(duration_ns) AS most_ns\n"
          "FROM spans WHERE run = :run AND lane = 'compute'\nGROUP BY rank, name ORDER BY max(duration_ns) - min(duration_ns) DESC LIMIT 100",
          tr("Which ops vary most from step to step")},
-        {tr("Steps"), "SELECT step, begin_ns, duration_ns, spans FROM steps WHERE run = :run ORDER BY step", tr("Begin and length of every step")},
-        {tr("Loss and other metrics"), "SELECT step, name, value, unit FROM metrics WHERE run = :run ORDER BY name, step", tr("One value a step")},
+        {tr("Steps"), "SELECT step, begin_ns, duration_ns, spans FROM steps WHERE run = :run ORDER BY step", tr("Start and length of every step")},
+        {tr("Loss and other metrics"), "SELECT step, name, value, unit FROM metrics WHERE run = :run ORDER BY name, step", tr("One value per step")},
         {tr("Largest allocations"),
          "SELECT rank, stage, microbatch, category, time_ns, delta_bytes\nFROM memory WHERE run = :run AND step = :step AND delta_bytes > 0 ORDER BY delta_bytes DESC LIMIT 50",
          tr("What takes memory in the step shown, and when")},
-        {tr("Notes"), "SELECT run, step, rank, op AS name, text, begin_ns, end_ns FROM notes ORDER BY run, step, rank", tr("Every note of the file")},
-        {tr("Runs"), "SELECT run, name, schedule, provenance, ranks, microbatches, steps, span_count, state, note FROM runs", tr("Every run of the file")},
+        {tr("Notes"), "SELECT run, step, rank, op AS name, text, begin_ns, end_ns FROM notes ORDER BY run, step, rank", tr("Every note in the file")},
+        {tr("Runs"), "SELECT run, name, schedule, provenance, ranks, microbatches, steps, span_count, state, note FROM runs", tr("Every run in the file")},
     };
 }
 

@@ -1,4 +1,4 @@
-// Queries that come with the program (docs/guide/working.md). ":run" and ":step" stand for what is shown.
+// Built-in SQL queries (docs/guide/working.md). ":run" and ":step" mean the run and step shown.
 #pragma once
 
 #include <vector>

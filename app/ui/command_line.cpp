@@ -8,37 +8,37 @@ QString helpText()
 {
     return QStringLiteral(R"(Usage: stagewright-ui [FILE…] [options]
 
-Opens run files (.stagewright) and schedules (.csv) in the window; traces of other tools
-(.json, .gz, .sqlite, folders) are read and shown to be imported.
+Opens run files (.stagewright) and schedules (.csv) in the window. Traces of other tools
+(.json, .gz, .sqlite, folders) open in the import dialog.
 
   --run A                 show this run (id or name) of the first file
   --step N                show this step, from 1 (default: the measured one with the median time)
-  --lesson NAME           begin a lesson (name, number or file); "shelf" shows all of them
-  --lesson-page N         at this page of it, from 1
-  --beat N                play to the beat N of that step, from 1
-  --select "QUERY"        select the first op that matches, e.g. "rank:2 mb:5 B"
-  --baseline RUN          tell every figure's change against this run of the first file
-  --compare A B [C [D]]   show two to four runs of the first file, above one another
+  --lesson NAME           start a lesson (name, number or file); "shelf" shows all lessons
+  --lesson-page N         open the lesson at this page, from 1
+  --beat N                play to beat N of that step, from 1
+  --select "QUERY"        select the first matching op, e.g. "rank:2 mb:5 B"
+  --baseline RUN          show every figure's change against this run of the first file
+  --compare A B [C [D]]   show two to four runs of the first file, one above the other
   --show edit|record|new|block|lowered|gap|slack|residuals|preferences|palette|sql|notes|search|kernels|links|roofline|keys|steps|range|stacked|rows|export|explore|heat|import|plan
-                          open that part of the window as well
-  --what-if CHANGES       ask it of the run shown, as simulate --what-if takes it: "B*0.5,link*2"
-  --schedule NAME         the one of the library that --show new or block shows
-  --theme light|dark|high-contrast  default: as the system, or as chosen last
-  --no-runs-list          without the list at the left
-  --no-memory             without the memory under the timeline
+                          also open that part of the window
+  --what-if CHANGES       simulate the run with changes, as in simulate --what-if: "B*0.5,link*2"
+  --schedule NAME         library schedule for --show new and --show block
+  --theme light|dark|high-contrast  default: the last choice, or the system's theme
+  --no-runs-list          hide the list at the left
+  --no-memory             hide the memory charts under the timeline
 
-  --screenshot OUT.png    draw the window without a display and leave
-  --size WxH              size of the window for it (default 1600x1000)
+  --screenshot OUT.png    draw the window without a display and exit
+  --size WxH              window size for the screenshot (default 1600x1000)
   --export png|svg|pdf -o OUT
-                          draw the timeline and the memory alone and leave;
+                          draw only the timeline and the memory, and exit;
                           as wide as the timeline in a window of --size
   --style screen|paper    screen: the theme's colours; paper: white, for print,
                           with sizes in millimetres and points
-  --width MM              of a picture for paper: 84 for one column, 178
+  --width MM              width on paper: 84 for one column, 178
                           (default) for two
-  --text PT               size of its text (default 7)
-  --hatched               kinds also differ by hatch, for print in grey
-  --parts timeline,memory what is in it (default: as on screen)
+  --text PT               text size (default 7)
+  --hatched               kinds also differ by hatch, for grey print
+  --parts timeline,memory parts of the picture (default: as on screen)
   --no-caption, --no-legend
 
   --version, --help
@@ -169,9 +169,9 @@ CommandLine parseCommandLine(const QStringList& arguments)
         }
     }
     const bool sizes = line.picture.millimetres > 0 || line.picture.points > 0 || line.picture.hatched;
-    if (sizes && !line.picture.paper) wrong(QStringLiteral("--width, --text and --hatched are of --style paper"));
-    if (!line.exportKind.isEmpty() && line.output.isEmpty()) wrong(QStringLiteral("--export: say where to with -o FILE"));
-    if (!line.exportKind.isEmpty() && line.files.isEmpty()) wrong(QStringLiteral("--export: give a file to draw"));
+    if (sizes && !line.picture.paper) wrong(QStringLiteral("--width, --text and --hatched need --style paper"));
+    if (!line.exportKind.isEmpty() && line.output.isEmpty()) wrong(QStringLiteral("--export: name the output file with -o FILE"));
+    if (!line.exportKind.isEmpty() && line.files.isEmpty()) wrong(QStringLiteral("--export: name the file to draw"));
     if ((!line.run.isEmpty() || !line.compare.isEmpty() || !line.baseline.isEmpty()) && line.files.isEmpty()) wrong(QStringLiteral("--run, --baseline and --compare need a file"));
     return line;
 }

@@ -13,8 +13,8 @@ namespace stagewright {
 
 struct CommandLine {
     QStringList files;
-    QString screenshot; // not empty: draw the window into this PNG and leave
-    QString exportKind; // "png", "svg", "pdf": draw the timeline alone into `output` and leave
+    QString screenshot; // not empty: draw the window into this PNG and exit
+    QString exportKind; // "png", "svg", "pdf": draw only the timeline into `output` and exit
     QString output;
     QSize size{1600, 1000};
     std::optional<ThemeName> theme;
@@ -22,16 +22,16 @@ struct CommandLine {
     QString baseline;          // id or name within the first file
     QStringList compare;       // two to four of them
     QString show;              // "edit", "record", "new": which part of the window a picture shows
-    QString schedule;          // of the library, for --show new
-    QString whatIf; // changes as simulate --what-if takes them
-    QString select;            // an op to select, as the search field takes it
+    QString schedule;          // library schedule, for --show new
+    QString whatIf; // changes as in simulate --what-if
+    QString select;            // an op to select, in the search field's language
     int step = -1;             // 1-based on the command line
     QString lesson;            // id, number or file
     int lessonPage = -1;       // 1-based on the command line
-    int beat = -1;             // likewise; of playback
+    int beat = -1;             // 1-based on the command line; of playback
     bool hideRuns = false;
     bool hideMemory = false;
-    struct { // of --export; what is not given is as on screen
+    struct { // for --export; by default as on screen
         bool paper = false;
         double millimetres = 0; // of the width; 0: not given
         double points = 0;      // of body text

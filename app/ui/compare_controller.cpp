@@ -29,7 +29,7 @@ struct Answer {
     std::vector<std::shared_ptr<const TimelinePanel>> panels;
 };
 
-// The start of the op from its step's begin; of the input gradient where a full backward is asked for, and the other way round.
+// The start of the op from the start of its step; a full backward also matches the input gradient, and vice versa.
 std::optional<Nanos> startOf(const RunView& view, Op op)
 {
     const StepOps ops(*view.run->timeline, view.step);
@@ -47,7 +47,7 @@ Result<Answer> answerOf(const std::vector<std::shared_ptr<const RunView>>& views
     Answer answer;
     for (const auto& view : views)
         if (view->panel->isPart())
-            return fail(ErrorCode::Invalid, view->run->info.name + ": a step of it has more than " + std::to_string(detailedSpans) + " ops, " + std::to_string(view->run->info.spanCount) + " spans in all; it is drawn, but its ops are not known here", "stagewright compare reads it whole");
+            return fail(ErrorCode::Invalid, view->run->info.name + ": one of its steps has more than " + std::to_string(detailedSpans) + " ops, " + std::to_string(view->run->info.spanCount) + " spans in all; it is drawn, but its ops are not loaded", "use stagewright compare, which reads the whole run");
     for (std::size_t i = 1; i < views.size(); ++i) {
         auto comparison = compareRuns(*views[0]->run, *views[i]->run, views[0]->step, views[i]->step);
         if (!comparison) return tl::unexpected(comparison.error());
@@ -94,7 +94,7 @@ CompareController::CompareController(MainWindow& window) : QObject(&window), m_w
         else if (selected.valid() && static_cast<std::size_t>(selected.panel) < m_views.size())
             alignAt(m_views[static_cast<std::size_t>(selected.panel)]->run->timeline->spans()[selected.span].op);
         else
-            m_window.banner()->showRefusal(tr("no op is selected"), tr("select the op that is to stand at one place in every run"));
+            m_window.banner()->showRefusal(tr("no op is selected"), tr("select the op to align the runs at"));
         refresh();
     });
     on(ActionId::SetBaseline, [this] {
@@ -110,7 +110,7 @@ CompareController::CompareController(MainWindow& window) : QObject(&window), m_w
             action->setChecked(!atOp);
             action->trigger();
         }
-        if (!m_comparing && m_window.mode() == MainWindow::Mode::Compare) present(false); // nothing to align at: the box goes back
+        if (!m_comparing && m_window.mode() == MainWindow::Mode::Compare) present(false); // nothing to align at: restores the box
     });
     connect(panel, &ComparePanel::opChosen, this, [this](SpanId a, SpanId b) {
         if (m_window.mode() != MainWindow::Mode::Compare) return;
@@ -160,7 +160,7 @@ void CompareController::add(const RunRef& ref)
     std::vector<RunRef> refs = chosen();
     const auto there = std::find(refs.begin(), refs.end(), ref);
     if (there == refs.end() && refs.size() == mostRuns) {
-        m_window.banner()->showNote(tr("Four runs are compared, which is as many as there is room for. Ctrl+click one of them to take it off."));
+        m_window.banner()->showNote(tr("At most four runs can be compared. Ctrl+click one of them to remove it."));
         return;
     }
     if (there == refs.end())
@@ -242,7 +242,7 @@ void CompareController::compareViews(const Question& question, quint64 generatio
             if (generation != m_window.m_generation) return;
             m_window.m_pending = false;
             if (!answer) {
-                m_window.banner()->showRefusal(tr("these can't be compared"), answer.error());
+                m_window.banner()->showRefusal(tr("these runs can't be compared"), answer.error());
                 if (m_window.mode() == MainWindow::Mode::Compare) present(false);
                 m_window.refreshActions();
                 return;
@@ -310,17 +310,17 @@ QString CompareController::title() const
 
 QString CompareController::statusText() const
 {
-    const QString where = m_question.alignedAt ? tr("aligned at %1").arg(QString::fromStdString(toText(*m_question.alignedAt))) : tr("aligned at the begin of their steps");
+    const QString where = m_question.alignedAt ? tr("aligned at %1").arg(QString::fromStdString(toText(*m_question.alignedAt))) : tr("aligned at the start of their steps");
     return tr("%1 runs %2").arg(m_views.size()).arg(where);
 }
 
 void CompareController::toggle()
 {
-    if (m_window.mode() == MainWindow::Mode::Compare) { // the button again: back to the run compared
+    if (m_window.mode() == MainWindow::Mode::Compare) { // the button again: back to a single run
         if (m_window.m_other) m_window.showRun(m_window.m_other->ref);
         return;
     }
-    m_window.refreshActions(); // the button stays up until there is something to compare
+    m_window.refreshActions(); // the button stays unchecked until there is something to compare
     choose();
 }
 
@@ -399,7 +399,7 @@ void CompareController::refresh()
 void CompareController::setBaseline(const RunRef& ref)
 {
     const quint64 generation = ++m_baselineGeneration;
-    ++m_measureGeneration; // what is under way is of another one
+    ++m_measureGeneration; // pending work is for another baseline
     m_comparing = false;
     m_measured = {};
     if (!ref.valid()) {
@@ -430,11 +430,11 @@ void CompareController::measureBaseline()
         return;
     }
     const QString name = runTitle(m_baseline->run->info);
-    // in a comparison the run compared, so that its figures have a second measure
+    // in a comparison: the compared run, so that its figures have a second measure
     const std::shared_ptr<const RunView> shown = m_window.mode() == MainWindow::Mode::Compare && m_window.m_other ? m_window.m_other : m_window.m_shown;
     const Units units{m_baseline->run->timeline->timeUnit(), m_baseline->run->timeline->memoryUnit()};
     if (shown->ref == m_baseline->ref && shown->step == m_baseline->step) {
-        ++m_measureGeneration; // nothing that is under way is shown any more
+        ++m_measureGeneration; // drops pending answers
         m_comparing = false;
         m_measured = {};
         m_againstBaseline.reset();

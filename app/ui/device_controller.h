@@ -1,5 +1,5 @@
-// DeviceController: the dock with kernels, links and roofline of the step shown (A's in compare mode). Computed off the GUI
-// thread while the dock is open; the newest step wins.
+// DeviceController: the dock with kernels, links and roofline of the step shown (of A in compare mode). Computed off the GUI
+// thread while the dock is open; the latest step wins.
 #pragma once
 
 #include <memory>
@@ -25,12 +25,12 @@ public:
     bool settled() const { return !m_busy; }
 
 private:
-    void refresh(); // asks for what is shown, where the dock is open
+    void refresh(); // requests figures for the current view if the dock is open
 
     MainWindow& m_window;
     DevicePanel* m_panel;
     QDockWidget* m_dock;
-    std::shared_ptr<const RunView> m_asked; // whose figures are shown or under way
+    std::shared_ptr<const RunView> m_asked; // its figures are shown or being computed
     quint64 m_generation = 0;
     bool m_busy = false;
 };

@@ -23,7 +23,7 @@ Result<void> writeRecord(const EditRecord& record, const QString& path)
     if (!text) return tl::unexpected(text.error());
     QSaveFile file(path);
     if (!file.open(QIODevice::WriteOnly) || file.write(text->data(), static_cast<qint64>(text->size())) < 0 || !file.commit())
-        return fail(ErrorCode::Failed, "file " + path.toStdString() + ": " + file.errorString().toStdString(), "the edit is not kept for a crash; save it");
+        return fail(ErrorCode::Failed, "file " + path.toStdString() + ": " + file.errorString().toStdString(), "the edit is not autosaved; save it");
     return {};
 }
 
@@ -58,7 +58,7 @@ bool EditAutosave::prepare()
     static int number = 0;
     m_file = QStringLiteral("%1/edit-%2-%3.edit").arg(folder()).arg(QCoreApplication::applicationPid()).arg(++number);
     auto lock = std::make_unique<QLockFile>(lockOf(m_file));
-    lock->setStaleLockTime(0); // stale when its process is gone, never by age
+    lock->setStaleLockTime(0); // stale once its process is gone, regardless of age
     if (!lock->tryLock()) return false;
     m_lock = std::move(lock);
     return true;
@@ -69,7 +69,7 @@ void EditAutosave::changed(Take take)
     const Preferences& preferences = PreferenceStore::instance().value();
     if (!preferences.autosave) return;
     m_take = std::move(take);
-    if (!m_due.isActive()) m_due.start(1000 * preferences.autosaveSeconds); // further changes don't put it off
+    if (!m_due.isActive()) m_due.start(1000 * preferences.autosaveSeconds); // further changes don't delay it
 }
 
 void EditAutosave::preferencesChanged()
@@ -89,7 +89,7 @@ void EditAutosave::write()
         return;
     }
     if (!prepare()) {
-        emit failed({ErrorCode::Failed, "folder " + folder().toStdString() + " can't be written to", "the edit is not kept for a crash; save it"});
+        emit failed({ErrorCode::Failed, "folder " + folder().toStdString() + " can't be written to", "the edit is not autosaved; save it"});
         return;
     }
     m_writing = true;
@@ -133,7 +133,7 @@ std::optional<EditAutosave::Orphan> EditAutosave::takeOrphan()
         if (path == m_file) continue;
         auto lock = std::make_unique<QLockFile>(lockOf(path));
         lock->setStaleLockTime(0);
-        if (!lock->tryLock()) continue; // a living window's
+        if (!lock->tryLock()) continue; // belongs to an open window
         QFile file(path);
         if (!file.open(QIODevice::ReadOnly)) continue;
         const QByteArray bytes = file.readAll();

@@ -1,6 +1,6 @@
-// EditAutosave: keeps the order of one window on disk while it is edited, and finds what a window that ended without leaving edit
-// mode left behind. Each window writes a file of its own beside the settings, held by a lock that dies with the process; a file
-// whose lock is free is an orphan. Written off the GUI thread to a temporary name and renamed. GUI thread only.
+// EditAutosave: saves a window's order to disk while it is edited, and finds edits left by a window that ended without leaving edit
+// mode. Each window writes its own file beside the settings, guarded by a lock that dies with the process; a file with a free lock is
+// an orphan. Written off the GUI thread to a temporary name, then renamed. GUI thread only.
 #pragma once
 
 #include <functional>
@@ -20,21 +20,21 @@ namespace stagewright {
 class EditAutosave : public QObject {
     Q_OBJECT
 public:
-    using Take = std::function<EditRecord()>; // what is to be kept, when it is written
+    using Take = std::function<EditRecord()>; // gives the edit to save, at the time of writing
 
     explicit EditAutosave(QObject* parent = nullptr);
-    ~EditAutosave() override; // waits for what is being written; the file stays where edits were not cleared
+    ~EditAutosave() override; // waits for a running write; the file stays if edits were not cleared
 
     static QString folder(); // beside the settings file
 
-    void changed(Take take); // written within the preferred time, and at most once in it
-    void preferencesChanged(); // what is due follows them
-    void flush(); // writes at once what is due; nothing is taken afterwards
+    void changed(Take take); // saved within the preferred interval, at most once per interval
+    void preferencesChanged(); // applies to pending saves
+    void flush(); // writes a pending save at once; nothing is saved afterwards
     void clear();            // saved or left: nothing to recover
     bool written() const { return m_written && !m_writing && !m_due.isActive(); }
     QString file() const { return m_file; }
 
-    // The newest orphan that can be read, and now belongs to this window; unreadable ones are set aside under another name and told.
+    // The newest readable orphan, which now belongs to this window; unreadable ones are renamed and reported.
     struct Orphan {
         EditRecord record;
         QString file;
@@ -58,7 +58,7 @@ private:
     bool m_writing = false;
     bool m_again = false;
     bool m_written = false;
-    quint64 m_generation = 0; // of what was cleared; a late write of before is removed
+    quint64 m_generation = 0; // counts clear(); a late write from before it is removed
     std::shared_ptr<std::mutex> m_disk; // one writer at a time
 };
 

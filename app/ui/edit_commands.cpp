@@ -1,4 +1,4 @@
-// Edit mode: what is done to the chosen ops, each one undoable step with a name.
+// Edit mode: commands on the selected ops, each one undoable step with a name.
 #include <algorithm>
 
 #include <QFormLayout>
@@ -33,7 +33,7 @@ void EditController::connectCommands()
     on(I::PasteOps, [this] { paste(); });
     on(I::RemoveOps, [this] { remove(); });
     on(I::InsertDelay, [this] { insertDelay(); });
-    on(I::SplitBackward, [this] { // of what is chosen the backwards: "Split 32 backwards"
+    on(I::SplitBackward, [this] { // counts the backwards among the selected ops: "Split 32 backwards"
         std::vector<OpPosition> backwards;
         for (const OpPosition at : m_chosen)
             if (const Op* op = opAt(m_editor->schedule(), at); op != nullptr && op->kind == OpKind::Backward) backwards.push_back(at);
@@ -133,7 +133,7 @@ QString EditController::names(const std::vector<OpPosition>& positions) const
 bool EditController::apply(const QString& text, Result<Edited> change)
 {
     if (!m_editor->active()) return false;
-    m_window.viewState()->setAreas({}); // what was chosen by an area stays chosen by op
+    m_window.viewState()->setAreas({}); // an area selection becomes a selection of ops
     return m_editor->apply(text, std::move(change));
 }
 
@@ -158,12 +158,12 @@ void EditController::copy(bool cut)
     auto pattern = copyPattern(m_editor->schedule(), m_editor->costs(), m_editor->times(), m_chosen);
     if (!pattern) return refused(pattern.error());
     m_pattern = std::move(*pattern);
-    m_copies = cut ? -1 : 0; // what was cut goes back first
+    m_copies = cut ? -1 : 0; // the first paste puts cut ops back
     const QString what = names(m_chosen);
     if (cut)
         apply(tr("Cut %1").arg(what), removeOps(m_editor->schedule(), m_chosen));
     else
-        m_window.statusBar()->showMessage(tr("Copied %1. Paste puts them down for the next microbatch, again for the one after.").arg(what), 8000);
+        m_window.statusBar()->showMessage(tr("Copied %1. Paste inserts them for the next microbatch; paste again for the one after.").arg(what), 8000);
     refreshActions();
 }
 
@@ -178,9 +178,9 @@ void EditController::paste()
     const bool changed = apply(next == 0 ? tr("Paste back") : tr("Paste for microbatch %1").arg(microbatch), std::move(stamped->edited));
     m_copies = next;
     if (!changed)
-        m_window.statusBar()->showMessage(tr("Microbatch %1 stands there already").arg(microbatch), 6000);
+        m_window.statusBar()->showMessage(tr("Microbatch %1 is already there").arg(microbatch), 6000);
     else if (shoved > 0)
-        m_window.statusBar()->showMessage(tr("Pasted for microbatch %1; %2").arg(microbatch).arg(countText(static_cast<qint64>(shoved), tr("1 op of its ranks comes later in its order"), tr("%L1 ops of its ranks come later in their order"))), 6000);
+        m_window.statusBar()->showMessage(tr("Pasted for microbatch %1; %2").arg(microbatch).arg(countText(static_cast<qint64>(shoved), tr("1 op of its ranks moved later"), tr("%L1 ops of its ranks moved later"))), 6000);
 }
 
 void EditController::remove()
@@ -210,11 +210,11 @@ void EditController::snap(bool all)
     if (!m_editor->active()) return;
     if (all) {
         Edited next{earliestOrder(m_editor->schedule(), m_editor->costs()), {}};
-        if (!apply(tr("Snap all to their earliest place"), std::move(next))) m_window.statusBar()->showMessage(tr("Every op stands where it can begin earliest"), 6000);
+        if (!apply(tr("Snap all to the earliest place"), std::move(next))) m_window.statusBar()->showMessage(tr("Every op is already where it can start earliest"), 6000);
         return;
     }
     if (!apply(tr("Snap %1 to the earliest place").arg(names(m_chosen)), snapToEarliest(m_editor->schedule(), m_editor->costs(), m_editor->times(), m_chosen)))
-        m_window.statusBar()->showMessage(tr("It stands where it can begin earliest"), 6000);
+        m_window.statusBar()->showMessage(tr("It is already where it can start earliest"), 6000);
 }
 
 void EditController::toRank(int by)
@@ -223,7 +223,7 @@ void EditController::toRank(int by)
     const OpPosition from = m_chosen.front();
     const Op* op = opAt(m_editor->schedule(), from);
     if (op == nullptr) return;
-    // The next rank that may hold it in that direction; where none may, the next one, so that it is told why not.
+    // The next rank in that direction that may hold it; if none may, the next one, which then gives the reason.
     int target = from.rank + by;
     for (int rank = from.rank + by; rank >= 0 && rank < m_editor->schedule().ranks; rank += by)
         if (op->kind == OpKind::Filler || (op->stage < m_editor->schedule().placement.stages() &&
@@ -254,13 +254,13 @@ void EditController::extend(int by)
 
 namespace {
 
-// Before the first op of its rank that begins once its inputs are there; a weight gradient or a backward before forwards.
+// Before the first op of its rank that starts after its inputs arrive; a weight gradient or a backward before forwards.
 int earliestPlace(const Schedule& order, const CostModel& costs, const SimResult& times, const Op& op, int rank)
 {
     Schedule trial = order;
     auto& row = trial.order[static_cast<std::size_t>(rank)];
     row.push_back(op);
-    SimResult with = times; // as if it stood last
+    SimResult with = times; // as if it were last
     const std::size_t at = times.indexOf(rank + 1, 0);
     with.start.insert(with.start.begin() + static_cast<std::ptrdiff_t>(at), 0);
     with.end.insert(with.end.begin() + static_cast<std::ptrdiff_t>(at), 0);
@@ -270,7 +270,7 @@ int earliestPlace(const Schedule& order, const CostModel& costs, const SimResult
     int place = 0;
     for (std::size_t i = 0; i + 1 < row.size(); ++i)
         if (times.start[times.indexOf(rank, i)] < arrivals[at] || (op.kind == OpKind::Forward && times.start[times.indexOf(rank, i)] <= arrivals[at])) place = static_cast<int>(i) + 1;
-    // Never before what it needs of its own rank.
+    // Never before its inputs on the same rank.
     for (std::size_t i = 0; i + 1 < row.size(); ++i)
         if (row[i].stage == op.stage && row[i].microbatch == op.microbatch && row[i].kind < op.kind) place = std::max(place, static_cast<int>(i) + 1);
     return place;
@@ -292,13 +292,13 @@ void EditController::place(const std::vector<Op>& ops)
         for (OpPosition& other : change.positions)
             if (other.rank == rank && other.position >= at) ++other.position;
         change.positions.push_back({rank, at});
-        if (ops.size() > 1) times = placeRelaxed(change.schedule, m_editor->costs());
+        if (ops.size() > 1) times = simulateRelaxed(change.schedule, m_editor->costs());
     }
     const QString name = QString::fromStdString(toText(ops.front()));
     apply(ops.size() == 1 ? tr("Place %1").arg(name) : tr("Place %1 and %2 more").arg(name).arg(ops.size() - 1), std::move(change));
 }
 
-// All that are left: each rank takes what it can begin first; what stands keeps its order.
+// All remaining ops: each rank takes what it can start first; placed ops keep their order.
 void EditController::placeAll()
 {
     if (!m_editor->active() || m_editor->complete()) return;
@@ -319,7 +319,7 @@ bool EditController::changeMicrobatches(int count)
     if (!m_editor->active()) return false;
     auto next = Result<Schedule>(m_editor->schedule());
     if (m_editor->original().opCount() == 0 && count > next->microbatches)
-        next->microbatches = count; // begun on an empty canvas: the new ones wait in the tray
+        next->microbatches = count; // started from an empty canvas: new ops go to the tray
     else
         next = withMicrobatches(m_editor->schedule(), m_editor->costs(), count);
     if (!next) {
@@ -333,7 +333,7 @@ void EditController::askMicrobatches()
 {
     if (!m_editor->active()) return;
     bool ok = false;
-    const int count = QInputDialog::getInt(&m_window, tr("Microbatches"), tr("Number of microbatches of a step:"), m_editor->schedule().microbatches, 1, 65536, 1, &ok);
+    const int count = QInputDialog::getInt(&m_window, tr("Microbatches"), tr("Number of microbatches per step:"), m_editor->schedule().microbatches, 1, 65536, 1, &ok);
     if (ok) changeMicrobatches(count);
 }
 
@@ -346,7 +346,7 @@ void EditController::askEmpty()
     auto* layout = new QVBoxLayout(dialog);
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(12);
-    layout->addWidget(makeLabel(tr("Every op waits in a tray under the canvas, to be placed by hand."), "secondary", dialog));
+    layout->addWidget(makeLabel(tr("Every op starts in a tray under the canvas, to be placed by hand."), "secondary", dialog));
     auto* form = new QFormLayout;
     QSpinBox* boxes[3] = {};
     const QString words[3] = {tr("Ranks"), tr("Stages"), tr("Microbatches")};
@@ -358,11 +358,11 @@ void EditController::askEmpty()
         boxes[i]->setAccessibleName(words[i]);
         form->addRow(words[i], boxes[i]);
     }
-    boxes[1]->setToolTip(tr("Stage s stands on rank s mod ranks."));
+    boxes[1]->setToolTip(tr("Stage s is on rank s mod ranks."));
     connect(boxes[0], &QSpinBox::valueChanged, boxes[1], [stages = boxes[1]](int ranks) { stages->setValue(std::max(ranks, stages->value() / std::max(1, ranks) * ranks)); });
     layout->addLayout(form);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
-    buttons->button(QDialogButtonBox::Ok)->setText(tr("Begin"));
+    buttons->button(QDialogButtonBox::Ok)->setText(tr("Start"));
     buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
     layout->addWidget(buttons);
     connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
@@ -374,7 +374,7 @@ void EditController::askEmpty()
     dialog->open();
 }
 
-// The source of an empty canvas is a run of the same shape whose order is GPipe's: what is built is compared with it.
+// The source of an empty canvas is a GPipe run of the same shape, for comparison.
 void EditController::newEmpty(int ranks, int stages, int microbatches)
 {
     Schedule base = emptySchedule(ranks, stages, microbatches);

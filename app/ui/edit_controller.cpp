@@ -1,4 +1,4 @@
-// Edit mode: layout, pictures of the order, which ops are chosen.
+// Edit mode: layout, pictures of the order, selection of ops.
 #include "app/ui/edit_controller.h"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ void EditController::connectAll()
 {
     Actions& actions = m_window.actions();
     connect(m_editor, &ScheduleEditor::edited, this, &EditController::edited);
-    connect(m_editor->undoStack(), &QUndoStack::indexChanged, this, [this] { m_window.refreshEdit(); }); // after the change was told
+    connect(m_editor->undoStack(), &QUndoStack::indexChanged, this, [this] { m_window.refreshEdit(); }); // after the change was announced
     connect(m_editor, &ScheduleEditor::refused, this, &EditController::refused);
     connect(m_window.viewState(), &ViewState::selectionChanged, this, &EditController::selectionChanged);
     connect(actions[ActionId::ScheduleText], &QAction::toggled, this, [this](bool wanted) {
@@ -113,7 +113,7 @@ void EditController::connectAll()
     m_window.timelineView()->installEventFilter(this);
 }
 
-// The tray has the height of its chips, up to four rows of them, and never takes it from the text: the views above give it.
+// The tray has the height of its chips, up to four rows, taken from the views above, never from the text.
 void EditController::fitDeck(bool fresh)
 {
     auto* rows = qobject_cast<QSplitter*>(m_window.timelineView()->parentWidget());
@@ -133,7 +133,7 @@ void EditController::fitDeck(bool fresh)
     if (text && tray) m_deck->setSizes({chips, std::max(m_text->minimumSizeHint().height(), deck - chips)});
 }
 
-// Ctrl+C copies a table anywhere but on the canvas, where it copies the chosen ops.
+// Ctrl+C copies a table everywhere except on the canvas, where it copies the selected ops.
 bool EditController::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == m_window.timelineView() && m_editor->active() && (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress)) {
@@ -162,7 +162,7 @@ void EditController::begun(const std::shared_ptr<const RunView>& source, const S
     m_kept.reset();
     m_editor->start(schedule, costs);
     m_originalPicture = m_picture;
-    if (m_left && m_left->file == source->ref.file && m_left->id == source->ref.id && m_left->schedule.order.size() == schedule.order.size()) m_editor->replace(tr("Take up what was left"), m_left->schedule);
+    if (m_left && m_left->file == source->ref.file && m_left->id == source->ref.id && m_left->schedule.order.size() == schedule.order.size()) m_editor->replace(tr("Restore the unfinished edit"), m_left->schedule);
     m_left.reset();
     makeReference();
     fitDeck(true);
@@ -179,7 +179,7 @@ void EditController::completeSplit(CostModel measured)
         m_panel->setSplitNote({});
         return;
     }
-    m_panel->setSplitNote(tr("I and W were not measured: each is taken as half of B. Record a split schedule with this model, such as ZB-H1, and they are taken from it."));
+    m_panel->setSplitNote(tr("I and W were not measured: each counts as half of B. To measure them, record a split schedule such as ZB-H1 with this model."));
     if (m_window.library()->isSimulated(m_source->ref.file)) return;
     m_completing = true;
     inBackground(
@@ -203,7 +203,7 @@ void EditController::completeSplit(CostModel measured)
         });
 }
 
-// Not under the pointer: a drag that is on its way ends first.
+// Not during a drag: a running drag ends first.
 void EditController::takeCosts(const CostModel& costs)
 {
     const quint64 generation = m_completeGeneration;
@@ -244,7 +244,7 @@ void EditController::ended()
     m_window.timelineView()->setPreview(nullptr);
 }
 
-// What was changed is not lost by leaving: a sound order stays in the list as a simulated run, any other comes back when the same
+// Leaving loses no changes: a valid order stays in the list as a simulated run; any other is restored when the same
 // run is edited again.
 void EditController::keepLeft()
 {
@@ -252,7 +252,7 @@ void EditController::keepLeft()
     if (!m_editor->changed() || (m_kept && *m_kept == order)) return;
     if (!m_editor->complete() || !validate(order).valid()) {
         m_left = Left{m_source->ref.file, m_source->ref.id, order};
-        m_window.banner()->showNote(tr("The order was left with a fault. Editing the same run again brings it back."));
+        m_window.banner()->showNote(tr("The order still has a fault. Edit the same run again to restore it."));
         return;
     }
     ++m_keeping;
@@ -329,7 +329,7 @@ void EditController::edited()
     m_window.refreshEdit();
 }
 
-// The committed order on screen. Large ones are drawn at once from their spans; the rest is worked out behind them.
+// The committed order on screen. Large orders are drawn at once from their spans; the rest is computed in the background.
 void EditController::picture(bool detailed)
 {
     PanelOptions options;
@@ -368,7 +368,7 @@ void EditController::picture(bool detailed)
         });
 }
 
-// Replaces the drawn spans by the detailed picture of the same order; ids of spans are others in it.
+// Replaces the drawn spans with the detailed picture of the same order; its span ids differ.
 void EditController::showWaiting()
 {
     if (!m_waiting || m_dragging) return;
@@ -441,7 +441,7 @@ void EditController::choose(std::vector<OpPosition> positions)
     showChosen();
 }
 
-// The first of the chosen is the selected op of every view; the overlay outlines the others.
+// The first selected op is the selected op of every view; the overlay outlines the others.
 void EditController::showChosen()
 {
     m_chosenOps.clear();

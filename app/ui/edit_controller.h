@@ -1,7 +1,6 @@
-// EditController: edit mode. It stands between the ScheduleEditor and the views: which ops are chosen, dragging them, what is done
-// to them, the text and the tray under the canvas, what the order is compared with, and the autosave. Sources:
-// edit_controller.cpp (layout, choice, pictures), edit_drag.cpp, edit_commands.cpp, edit_reference.cpp (recognition, library,
-// ghosts, autosave). GUI thread only.
+// EditController: edit mode. It connects the ScheduleEditor with the views: selecting and dragging ops, commands on them, the text and
+// the tray under the canvas, the reference schedule, and the autosave. Sources: edit_controller.cpp (layout, selection, pictures),
+// edit_drag.cpp, edit_commands.cpp, edit_reference.cpp (recognition, library, ghosts, autosave). GUI thread only.
 #pragma once
 
 #include <memory>
@@ -35,16 +34,16 @@ public:
     EditController(MainWindow& window, ScheduleEditor* editor, EditOverlay* overlay, EditPanel* panel);
     ~EditController() override;
 
-    // Called by the window: a source is being edited from now on (mode Edit is set), or no longer.
+    // Called by the window when editing of a source starts (mode Edit is set) or ends.
     void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected);
-    void completeSplit(CostModel measured); // costs without I and W: takes them from another run of the file, if there is one that fits
-    void saved(); // the order as it is now is on disk
-    void recorded(const Schedule& order); // it was trained, and its run is in a file; it may be another than the one edited now
-    void closing() { m_autosave->flush(); } // what is being edited stays on disk, for the next start
+    void completeSplit(CostModel measured); // costs without I and W: takes them from a matching run of the file, if any
+    void saved(); // the current order is on disk
+    void recorded(const Schedule& order); // it was trained and its run is in a file; may differ from the order edited now
+    void closing() { m_autosave->flush(); } // keeps the edit on disk for the next start
     void redraw(); // with another budget
     void refreshActions();
     void setTheme(const Theme& theme);
-    bool settled() const; // nothing is worked out behind the picture
+    bool settled() const; // no background work is running
 
     const std::vector<OpPosition>& chosen() const { return m_chosen; } // the selected op first
     void choose(std::vector<OpPosition> positions);
@@ -54,12 +53,12 @@ public:
     OpTray* tray() { return m_tray; }
     MoveHint* hint() { return m_hint; }
     RecoveryBar* recovery() { return m_recovery; }
-    bool offersRecovery() const { return m_orphan.has_value(); } // an edit of an earlier window waits
+    bool offersRecovery() const { return m_orphan.has_value(); } // an edit from an earlier window can be recovered
     EditAutosave* autosave() { return m_autosave; }
     void newEmpty(int ranks, int stages, int microbatches); // an empty canvas, in edit mode
-    bool editIncomplete(const Schedule& order); // an order that lacks ops and has no other fault; false: it is none
+    bool editIncomplete(const Schedule& order); // an order with missing ops and no other fault; false: not such an order
     bool changeMicrobatches(int count);
-    void compareWith(const QString& name); // a schedule of the library; empty: none
+    void compareWith(const QString& name); // a library schedule; empty: none
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -68,18 +67,18 @@ private:
     // edit_controller.cpp
     void takeCosts(const CostModel& costs);
     void buildDeck();
-    void fitDeck(bool fresh); // room for the tray and for the text; fresh: an edit begins
+    void fitDeck(bool fresh); // space for the tray and the text; fresh: an edit starts
     void connectAll();
     void edited();
-    void ended(); // left, or another run is shown
+    void ended(); // edit mode was left, or another run is shown
     void keepLeft();
     void picture(bool detailed);
     void showWaiting();
     void selectionChanged();
-    void keepChosen(); // by op, after a change that did not say where its ops are
+    void keepChosen(); // by op, after a change that did not report its positions
     void showChosen();
     std::vector<OpPosition> opsIn(const std::vector<AreaSelection>& areas) const;
-    OpPosition primary() const; // of the span that is selected
+    OpPosition primary() const; // of the selected span
     Units units() const;
     bool on(ActionId id) const;
     // edit_drag.cpp
@@ -131,38 +130,38 @@ private:
     EditAutosave* m_autosave = nullptr;
     RecoveryBar* m_recovery = nullptr;
     std::optional<EditAutosave::Orphan> m_orphan;
-    std::optional<EditRecord> m_recovering; // its source is on the way to the screen
+    std::optional<EditRecord> m_recovering; // its source is being opened
 
     std::shared_ptr<const RunView> m_source;
     std::vector<OpPosition> m_chosen;
     std::vector<std::pair<int, Op>> m_chosenOps; // the same, as ops with their ranks
-    bool m_choosing = false;                     // a change of the selection is ours
+    bool m_choosing = false;                     // this object changes the selection
     RowGap m_gap;
     std::shared_ptr<const TimelinePanel> m_picture;  // of the committed order
-    std::shared_ptr<const TimelinePanel> m_waiting;  // the detailed one, once the drag is over
+    std::shared_ptr<const TimelinePanel> m_waiting;  // the detailed picture, shown after the drag
     quint64 m_pictureGeneration = 0;
     bool m_detailing = false;
 
     bool m_dragging = false;
-    OpPosition m_refusedFrom; // of the last refused drop: the op's place before it
+    OpPosition m_refusedFrom; // the op's place before the last refused drop
     Op m_refusedOp;
     int m_refusedTo = -1;
     int m_goThere = -1;
     quint64 m_explainGeneration = 0;
 
     OpPattern m_pattern;
-    int m_copies = 0; // of the pattern that were put down
+    int m_copies = 0; // copies of the pattern pasted so far
 
-    std::optional<Schedule> m_kept; // as it was saved or recorded last
-    struct Left { // with a fault, so that it could not stay in the list
+    std::optional<Schedule> m_kept; // as last saved or recorded
+    struct Left { // an order left with a fault, which can't go into the list
         QString file;
         qint64 id = 0;
         Schedule schedule;
     };
     std::optional<Left> m_left;
-    bool m_completing = false; // I and W are being looked for
+    bool m_completing = false; // searching for I and W
     quint64 m_completeGeneration = 0;
-    int m_keeping = 0; // orders that were left and are being simulated for the list
+    int m_keeping = 0; // orders left behind that are being simulated for the list
 
     QTimer m_recognise;
     quint64 m_recogniseGeneration = 0;

@@ -1,4 +1,4 @@
-// Edit mode: dragging ops, the picture under the pointer, and why an op can't stand where it was dropped.
+// Edit mode: dragging ops, the picture under the pointer, and why an op can't go where it was dropped.
 #include <algorithm>
 
 #include <QGuiApplication>
@@ -14,9 +14,9 @@
 namespace stagewright {
 namespace {
 
-constexpr std::size_t explainLimit = 4000; // ops up to which a refused place is explained at once
+constexpr std::size_t explainLimit = 4000; // up to this many ops, a refused place is explained at once
 
-// What the drag would come to, over the ghosts.
+// The result of the drag, over the ghosts.
 void showLabel(TimelineView* view, const Theme& theme, const QString& text, bool valid, const QRectF& at)
 {
     auto* label = view->findChild<QLabel*>(QStringLiteral("dragLabel"));
@@ -61,7 +61,7 @@ void EditController::connectDrag()
     connect(view, &TimelineView::opDragCancelled, this, [this] {
         const bool wasDrag = m_dragging;
         endDrag();
-        // A click on one of several, without a drag: it alone.
+        // A click on one of several without a drag selects only it.
         if (!wasDrag && m_editor->active() && m_chosen.size() > 1 && m_window.viewState()->areas().empty()) choose({m_chosen.front()});
     });
     connect(view, &TimelineView::opNudged, this, [this](SpanRef, int rank, int position, int by) {
@@ -142,7 +142,7 @@ void EditController::dragged(int rank, int from, int toRank, int to)
     if (m_editor->timeline()) m_window.timelineView()->setPreview(makePanel(m_editor->timeline(), options));
     if (m_editor->valid() || !m_editor->committedValid()) {
         const EditFigures& now = m_editor->figures();
-        QString message = unmoved ? tr("as before") : now.makespan == before.makespan ? tr("same time") : signedDurationText(now.makespan - before.makespan, units());
+        QString message = unmoved ? tr("no change") : now.makespan == before.makespan ? tr("same time") : signedDurationText(now.makespan - before.makespan, units());
         Bytes change2 = 0; // the rank whose peak changes most
         std::size_t changed = 0;
         for (std::size_t r = 0; r < now.peaks.size() && r < before.peaks.size(); ++r)
@@ -160,7 +160,7 @@ void EditController::dragged(int rank, int from, int toRank, int to)
         tellDrag(fault, false, rank, toRank, to, there);
     } else if (m_editor->schedule().opCount() <= explainLimit) {
         tellDrag(onTwoLines(explainMove(m_editor->schedule(), {rank, from}, to), moving), false, rank, toRank, to, there);
-    } else { // worked out behind the pointer
+    } else { // computed in the background
         tellDrag(fault, false, rank, toRank, to, there);
         inBackground(
             this, [order = std::make_shared<const Schedule>(m_editor->schedule()), rank, from, to] { return explainMove(*order, {rank, from}, to); },
@@ -170,7 +170,7 @@ void EditController::dragged(int rank, int from, int toRank, int to)
     }
 }
 
-// The label under the op and the bar where it would stand.
+// The label under the op and the bar at its new place.
 void EditController::tellDrag(const QString& message, bool valid, int rank, int toRank, int to, OpPosition there)
 {
     TimelineView* view = m_window.timelineView();
@@ -230,12 +230,12 @@ void EditController::dropped(int rank, int from, int toRank, int to)
     m_window.timelineView()->setPreview(nullptr);
     m_window.timelineView()->setDragFeedback(std::nullopt);
     hideLabel(m_window.timelineView());
-    if (change && on(ActionId::StrictMoves) && wasValid && !nowValid) { // bounces back, with the reason
+    if (change && on(ActionId::StrictMoves) && wasValid && !nowValid) { // moves back, with the reason
         endDrag();
         if (alone)
             explain({rank, from}, to, false);
         else
-            m_window.statusBar()->showMessage(tr("%1 would break the order; it stays where it was").arg(text), 6000);
+            m_window.statusBar()->showMessage(tr("%1 would break the order, so nothing moved").arg(text), 6000);
         return;
     }
     m_refusedFrom = {};
@@ -252,7 +252,7 @@ void EditController::dropped(int rank, int from, int toRank, int to)
     }
 }
 
-// The card at the op. `made`: the move stands and can be undone; else it was refused.
+// The card at the op. `made`: the move was made and can be undone; otherwise it was refused.
 void EditController::explain(OpPosition from, int to, bool made)
 {
     auto before = std::make_shared<Schedule>(m_editor->schedule());
@@ -299,7 +299,7 @@ void EditController::carryAlong()
     m_hint->hide();
     if (!now.valid()) return;
     auto before = now == m_refusedFrom ? Result<Edited>(Edited{m_editor->schedule(), {}}) : moveOps(m_editor->schedule(), {now}, m_refusedFrom.position - now.position);
-    if (before) m_editor->apply(tr("Move %1 with what depends on it").arg(QString::fromStdString(toText(m_refusedOp))), moveCarrying(before->schedule, m_refusedFrom, m_refusedTo));
+    if (before) m_editor->apply(tr("Move %1 with its dependants").arg(QString::fromStdString(toText(m_refusedOp))), moveCarrying(before->schedule, m_refusedFrom, m_refusedTo));
 }
 
 } // namespace stagewright

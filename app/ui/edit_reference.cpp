@@ -1,4 +1,4 @@
-// Edit mode: what the order is called, what it is compared with, the ghosts of other orders, and keeping it for a crash.
+// Edit mode: recognising the order, the reference schedules, the ghosts of other orders, and recovery after a crash.
 #include <algorithm>
 
 #include <QDateTime>
@@ -34,7 +34,7 @@ QString titleOf(std::string_view name)
     return title;
 }
 
-// The unit costs of a model whose durations are alike on all stages.
+// The unit costs of a model with equal durations on all stages.
 CostModel::UnitCosts unitsOf(const CostModel& costs, const Schedule& schedule)
 {
     CostModel::UnitCosts out;
@@ -66,7 +66,7 @@ void EditController::connectReference()
         });
     connect(&PreferenceStore::instance(), &PreferenceStore::changed, this, [this] {
         m_autosave->preferencesChanged();
-        if (m_editor->active() && !(m_kept && *m_kept == m_editor->schedule())) keepSoon(); // switched on in the middle of an edit
+        if (m_editor->active() && !(m_kept && *m_kept == m_editor->schedule())) keepSoon(); // switched on during an edit
     });
     connect(m_autosave, &EditAutosave::failed, this, [this](const Error& error) { m_window.banner()->showError(QString(), error); });
 }
@@ -81,8 +81,8 @@ void EditController::recogniseSoon()
 void EditController::recogniseNow()
 {
     if (!m_editor->active()) return;
-    if (!m_editor->valid()) { // a name would promise what the order can't do
-        m_panel->setRecognised(m_editor->complete() ? tr("no schedule: it has a fault") : tr("not complete yet"), tr("An order is named when it is complete and valid."));
+    if (!m_editor->valid()) { // a name would suggest that the order can run
+        m_panel->setRecognised(m_editor->complete() ? tr("unknown: it has a fault") : tr("not complete yet"), tr("An order gets a name once it is complete and valid."));
         return;
     }
     const quint64 generation = m_recogniseGeneration;
@@ -104,13 +104,13 @@ void EditController::recogniseNow()
             const Schedule& order = m_editor->schedule();
             const QString shape = tr("%1 × %2").arg(countText(order.ranks, tr("1 rank"), tr("%L1 ranks")), countText(order.microbatches, tr("1 microbatch"), tr("%L1 microbatches")));
             if (!name.known.empty()) {
-                m_panel->setRecognised(titleOf(name.known), tr("Every rank has the order that %1 has for %2. The name is of the order; what it takes and holds is in the figures.").arg(titleOf(name.known), shape));
+                m_panel->setRecognised(titleOf(name.known), tr("Every rank runs the order of %1 for %2. The name says nothing about time or memory; see the figures.").arg(titleOf(name.known), shape));
             } else if (name.nearest) {
                 const auto away = name.nearest->diff.distance();
                 m_panel->setRecognised(tr("%1 from %2").arg(countText(away, tr("1 op"), tr("%L1 ops")), titleOf(name.nearest->name)),
-                                       tr("No schedule of the library has this order for %1. Nearest is %2: so many ops would have to be moved, removed or inserted.").arg(shape, titleOf(name.nearest->name)));
+                                       tr("No library schedule has this order for %1. The nearest is %2; the number of ops says how many would have to be moved, removed or inserted.").arg(shape, titleOf(name.nearest->name)));
             } else {
-                m_panel->setRecognised(tr("its own"), tr("No schedule of the library has this order for %1.").arg(shape));
+                m_panel->setRecognised(tr("custom"), tr("No library schedule has this order for %1.").arg(shape));
             }
         });
 }
@@ -152,7 +152,7 @@ void EditController::makeReference()
             CostModel own = *costs;
             if (schedule->stages != original->stages) {
                 if (costs->source != CostSource::Uniform)
-                    return fail(ErrorCode::Usage, "it has " + std::to_string(schedule->stages) + " stages, the costs are of " + std::to_string(original->stages), "choose one with as many");
+                    return fail(ErrorCode::Usage, "it has " + std::to_string(schedule->stages) + " stages, but the costs are for " + std::to_string(original->stages), "choose a schedule with the same number");
                 own = CostModel::uniform(*schedule, unitsOf(*costs, *original));
             }
             auto times = simulate(*schedule, own);
@@ -193,7 +193,7 @@ void EditController::refreshGhost()
 void EditController::keepSoon()
 {
     if (!m_source || !m_editor->changed()) {
-        if (m_source) m_autosave->clear(); // as it was: nothing to lose
+        if (m_source) m_autosave->clear(); // unchanged: nothing to lose
         return;
     }
     m_autosave->changed([this] {
@@ -218,9 +218,9 @@ void EditController::offerRecovery()
     m_recovery = new RecoveryBar(m_window.centralWidget());
     const EditRecord& record = m_orphan->record;
     const QDateTime when = QDateTime::fromString(record.when, Qt::ISODate).toLocalTime();
-    const QString file = record.file.startsWith(QLatin1String("sim:")) ? tr("not in a file") : QFileInfo(record.file).fileName();
+    const QString file = record.file.startsWith(QLatin1String("sim:")) ? tr("not saved in a file") : QFileInfo(record.file).fileName();
     m_recovery->offer(tr("The window ended while “%1” was being edited").arg(record.source),
-                      tr("%1; %2; last kept %3").arg(file, record.changes == 1 ? tr("1 change") : tr("%1 changes").arg(record.changes), QLocale().toString(when, QLocale::ShortFormat)));
+                      tr("%1; %2; last saved %3").arg(file, record.changes == 1 ? tr("1 change") : tr("%1 changes").arg(record.changes), QLocale().toString(when, QLocale::ShortFormat)));
     if (auto* column = qobject_cast<QVBoxLayout*>(m_window.centralWidget()->layout())) column->insertWidget(0, m_recovery);
     connect(m_recovery, &RecoveryBar::recoverAsked, this, &EditController::recover);
     connect(m_recovery, &RecoveryBar::discardAsked, this, [this] {
@@ -236,7 +236,7 @@ void EditController::offerRecovery()
     });
 }
 
-// In the run it was of, where that is still as it was; else beside it: the original and the costs are in what was kept.
+// In its original run if that is unchanged; otherwise as a new run: the record has the original and the costs.
 void EditController::recover()
 {
     if (!m_orphan) return;

@@ -25,11 +25,11 @@ namespace {
 
 using Kind = ExchangeController::Kind;
 
-constexpr qint64 untold = 400; // ms that need no progress
+constexpr qint64 silentMs = 400; // ms without a progress message
 
 bool ofSchedule(Kind kind) { return kind != Kind::Perfetto && kind != Kind::Chrome && kind != Kind::Kineto; }
 
-// The files of a schedule by name; a single one has none.
+// The files of a schedule by name; a single file has none.
 Result<std::vector<std::pair<std::string, std::string>>> filesOf(Kind kind, const Schedule& schedule, const std::string& source)
 {
     if (kind == Kind::TorchTitan) return torchTitanFolder(schedule, source);
@@ -74,7 +74,7 @@ QString suggested(const RunView& view, const QString& suffix)
 
 std::string sourceOf(const RunView& view)
 {
-    if (view.ref.file.startsWith(QLatin1String("sim:"))) return "a run that is not stored";
+    if (view.ref.file.startsWith(QLatin1String("sim:"))) return "a run that is not saved";
     return QFileInfo(view.ref.file).fileName().toStdString() + ", run " + std::to_string(view.ref.id);
 }
 
@@ -104,7 +104,7 @@ void ExchangeController::cancel()
     if (m_stop) m_stop->request_stop();
 }
 
-// Not modal to the program: a folder is a name that is not there yet.
+// Not application modal; a folder is entered as a new name.
 void ExchangeController::askPlace(const QString& title, const QString& suggestion, const QString& filters, std::function<void(const QString& path, int filter)> then)
 {
     auto* dialog = new QFileDialog(&m_window, title, QFileInfo(suggestion).path(), filters);
@@ -146,7 +146,7 @@ void ExchangeController::askSchedule(Kind kind)
     m_stop.emplace();
     inBackground(
         this,
-        [kind, order, run = shown->run]() -> Result<void> { // what can't be expressed is told first
+        [kind, order, run = shown->run]() -> Result<void> { // what can't be expressed is reported first
             auto schedule = order ? Result<Schedule>(*order) : scheduleOfRun(*run);
             if (!schedule) return tl::unexpected(std::move(schedule.error()));
             if (auto files = filesOf(kind, *schedule, {}); !files) return tl::unexpected(std::move(files.error()));
@@ -158,7 +158,7 @@ void ExchangeController::askSchedule(Kind kind)
             const QString name = edited ? QStringLiteral(".edited") : QString();
             if (kind == Kind::TorchTitan)
                 return askPlace(tr("Export for TorchTitan into a new folder"), suggested(*shown, name + tr(" torchtitan")), tr("Folders (*)"), [this](const QString& path, int) { write(Kind::TorchTitan, path); });
-            const QString filters = kind == Kind::Csv ? tr("Schedule CSV (*.csv)") : tr("Ops alone, for _load_csv and TorchTitan (*.csv);;With sends and receives, format=\"compute_comms\" (*.csv)");
+            const QString filters = kind == Kind::Csv ? tr("Schedule CSV (*.csv)") : tr("Ops only, for _load_csv and TorchTitan (*.csv);;With sends and receives, format=\"compute_comms\" (*.csv)");
             askPlace(kind == Kind::Csv ? tr("Export the schedule") : tr("Export the schedule for PyTorch"), suggested(*shown, name + QStringLiteral(".csv")), filters, [this, kind](QString path, int filter) {
                 if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".csv");
                 write(kind == Kind::PyTorch && filter == 1 ? Kind::PyTorchMessages : kind, path);
@@ -204,14 +204,14 @@ void ExchangeController::write(Kind kind, const QString& path)
 
 void ExchangeController::poll()
 {
-    if (!m_stop || m_since.elapsed() < untold) return;
+    if (!m_stop || m_since.elapsed() < silentMs) return;
     const std::int64_t total = m_cell->total, done = m_cell->done;
     const QString name = QFileInfo(m_path).fileName();
     const QString text = total > 0 ? tr("Writing %1: %2 %").arg(name, QString::number(100 * done / total)) : tr("Writing %1").arg(name);
     if (m_told.isEmpty()) {
         m_window.banner()->showQuestion(text, {}, tr("Cancel"), [this] { cancel(); });
-        m_window.banner()->setAbout([] { return true; }); // the file is being written whatever is looked at
-    } else if (m_window.banner()->text() == m_told) // else it tells something else meanwhile
+        m_window.banner()->setAbout([] { return true; }); // the file is being written whatever is shown
+    } else if (m_window.banner()->text() == m_told) // otherwise it shows something else by now
         m_window.banner()->setMessage(text);
     else
         return;

@@ -1,6 +1,6 @@
-// ExchangeController: what is shown written for other tools: traces for Perfetto and Chrome, PyTorch profiler traces, schedules for
-// PyTorch and TorchTitan, schedule CSV. What a tool can't express is told before a place is asked for. One at a time, off the GUI
-// thread; what takes a while shows its progress in the banner, which cancels it. GUI thread only.
+// ExchangeController: writes the view's run for other tools: traces for Perfetto and Chrome, PyTorch profiler traces, schedules for
+// PyTorch and TorchTitan, schedule CSV. What a tool can't express is reported before a file name is requested. One export at a time,
+// written off the GUI thread; long ones show their progress in the banner, which can cancel them. GUI thread only.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ public:
     explicit ExchangeController(MainWindow& window);
     ~ExchangeController() override; // cancels
 
-    // A file, of Kineto and TorchTitan a folder; whole or not at all. What was written, or why not, is told in the window.
+    // A file, or a folder for Kineto and TorchTitan; all or nothing. The window reports what was written, or why not.
     void write(Kind kind, const QString& path);
     void cancel();
     bool settled() const { return !m_stop; }
@@ -39,7 +39,7 @@ private:
     struct Cell; // progress, written by the worker
     void askTrace();
     void askKineto();
-    void askSchedule(Kind kind); // PyTorch stands for both of its forms
+    void askSchedule(Kind kind); // PyTorch covers both of its forms
     void askPlace(const QString& title, const QString& suggested, const QString& filters, std::function<void(const QString& path, int filter)> then);
     void poll();
     void ended(const Result<Written>& written, bool edited);
@@ -50,7 +50,7 @@ private:
     QElapsedTimer m_since;
     QTimer m_poll;
     QString m_path;
-    QString m_told; // the progress as the banner shows it; empty: it does not
+    QString m_told; // the progress text in the banner; empty: none
 };
 
 } // namespace stagewright

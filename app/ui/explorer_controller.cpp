@@ -19,14 +19,14 @@ namespace stagewright {
 
 namespace {
 
-constexpr int mostSearched = 4096; // ranks × microbatches, over which schedules that search are left out
+constexpr int mostSearched = 4096; // ranks × microbatches; above this, schedules that search are skipped
 
 SweepSources patientSources()
 {
     SweepSources sources;
     sources.schedule = [](const SweepPoint& point) -> Result<Schedule> {
         if (point.shape.ranks * point.shape.microbatches > mostSearched && searches(point.schedule))
-            return fail(ErrorCode::Usage, "it is searched for, which takes too long over " + std::to_string(mostSearched) + " ranks × microbatches");
+            return fail(ErrorCode::Usage, "its search takes too long above " + std::to_string(mostSearched) + " ranks × microbatches");
         return scheduleOf(point);
     };
     return sources;
@@ -235,14 +235,14 @@ void ExplorerController::askPreview(int row)
     if (at == nullptr || !at->good()) {
         m_previewing = false;
         m_view->miniature()->setPanel(nullptr, at == nullptr ? QString() : QString::fromStdString(at->point.schedule),
-                                      at == nullptr ? tr("point at a schedule") : QString::fromStdString(at->error));
+                                      at == nullptr ? tr("point to a schedule") : QString::fromStdString(at->error));
         return;
     }
     m_previewing = true;
     const PreviewRequest request{at->point.schedule, at->point.shape, at->point.units};
     const QString title = QString::fromStdString(at->point.schedule);
     const QString note = tr("%1 shares, bubble %2, peak %3").arg(fixed(at->timeValue(at->makespan), 1), percentText(at->bubbleFraction), fixed(at->memoryValue(at->peak()), 1));
-    m_previewPool.clear(); // older ones that have not begun
+    m_previewPool.clear(); // older ones that have not started
     inBackground(
         this, [request] { return std::make_shared<const SchedulePreview>(previewOf(request)); },
         [this, generation, title, note](const std::shared_ptr<const SchedulePreview>& preview) {

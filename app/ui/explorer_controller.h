@@ -1,5 +1,5 @@
-// ExplorerController: the explorer's page in the window. Simulates what its sliders ask, off the GUI thread, the newest question
-// first; opens and saves points; writes the table and the plots.
+// ExplorerController: the explorer's page in the window. Simulates the points that its sliders request, off the GUI thread, latest
+// request first; opens and saves points; writes the table and the plots.
 #pragma once
 
 #include <functional>
@@ -29,10 +29,10 @@ public:
     void setShown(bool shown);
     bool settled() const { return !m_sweep.running && !m_survey.running && !m_later.isActive() && !m_previewing; }
 
-    // Adds the point, simulated, to a run file (made where it is absent); the answer comes on the GUI thread.
+    // Adds the simulated point to a run file (created if absent); answers on the GUI thread.
     void saveAsRun(const SweepPoint& point, const QString& path, std::function<void(Result<void>)> answer = {});
     Result<void> writeTable(const QString& path) const;
-    // By the suffix as png, svg or pdf; on paper unless the style says otherwise.
+    // As png, svg or pdf, by suffix; for paper unless the style says otherwise.
     Result<void> writePicture(ExplorePlot plot, const QString& path, const PictureStyle& style = paperStyle()) const;
 
 private:
@@ -42,16 +42,16 @@ private:
         style.look = PictureStyle::Look::Paper;
         return style;
     }
-    struct Job { // one kind of question; the newest wins
+    struct Job { // one kind of request; the latest wins
         std::stop_source stop;
         quint64 generation = 0;
         bool running = false;
     };
-    struct Growing; // rows as they come
+    struct Growing; // rows as they arrive
 
     void ask();
     void askSurvey();
-    void grow(); // shows what has come
+    void grow(); // shows the rows that have arrived
     void askPreview(int row);
     void open(const SweepPoint& point);
     void saveAsked(const SweepPoint& point);
@@ -65,7 +65,7 @@ private:
     Job m_survey;
     std::shared_ptr<Growing> m_sweepRows;
     std::shared_ptr<Growing> m_surveyRows;
-    std::shared_ptr<LinesPicture> m_lines; // of the survey under way
+    std::shared_ptr<LinesPicture> m_lines; // of the running survey
     std::shared_ptr<HeatPicture> m_heat;
     QTimer m_growth;
     QTimer m_later; // the survey waits until the sliders rest

@@ -37,8 +37,8 @@ QString suggested(const RunView& view, const QString& suffix)
 QString costsText(const Run& run)
 {
     const QString origin = run.costs ? QString::fromStdString(run.costs->origin) : QString();
-    if (run.info.provenance == Provenance::Simulated) return origin.isEmpty() ? ExportController::tr("costs of a cost model") : ExportController::tr("costs: %1").arg(origin);
-    return ExportController::tr("costs: as they ran");
+    if (run.info.provenance == Provenance::Simulated) return origin.isEmpty() ? ExportController::tr("costs from a cost model") : ExportController::tr("costs: %1").arg(origin);
+    return ExportController::tr("costs: as measured");
 }
 
 QString sourceText(const RunView& view, bool withTime = false)
@@ -64,7 +64,7 @@ ExportController::ExportController(MainWindow& window) : QObject(&window), m_win
     refresh();
 }
 
-// While an order is edited Ctrl+C is for its ops.
+// In edit mode Ctrl+C copies ops.
 void ExportController::refresh()
 {
     const bool tables = m_window.mode() != MainWindow::Mode::Empty && m_window.mode() != MainWindow::Mode::Edit;
@@ -106,7 +106,7 @@ PictureContent ExportController::picture() const
     if (m_window.mode() == MainWindow::Mode::Compare && other) {
         content.title = tr("A: %1; B: %2").arg(titleOf(*shown), titleOf(*other));
         content.caption << captionOf(*shown, tr("A: ")) << captionOf(*other, tr("B: "));
-        const QString nameA = runTitle(shown->run->info), nameB = runTitle(other->run->info); // shapes and figures stand in the picture
+        const QString nameA = runTitle(shown->run->info), nameB = runTitle(other->run->info); // shapes and figures are in the picture
         content.shortTitle = tr("A: %1; B: %2").arg(nameA, nameB);
         content.shortCaption << tr("A: step %1, %2; %3").arg(shown->step + 1).arg(costsText(*shown->run), sourceText(*shown)) << tr("B: step %1, %2; %3").arg(other->step + 1).arg(costsText(*other->run), sourceText(*other));
     } else if (m_window.mode() == MainWindow::Mode::Edit) {
@@ -138,7 +138,7 @@ PictureContent ExportController::picture() const
                       timeline->visibleSlices()};
     const auto ranks = static_cast<double>(std::max<std::size_t>(1, timeline->panels().empty() ? 1 : timeline->panels().back()->ranks.size()));
     const double charts = std::min<double>(withMemory ? memory->height() : memory->sizeHint().height(), chartsHeader + ranks * chartHeight);
-    const double few = timeline->panels().size() > 1 ? 80 : 36 + std::min(4.0, ranks) * 44; // in one column: of the fullest rank, where two runs stand above
+    const double few = timeline->panels().size() > 1 ? 80 : 36 + std::min(4.0, ranks) * 44; // in one column: of the fullest rank, if two runs are above
     PicturePart lower{PicturePart::Role::View, tr("Memory"), [charts, few](double width) { return width < narrowView ? few : charts; }, true,
                       [memory](QPainter& painter, const QRectF& rect, const PaintRequest& request) { memory->paintTo(painter, rect, request.theme); }, 0};
     Legend* legend = m_window.legend();
@@ -182,7 +182,7 @@ ExportDialog* ExportController::openDialog()
     m_dialog->setStyle(style);
     connect(m_dialog, &ExportDialog::saveAsked, this, [this] { saveAsked(m_dialog); });
     connect(m_dialog, &ExportDialog::copyAsked, this, [this] { copyAsked(*m_dialog); });
-    m_dialog->open(); // window modal: the view stays as it is pictured
+    m_dialog->open(); // window modal: the view stays as in the picture
     return m_dialog;
 }
 
@@ -196,7 +196,7 @@ void ExportController::saveAsked(ExportDialog* dialog)
     savePicture(dialog, path);
 }
 
-// The format chosen decides, and the suffix follows it; what can't be written leaves the dialog as it is.
+// The chosen format decides and the suffix follows; a failed write leaves the dialog open.
 void ExportController::savePicture(ExportDialog* dialog, const QString& chosen)
 {
     const QString path = pathOfKind(chosen, dialog->kind());

@@ -1,5 +1,5 @@
-// ExportController: what leaves the window for people, as a file or on the clipboard: pictures of the view shown, HTML reports,
-// tables. GUI thread only; files are written off it.
+// ExportController: exports for people, to a file or the clipboard: pictures of the view, HTML reports, tables. GUI thread only;
+// files are written off it.
 #pragma once
 
 #include <optional>
@@ -21,22 +21,22 @@ class ExportController : public QObject {
 public:
     explicit ExportController(MainWindow& window);
 
-    // What is on screen: timeline and memory of the run, the comparison, the edited order or the tool shown, with a caption
-    // that states schedule, costs, clock and provenance. No parts where nothing is shown.
+    // The screen content: timeline and memory of the run, the comparison, the edited order or the current tool, with a caption
+    // that states schedule, costs, clock and provenance. Has no parts if nothing is shown.
     PictureContent picture() const;
-    PictureStyle screenStyle() const; // as large as on screen, with what is shown there
+    PictureStyle screenStyle() const; // size and content as on screen
     Result<void> write(const QString& path, const PictureStyle& style, std::optional<PictureKind> kind = {}); // before it returns
     Result<void> write(const QString& path) { return write(path, screenStyle()); }
-    void savePicture(ExportDialog* dialog, const QString& path); // in the dialog's format, with that one's suffix; closes the dialog
-    ExportDialog* openDialog(); // not modal; deleted when closed; null where nothing is shown
-    TableText focusedTable() const; // where the focus is; else the panel at the right
+    void savePicture(ExportDialog* dialog, const QString& path); // in the dialog's format and with its suffix; closes the dialog
+    ExportDialog* openDialog(); // not modal; deleted when closed; null if nothing is shown
+    TableText focusedTable() const; // the focused table, else the panel at the right
 
 private:
     void saveAsked(ExportDialog* dialog);
     void copyAsked(const ExportDialog& dialog);
     void exportReport();
     void copy(TableFormat format);
-    void refresh(); // which actions can be had
+    void refresh(); // enables actions
     QStringList captionOf(const RunView& view, const QString& mark) const;
     QString titleOf(const RunView& view) const;
 

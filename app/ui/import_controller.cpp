@@ -62,14 +62,14 @@ void ImportController::store()
     const ImportedRun& first = reading->result.runs[chosen.front()];
     const RunInfo& info = first.run.info;
     Offer offer;
-    const QString schedule = first.recognised.empty() ? tr("an order of its own") : scheduleTitle(first.recognised);
+    const QString schedule = first.recognised.empty() ? tr("a custom order") : scheduleTitle(first.recognised);
     if (first.run.schedule && info.provenance != Provenance::Simulated) {
         offer.message = tr("%1 was read as %2, %3 ranks and %4 microbatches").arg(QString::fromStdString(info.name), schedule, QString::number(info.ranks), QString::number(info.microbatches));
-        offer.remedy = tr("its plan is the same order, simulated with the costs fitted from it");
+        offer.remedy = tr("its plan is the same order, simulated with costs fitted from the run");
         offer.plan = true;
     } else if (!first.run.schedule) {
         offer.message = tr("%1 was imported without a schedule: %2").arg(QString::fromStdString(info.name), first.notRebuilt.empty() ? tr("no range is named like an op") : QString::fromStdString(first.notRebuilt));
-        offer.remedy = tr("its lanes are there; rules can say which names are ops");
+        offer.remedy = tr("its lanes are imported; a rules file can name the ops");
     }
     m_stop.emplace();
     m_dialog->setStoring(true);
@@ -82,7 +82,7 @@ void ImportController::store()
             if (m_dialog) m_dialog->setStoring(false);
             if (!ids) {
                 if (ids.error().code == ErrorCode::Cancelled) {
-                    m_window.statusBar()->showMessage(tr("Importing was cancelled; nothing was stored"), 6000);
+                    m_window.statusBar()->showMessage(tr("Import cancelled; nothing was stored"), 6000);
                     if (m_dialog) m_dialog->reject();
                 } else if (m_dialog) {
                     m_dialog->showFault(ids.error());
@@ -101,7 +101,7 @@ void ImportController::show(const QString& target, const std::vector<qint64>& id
     if (ids.empty()) return;
     offer.ref = {target, ids.front()};
     m_offer = offer;
-    // Listed first, so that the new runs stand in the list when they are shown.
+    // Listed first, so that the new runs are in the list when they are shown.
     auto once = std::make_shared<QMetaObject::Connection>();
     *once = connect(m_window.library(), &RunLibrary::listed, this, [this, once, ref = offer.ref](const QString& path) {
         if (path != ref.file) return;

@@ -1,5 +1,5 @@
-// ImportController: traces of other tools become runs of a file that is open here. The dialog reads them; this stores what was
-// chosen, whole or not at all, shows it, and offers the comparison with the plan. GUI thread only; files are written off it.
+// ImportController: imports other tools' traces as runs of an open file. The dialog reads them; this stores the selected runs, all or
+// none, shows the first, and offers the comparison with the plan. GUI thread only; files are written off it.
 #pragma once
 
 #include <optional>
@@ -18,22 +18,22 @@ namespace stagewright {
 
 class MainWindow;
 
-// Stores these runs in `target`: a new file, or added to those of one that is there. Gives their ids; with an Error (also
-// Cancelled) the target is as it was.
+// Stores these runs in `target`: creates the file or appends to it. Returns their ids; on an Error (also
+// Cancelled) the target is unchanged.
 Result<std::vector<qint64>> storeImported(const ImportReading& reading, const std::vector<std::size_t>& chosen, const QString& target, const Progress& progress = {});
 
 class ImportController : public QObject {
     Q_OBJECT
 public:
     explicit ImportController(MainWindow& window);
-    ~ImportController() override; // cancels what is being stored
+    ~ImportController() override; // cancels storing
 
-    ImportDialog* open(const QStringList& traces = {}); // window modal, deleted when closed; one that is open takes the traces
+    ImportDialog* open(const QStringList& traces = {}); // window modal, deleted when closed; an open dialog takes the traces
     ImportDialog* dialog() const { return m_dialog; }
     bool settled() const { return !m_stop; } // nothing is being stored
 
 private:
-    struct Offer { // made when the run is on screen
+    struct Offer { // shown when the run is on screen
         RunRef ref;
         QString message;
         QString remedy;
@@ -45,7 +45,7 @@ private:
 
     MainWindow& m_window;
     QPointer<ImportDialog> m_dialog;
-    std::optional<std::stop_source> m_stop; // of what is being stored
+    std::optional<std::stop_source> m_stop; // stops storing
     std::optional<Offer> m_offer;
 };
 

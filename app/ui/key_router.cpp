@@ -16,7 +16,7 @@
 namespace stagewright {
 namespace {
 
-// What a keyboard search would begin with: one printable character, without Ctrl, Alt or Meta.
+// A key that would start a keyboard search: one printable character, without Ctrl, Alt or Meta.
 bool isCharacter(const QKeyEvent& key)
 {
     if ((key.modifiers() & (Qt::ControlModifier | Qt::AltModifier | Qt::MetaModifier)) != 0) return false;
@@ -62,7 +62,7 @@ bool KeyRouter::press(QWidget* focus, const QKeyEvent& key)
     }
     if (isForTimeline(focus, key)) {
         QKeyEvent copy(key.type(), key.key(), key.modifiers(), key.text(), key.isAutoRepeat());
-        m_sending = true; // what it leaves goes no round
+        m_sending = true; // an ignored key is not sent around again
         QCoreApplication::sendEvent(m_window.timelineView(), &copy);
         m_sending = false;
         return true;

@@ -1,6 +1,6 @@
-// KeyRouter: keys that mean the same wherever the focus is in a window. The timeline's characters (W A S D , . [ ] …) reach it
-// unless a text is typed into; lists don't take letters as a search (a field finds in them), and keep their arrows. Return
-// presses the button that has the focus.
+// KeyRouter: keys that mean the same wherever the focus is in a window. The timeline's characters (W A S D , . [ ] …) reach it unless a
+// text field has the focus; lists don't search by typed letters (the search field does) and keep their arrow keys. Return presses the
+// focused button.
 #pragma once
 
 #include <QObject>
@@ -22,12 +22,12 @@ protected:
 
 private:
     bool press(QWidget* focus, const QKeyEvent& key);
-    bool isForTimeline(const QWidget* focus, const QKeyEvent& key) const; // a character of its key map, and it is shown
+    bool isForTimeline(const QWidget* focus, const QKeyEvent& key) const; // a character of its key map while it is visible
     MainWindow& m_window;
     bool m_sending = false;
 };
 
-// A field that takes letters: one line, many, a number, a box that is typed into.
+// A field that takes letters: line edit, text edit, spin box, editable combo box.
 bool isTypedInto(const QWidget* widget);
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// LayoutController: arrangements of a window under names: which lists and panels are shown, how large, which switches are
-// on. Kept in the settings, for every window.
+// LayoutController: named window layouts: which lists and panels are shown, their sizes, which switches are on. Stored in the
+// settings, shared by all windows.
 #pragma once
 
 #include <QObject>
@@ -13,10 +13,10 @@ class MainWindow;
 class LayoutController : public QObject {
     Q_OBJECT
 public:
-    explicit LayoutController(MainWindow& window); // remembers the arrangement it finds as the standard one
+    explicit LayoutController(MainWindow& window); // takes the current layout as the default
     QStringList names() const;
     void save(const QString& name);
-    bool apply(const QString& name); // false: there is none
+    bool apply(const QString& name); // false: no such layout
     void remove(const QString& name);
     void reset();
     QVariantMap current() const;

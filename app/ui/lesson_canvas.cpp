@@ -1,4 +1,4 @@
-// The canvas of a lesson's step: shown as a run, beside another schedule, or edited; and in step with what is dragged.
+// The canvas of a lesson's step: shown as a run, compared with another schedule, or edited; kept in sync with drags.
 #include "app/ui/lesson_controller.h"
 
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace stagewright {
 namespace {
 
-// The canvas as a run: simulated, or, where ops are missing or wait for each other, placed as far as it goes.
+// The canvas as a run: simulated, or, if ops are missing or deadlocked, placed as far as possible.
 Result<Run> runOf(const lessons::Canvas& canvas, const std::string& name)
 {
     auto order = lessons::shownOn(canvas);
@@ -26,7 +26,7 @@ Result<Run> runOf(const lessons::Canvas& canvas, const std::string& name)
     if (costs->origin.empty()) costs->origin = "the lesson's costs";
     auto run = simulatedRun(*order, *costs, lessons::channelsOf(canvas.settings));
     if (!run) {
-        auto timeline = timelineOf(*order, placeRelaxed(*order, *costs), *costs);
+        auto timeline = timelineOf(*order, simulateRelaxed(*order, *costs), *costs);
         if (!timeline) return tl::unexpected(run.error());
         run = runOfSchedule(*order);
         run->schedule = std::make_shared<const Schedule>(*order);
@@ -55,14 +55,14 @@ bool LessonController::editsHere() const
 void LessonController::showCanvas()
 {
     hideGap();
-    if (m_session->step() == nullptr) { // nothing is on the canvas yet; the panel stands beside what is shown
+    if (m_session->step() == nullptr) { // the canvas is still empty; the panel is beside the current view
         if (m_window.mode() == MainWindow::Mode::Empty) m_window.newFromLibrary(QStringLiteral("gpipe"), Shape{2, 1, 0});
         return;
     }
     const QString name = m_session->lesson().number > 0 ? tr("Lesson %1").arg(m_session->lesson().number) : tr("Lesson %1").arg(qs(m_session->lesson().id));
     auto run = runOf(m_session->canvas(), name.toStdString());
     if (!run) {
-        m_window.banner()->showError(tr("the canvas of this step can't be drawn"), run.error());
+        m_window.banner()->showError(tr("this step's canvas can't be drawn"), run.error());
         return;
     }
     m_wantEdit = editsHere();
@@ -86,8 +86,8 @@ void LessonController::showCanvas()
     readAgain();
 }
 
-// What the step sets above its canvas, with the same settings but undisturbed: a sick machine is measured against a sound one.
-// Where the order is edited its outlines stand behind it on request instead.
+// The step's comparison schedule above its canvas, with the same settings but undisturbed: a slow machine against a healthy one.
+// In edit mode its outlines appear behind the order on request instead.
 RunRef LessonController::comparedRun()
 {
     const std::string& name = m_session->step()->compare;
@@ -98,7 +98,7 @@ RunRef LessonController::comparedRun()
     auto schedule = lessons::makeFor(name, settings);
     auto run = schedule ? runOf({std::move(*schedule), settings}, name) : tl::unexpected(schedule.error());
     if (!run) {
-        m_window.banner()->showError(tr("%1 can't be set beside the canvas").arg(qs(name)), run.error());
+        m_window.banner()->showError(tr("%1 can't be compared with the canvas").arg(qs(name)), run.error());
         return {};
     }
     return m_window.library()->addSimulated(std::move(*run));
@@ -110,7 +110,7 @@ void LessonController::syncCanvas()
     ScheduleEditor* editor = m_window.editor();
     if (m_window.mode() == MainWindow::Mode::Edit && editor->active() && editsHere() && m_session->canvas().settings == m_shownSettings) {
         m_syncing = true;
-        editor->replace(tr("the lesson's edit"), m_session->canvas().schedule);
+        editor->replace(tr("lesson edit"), m_session->canvas().schedule);
         m_syncing = false;
         readAgain();
     } else {
@@ -118,7 +118,7 @@ void LessonController::syncCanvas()
     }
 }
 
-// What is dragged shows on the rail at once; what was dropped and can't run bounces back with the reason.
+// A drag shows on the rail at once; a dropped op that can't run there moves back, with the reason.
 void LessonController::editorChanged()
 {
     ScheduleEditor* editor = m_window.editor();

@@ -52,12 +52,12 @@ LessonController::LessonController(MainWindow& window) : QObject(&window), m_win
         tabs->addWidget(button);
         return button;
     };
-    m_lessonTab = tab(tr("Lesson"), tr("What to do and how far it is  (Q)"));
-    m_detailsTab = tab(tr("Details"), tr("The window's own panel: figures of what is on the canvas  (Q)"));
+    m_lessonTab = tab(tr("Lesson"), tr("The task and your progress  (Q)"));
+    m_detailsTab = tab(tr("Details"), tr("Figures of the schedule on the canvas  (Q)"));
     tabs->addStretch(1);
     auto* leaving = new QPushButton(tr("Leave"), m_tabs);
     leaving->setObjectName(QStringLiteral("flat"));
-    leaving->setToolTip(tr("Out of the lesson; what was done is kept"));
+    leaving->setToolTip(tr("Leaves the lesson; your progress is kept"));
     tabs->addWidget(leaving);
     connect(m_lessonTab, &QPushButton::clicked, this, [this] { showTab(true); });
     connect(m_detailsTab, &QPushButton::clicked, this, [this] { showTab(false); });
@@ -128,7 +128,7 @@ LessonController::LessonController(MainWindow& window) : QObject(&window), m_win
     connect(m_shelf, &LessonShelf::leaveAsked, this, [this] { m_window.showPage(nullptr, {}); });
     connect(&window, &MainWindow::modeChanged, this, [this] {
         hideGap();
-        // The canvas is shown: where the step lets one edit, it is edited.
+        // The canvas is shown: enters edit mode if the step allows edits.
         if (m_session && m_wantEdit && m_window.mode() == MainWindow::Mode::Run && m_window.shownRef() == m_canvasRef)
             QTimer::singleShot(0, this, [this] {
                 if (!m_session || !std::exchange(m_wantEdit, false) || m_window.shownRef() != m_canvasRef) return;
@@ -144,7 +144,7 @@ LessonController::LessonController(MainWindow& window) : QObject(&window), m_win
     connect(window.editor(), &ScheduleEditor::edited, this, &LessonController::editorChanged);
     connect(window.editor(), &ScheduleEditor::previewed, this, &LessonController::editorChanged);
     connect(window.timelineView(), &TimelineView::idleClicked, this, [this](int panel, int rank, Nanos time) {
-        const bool beside = m_window.mode() == MainWindow::Mode::Run && m_panel->isVisible(); // the panel that tells it otherwise is hidden
+        const bool beside = m_window.mode() == MainWindow::Mode::Run && m_panel->isVisible(); // the panel that would say so is hidden
         if (panel == 0 && (m_window.mode() == MainWindow::Mode::Edit || beside)) explainGap(rank, time);
     });
     connect(window.viewState(), &ViewState::selectionChanged, this, &LessonController::hideGap);
@@ -154,7 +154,7 @@ LessonController::LessonController(MainWindow& window) : QObject(&window), m_win
     connect(m_runs, &LessonRuns::finished, this, &LessonController::runFinished);
     connect(m_runs, &LessonRuns::proved, this, [this](const QString& block, bool equal, const QString& words) {
         QString& note = m_notes[block.toStdString()];
-        note += QStringLiteral("\n\n") + (equal ? tr("**✓ Gradients proved.** ") : tr("**Gradients differ.** ")) + words.section(QLatin1Char('\n'), 0, 0) + QStringLiteral(" [") + tr("all of them") +
+        note += QStringLiteral("\n\n") + (equal ? tr("**✓ Gradients verified.** ") : tr("**Gradients differ.** ")) + words.section(QLatin1Char('\n'), 0, 0) + QStringLiteral(" [") + tr("all of them") +
                 QStringLiteral("](proof)");
         m_panel->setReading(m_last, state());
     });
@@ -289,7 +289,7 @@ void LessonController::fillShelf()
     };
     const std::string folder = lessons::learnerFolder();
     std::vector<const lessons::Lesson*> mine;
-    const std::pair<const char*, QString> rows[] = {{"basics", tr("Basics")}, {"schedules", tr("Schedules")}, {"real world", tr("Real world")}, {"mastery", tr("Mastery")}}; // as files name them, as the shelf does
+    const std::pair<const char*, QString> rows[] = {{"basics", tr("Basics")}, {"schedules", tr("Schedules")}, {"real world", tr("Real world")}, {"mastery", tr("Mastery")}}; // keys as in files, titles as on the shelf
     const auto shelfOf = [](const lessons::Lesson& lesson) { return qs(lesson.shelf).toLower(); };
     for (const auto& [name, title] : rows)
         for (const lessons::Lesson& lesson : m_library->lessons)
@@ -307,7 +307,7 @@ void LessonController::openFile(const QString& path)
 {
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) {
-        m_window.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a lesson that can be read"));
+        m_window.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable lesson"));
         return;
     }
     auto lesson = lessons::readLesson(file.readAll().toStdString(), path.toStdString());
@@ -348,7 +348,7 @@ void LessonController::start(const QString& name, bool over, int page)
         }
     const lessons::Lesson* lesson = m_library->find(name.toStdString());
     if (lesson == nullptr) {
-        m_window.banner()->showError(tr("there is no lesson “%1”").arg(name), tr("Learn ▸ Lessons lists them"));
+        m_window.banner()->showError(tr("no lesson is named “%1”").arg(name), tr("Learn ▸ Lessons lists them"));
         return;
     }
     begin(std::shared_ptr<const lessons::Lesson>(m_library, lesson), over, page);
@@ -558,7 +558,7 @@ void LessonController::refreshActions()
     const bool active = m_session != nullptr;
     for (const I id : {I::LeaveLesson, I::NextLessonStep, I::LessonHint}) actions[id]->setEnabled(active);
     actions[I::PreviousLessonStep]->setEnabled(active && m_session->pageIndex() > 0);
-    actions[I::NextLessonStep]->setToolTip(active && !m_panel->nextReason().isEmpty() ? m_panel->nextReason() : tr("When the step's goal is met"));
+    actions[I::NextLessonStep]->setToolTip(active && !m_panel->nextReason().isEmpty() ? m_panel->nextReason() : tr("Available when the step's goal is met"));
 }
 
 void LessonController::applyTheme()

@@ -1,6 +1,6 @@
-// LessonController: lessons in the real window. The shelf in place of the views, the panel beside them, the score rail over the
-// canvas, the glossary as a dock. The canvas is the window's own: the learner's order is edited as any other, and every verdict
-// is read anew from what is on it. GUI thread only.
+// LessonController: lessons in the real window: the shelf in place of the views, the panel beside them, the score rail over the canvas,
+// the glossary as a dock. The canvas is the window's own: the learner's order is edited like any other, and every verdict is computed
+// from the current canvas. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -36,8 +36,8 @@ public:
     ~LessonController() override;
 
     void openShelf();
-    void start(const QString& name, bool over = false, int page = -1); // id, number or path; late where the lessons are being read
-    void openFile(const QString& path); // a teacher's; listed from now on
+    void start(const QString& name, bool over = false, int page = -1); // id, number or path; deferred while the lessons are being read
+    void openFile(const QString& path); // a teacher's lesson; listed from then on
     void leave();
     void showTerm(const QString& id);
 
@@ -45,9 +45,9 @@ public:
     LessonPanel* panel() { return m_panel; }
     ScoreRailView* rail() { return m_rail; }
     GlossaryPanel* glossary();
-    LessonSession* session() { return m_session.get(); } // null: no lesson is under way
+    LessonSession* session() { return m_session.get(); } // null: no lesson in progress
     LessonRuns* runs() { return m_runs; }
-    bool settled() const; // what is on screen is read
+    bool settled() const; // the screen is up to date
     QWidget* gapCard() const; // the explanation of a gap of the edited order; null: none
     QString refusal() const { return m_refusal; }
 
@@ -58,12 +58,12 @@ private:
     QStringList ownFiles() const;
     void begin(std::shared_ptr<const lessons::Lesson> lesson, bool over, int page);
     void showPage();
-    void showCanvas(); // as a run, and edited where the step lets one edit
-    RunRef comparedRun(); // invalid: the step compares with nothing
-    void syncCanvas(); // after a change that was not made on the canvas
+    void showCanvas(); // as a run, or in edit mode if the step allows edits
+    RunRef comparedRun(); // invalid: the step has no comparison
+    void syncCanvas(); // after a change made elsewhere
     void editorChanged();
     void refuse(const Error& why);
-    void readAgain(); // off the GUI thread; the newest question waits for the one under way
+    void readAgain(); // off the GUI thread; the latest request waits for the running one
     void took(const PageReading& reading);
     LessonState state() const;
     void showTab(bool lesson);
@@ -98,11 +98,11 @@ private:
         bool over = false;
         int page = -1;
     };
-    std::optional<Wish> m_wish; // a lesson to start when they are read
+    std::optional<Wish> m_wish; // a lesson to start once the library is read
 
     std::unique_ptr<LessonSession> m_session;
     RunRef m_canvasRef; // the run that shows the canvas
-    lessons::Settings m_shownSettings; // its settings: an order of others is another run
+    lessons::Settings m_shownSettings; // its settings; other settings need another run
     bool m_wantEdit = false;
     bool m_syncing = false;
     QString m_refusal;

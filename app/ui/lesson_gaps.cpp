@@ -1,4 +1,4 @@
-// Why a gap of the learner's order is there: cause, experiment, and a button that tries it.
+// Why a gap in the learner's order exists: cause, experiment, and a button that tries it.
 #include "app/ui/lesson_controller.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ void LessonController::explainGap(int rank, Nanos time)
                 const Nanos change = experiment->after - experiment->before;
                 auto* line = makeLabel(tr("%1: %2 → %3%4")
                                            .arg(qs(experiment->change), durationText(experiment->before, units), durationText(experiment->after, units),
-                                                change == 0 ? tr("; so this gap costs nothing") : QString()),
+                                                change == 0 ? tr(", so this gap costs nothing") : QString()),
                                        "secondary", card, true);
                 line->setWordWrap(true);
                 layout->addWidget(line);
@@ -69,7 +69,7 @@ void LessonController::explainGap(int rank, Nanos time)
             const bool moves = m_window.mode() == MainWindow::Mode::Edit && found.gap->hasReadyOp && found.gap->next != noSpan && m_window.timelineView()->editMode();
             if (moves) {
                 auto* go = new QPushButton(tr("Try it"), card);
-                go->setToolTip(tr("Moves %1 here; undo takes it back").arg(qs(toText(found.gap->readyOp))));
+                go->setToolTip(tr("Moves %1 here; can be undone").arg(qs(toText(found.gap->readyOp))));
                 connect(go, &QPushButton::clicked, this, [this, gap = *found.gap] {
                     ScheduleEditor* editor = m_window.editor();
                     const auto& row = editor->schedule().order[static_cast<std::size_t>(gap.rank)];

@@ -1,4 +1,4 @@
-// The lesson's real runs, predicted against measured, and the figure that the learner keeps.
+// The lesson's real runs, predicted against measured, and the figure that the learner saves.
 #include "app/ui/lesson_controller.h"
 
 #include <QBuffer>
@@ -39,7 +39,7 @@ void LessonController::runFinished(const LessonRuns::Outcome& outcome)
     if (block == nullptr) return;
     const bool fresh = m_window.recording()->outputFile() == outcome.file;
     if (outcome.runs.empty() && !outcome.failure) return;
-    if (outcome.failure && outcome.failure->skipped) return; // cancelled: nothing was learnt
+    if (outcome.failure && outcome.failure->skipped) return; // cancelled: no result
     m_outcomes[id] = outcome;
     m_notes[id] = outcome.note;
     m_session->adopt(id, outcome.runs, outcome.failure);
@@ -68,7 +68,7 @@ void LessonController::runFinished(const LessonRuns::Outcome& outcome)
     m_runs->prove(outcome.block, names, measured->info.ranks, measured->info.microbatches);
 }
 
-// The lesson's figure with the learner's numbers; where it can't be drawn yet, what is on screen.
+// The lesson's figure with the learner's numbers; if it can't be drawn yet, the screen content.
 Result<QByteArray> LessonController::figureBytes(const QString& name, PictureKind kind, const QString& caption)
 {
     std::shared_ptr<const lessons::FigureData> data;
@@ -87,7 +87,7 @@ Result<QByteArray> LessonController::figureBytes(const QString& name, PictureKin
     if (kind == PictureKind::Svg) return svg;
     QSvgRenderer drawn(svg);
     const QSize size = drawn.defaultSize();
-    if (size.isEmpty()) return tl::unexpected(Error{ErrorCode::Failed, "the figure is empty", "keep it as SVG"});
+    if (size.isEmpty()) return tl::unexpected(Error{ErrorCode::Failed, "the figure can't be drawn as an image", "save it as SVG"});
     QByteArray bytes;
     QBuffer buffer(&bytes);
     buffer.open(QIODevice::WriteOnly);
@@ -113,7 +113,7 @@ void LessonController::keepFigure(const QString& name, const QString& format, co
 {
     const QString folder = QStandardPaths::writableLocation(QStandardPaths::PicturesLocation);
     const QString suggested = folder + QStringLiteral("/lesson-%1.%2").arg(qs(m_session->lesson().id), format);
-    auto* dialog = new QFileDialog(&m_window, tr("Keep the figure"), suggested, tr("%1 (*.%2)").arg(format.toUpper(), format));
+    auto* dialog = new QFileDialog(&m_window, tr("Save the figure"), suggested, tr("%1 (*.%2)").arg(format.toUpper(), format));
     dialog->setObjectName(QStringLiteral("keepFigure"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
@@ -129,11 +129,11 @@ void LessonController::keepFigure(const QString& name, const QString& format, co
         }
         QSaveFile file(path);
         if (!file.open(QIODevice::WriteOnly) || file.write(*bytes) != bytes->size() || !file.commit()) {
-            m_window.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a folder that may be written to"));
+            m_window.banner()->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a writable folder"));
             return;
         }
         m_session->keepFigure(path.toStdString());
-        m_window.banner()->showNote(tr("Kept in %1").arg(path));
+        m_window.banner()->showNote(tr("Saved to %1").arg(path));
     });
     dialog->open();
 }

@@ -44,14 +44,14 @@ QString costWords(const std::vector<std::pair<std::string, std::shared_ptr<const
         if (f <= 0) continue;
         auto ms = [](double ns) { return durationText(static_cast<Nanos>(std::llround(ns))); };
         if (i > 0 && w > 0)
-            return LessonRuns::tr("Costs measured here: F %1 · I %2 · W %3, so F : I : W = 1 : %4 : %5. Equal thirds are a textbook's choice.")
+            return LessonRuns::tr("Costs measured here: F %1 · I %2 · W %3, so F : I : W = 1 : %4 : %5. Textbooks assume equal thirds.")
                 .arg(ms(f), ms(i), ms(w), fixed(i / f, 2), fixed(w / f, 2));
-        if (b > 0) return LessonRuns::tr("Costs measured here: F %1 · B %2, so F : B = 1 : %3. In the textbook it is 1 : 2.").arg(ms(f), ms(b), fixed(b / f, 2));
+        if (b > 0) return LessonRuns::tr("Costs measured here: F %1 · B %2, so F : B = 1 : %3. Textbooks assume 1 : 2.").arg(ms(f), ms(b), fixed(b / f, 2));
     }
     return {};
 }
 
-// What the child said of itself when it did not finish.
+// The child's own report if it did not finish.
 lessons::RunFailure failureOf(const RecordProcess& process)
 {
     lessons::RunFailure failure;
@@ -65,7 +65,7 @@ lessons::RunFailure failureOf(const RecordProcess& process)
             failure.cycle.push_back(wait.isObject() ? wait.toObject()[QStringLiteral("rank")].toInt(-1) : wait.toInt());
         for (const QJsonValue& victim : run[QStringLiteral("victims")].toArray()) failure.victims.push_back(victim.toInt());
     }
-    if (failure.message.empty()) failure.message = failure.hung ? "the ranks wait for each other" : "the recording failed without a word";
+    if (failure.message.empty()) failure.message = failure.hung ? "the ranks wait for each other" : "the recording failed without a message";
     return failure;
 }
 
@@ -102,9 +102,9 @@ QString LessonRuns::fileOf(const lessons::Lesson& lesson, const lessons::RunBloc
 Result<void> LessonRuns::start(const LessonSession& session, const lessons::RunBlock& block)
 {
     auto refuse = [](const QString& what, const QString& remedy) { return tl::unexpected(Error{ErrorCode::Unavailable, what.toStdString(), remedy.toStdString()}); };
-    if (!m_block.isEmpty() || m_window.recording()->running()) return refuse(tr("a recording is under way"), tr("wait for it, or cancel it"));
-    if (findStagewright().isEmpty()) return refuse(tr("the program stagewright was not found"), tr("put it beside this program or into PATH, or set STAGEWRIGHT_PROGRAM"));
-    // The learner's order stands for "mine", and comes along where the block names none that is equal to it.
+    if (!m_block.isEmpty() || m_window.recording()->running()) return refuse(tr("a recording is running"), tr("wait for it, or cancel it"));
+    if (findStagewright().isEmpty()) return refuse(tr("the program stagewright was not found"), tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
+    // "mine" means the learner's order, which is added if no schedule of the block equals it.
     const Schedule& order = session.canvas().schedule;
     lessons::RunBlock asked = block;
     std::map<std::string, Schedule> answers = session.orders();

@@ -1,5 +1,5 @@
-// LessonRuns: the real run of a lesson's block: the learner's order beside the schedules the block names, trained on this computer,
-// then the same schedules simulated with costs fitted from those runs, and the proof of the gradients. GUI thread only.
+// LessonRuns: the real run of a lesson's block: trains the learner's order and the schedules that the block names on this computer,
+// simulates the same schedules with costs fitted from those runs, and checks the gradients. GUI thread only.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class LessonRuns : public QObject {
 public:
     explicit LessonRuns(MainWindow& window);
 
-    // Records a run block; finished() follows. A refusal (no program, a recording under way) is an error.
+    // Records a run block; finished() follows. Returns an error if refused (no program, a recording is running).
     Result<void> start(const LessonSession& session, const lessons::RunBlock& block);
     void cancel();
     QString running() const { return m_block; } // id of the block; empty: none
@@ -30,12 +30,12 @@ public:
     struct Outcome {
         QString block;
         QString file;
-        std::vector<std::pair<std::string, std::shared_ptr<const Run>>> runs; // by the name that the block gives the schedule
+        std::vector<std::pair<std::string, std::shared_ptr<const Run>>> runs; // by the schedule's name in the block
         std::optional<lessons::RunFailure> failure;                           // none: it finished
         QString note;    // fitted costs in words; Markdown
     };
-    static QString fileOf(const lessons::Lesson& lesson, const lessons::RunBlock& block); // where its runs are kept
-    void readKept(const lessons::Lesson& lesson, const lessons::RunBlock& block); // runs of an earlier time, if any
+    static QString fileOf(const lessons::Lesson& lesson, const lessons::RunBlock& block); // file of its runs
+    void readKept(const lessons::Lesson& lesson, const lessons::RunBlock& block); // earlier runs, if any
     void prove(const QString& block, const QStringList& schedules, int ranks, int microbatches); // gradients; proved() follows
     QString proof(const QString& block) const { return m_proofs.value(block); } // the table in words
 

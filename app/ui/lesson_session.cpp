@@ -72,7 +72,7 @@ void LessonSession::begin()
         m_canvas = std::move(*start);
     }
     m_startCsv = csvOf(m_canvas.schedule);
-    // What was done before goes on.
+    // Restores earlier progress.
     for (const lessons::Block* block : page().blocks) {
         const auto* check = std::get_if<lessons::Check>(block);
         const lessons::KeptAnswer* answer = check != nullptr ? m_progress.find(m_lesson->id, check->id) : nullptr;
@@ -98,7 +98,7 @@ Result<void> LessonSession::apply(const std::string& words)
     if (!edits) return tl::unexpected(edits.error());
     for (const lessons::EditCommand& edit : *edits)
         if (!allows(std::string(edit.tool())))
-            return tl::unexpected(Error{ErrorCode::Usage, "this step does without '" + edit.verb + "'", "the tools of the step are listed above"});
+            return tl::unexpected(Error{ErrorCode::Usage, "this step doesn't allow '" + edit.verb + "'", "use one of the step's tools, listed above"});
     auto next = lessons::applyEdits(*edits, m_canvas);
     if (!next) return tl::unexpected(next.error());
     if (runs(m_canvas.schedule) && !runs(next->schedule)) return tl::unexpected(whyNot(next->schedule));
@@ -117,7 +117,7 @@ bool LessonSession::runs(const Schedule& schedule)
     return count(lessons::runnablePart(schedule)) == count(schedule);
 }
 
-// The fault of what is placed; ops that still wait in the tray are none.
+// The fault of the placed ops; ops in the tray are not faults.
 Error LessonSession::whyNot(const Schedule& schedule)
 {
     const Validation validation = validate(schedule);
@@ -125,12 +125,12 @@ Error LessonSession::whyNot(const Schedule& schedule)
     for (const Fault& fault : validation.faults)
         if (fault.kind != FaultKind::Count && fault.kind != FaultKind::Shape && (chosen == nullptr || chosen->kind == FaultKind::Deadlock)) chosen = &fault;
     if (chosen != nullptr) return Error{ErrorCode::Invalid, chosen->message, chosen->remedy};
-    // Nothing is out of order: what it needs is not placed yet.
+    // No op is out of order: an input is not placed yet.
     const Schedule part = lessons::runnablePart(schedule);
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         const std::size_t ran = rank < part.order.size() ? part.order[rank].size() : 0;
         if (ran < schedule.order[rank].size())
-            return Error{ErrorCode::Invalid, toText(schedule.order[rank][ran]) + " can't go there on rank " + std::to_string(rank) + ": what it needs is not placed yet", "place that first"};
+            return Error{ErrorCode::Invalid, toText(schedule.order[rank][ran]) + " can't go there on rank " + std::to_string(rank) + ": one of its inputs is not placed yet", "place that input first"};
     }
     return Error{ErrorCode::Invalid, "this order can't run", ""};
 }
@@ -260,7 +260,7 @@ void LessonSession::keep(const std::string& id, lessons::Mark mark, bool withCan
     m_progress.keep(std::move(answer));
 }
 
-// A pass is kept with the order that earned it; an order under way only while nothing better is kept.
+// A pass is saved with its order; an unfinished order only while there is nothing better.
 void LessonSession::read(const PageReading& reading)
 {
     const std::size_t count = std::min(reading.blocks.size(), page().blocks.size());
@@ -300,7 +300,7 @@ void LessonSession::read(const PageReading& reading)
 
 void LessonSession::write()
 {
-    if (m_fault && m_fault->code == ErrorCode::Unreadable) return; // a damaged file is the learner's to mend
+    if (m_fault && m_fault->code == ErrorCode::Unreadable) return; // a damaged file is left for the learner to fix
     if (auto written = m_progress.write(lessons::LearnerProgress::defaultPath()); !written) m_fault = written.error();
 }
 

@@ -1,5 +1,5 @@
-// LessonSession: a lesson under way: which page, what is on the canvas, what was said, asked for and recorded. It keeps the
-// progress file, so that a lesson goes on where it was left. No widgets; GUI thread only.
+// LessonSession: a lesson in progress: its page, its canvas, and the learner's answers, hints and runs. It keeps the progress file, so
+// that a lesson continues where it was left. No widgets; GUI thread only.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ namespace stagewright {
 class LessonSession : public QObject {
     Q_OBJECT
 public:
-    // Takes up what the progress knows of the lesson. With a damaged progress file it goes on without (fault() tells), and
+    // Restores the lesson's progress. With a damaged progress file it continues without it (see fault()), and
     // writes nothing over it.
     LessonSession(std::shared_ptr<const lessons::Lesson> lesson, QObject* parent = nullptr);
 
@@ -30,30 +30,30 @@ public:
     int pageIndex() const { return m_page; }
     const LessonPage& page() const { return m_pages[static_cast<std::size_t>(m_page)]; }
     const lessons::Step* step() const { return m_lesson->step(page().step); }
-    void goTo(int page); // sets the canvas where its step is another one; remembered
+    void goTo(int page); // resets the canvas if the step changes; remembered
 
     const lessons::Canvas& canvas() const { return m_canvas; }
     void setOrder(const Schedule& schedule); // the learner's order
-    // Edit commands of tools that the step allows. An order that ran and would not any more is refused with the reason.
+    // Edit commands of tools that the step allows. A change that would stop a running order is refused with the reason.
     Result<void> apply(const std::string& edits);
-    static bool runs(const Schedule& schedule); // what is placed, as far as it is placed
+    static bool runs(const Schedule& schedule); // whether the placed part can run
     static Error whyNot(const Schedule& schedule);
-    void reset();                                 // the step as it begins
+    void reset();                                 // back to the start of the step
     bool allows(const std::string& tool) const;
 
     const lessons::Learner& learner() const { return m_learner; }
     void say(const std::string& id, const std::string& words);
     int hintsOf(const std::string& check) const;
-    int nextHint(const std::string& check); // how many are shown by now; the third performs its edit
+    int nextHint(const std::string& check); // number of hints shown by now; the third performs its edit
     Result<void> show(const std::string& check); // plays the solution and marks the check shown
     bool shown(const std::string& check) const { return m_shown.count(check) > 0; }
     void adopt(const std::string& block, const std::vector<std::pair<std::string, std::shared_ptr<const Run>>>& runs, const std::optional<lessons::RunFailure>& failure);
     void keepFigure(const std::string& file);
     void startOver();
 
-    void read(const PageReading& reading); // verdicts of this moment go to the progress file
+    void read(const PageReading& reading); // saves the current verdicts to the progress file
     lessons::Mark markOf(const std::string& check) const;
-    std::map<std::string, Schedule> orders() const; // answers that are kept, by check
+    std::map<std::string, Schedule> orders() const; // saved answers, by check
 
 signals:
     void pageChanged();
@@ -61,7 +61,7 @@ signals:
     void answersChanged();
 
 private:
-    void begin(); // the canvas of the page's step, taken from the progress where it holds one
+    void begin(); // sets the canvas of the page's step, from the progress if it has one
     void keep(const std::string& check, lessons::Mark mark, bool withCanvas);
     void write();
 
@@ -73,8 +73,8 @@ private:
     lessons::LearnerProgress m_progress;
     std::optional<Error> m_fault;
     std::map<std::string, int> m_hints;
-    std::map<std::string, lessons::Canvas> m_shown; // what the program put there
-    std::string m_startCsv;                          // of the step, to tell whether anything was done
+    std::map<std::string, lessons::Canvas> m_shown; // solutions that the program showed
+    std::string m_startCsv;                          // of the step, to detect changes
 };
 
 } // namespace stagewright

@@ -74,7 +74,7 @@ Result<RunRef> refOf(const QString& file, const QString& run)
     return RunRef{RunLibrary::normalised(file), *id};
 }
 
-// Shows what the command line names. Returns an exit code, 0 where all is well.
+// Shows what the command line names. Returns an exit code, 0 on success.
 int showAsked(MainWindow& window, const CommandLine& line)
 {
     if (line.files.isEmpty()) return 0;
@@ -93,7 +93,7 @@ int showAsked(MainWindow& window, const CommandLine& line)
         if (!ref) return complain(3, QString::fromStdString(ref.error().message), QString::fromStdString(ref.error().remedy));
         refs.push_back(*ref);
     }
-    if (!waitUntil([&] { return window.settled(); }, 60000)) return complain(3, QStringLiteral("%1: reading took too long").arg(line.files.first()));
+    if (!waitUntil([&] { return window.settled(); }, 60000)) return complain(3, QStringLiteral("%1: reading timed out").arg(line.files.first()));
     if (refs.size() >= 2)
         window.compare()->show(refs);
     else
@@ -101,7 +101,7 @@ int showAsked(MainWindow& window, const CommandLine& line)
     return 0;
 }
 
-// A lesson, or the shelf of them. Returns an exit code, 0 where all is well.
+// A lesson, or the shelf. Returns an exit code, 0 on success.
 int showLesson(MainWindow& window, const CommandLine& line)
 {
     if (line.lesson.isEmpty()) return 0;
@@ -110,14 +110,14 @@ int showLesson(MainWindow& window, const CommandLine& line)
         lessons->openShelf();
     else
         lessons->start(line.lesson, false, line.lessonPage);
-    if (!waitUntil([&] { return lessons->settled() && window.settled(); }, 60000)) return complain(5, QStringLiteral("the lesson took too long"));
+    if (!waitUntil([&] { return lessons->settled() && window.settled(); }, 60000)) return complain(5, QStringLiteral("the lesson timed out"));
     settle(200);
-    if (!waitUntil([&] { return lessons->settled() && window.settled(); }, 60000)) return complain(5, QStringLiteral("the lesson took too long"));
+    if (!waitUntil([&] { return lessons->settled() && window.settled(); }, 60000)) return complain(5, QStringLiteral("the lesson timed out"));
     if (line.lesson != QLatin1String("shelf") && lessons->session() == nullptr) return complain(3, window.bannerText());
     return 0;
 }
 
-// The parts of the window that take the place of others; the run is shown.
+// The parts of the window that replace others; the run is shown.
 void showPart(MainWindow& window, const CommandLine& line)
 {
     if (line.show == QLatin1String("edit")) window.enterEdit();
@@ -189,14 +189,14 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     if (line.hideRuns && window.actions()[ActionId::RunsList]->isChecked()) window.actions()[ActionId::RunsList]->trigger();
     window.show();
     if (const int code = showAsked(window, line)) return code;
-    if (!waitUntil([&] { return window.settled() || !window.bannerText().isEmpty(); }, 120000)) return complain(3, QStringLiteral("reading took too long"));
+    if (!waitUntil([&] { return window.settled() || !window.bannerText().isEmpty(); }, 120000)) return complain(3, QStringLiteral("reading timed out"));
     auto* stuck = window.findChild<QDialog*>(QStringLiteral("deadlock"));
     if (!line.files.isEmpty() && window.mode() == MainWindow::Mode::Empty && stuck == nullptr && window.importer()->dialog() == nullptr) return complain(3, window.bannerText().isEmpty() ? QStringLiteral("no run to draw in %1").arg(line.files.first()) : window.bannerText());
     if (line.hideMemory && window.actions()[ActionId::Memory]->isChecked()) window.actions()[ActionId::Memory]->trigger();
     if (!line.select.isEmpty()) window.find(line.select);
     if (const int code = showLesson(window, line)) return code;
     showPart(window, line);
-    if (!waitUntil([&] { return window.settled(); }, 60000)) return complain(5, QStringLiteral("the tool took too long"));
+    if (!waitUntil([&] { return window.settled(); }, 60000)) return complain(5, QStringLiteral("the tool timed out"));
     settle(400); // exact frames come from a worker
     if (!line.exportKind.isEmpty()) {
         PictureStyle style = window.exporter()->screenStyle();
@@ -213,17 +213,17 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
         }
         const auto kind = pictureKind(line.exportKind);
         if (embedsImage(window.exporter()->picture(), style, *kind))
-            std::fprintf(stderr, "stagewright-ui: more than %lld slices are in view: they are embedded as an image\n", static_cast<long long>(mostVectorSlices));
+            std::fprintf(stderr, "stagewright-ui: more than %lld slices are in view, so they are embedded as an image\n", static_cast<long long>(mostVectorSlices));
         auto done = window.exporter()->write(line.output, style, kind);
         if (!done && done.error().code == ErrorCode::Usage) return complain(2, QString::fromStdString(done.error().message), QString::fromStdString(done.error().remedy));
         return done ? 0 : complain(5, QString::fromStdString(done.error().message), QString::fromStdString(done.error().remedy));
     }
     QImage image = window.grab().toImage();
-    QDialog* dialog = stuck; // an order that never ends is told in a dialog of its own
+    QDialog* dialog = stuck; // an order that never ends has its own dialog
     if (line.show == QLatin1String("record")) dialog = window.openRecordDialog();
     if (line.show == QLatin1String("import")) window.importer()->open();
-    if (ImportDialog* traces = window.importer()->dialog()) { // also of traces that were named
-        if (!waitUntil([&] { return traces->settled(); }, 300000)) return complain(5, QStringLiteral("reading the traces took too long"));
+    if (ImportDialog* traces = window.importer()->dialog()) { // also for the named traces
+        if (!waitUntil([&] { return traces->settled(); }, 300000)) return complain(5, QStringLiteral("reading the traces timed out"));
         dialog = traces;
     }
     if (line.show == QLatin1String("export")) {
@@ -234,7 +234,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     if (line.show == QLatin1String("new")) {
         ScheduleBrowser* browser = window.openScheduleBrowser();
         if (!line.schedule.isEmpty()) browser->choose(line.schedule);
-        if (!waitUntil([&] { return browser->settled(); }, 60000)) return complain(5, QStringLiteral("the preview took too long"));
+        if (!waitUntil([&] { return browser->settled(); }, 60000)) return complain(5, QStringLiteral("the preview timed out"));
         dialog = browser;
     }
     if (line.show == QLatin1String("palette")) dialog = window.palettes()->open();
@@ -248,7 +248,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
     }
     if (line.show == QLatin1String("block")) {
         BlockEditor* editor = window.openBlockEditor(line.schedule);
-        if (!waitUntil([&] { return editor->settled(); }, 60000)) return complain(5, QStringLiteral("the schedule of the block took too long"));
+        if (!waitUntil([&] { return editor->settled(); }, 60000)) return complain(5, QStringLiteral("the block's schedule timed out"));
         dialog = editor;
     }
     if (dialog != nullptr) {
@@ -261,7 +261,7 @@ int drawAndLeave(MainWindow& window, const CommandLine& line)
         painter.fillRect(QRectF(QPointF(), QSizeF(image.size()) / ratio), QColor(0, 0, 0, 90));
         painter.drawPixmap(at, over);
     }
-    if (!image.save(line.screenshot)) return complain(5, QStringLiteral("file %1 could not be written").arg(line.screenshot), QStringLiteral("use the suffix .png and a folder that may be written to"));
+    if (!image.save(line.screenshot)) return complain(5, QStringLiteral("file %1 could not be written").arg(line.screenshot), QStringLiteral("use the suffix .png and a writable folder"));
     return 0;
 }
 
@@ -293,17 +293,17 @@ int main(int argc, char** argv)
     QApplication::setApplicationName(QStringLiteral("stagewright"));
     QApplication::setOrganizationName(QStringLiteral("stagewright"));
     QApplication::setApplicationVersion(QString::fromLatin1(stagewrightVersion));
-    if (!line.leaves()) applyTextScale(); // pictures depend on nothing that was remembered
+    if (!line.leaves()) applyTextScale(); // pictures don't depend on saved settings
     QApplication app(argc, argv);
     QGuiApplication::setDesktopFileName(QStringLiteral("org.stagewright.Stagewright"));
     QApplication::setWindowIcon(QIcon(QStringLiteral(":/stagewright/icon.png")));
-    const QTemporaryDir nothing; // pictures depend on nothing that was remembered, and leave nothing behind
+    const QTemporaryDir nothing; // pictures don't depend on saved settings, and leave nothing behind
     if (line.leaves()) {
         QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, nothing.path());
-        if (!line.lesson.isEmpty()) qputenv("XDG_DATA_HOME", nothing.path().toLocal8Bit()); // nor on what was learnt
+        if (!line.lesson.isEmpty()) qputenv("XDG_DATA_HOME", nothing.path().toLocal8Bit()); // nor on lesson progress
     }
 
-    auto* shown = new MainWindow; // windows delete themselves, where they are not drawn and left
+    auto* shown = new MainWindow; // windows delete themselves, unless the program exits after drawing
     MainWindow& window = *shown;
     const ThemeChoice choices[] = {ThemeChoice::Light, ThemeChoice::Dark, ThemeChoice::HighContrast};
     if (line.theme || line.leaves()) window.setThemeChoice(choices[static_cast<int>(line.theme.value_or(ThemeName::Light))]);

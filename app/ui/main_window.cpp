@@ -61,7 +61,7 @@ namespace {
 
 constexpr int sideWidth = 316;
 constexpr int runsWidth = 224;
-constexpr int ownPages = 2; // welcome and views; those of addPage take the width they are given
+constexpr int ownPages = 2; // welcome and views; pages of addPage take the given width
 
 // Fusion without underlined mnemonics; Alt and the letter still work.
 class QuietStyle : public QProxyStyle {
@@ -74,7 +74,7 @@ public:
     }
 };
 
-void installStyle() // once a process: windows share it
+void installStyle() // once per process: windows share it
 {
     static QPointer<QStyle> installed;
     if (installed) return;
@@ -140,7 +140,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     setMode(Mode::Empty);
 }
 
-// Controllers go before what they look at, the last made first; nothing that goes after them calls back.
+// Controllers are destroyed before what they refer to, the last created first; nothing destroyed after them calls back.
 MainWindow::~MainWindow()
 {
     m_edit->closing();
@@ -195,7 +195,7 @@ void MainWindow::buildViews()
     m_work->addWidget(m_rows, 1);
     m_work->addWidget(m_legend);
     m_pages->addWidget(work);
-    // A page that is not shown must make the window neither taller nor wider.
+    // A hidden page must not make the window taller or wider.
     m_welcome->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     connect(m_pages, &QStackedWidget::currentChanged, this, [this](int current) {
         for (int i = 0; i < m_pages->count(); ++i) m_pages->widget(i)->setSizePolicy(i == current && i < ownPages ? QSizePolicy::Preferred : QSizePolicy::Ignored, i == current ? QSizePolicy::Preferred : QSizePolicy::Ignored);
@@ -216,7 +216,7 @@ void MainWindow::buildViews()
     m_editPanel = new EditPanel(m_editor, m_panels);
     m_side->setAccessibleName(tr("Figures of the run"));
     m_comparePanel->setAccessibleName(tr("What differs"));
-    m_editPanel->setAccessibleName(tr("The edited schedule"));
+    m_editPanel->setAccessibleName(tr("Edited schedule"));
     m_panels->addWidget(m_side);
     m_panels->addWidget(m_comparePanel);
     m_panels->addWidget(m_editPanel);
@@ -273,24 +273,24 @@ void MainWindow::buildToolBar()
     m_steps->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     bar->addWidget(m_steps);
     addToolBar(Qt::TopToolBarArea, bar);
-    // The field has a bar of its own: where there is no room for all buttons, the last ones fold behind », and it stays.
+    // The field has its own bar: without room for all buttons, the last ones fold behind », and the field stays.
     auto* end = new QToolBar(tr("Find"), this);
     end->setObjectName(QStringLiteral("findBar"));
     end->setMovable(false);
     end->setFixedHeight(44);
     end->setContextMenuPolicy(Qt::PreventContextMenu);
     end->layout()->setContentsMargins(0, 0, 0, 0);
-    auto* place = new QWidget(end); // a bar is no narrower than the first thing in it
+    auto* place = new QWidget(end); // a bar is at least as wide as the first thing in it
     auto* line = new QHBoxLayout(place);
     line->setContentsMargins(0, 0, 0, 0);
     line->addStretch(0);
     m_find = new FindField(place);
     m_find->setObjectName(QStringLiteral("find"));
-    m_find->setAcceptDrops(false); // files are the window's
+    m_find->setAcceptDrops(false); // the window handles file drops
     m_find->setPlaceholderText(tr("Find op, e.g. rank:2 mb:5 B"));
     m_find->setAccessibleName(tr("Find op"));
     m_find->setToolTip(tr("rank:2  stage:3  mb:5  a kind (F B I W OPT)  or an op as the schedule writes it (2B5).\n"
-                          "B finds I and W too, where the backward is split.\n"
+                          "B also finds I and W where the backward is split.\n"
                           "Enter: next, Shift+Enter: previous, Esc: back to the timeline."));
     m_find->setClearButtonEnabled(true);
     m_find->setMinimumWidth(150);
@@ -360,10 +360,10 @@ void MainWindow::buildStatusBar()
 void MainWindow::restoreLayout()
 {
     QSettings settings;
-    // No larger than the screen; a picture drawn without one is as large as it is asked to be.
+    // No larger than the screen; a picture drawn without a screen has the requested size.
     const bool real = QGuiApplication::platformName() != QLatin1String("offscreen");
     const QSize room = real ? screen()->availableSize() : QSize(1600, 1000);
-    const QSize frame = real ? QSize(8, 40) : QSize(0, 0); // about; how large it is shows later (keepOnScreen)
+    const QSize frame = real ? QSize(8, 40) : QSize(0, 0); // an estimate; the real size is known later (keepOnScreen)
     resize(QSize(1600, 1000).boundedTo(room - frame));
     const bool tight = real && room.width() < 900; // large text on a small screen
     if (tight) m_panels->setMinimumWidth(200);
@@ -378,10 +378,10 @@ void MainWindow::restoreLayout()
     refreshRecent();
 }
 
-// With its frame, which a window manager adds some time after.
+// With its frame, which a window manager adds later.
 void MainWindow::keepOnScreen()
 {
-    if (isMaximized() || isFullScreen() || size() != m_startSize) return; // given another size meanwhile
+    if (isMaximized() || isFullScreen() || size() != m_startSize) return; // resized in the meantime
     const QRect room = screen()->availableGeometry(), frame = frameGeometry();
     const QSize fits = (size() - (frame.size() - room.size()).expandedTo(QSize(0, 0))).expandedTo(minimumSizeHint());
     if (fits != size()) resize(m_startSize = fits);
@@ -434,7 +434,7 @@ void MainWindow::applyPreferences()
     m_memory->setKeyMap(preferences.keys);
     const ActionId keys[] = {ActionId::KeysPerfetto, ActionId::KeysNsight, ActionId::KeysTracy};
     (*m_actions)[keys[static_cast<int>(preferences.keys)]]->setChecked(true);
-    m_reading->setMaximum(preferences.reducedMotion ? 1 : 0); // a busy bar runs to and fro
+    m_reading->setMaximum(preferences.reducedMotion ? 1 : 0); // a busy bar moves back and forth
     m_reading->setTextVisible(false);
     applyTheme();
     refreshRecent();
@@ -556,7 +556,7 @@ void MainWindow::showPage(QWidget* page, const QString& title)
     m_banner->review();
 }
 
-// Whether what is on screen once everything asked for has come is still there: the run and its step, the comparison, the page.
+// Whether the content shown after all pending requests is still on screen: the run and its step, the comparison, the page.
 std::function<bool()> MainWindow::whileShown()
 {
     struct Place {
@@ -568,7 +568,7 @@ std::function<bool()> MainWindow::whileShown()
     const auto place = [this] { return Place{m_mode, m_pageTitle, shownRef(), m_other ? m_other->ref : RunRef{}}; };
     const auto coming = [this] { return m_pending || !m_openFirst.isEmpty() || m_library->busy(); };
     auto held = std::make_shared<std::optional<Place>>();
-    auto* settles = new QTimer(this); // what the message's sender shows next is what it is about
+    auto* settles = new QTimer(this); // its subject is what the sender shows next
     connect(settles, &QTimer::timeout, this, [held, place, coming, settles] {
         if (coming()) return;
         *held = place();

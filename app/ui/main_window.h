@@ -1,5 +1,5 @@
-// MainWindow: the window of Stagewright. It introduces runs, views, panels, the editor and the recording to one another;
-// each of them knows nothing of the others. Sources: main_window.cpp (layout, theme), window_actions.cpp, window_keys.cpp, window_budget.cpp,
+// MainWindow: the window of Stagewright. It connects runs, views, panels, the editor and the recording, which know nothing of each
+// other. Sources: main_window.cpp (layout, theme), window_actions.cpp, window_keys.cpp, window_budget.cpp,
 // window_library.cpp, window_runs.cpp (show, compare, steps, find), window_files.cpp (open, save), window_edit.cpp, window_record.cpp.
 #pragma once
 
@@ -92,37 +92,37 @@ public:
     explicit MainWindow(QWidget* parent = nullptr);
     ~MainWindow() override;
 
-    void openFiles(const QStringList& paths); // run files and schedule CSVs; shows the first run of the first file. Traces go to the import
+    void openFiles(const QStringList& paths); // run files and schedule CSVs; shows the first run of the first file. Traces open the import dialog
     void showRun(const RunRef& ref, int step = -1);
     void showSteps(const RunRef& ref, const ShownSteps& steps); // several on one axis
-    // Every step on one axis, with the details of one (−1: the representative one); `then` when that is on screen.
+    // Every step on one axis, with the details of one (−1: the representative step); calls `then` when that is on screen.
     void showEveryStep(const RunRef& ref, int detail = -1, std::function<void()> then = {});
     void showCompare(const RunRef& a, const RunRef& b);
     void enterEdit();
     void leaveEdit();
-    // Shows a run made here and edits it, with `order` as a change named so; without a name `order` is what the edit begins with.
+    // Shows an in-memory run and edits it, with `order` as a change of this name; without a name the edit starts from `order`.
     void editRun(Run run, const QString& change, Schedule order);
-    // Edits a run that may not be open yet, with `order` as a change named so, where its order is `original`; else done(false), and
+    // Edits a run that may not be open yet, with `order` as a change of this name, if its order is `original`; else done(false) and
     // nothing has changed.
     void editRunAgain(const RunRef& ref, const Schedule& original, const QString& change, const Schedule& order, std::function<void(bool)> done);
     EditController* edit() { return m_edit; }
-    void showEditedDeadlock(); // why the edited order never ends, and a change on offer
+    void showEditedDeadlock(); // why the edited order never ends, with a suggested change
     void refreshEdit(); // title, actions and status after a change of the order
-    std::optional<Bytes> budgetOfRank() const; // in the units of what is shown
+    std::optional<Bytes> budgetOfRank() const; // in the units of the run shown
     void newFromLibrary(const QString& name, const Shape& shape, const CostModel::UnitCosts& costs = {});
-    BlockEditor* openBlockEditor(const QString& preset = {}, const Shape& shape = {}); // likewise
-    void askWhatIf(const QString& changes); // as simulate --what-if takes them
+    BlockEditor* openBlockEditor(const QString& preset = {}, const Shape& shape = {}); // window modal; deleted when closed
+    void askWhatIf(const QString& changes); // as in simulate --what-if
     ScheduleBrowser* openScheduleBrowser(); // window modal; deleted when closed
     void startRecording(const RecordSettings& settings, const QString& target, bool targetIsNew);
-    void runEdited(); // trains the edited order as the source was, lands in compare
-    void chooseGap(int index); // of the step shown, as its report lists them; −1: none
+    void runEdited(); // trains the edited order with the source's setup, then compares
+    void chooseGap(int index); // index in the report of the step shown; −1: none
     int chosenGap() const { return m_gap; }
     void chooseOp(SpanId span); // of any step of the run shown, in mode Run
     std::shared_ptr<const GapExplanation> gapExplanation() const { return m_gapExplanation; }
     void find(const QString& query, bool backward = false);
     void setThemeChoice(ThemeChoice choice); // of every window; remembered
-    void timesChanged(); // printed in another unit: everything that prints times says them again
-    // Of a rank's activations, as MemoryBudget reads it in the units of the run shown; empty: none. Remembered.
+    void timesChanged(); // the time unit changed: everything that prints times updates
+    // For a rank's activations, parsed by MemoryBudget in the units of the run shown; empty: none. Remembered.
     Result<void> setMemoryBudget(const QString& text);
     void showKeys();
     RecordDialog* openRecordDialog(); // not modal; deleted when closed
@@ -147,13 +147,13 @@ public:
     ExportController* exporter() { return m_export; }
     std::shared_ptr<const RunView> shownView() const { return m_shown; }    // A in compare mode; null: nothing is shown
     std::shared_ptr<const RunView> comparedView() const { return m_other; } // B in compare mode
-    QString toolText() const; // what the tool shown does to the run, one line; empty: no tool
+    QString toolText() const; // one line about the current tool; empty: no tool
     RecordProcess* recording() { return m_process; }
     bool isRecordingInto(const QString& file) const;
-    bool isScratch(const QString& file) const; // goes with the window
-    // The recording under way: what the child writes and the file its runs go to in the end. Empty: there is none.
+    bool isScratch(const QString& file) const; // deleted with the window
+    // The running recording: the file that the child writes and the file that finally gets its runs. Empty: none.
     std::pair<QString, QString> recordingFiles() const;
-    // What a window that ended while it recorded left behind: its runs go to `target`, with a line that says so.
+    // Recovers the runs of a window that ended during a recording: adds them to `target` and says so.
     void takeUpRecording(const QString& file, const QString& target);
     Actions& actions() { return *m_actions; }
     QString bannerText() const;
@@ -172,10 +172,10 @@ public:
     FindField* findField() { return m_find; }
     QSplitter* columns() { return m_columns; } // runs list, work, panel
     QSplitter* rows() { return m_rows; }       // timeline, memory
-    void splitViews();                         // the rows' room, and the charts'
+    void splitViews();                         // divides the height between rows and charts
     QMenu* menu(MenuId id) { return m_menus.at(id); }
     QStringList recentFiles() const;
-    void closeFile(const QString& path); // off the list; another run is shown where it held the one shown
+    void closeFile(const QString& path); // removes it from the list; shows another run if it held the one shown
     NotesController* notes() { return m_notes; }
     SearchController* search() { return m_search; }
     DeviceController* device() { return m_device; }
@@ -227,8 +227,8 @@ private:
     void refreshTitle();
     void refreshActions();
     void refreshStatus();
-    void ready(); // what was asked for is on screen
-    std::function<bool()> whileShown(); // for a message: whether what it came with is still on screen
+    void ready(); // the request is on screen
+    std::function<bool()> whileShown(); // for a message: whether its subject is still on screen
     // window_runs.cpp
     bool arrived(quint64 generation, const Result<std::shared_ptr<const RunView>>& view);
     void present(const std::shared_ptr<const RunView>& view, bool fit);
@@ -250,7 +250,7 @@ private:
     void openSchedule(const QString& path);
     void openBlock(const QString& path);
     std::optional<QByteArray> readText(const QString& path);
-    void openOrder(const Schedule& schedule, const QString& path); // simulated, or why it never ends
+    void openOrder(const Schedule& schedule, const QString& path); // simulates it, or shows why it never ends
     void remember(const QString& path);
     void refreshRecent();
     void fileListed(const QString& path, const std::vector<RunRef>& refs);
@@ -272,7 +272,7 @@ private:
     void buildTools();
     QWidget* toolPanel() const; // the panel at the right in mode Run
     Result<std::shared_ptr<const ToolInput>> toolInput();
-    void askTool(); // its picture, made off the GUI thread
+    void askTool(); // requests its picture, made off the GUI thread
     void askLowered(const ToolInput& input);
     void askWhatIf(const ToolInput& input);
     void askResiduals(const ToolInput& input);
@@ -287,10 +287,10 @@ private:
     void dropRecording(const QString& file);
     void showRecorded(const QString& path, const std::vector<RunRef>& fresh);
     void keepPrediction();
-    void recordingTaken(); // its runs are where they belong, or there are none
-    void askToStop();      // the window is to be closed while a recording runs
+    void recordingTaken(); // its runs are in their file, or there are none
+    void askToStop();      // the window is closing while a recording runs
     QString stoppedText(std::size_t runs) const;
-    QString newRecordingPath(const QString& name) const; // in the documents, with the time in its name; no file is there
+    QString newRecordingPath(const QString& name) const; // in the documents folder, with the time in its name; not an existing file
 
     Actions* m_actions = nullptr;
     RunLibrary* m_library = nullptr;
@@ -310,7 +310,7 @@ private:
     QStackedWidget* m_panels = nullptr;
     QVBoxLayout* m_panelColumn = nullptr;
     QString m_pageStatus;
-    QString m_pageTitle; // of a page that is shown; empty: the views are
+    QString m_pageTitle; // of the current page; empty: the views are shown
     RunsPanel* m_runsPanel = nullptr;
     TimelineView* m_timeline = nullptr;
     MemoryView* m_memory = nullptr;
@@ -335,7 +335,7 @@ private:
 
     const Theme* m_theme = &Theme::light();
     bool m_systemDark = false;
-    bool m_placed = false; // on the screen, when it was shown first
+    bool m_placed = false; // placed on the screen at first show
     QSize m_startSize;
     PreferencesController* m_preferences = nullptr;
     NotesController* m_notes = nullptr;
@@ -348,8 +348,8 @@ private:
     SessionController* m_session = nullptr;
     LayoutController* m_layouts = nullptr;
     Mode m_mode = Mode::Empty;
-    quint64 m_generation = 0; // of what is to be shown; late answers of an older one are dropped
-    bool m_pending = false;   // an answer of this generation is on its way
+    quint64 m_generation = 0; // of the current request; late answers of an older one are dropped
+    bool m_pending = false;   // an answer of this generation is pending
     std::shared_ptr<const RunView> m_shown; // of Run and Edit mode; A in Compare mode
     std::shared_ptr<const RunView> m_other; // B in Compare mode
     std::shared_ptr<const Comparison> m_comparison;
@@ -357,25 +357,25 @@ private:
 
     // tools
     Tool m_tool = Tool::None;
-    quint64 m_toolGeneration = 0; // of the newest question; late answers are dropped
+    quint64 m_toolGeneration = 0; // of the latest request; late answers are dropped
     bool m_toolPending = false;
-    bool m_toolBusy = false;  // a picture is being made; the newest question waits for it
-    bool m_toolAgain = false; // such a question waits
+    bool m_toolBusy = false;  // a picture is being made; the latest request waits for it
+    bool m_toolAgain = false; // such a request waits
     std::shared_ptr<const ToolInput> m_toolInput;
     LoweredPanel* m_lowered = nullptr;
     std::shared_ptr<const LoweredPicture> m_loweredPicture;
     WhatIfPanel* m_whatIf = nullptr;
     std::shared_ptr<const WhatIfBase> m_whatIfBase; // of m_toolInput
     ResidualPanel* m_residuals = nullptr;
-    RunRef m_residualSource; // whose costs m_residualCosts are
+    RunRef m_residualSource; // source of m_residualCosts
     std::optional<CostModel> m_residualCosts;
-    SpanId m_selectLater = noSpan; // of a step that is being read
+    SpanId m_selectLater = noSpan; // in a step that is being read
 
     // idle time explained
     std::optional<IdleCause> m_cause; // marked on the timeline
     int m_gap = -1;
     quint64 m_gapGeneration = 0;
-    std::shared_ptr<const GapExplanation> m_gapExplanation; // of m_gap, once it is made
+    std::shared_ptr<const GapExplanation> m_gapExplanation; // of m_gap, once computed
     std::shared_ptr<const std::vector<Nanos>> m_slack;       // by span of the step shown
     Nanos m_mostSlack = 0;
     bool m_slackAsked = false;
@@ -387,17 +387,17 @@ private:
     // recording
     QTemporaryDir m_scratch;
     QTimer m_poll;
-    QString m_recordFile;   // what the child writes
-    QString m_recordTarget; // where its runs go in the end; equal to m_recordFile for a new file
-    bool m_followLive = false; // the newest step is shown, until the user looks at something else
-    bool m_looking = false;    // at the growing file; the next look waits
-    QElapsedTimer m_look;      // since the last look began
-    qint64 m_lookPause = 0;    // ms from one look to the next
-    std::optional<Schedule> m_recorded; // the edited order under way
-    std::optional<Run> m_predicted;     // what its costs said of it
-    RunRef m_compareAfter;  // the original of an edited schedule under way
+    QString m_recordFile;   // written by the child
+    QString m_recordTarget; // final file of its runs; equal to m_recordFile for a new file
+    bool m_followLive = false; // shows the newest step until the user views something else
+    bool m_looking = false;    // the growing file is being read; the next read waits
+    QElapsedTimer m_look;      // since the last read started
+    qint64 m_lookPause = 0;    // ms from one read to the next
+    std::optional<Schedule> m_recorded; // the edited order being recorded
+    std::optional<Run> m_predicted;     // its prediction
+    RunRef m_compareAfter;  // the original of the edited schedule being recorded
     bool m_taking = false;     // the recording has ended, its runs are not yet in their file
-    bool m_closeAfter = false; // the window goes once they are
+    bool m_closeAfter = false; // the window closes once they are
     QPointer<QMessageBox> m_stopQuestion;
     int m_recordCount = 0;
 
@@ -407,7 +407,6 @@ private:
 
     PlaybackController* m_playback = nullptr;
     // playback
-    QTimer m_player;
     std::vector<SpanId> m_playOrder;
     std::size_t m_playAt = 0;
     ExplorerController* m_explorer = nullptr;

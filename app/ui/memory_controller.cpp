@@ -100,7 +100,7 @@ void MemoryController::refresh()
     std::vector<bool> present(memoryCategoryCount, false);
     bool counters = false;
     for (const auto& panel : panels) {
-        // Very many events are not looked through for this: any category may then be chosen.
+        // Skipped for very many events: then any category may be chosen.
         const bool few = panel->timeline->memory().size() <= mostLookedThrough;
         const std::vector<bool> of = few ? categoriesOf(*panel->timeline) : std::vector<bool>(memoryCategoryCount, true);
         for (std::size_t i = 0; i < of.size(); ++i) present[i] = present[i] || of[i];

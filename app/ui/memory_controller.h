@@ -1,5 +1,5 @@
-// MemoryController: what the memory charts show: categories, scales, counters, and the schedule simulated with the run's own
-// costs over what was measured. Connects the actions of the menu Memory charts and remembers what was chosen.
+// MemoryController: the content of the memory charts: categories, scales, counters, and the schedule simulated with the run's own
+// costs over the measured curve. Connects the actions of the Memory charts menu and remembers the settings.
 #pragma once
 
 #include <memory>
@@ -19,12 +19,12 @@ public:
     explicit MemoryController(MainWindow& window);
 
 private:
-    void refresh();          // which actions are checked and can be used
-    void refreshPredicted(); // simulated off the GUI thread, once a run
+    void refresh();          // checks and enables actions
+    void refreshPredicted(); // simulated off the GUI thread, once per run
     void showMenu(const QPoint& at);
 
     MainWindow& m_window;
-    std::shared_ptr<const RunView> m_predictedOf; // what m_predicted was made of
+    std::shared_ptr<const RunView> m_predictedOf; // source of m_predicted
     std::shared_ptr<const TimelinePanel> m_predicted;
     quint64 m_generation = 0;
 };

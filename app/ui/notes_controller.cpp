@@ -60,7 +60,7 @@ NotesController::NotesController(MainWindow& window) : QObject(&window), m_windo
         const Note note = all[static_cast<std::size_t>(row)];
         if (note.fromRun == 0) {
             changeText(ref, note.id, text);
-        } else { // one that was carried over becomes this run's own
+        } else { // a note taken over from another run becomes this run's own
             Note mine = note;
             mine.id = 0;
             mine.fromRun = 0;
@@ -179,7 +179,7 @@ void NotesController::mark()
     askText();
 }
 
-// A field over the timeline, beside what is marked: Return takes the text, Escape drops the note.
+// A field over the timeline beside the marked place: Return accepts the text, Escape discards the note.
 void NotesController::askText()
 {
     constexpr int wide = 260, high = 28, gap = 6;
@@ -188,7 +188,7 @@ void NotesController::askText()
     m_field = new QLineEdit(QString::fromStdString(m_passing->text), view);
     m_field->setObjectName(QStringLiteral("noteText"));
     m_field->setAccessibleName(tr("Text of the note"));
-    m_field->setToolTip(tr("Return: the note says this. Esc: no note. Shift+M afterwards keeps it with the run."));
+    m_field->setToolTip(tr("Return sets the text. Esc discards the note. Shift+M afterwards saves it with the run."));
     QRectF at(view->axis().left + 20, 60, 1, 1);
     const ViewState& state = *m_window.viewState();
     if (const auto rect = view->rectOf(state.selected()))
@@ -220,13 +220,13 @@ void NotesController::answered(bool kept)
     else if (m_passing && !text.isEmpty())
         m_passing->text = text.toStdString();
     if (hadFocus) m_window.timelineView()->setFocus();
-    if (m_passing) m_window.statusBar()->showMessage(tr("Shift+M keeps this note with the run"), 5000);
+    if (m_passing) m_window.statusBar()->showMessage(tr("Shift+M saves this note with the run"), 5000);
     refresh();
 }
 
 void NotesController::keep()
 {
-    answered(true); // as far as it is typed
+    answered(true); // with the text typed so far
     auto note = m_passing ? m_passing : noteOfSelection();
     if (!note) {
         m_window.statusBar()->showMessage(tr("Select an op or a range of time first"), 5000);
@@ -266,7 +266,7 @@ void NotesController::remove()
             if (spanOfNote(*view->run->timeline, all[i]) == selected.span) row = static_cast<int>(i);
     }
     if (row < 0 || row >= static_cast<int>(all.size())) {
-        m_window.statusBar()->showMessage(tr("Choose a note first, by its flag or in the list"), 5000);
+        m_window.statusBar()->showMessage(tr("Select a note first, by its flag or in the list"), 5000);
         return;
     }
     const Note note = all[static_cast<std::size_t>(row)];
@@ -330,7 +330,7 @@ void NotesController::apply(const RunRef& ref, const Notes& own)
         },
         [this, file = ref.file](Result<void> done) {
             --m_writing;
-            if (!done) m_window.banner()->showError(tr("the note is kept in this window alone"), done.error());
+            if (!done) m_window.banner()->showError(tr("the note is kept in this window only"), done.error());
             emit wrote(file);
         },
         &m_pool);
@@ -356,7 +356,7 @@ void NotesController::load(const RunRef& ref)
         },
         [this, ref](Result<Notes> read) {
             --m_reading;
-            if (!read) return; // the run itself tells of its file
+            if (!read) return; // reading the run reports the fault
             if (std::any_of(m_known.begin(), m_known.end(), [&](const auto& one) { return one.first == ref; })) return;
             m_known.emplace_back(ref, std::move(*read));
             refresh();

@@ -1,5 +1,5 @@
-// NotesController: notes on the runs of one window: marking, keeping, editing, removing, undo; flags on the timeline, the
-// dock with the list, and the run file behind them. Notes of runs that live in memory only live here, until the runs are saved.
+// NotesController: notes on the runs of one window: adding, saving, editing, removing, undo; flags on the timeline, the dock with the
+// list, and the run file behind them. Notes on in-memory runs are kept here until the runs are saved.
 #pragma once
 
 #include <map>
@@ -28,11 +28,11 @@ class NotesController : public QObject {
     Q_OBJECT
 public:
     explicit NotesController(MainWindow& window);
-    ~NotesController() override; // waits for what is being written
+    ~NotesController() override; // waits for running writes
 
-    void mark();   // a passing note of the selection; its text is asked beside it
-    void keep();   // the passing note, or one of the selection, stored; its text is asked in the list
-    void remove(); // the chosen note, else the passing one, else that of the selected op
+    void mark();   // a temporary note on the selection; its text is typed beside it
+    void keep();   // stores the temporary note, or one on the selection; its text is edited in the list
+    void remove(); // the selected note, else the temporary one, else that of the selected op
     const std::vector<Note>& notes(const RunRef& ref) const; // known ones: own, then carried over
     const std::optional<Note>& passing() const { return m_passing; }
     void addNote(const RunRef& ref, Note note); // undoable; without an id
@@ -41,20 +41,20 @@ public:
     QUndoStack* undoStack() { return &m_undo; }
     NotesPanel* panel() { return m_panel; }
     QDockWidget* dock() { return m_dock; }
-    QLineEdit* field() { return m_field; } // where the text is asked; null: nowhere
+    QLineEdit* field() { return m_field; } // where the text is typed; null: not open
     bool busy() const { return m_reading > 0 || m_writing > 0; }
 
-    // What a search or a query marks on the timeline beside the notes.
+    // What a search or a query marks on the timeline in addition to the notes.
     void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current, std::vector<Nanos> moments = {});
     bool hasHits() const { return m_hits != nullptr || !m_moments.empty(); }
 
 signals:
-    void wrote(const QString& file); // by this window: no change from outside
+    void wrote(const QString& file); // written by this window: not an outside change
 
 private:
     friend class NotesChange;
     using Notes = std::vector<Note>;
-    std::optional<Note> noteOfSelection() const; // passing or to be kept; text suggested
+    std::optional<Note> noteOfSelection() const; // temporary or to be stored; with a suggested text
     void apply(const RunRef& ref, const Notes& own);
     Notes own(const RunRef& ref) const;
     void change(const RunRef& ref, const QString& words, Notes after);
@@ -64,7 +64,7 @@ private:
     void choose(int row, bool show);
     RunRef refOfPanel(int panel) const;
     void askText();
-    void answered(bool kept); // the field goes; its text is the passing note's, or there is no note
+    void answered(bool kept); // closes the field; its text becomes the temporary note's, or the note is dropped
     bool eventFilter(QObject* watched, QEvent* event) override;
 
     MainWindow& m_window;

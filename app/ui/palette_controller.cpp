@@ -13,7 +13,7 @@ namespace {
 constexpr int usedKept = 30;
 constexpr int opsOffered = 8;
 
-// In words, of an action that is disabled now.
+// Why an action is disabled now.
 QString whyDisabled(MainWindow& window, const ActionEntry& line)
 {
     using I = ActionId;
@@ -21,50 +21,50 @@ QString whyDisabled(MainWindow& window, const ActionEntry& line)
     const Mode mode = window.mode();
     const auto tr = [](const char* text) { return PaletteController::tr(text); };
     switch (line.id) {
-    case I::OpenRecent: return tr("No file was opened lately.");
-    case I::Undo: return tr("Nothing was changed.");
-    case I::Redo: return tr("Nothing was undone.");
-    case I::Back: return tr("There is no view before this one.");
-    case I::Forward: return tr("There is no view after this one.");
+    case I::OpenRecent: return tr("No file was opened recently.");
+    case I::Undo: return tr("Nothing has changed.");
+    case I::Redo: return tr("Nothing has been undone.");
+    case I::Back: return tr("There is no earlier view.");
+    case I::Forward: return tr("There is no later view.");
     case I::CancelRecording: return tr("Nothing is being recorded.");
-    case I::Record: return tr("A recording is under way.");
-    case I::Compare: return window.runs()->refs().size() > 1 ? tr("No run is shown.") : tr("A second run is needed: open or record one.");
-    case I::SwapCompare: return tr("Two runs must be compared.");
+    case I::Record: return tr("A recording is running.");
+    case I::Compare: return window.runs()->refs().size() > 1 ? tr("No run is shown.") : tr("Open or record a second run first.");
+    case I::SwapCompare: return tr("Compare two runs first.");
     default: break;
     }
     if (mode == Mode::Empty) return tr("No run is open.");
     if (line.id >= I::BookmarkJump1 && line.id <= I::BookmarkJump9) return tr("This bookmark is not set.");
     switch (line.id) {
-    case I::RunEdited: return mode == Mode::Edit ? tr("The order must be valid, and no recording under way.") : tr("Only while a schedule is edited (E).");
+    case I::RunEdited: return mode == Mode::Edit ? tr("Needs a valid order and no running recording.") : tr("Only while editing a schedule (E).");
     case I::PreviousStep:
-    case I::NextStep: return tr("The run shown has one step.");
-    case I::Residuals: return tr("The run shown was simulated: it has no measured times.");
+    case I::NextStep: return tr("This run has only one step.");
+    case I::Residuals: return tr("This run was simulated and has no measured times.");
     case I::AddNote:
     case I::KeepNote:
-    case I::RemoveNote: return mode == Mode::Edit ? tr("Not while a schedule is edited.") : tr("There is no note.");
+    case I::RemoveNote: return mode == Mode::Edit ? tr("Not while editing a schedule.") : tr("There is no note.");
     default: break;
     }
     if (line.menu == MenuId::Order) {
-        if (mode != Mode::Edit) return tr("Only while a schedule is edited (E).");
+        if (mode != Mode::Edit) return tr("Only while editing a schedule (E).");
         switch (line.id) {
-        case I::PasteOps: return tr("Nothing was copied.");
-        case I::SplitBackward: return tr("No full backward (B) is chosen.");
-        case I::MergeBackward: return tr("No input gradient (I) or weight gradient (W) is chosen.");
-        case I::SwapOps: return tr("Two ops of one rank must be chosen.");
-        case I::FillGap: return tr("No gap is chosen: click idle time, or an op behind it.");
+        case I::PasteOps: return tr("Nothing has been copied.");
+        case I::SplitBackward: return tr("Select a full backward (B) first.");
+        case I::MergeBackward: return tr("Select an input gradient (I) or weight gradient (W) first.");
+        case I::SwapOps: return tr("Select two ops of one rank first.");
+        case I::FillGap: return tr("Select a gap first: click idle time or the op after it.");
         case I::GoThere:
-        case I::CarryThere: return tr("No op was dropped where it can't stand.");
-        case I::RevertOrder: return tr("Nothing was changed.");
-        case I::GhostLibrary: return tr("No schedule of the library is compared with.");
-        default: return tr("An op must be chosen.");
+        case I::CarryThere: return tr("No op was dropped at an invalid place.");
+        case I::RevertOrder: return tr("Nothing has changed.");
+        case I::GhostLibrary: return tr("Not compared with a library schedule.");
+        default: return tr("Select an op first.");
         }
     }
-    if (mode == Mode::Edit) return tr("Not while a schedule is edited; E leaves.");
-    if (mode == Mode::Compare) return tr("Not while two runs are compared; Ctrl+K leaves.");
+    if (mode == Mode::Edit) return tr("Not while editing a schedule; press E to leave.");
+    if (mode == Mode::Compare) return tr("Not while comparing runs; press Ctrl+K to leave.");
     const auto shown = window.shownView();
-    if (shown && shown->partial && shown->panel->isPart()) return tr("A step of this run has too many ops to be analysed here.");
+    if (shown && shown->partial && shown->panel->isPart()) return tr("A step of this run has too many ops to analyse here.");
     if (shown && shown->partial) return tr("The run is still being recorded.");
-    return tr("It does not apply to what is shown.");
+    return tr("Not available for this view.");
 }
 
 QStringList usedLately() { return QSettings().value(QStringLiteral("palette/used")).toStringList(); }
@@ -110,7 +110,7 @@ std::vector<PaletteEntry> PaletteController::entries() const
         entry.title = action->text().remove(QLatin1Char('&')).remove(QStringLiteral("…"));
         if (*line.tooltip != '\0') entry.detail = action->statusTip();
         if (!action->shortcuts().isEmpty()) entry.keys = action->shortcuts().front().toString(QKeySequence::NativeText);
-        if (action->isCheckable() && action->isChecked()) entry.detail = tr("on now. ") + entry.detail;
+        if (action->isCheckable() && action->isChecked()) entry.detail = tr("on. ") + entry.detail;
         if (!action->isEnabled()) entry.disabled = whyDisabled(window, line);
         entry.perform = [action] { action->trigger(); };
         all.push_back(std::move(entry));

@@ -1,5 +1,5 @@
-// PaletteController: what the command palette of one window offers: its actions, runs, the schedules of the library, files
-// of late, ops of the run shown; and which were used lately.
+// PaletteController: the content of a window's command palette: actions, runs, library schedules, recent files, ops of the run shown;
+// remembers which were used recently.
 #pragma once
 
 #include <QObject>

@@ -39,7 +39,7 @@ void PlanController::compare(const RunRef& measured)
             [this, generation, measured](Result<std::shared_ptr<Run>> plan) {
                 --m_busy;
                 if (generation != m_generation) return;
-                if (!plan) return m_window.banner()->showRefusal(tr("there is no plan to compare with"), plan.error());
+                if (!plan) return m_window.banner()->showRefusal(tr("no plan to compare with"), plan.error());
                 m_window.banner()->clear();
                 m_plan = m_window.library()->addSimulated(std::move(**plan));
                 m_measured = measured;
@@ -67,13 +67,13 @@ void PlanController::tell(const std::optional<Deviation>& deviation)
 {
     m_deviation = deviation;
     if (!deviation) {
-        m_window.banner()->showNote(tr("No op begins or ends more than a fiftieth of the step away from its plan"));
+        m_window.banner()->showNote(tr("No op starts or ends more than 2 % of the step away from its plan"));
         return;
     }
     const SpanRef ref{1, deviation->op.b};
     m_window.viewState()->select(ref);
     m_window.timelineView()->ensureVisible(ref);
-    m_window.banner()->showNote(tr("The first op that deviates from the plan: %1").arg(QString::fromStdString(deviation->sentence)));
+    m_window.banner()->showNote(tr("First deviation from the plan: %1").arg(QString::fromStdString(deviation->sentence)));
 }
 
 } // namespace stagewright

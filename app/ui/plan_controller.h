@@ -1,5 +1,5 @@
-// PlanController: a measured run beside its own plan, which is its schedule simulated with the costs fitted from it
-// (traces/compare/plan_of.h): compared, the first op that deviates selected and told. GUI thread only.
+// PlanController: compares a measured run with its own plan, which is its schedule simulated with the costs fitted from it
+// (traces/compare/plan_of.h), and selects and reports the first op that deviates. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -19,16 +19,16 @@ class PlanController : public QObject {
 public:
     explicit PlanController(MainWindow& window);
 
-    void compare(const RunRef& measured); // the plan is A; it is kept among the simulated runs
+    void compare(const RunRef& measured); // the plan is A; it is added to the simulated runs
     bool settled() const { return m_busy == 0; }
-    const std::optional<Deviation>& deviation() const { return m_deviation; } // of the comparison made last; none: no op deviates
+    const std::optional<Deviation>& deviation() const { return m_deviation; } // of the last comparison; nullopt: no op deviates
 
 private:
     void shown();
     void tell(const std::optional<Deviation>& deviation);
 
     MainWindow& m_window;
-    RunRef m_measured, m_plan; // to be told of when their comparison is on screen
+    RunRef m_measured, m_plan; // announced when their comparison is on screen
     std::optional<Deviation> m_deviation;
     quint64 m_generation = 0;
     int m_busy = 0;

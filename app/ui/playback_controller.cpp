@@ -33,7 +33,7 @@ PlaybackController::PlaybackController(MainWindow& window) : QObject(&window), m
     const I paces[] = {I::Pace1, I::Pace2, I::Pace3, I::Pace4};
     for (int speed = 1; speed <= 4; ++speed)
         on(paces[speed - 1], [this, speed] { m_player->setSpeed(speed); });
-    // One setting of every window: nothing moves by itself.
+    // A setting for all windows: no animations.
     auto reduce = [](bool less) {
         Preferences preferences = PreferenceStore::instance().value();
         preferences.reducedMotion = less;
@@ -55,7 +55,7 @@ PlaybackController::PlaybackController(MainWindow& window) : QObject(&window), m
         if (std::exchange(mode, m_window.mode()) != mode) m_player->end();
         refreshActions();
     });
-    // Walking over ops takes the cursor along: along the rank, along a microbatch, along dependencies. An edit chooses what it moved and keeps
+    // Moving from op to op moves the cursor: along the rank, a microbatch or dependencies. An edit selects what it moved and keeps
     // the cursor.
     connect(window.viewState(), &ViewState::selectionChanged, this, [this] {
         const SpanRef selected = m_window.viewState()->selected();

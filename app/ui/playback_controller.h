@@ -1,5 +1,5 @@
-// PlaybackController: playing whatever the timeline shows, beat by beat or at a pace, with words under the canvas. Edits keep
-// the cursor; another run or mode ends it. Beats are made off the GUI thread.
+// PlaybackController: plays whatever the timeline shows, beat by beat or at a pace, with a caption under the canvas. Edits keep the
+// cursor; another run or mode ends playback. Beats are computed off the GUI thread.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ public:
 
 private:
     void picturesChanged();
-    void withBeats(std::function<void()> then); // at once where they are there
+    void withBeats(std::function<void()> then); // at once if they are ready
     void makeBeatsAgain();
     void refreshActions();
     void tell();
@@ -40,7 +40,7 @@ private:
     PlaybackOverlay* m_overlay;
     MemoryPlayback* m_memory;
     PlaybackBar* m_bar;
-    std::vector<std::shared_ptr<const TimelinePanel>> m_panels; // whose beats the player has, or will have
+    std::vector<std::shared_ptr<const TimelinePanel>> m_panels; // source of the player's current or pending beats
     std::function<void()> m_then;
     quint64 m_generation = 0;
     bool m_making = false;

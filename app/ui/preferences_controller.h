@@ -1,4 +1,4 @@
-// PreferencesController: the preferences' dialog and actions of one window, and what a change means to it.
+// PreferencesController: a window's preferences dialog and actions, and what it does when a preference changes.
 #pragma once
 
 #include <QObject>
@@ -14,7 +14,7 @@ class PreferencesController : public QObject {
     Q_OBJECT
 public:
     explicit PreferencesController(MainWindow& window);
-    PreferencesDialog* open(); // not modal; one a window, deleted when closed
+    PreferencesDialog* open(); // not modal; one per window, deleted when closed
 
 signals:
     void restartAsked();

@@ -66,8 +66,8 @@ void RangeController::filterPanel()
             if (shown != m_window.shownView() || !now || m_window.mode() != MainWindow::Mode::Run) return;
             const Units units = shown->panel->units;
             const Nanos length = figures->bubbles.makespan();
-            QString note = tr("All figures are of the selected range, %1.").arg(durationText(length, units));
-            if (length < asked.end - asked.begin) note = tr("All figures are of the part of the selected range inside step %1, %2.").arg(shown->step + 1).arg(durationText(length, units));
+            QString note = tr("All figures are for the selected range, %1.").arg(durationText(length, units));
+            if (length < asked.end - asked.begin) note = tr("All figures are for the part of the selected range inside step %1, %2.").arg(shown->step + 1).arg(durationText(length, units));
             m_window.sidePanel()->setFilter(std::move(figures), note);
         });
 }

@@ -1,5 +1,5 @@
-// RangeController: a selected range filters every view. It owns the table of the selected area, has the side panel print the
-// figures of the range, and says so.
+// RangeController: a selected range filters every view. It owns the table of the selected area and has the side panel print, and
+// label, the figures of the range.
 #pragma once
 
 #include <QObject>
@@ -20,7 +20,7 @@ public:
 
 private:
     void selectionChanged();
-    void filterPanel(); // figures of the range, off the GUI thread; the newest range waits for the one under way
+    void filterPanel(); // figures of the range, off the GUI thread; the latest range waits for the running one
 
     MainWindow& m_window;
     AggregationPanel* m_table;

@@ -32,9 +32,9 @@ RecoveryBar::RecoveryBar(QWidget* parent) : QFrame(parent)
         connect(button, &QPushButton::clicked, this, asked);
         layout->addWidget(button, 0, Qt::AlignVCenter);
     };
-    add(tr("&Recover"), tr("Opens the order in edit mode; undo goes back to the original."), "primary", &RecoveryBar::recoverAsked);
+    add(tr("&Recover"), tr("Opens the order in edit mode; Undo returns to the original."), "primary", &RecoveryBar::recoverAsked);
     add(tr("&Later"), tr("Asks again at the next start."), "flat", &RecoveryBar::laterAsked);
-    add(tr("&Discard"), tr("Removes what was kept."), "flat", &RecoveryBar::discardAsked);
+    add(tr("&Discard"), tr("Deletes the autosaved edit."), "flat", &RecoveryBar::discardAsked);
     hide();
 }
 

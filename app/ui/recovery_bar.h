@@ -1,4 +1,4 @@
-// RecoveryBar: a line over the work area that offers an order which was being edited when a window ended.
+// RecoveryBar: a bar over the work area that offers to recover an order that was being edited when a window ended.
 #pragma once
 
 #include <QFrame>

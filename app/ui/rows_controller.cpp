@@ -159,7 +159,7 @@ void RowsController::restore()
     refreshUnit();
 }
 
-// 48 px rows, 38 compared, fill a window of 1000 px; a higher one grows them, as far as all of them stay in sight.
+// Rows of 48 px, or 38 px in a comparison, fill a window of 1000 px; a taller window enlarges them while all stay visible.
 double RowsController::suitableScale() const
 {
     constexpr double usual = 880, most = 1.75; // px of timeline and charts; of the scale
@@ -207,7 +207,7 @@ void RowsController::setUnit(TimeUnit unit)
 {
     Preferences preferences = PreferenceStore::instance().value();
     preferences.timeUnit = unit;
-    PreferenceStore::instance().set(preferences); // which has every window print times anew
+    PreferenceStore::instance().set(preferences); // so that every window prints its times again
     refreshUnit();
 }
 
@@ -279,7 +279,7 @@ void RowsController::refresh()
     a[I::ResetRows]->setEnabled(!rows.pinned.empty() || !rows.collapsed.empty() || !rows.trackless.empty() || !rows.expanded.empty());
 }
 
-// All of them where one is not yet, else none.
+// All of them if one is not yet, else none.
 void RowsController::toggleRanks(std::set<int> RowSettings::*of)
 {
     const std::vector<int> ranks = m_window.timelineView()->chosenRanks();
@@ -314,7 +314,7 @@ void RowsController::fillRowMenu(QMenu& menu, int row)
     menu.addSection(view->rowText(row));
     if (place.group >= 0) menu.addAction(a[I::OpenGroup]);
     for (const I id : {I::PinRank, I::FoldRank, I::RankTrack}) menu.addAction(a[id]);
-    menu.addAction(tr("Select all of its time"), this, [this, first = place.firstPosition, last = place.lastPosition] {
+    menu.addAction(tr("Select the whole row"), this, [this, first = place.firstPosition, last = place.lastPosition] {
         m_window.viewState()->setAreas({{m_window.viewState()->extent(), first, last}});
     });
     menu.addSeparator();

@@ -1,6 +1,6 @@
-// RowsController: the timeline's rows as the user wants them: pinned, folded and grouped ranks, their sub-lanes, and how
-// times are written. Connects the actions of the menus Rows and Times, the menus of the gutter and of idle time, and
-// remembers what was chosen: groups and times for good, ranks for runs with as many ranks.
+// RowsController: the timeline's rows: pinned, folded and grouped ranks, their sub-lanes, and how times are printed. Connects the
+// actions of the Rows and Times menus and the context menus of the gutter and of idle time, and remembers the settings: groups and
+// times for all runs, ranks for runs with the same number of ranks.
 #pragma once
 
 #include <QObject>
@@ -20,9 +20,9 @@ class RowsController : public QObject {
     Q_OBJECT
 public:
     explicit RowsController(MainWindow& window);
-    void fitRows(); // as tall as the user wants them, else as the window has room for
+    void fitRows(); // uses the chosen height, else fits the window
 
-    void fillRowMenu(QMenu& menu, int row); // what a right click on the gutter offers
+    void fillRowMenu(QMenu& menu, int row); // context menu of the gutter
     void fillGapMenu(QMenu& menu, int panel, int rank, Nanos axisTime);
 
 protected:
@@ -30,12 +30,12 @@ protected:
 
 private:
     void scaleRows(double notches);
-    void setRowScale(double scale); // 0: as the window needs; remembered
+    void setRowScale(double scale); // 0: automatic; remembered
     double suitableScale() const;
     void restore();
     void remember() const;
-    void runChanged(); // another number of ranks: what was chosen for it
-    void refresh();    // which actions are checked and can be used
+    void runChanged(); // restores the settings for its number of ranks
+    void refresh();    // checks and enables actions
     void toggleRanks(std::set<int> RowSettings::*of);
     void setUnit(TimeUnit unit);
     void refreshUnit();
@@ -43,7 +43,7 @@ private:
 
     MainWindow& m_window;
     int m_ranks = 0; // of the run shown
-    double m_rowScale = 0; // chosen; 0: as the window needs
+    double m_rowScale = 0; // chosen; 0: automatic
 };
 
 } // namespace stagewright

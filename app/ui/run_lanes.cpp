@@ -12,7 +12,7 @@ Result<std::unique_ptr<RunFile>> fileOf(const LargeRun& large)
     return RunFile::open(large.ref.file.toStdString(), OpenMode::Read);
 }
 
-// Where the spans of no step are held: what the lanes tell. Idle time is whole, without causes.
+// If no step's spans are loaded: figures from the lanes. Idle time as a whole, without causes.
 RunReport figuresOf(const LargeRun& large, const TimelinePanel& lanes)
 {
     RunReport figures;
@@ -78,7 +78,7 @@ Result<std::shared_ptr<const LargeRun>> openLargeRun(const RunRef& ref)
     auto steps = (*file)->steps(ref.id);
     if (!steps) return tl::unexpected(steps.error());
     if (steps->empty())
-        return fail(ErrorCode::Invalid, "run " + content->info.name + " holds no complete step", "record it again, or choose another run");
+        return fail(ErrorCode::Invalid, "run " + content->info.name + " has no complete step", "record it again, or choose another run");
     auto large = std::make_shared<LargeRun>();
     large->ref = ref;
     large->content = std::move(*content);
@@ -122,7 +122,7 @@ Result<RunLanes> readLanes(const LargeRun& large, const Progress& progress)
 {
     auto file = fileOf(large);
     if (!file) return tl::unexpected(file.error());
-    // It may have grown since, but not become another run.
+    // It may have grown since, but must be the same run.
     const auto now = (*file)->content(large.ref.id);
     if (!now) return tl::unexpected(now.error());
     if (now->tracks.size() < large.content.tracks.size() || now->info.spanCount < large.content.info.spanCount)

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t cacheRuns = 12;
 constexpr std::size_t largeViews = 4; // of a run read in parts
-constexpr qint64 summarySpans = 2'000'000; // larger runs are summed up when they are shown
+constexpr qint64 summarySpans = 2'000'000; // larger runs are summarised when they are shown
 
 Result<std::shared_ptr<const Run>> readRun(const RunRef& ref, int firstStep = 0)
 {
@@ -53,7 +53,7 @@ template <typename Fill> Result<void> writeFile(const QString& target, Fill fill
     QFile::remove(target);
     if (!QFile::rename(temporary, target))
         return fail(ErrorCode::Failed, "could not rename " + temporary.toStdString() + " to " + target.toStdString(),
-                    "check that the folder may be written to");
+                    "check that the folder is writable");
     return {};
 }
 
@@ -74,7 +74,7 @@ Result<void> writeRuns(const QString& target, const std::vector<std::shared_ptr<
 Result<std::shared_ptr<const RunView>> makeRunView(const RunRef& ref, std::shared_ptr<const Run> run, int step, const MemoryBudget& budget)
 {
     if (!run->timeline || run->timeline->empty())
-        return fail(ErrorCode::Invalid, "run " + run->info.name + " holds no complete step", "record it again, or choose another run");
+        return fail(ErrorCode::Invalid, "run " + run->info.name + " has no complete step", "record it again, or choose another run");
     auto view = std::make_shared<RunView>();
     view->ref = ref;
     view->step = step < 0 ? run->representativeStep() : std::min(step, run->timeline->steps() - 1);
@@ -245,7 +245,7 @@ void RunLibrary::keep(const std::shared_ptr<const RunView>& view, int askedStep)
         m_cache.insert(m_cache.begin(), {view->ref, info.spanCount, info.steps, info.state, view->run, {}, {}});
         known = &m_cache.front();
     }
-    if (view->large && known->run != view->run) { // each step has spans of its own: few are kept
+    if (view->large && known->run != view->run) { // each step has its own spans: few are kept
         if (known->views.size() > largeViews) known->views.clear();
         known->run = view->run;
     }
@@ -472,7 +472,7 @@ void RunLibrary::requestMatch(const RunRef& ref, const OpQuery& query, int from,
         &m_pool);
 }
 
-// Told from a worker now and then.
+// Reported from a worker now and then.
 std::function<void(std::string_view, std::int64_t, std::int64_t)> RunLibrary::reporter()
 {
     return [this, shown = std::int64_t{0}](std::string_view, std::int64_t done, std::int64_t total) mutable {

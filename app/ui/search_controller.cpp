@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t atOnce = 200'000; // spans searched on the GUI thread, in less than 10 ms
 
-// Ops that match, and notes whose text does; by begin, then rank.
+// Matching ops, and notes with matching text; by start, then rank.
 std::vector<SearchHit> searchRun(const TimelinePanel& panel, const OpQuery& query, const std::vector<Note>& notes, const std::stop_token& stop)
 {
     std::vector<SearchHit> hits;

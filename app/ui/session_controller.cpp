@@ -191,7 +191,7 @@ void SessionController::restore(const QVariantMap& state)
     for (const QString& file : files) m_window.library()->open(file);
     if (simulated) restoreSimulated(simulatedFile());
     if (left) m_window.takeUpRecording(recording[0], recording[1]);
-    if (!gone.isEmpty()) m_window.banner()->showError(tr("of the last session %1 is no longer there").arg(gone.join(QStringLiteral(", "))), tr("open it from where it is now"));
+    if (!gone.isEmpty()) m_window.banner()->showError(tr("%1 from the last session no longer exists").arg(gone.join(QStringLiteral(", "))), tr("open it from its new place"));
     WindowSet::instance().saveSoon(); // what is gone is named once
 }
 
@@ -232,7 +232,7 @@ void SessionController::restoreSimulated(const QString& path)
                 const QVariantList others = m_view.value(QStringLiteral("others")).toList();
                 for (std::size_t i = 0; i < m_wantedOthers.size(); ++i) m_wantedOthers[i] = refOf(others[static_cast<qsizetype>(i)]);
             } else {
-                QFile::remove(path); // ours, and of no use to anybody
+                QFile::remove(path); // our own leftover
             }
             showWanted();
             answered(path);
@@ -266,7 +266,7 @@ void SessionController::keepSimulated(bool wait)
     const auto write = [target, runs, notes] { return writeRuns(target, runs, notes); };
     if (wait) {
         m_keeping.waitForDone();
-        (void)write(); // a run that can't be kept is no reason to stay
+        (void)write(); // a run that can't be saved doesn't keep the window open
     } else {
         inBackground(this, write, [](const Result<void>&) {}, &m_keeping);
     }
@@ -335,7 +335,7 @@ void SessionController::applyView()
             if (span != noSpan) m_window.viewState()->select({panel, span});
         }
     }
-    // Not where an edit waits to be recovered: beside that an edit without changes would say the contrary.
+    // Not if an edit can be recovered: an unchanged edit beside it would be misleading.
     if (view.value(QStringLiteral("mode")).toInt() == static_cast<int>(MainWindow::Mode::Edit) && m_window.mode() == MainWindow::Mode::Run && !m_window.edit()->offersRecovery())
         QTimer::singleShot(0, &m_window, &MainWindow::enterEdit);
 }
@@ -372,10 +372,10 @@ void SessionController::lookAtChanged()
         if (m_window.isRecordingInto(file)) continue; // followed anyway
         const QString name = QFileInfo(file).fileName();
         if (now.size < 0) {
-            m_window.banner()->showError(tr("%1 was removed or renamed; what is shown was read before").arg(name), tr("save a copy while it is open"));
+            m_window.banner()->showError(tr("%1 was removed or renamed; the window shows what was read before").arg(name), tr("save a copy while it is still open"));
             continue;
         }
-        m_window.banner()->showQuestion(tr("%1 was changed by another program").arg(name), tr("what is shown was read before"), tr("Read it again"), [this, file] {
+        m_window.banner()->showQuestion(tr("%1 was changed by another program").arg(name), tr("the window shows what was read before"), tr("Read it again"), [this, file] {
             for (const RunRef& ref : m_window.runs()->refs())
                 if (ref.file == file) m_window.notes()->forget(ref);
             const bool shown = m_window.shownRef().file == file;

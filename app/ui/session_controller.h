@@ -1,5 +1,5 @@
-// SessionController: one window's part of the session: what is open and shown in it, as a map that is kept in the settings
-// and brought back; its actions for windows; and the files that change on disk while they are open.
+// SessionController: one window's part of the session: what is open and shown, as a map saved to and restored from the settings; its
+// window actions; and open files that change on disk.
 #pragma once
 
 #include <vector>
@@ -24,16 +24,16 @@ public:
     explicit SessionController(MainWindow& window);
     QVariantMap state() const;
     QVariantMap viewState() const; // of what is shown: run, step, view, selection, mode
-    void restore(const QVariantMap& state); // files that are gone are named in the banner
-    // Writes the runs that are in memory only beside the settings, where they changed; `wait`: before it returns.
+    void restore(const QVariantMap& state); // the banner names missing files
+    // Saves changed in-memory runs beside the settings; `wait`: before it returns.
     void keepSimulated(bool wait);
-    QString simulatedFile() const; // where they are kept; it may be absent
+    QString simulatedFile() const; // their file; may be absent
     static QString folder();       // of such files
-    void showThere(const RunRef& ref, const QVariantMap& view); // opens its file where it is not open
+    void showThere(const RunRef& ref, const QVariantMap& view); // opens its file if needed
     void openedSchedule(const QString& path) { m_schedules << path; }
     void simulatedChanged();
 
-    // A file was written by this process: no change from outside.
+    // A file was written by this process: not an outside change.
     void wroteFile(const QString& file);
     bool restoring() const { return m_wanted.valid() || !m_awaited.isEmpty(); }
 
@@ -57,7 +57,7 @@ private:
     QStringList m_schedules; // CSVs that were opened
     QString m_id;                   // of this window in the session
     bool m_simulatedChanged = false;
-    QThreadPool m_keeping; // writes them, one after the other
+    QThreadPool m_keeping; // writes them one at a time
     QStringList m_awaited;          // of the session: files that are not listed yet
     RunRef m_wanted; // to be shown once its file is listed
     std::vector<RunRef> m_wantedOthers; // to be compared with it

@@ -106,7 +106,7 @@ void SqlController::open()
     m_console->editor()->moveCursor(QTextCursor::End);
 }
 
-// It opens with ten rows of answers; where the window is too low for that the memory charts and the query give way while it is open.
+// It opens with ten rows of results; if the window is too low, the memory charts and the query shrink while it is open.
 void SqlController::makeRoom(int tries)
 {
     const int missing = m_console->missingHeight();
@@ -119,7 +119,7 @@ void SqlController::makeRoom(int tries)
     if (tries > 0) QTimer::singleShot(20, this, [this, tries] { makeRoom(tries - 1); }); // when that is laid out
 }
 
-// A run in memory is asked through a file that is written for it.
+// An in-memory run is queried through a temporary file.
 void SqlController::withFile(const QString& path, std::function<void(const QString& file)> then)
 {
     if (!m_window.library()->isSimulated(path)) {
@@ -149,7 +149,7 @@ void SqlController::ask(const QString& sql)
     m_asked = shown->ref;
     m_running = true;
     m_console->setRunning(true);
-    qint64 run = shown->ref.id; // a copy of runs in memory numbers them anew, in their order
+    qint64 run = shown->ref.id; // a copy of runs in memory renumbers them, in their order
     if (m_window.library()->isSimulated(shown->ref.file)) {
         run = 1;
         for (const RunRef& ref : m_window.runs()->refs())
@@ -218,7 +218,7 @@ void SqlController::place()
     const auto shown = m_window.shownView();
     const QueryRows& rows = m_console->model()->rows();
     const bool any = QueryPlaces(rows.columns).any() && !rows.rows.empty();
-    m_console->setShowsOnTimeline(any && shown != nullptr, any ? QString() : tr("The rows name no place: a column span, a rank with a name, start_ns or time_ns is needed"));
+    m_console->setShowsOnTimeline(any && shown != nullptr, any ? QString() : tr("To show rows, select a column span, start_ns or time_ns, or rank and name"));
     m_places.reset();
     if (!any || !shown || shown->ref.file != m_asked.file) return;
     const quint64 generation = ++m_placeGeneration;
@@ -274,7 +274,7 @@ void SqlController::chooseRow(int row)
         return;
     }
     if (!place.time) {
-        m_window.statusBar()->showMessage(tr("This row names no place on the timeline"), 4000);
+        m_window.statusBar()->showMessage(tr("This row has no place on the timeline"), 4000);
         return;
     }
     ViewState& state = *m_window.viewState();
@@ -310,9 +310,9 @@ void SqlController::showAllRows()
     std::sort(moments.begin(), moments.end());
     const auto marked = spans->size() + moments.size();
     m_window.notes()->setHits(0, spans, noSpan, std::move(moments));
-    m_console->setSaid(elsewhere == 0 ? countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline; Esc there takes the mark away."), tr("%L1 places are marked on the timeline; Esc there takes the marks away."))
+    m_console->setSaid(elsewhere == 0 ? countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline. Press Esc in the timeline to clear the mark."), tr("%L1 places are marked on the timeline. Press Esc in the timeline to clear the marks."))
                                       : countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline"), tr("%L1 places are marked on the timeline")) +
-                                            countText(static_cast<qint64>(elsewhere), tr("; 1 row names none, or another run."), tr("; %L1 rows name none, or another run.")));
+                                            countText(static_cast<qint64>(elsewhere), tr("; 1 row has no place or belongs to another run."), tr("; %L1 rows have no place or belong to another run.")));
 }
 
 void SqlController::shownChanged()
@@ -400,7 +400,7 @@ void SqlController::saveQuery(const SavedQuery& query, bool inFile)
             return (*opened)->saveQuery(query);
         },
         [this, file = m_file](Result<void> done) {
-            if (!done) m_window.banner()->showError(tr("the query could not be kept in the file"), done.error());
+            if (!done) m_window.banner()->showError(tr("the query could not be saved in the file"), done.error());
             emit wrote(file);
         },
         &m_pool);
@@ -458,7 +458,7 @@ void SqlController::fillMenu()
 void SqlController::askToSave(const QString& sql)
 {
     if (sql.trimmed().isEmpty()) {
-        m_console->setSaid(tr("There is no query to save."));
+        m_console->setSaid(tr("No query to save."));
         return;
     }
     auto* dialog = new QDialog(&m_window);
@@ -472,14 +472,14 @@ void SqlController::askToSave(const QString& sql)
     name->setAccessibleName(tr("Name"));
     name->setMinimumWidth(320);
     auto* about = new QLineEdit(dialog);
-    about->setAccessibleName(tr("What it tells"));
-    auto* inFile = new QCheckBox(tr("Keep it in the run file, for whoever opens it"), dialog);
+    about->setAccessibleName(tr("Description"));
+    auto* inFile = new QCheckBox(tr("Save it in the run file, for everyone who opens it"), dialog);
     const bool stored = !m_window.library()->isSimulated(m_file);
     inFile->setEnabled(stored);
     inFile->setToolTip(stored ? tr("Otherwise in your settings, for every file") : tr("Runs in memory have no file yet; save a copy first"));
     layout->addWidget(makeLabel(tr("Name"), "secondary", dialog), 0, 0);
     layout->addWidget(name, 0, 1);
-    layout->addWidget(makeLabel(tr("What it tells"), "secondary", dialog), 1, 0);
+    layout->addWidget(makeLabel(tr("Description"), "secondary", dialog), 1, 0);
     layout->addWidget(about, 1, 1);
     layout->addWidget(inFile, 2, 1);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Save | QDialogButtonBox::Cancel, dialog);

@@ -1,5 +1,5 @@
-// SqlController: the SQL console of one window: it asks the file of the run shown on a worker thread, keeps queries (in the
-// settings and in the file), and leads from rows to the timeline. Runs in memory are asked through a file of their own.
+// SqlController: the SQL console of one window: it queries the file of the run shown on a worker thread, saves queries (in the settings
+// and in the file), and shows rows on the timeline. In-memory runs are queried through a temporary file.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ public:
     explicit SqlController(MainWindow& window);
     ~SqlController() override;
 
-    void open(); // shows the console, focus in the query
+    void open(); // shows the console and focuses the query
     void ask(const QString& sql);
     void cancel();
     void chooseRow(int row);
@@ -36,7 +36,6 @@ public:
     void saveQuery(const SavedQuery& query, bool inFile);
     void removeQuery(const QString& name, bool inFile);
     std::vector<SavedQuery> ownQueries() const; // of the settings
-    const std::vector<SavedQuery>& fileQueries() const { return m_fileQueries; }
     SqlConsole* console() { return m_console; }
     QDockWidget* dock() { return m_dock; }
     bool busy() const { return m_running || m_placing; }
@@ -65,13 +64,13 @@ private:
     quint64 m_generation = 0;
     bool m_running = false;
     bool m_placing = false;
-    RunRef m_asked;      // the run shown when the query was asked
+    RunRef m_asked;      // the run shown when the query was started
     SpanNumbering m_numbering = SpanNumbering::AsTimeline;
     std::shared_ptr<const std::vector<QueryPlace>> m_places; // by row, on the run shown; null: not yet, or none
     quint64 m_placeGeneration = 0;
     int m_chooseLater = -1; // a row of another run or step
     bool m_markLater = false;
-    QString m_file;      // whose tables and queries are known
+    QString m_file;      // its tables and queries are loaded
     std::vector<SavedQuery> m_fileQueries;
 };
 

@@ -19,7 +19,7 @@ StepsController::StepsController(MainWindow& window)
     m_progress->setTextVisible(false);
     m_progress->setFixedWidth(120);
     m_progress->setAccessibleName(tr("Reading every step"));
-    m_progress->setToolTip(tr("Spans of the run that have been read, of all it holds. The overview stays until all are there."));
+    m_progress->setToolTip(tr("Spans read so far, of all in the run. The overview stays until all have been read."));
     m_cancel->setObjectName(QStringLiteral("cancelSteps"));
     m_cancel->setText(tr("Cancel"));
     m_cancel->setAccessibleName(tr("Cancel reading every step"));

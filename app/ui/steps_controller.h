@@ -1,5 +1,5 @@
-// StepsController: every step of a run on one axis. Where a run is too large for one timeline, the details of a step are read
-// when an op of it is clicked, walked to or found; reading shows its progress beside the status and can be cancelled.
+// StepsController: every step of a run on one axis. If a run is too large for one timeline, the details of a step are read when one of
+// its ops is clicked, reached by keys or found; reading shows its progress beside the status and can be cancelled.
 #pragma once
 
 #include <optional>
@@ -22,13 +22,13 @@ class StepsController : public QObject {
 public:
     explicit StepsController(MainWindow& window);
 
-    // The details of the step that this moment lies in, then the op of the rank there is selected. Nothing where the
-    // details are at hand, or no op is there.
+    // Reads the details of the step at this moment, then selects the rank's op there. Does nothing if the
+    // details are loaded or there is no op.
     void detail(int panel, int rank, Nanos axisTime);
-    void fit(const ShownSteps& steps); // the view on these of all steps shown
-    // The next step with a match, its details, and the match selected there.
+    void fit(const ShownSteps& steps); // zooms to these steps
+    // Goes to the next step with a match, reads its details and selects the match.
     void findOn(const QString& text, const OpQuery& query, bool backward);
-    void cancel(); // reading lanes; the step shown before stays
+    void cancel(); // cancels reading lanes; the previous step stays
     QProgressBar* progress() { return m_progress; }
 
 private:

@@ -57,11 +57,11 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
         cards->addWidget(frame, 0, at++);
         return button;
     };
-    connect(card(tr("Record…"), tr("Train a small model under one or several schedules on this machine and watch the timeline grow."), tr("Ctrl+R"), true),
+    connect(card(tr("Record…"), tr("Train a small model under one or more schedules on this computer and watch the timeline grow."), tr("Ctrl+R"), true),
             &QPushButton::clicked, this, &WelcomePage::recordAsked);
     connect(card(tr("Open…"), tr("A run file (.stagewright), a schedule (.csv), a building block or a lesson. Or drop one onto this window."), tr("Ctrl+O"), false), &QPushButton::clicked,
             this, &WelcomePage::openAsked);
-    connect(card(tr("New schedule…"), tr("Take one from the library, drag its ops, see at once what it costs, then run it."), tr("Ctrl+N"), false),
+    connect(card(tr("New schedule…"), tr("Take one from the library, drag its ops, see its cost at once, then run it."), tr("Ctrl+N"), false),
             &QPushButton::clicked, this, &WelcomePage::newAsked);
 
     auto* learn = new QHBoxLayout;
@@ -69,7 +69,7 @@ WelcomePage::WelcomePage(QWidget* parent) : QWidget(parent)
     lessons->setToolTip(tr("Sixteen questions, each answered by hand and by a real run on this computer  (Ctrl+Shift+N)"));
     connect(lessons, &QPushButton::clicked, this, &WelcomePage::lessonsAsked);
     learn->addWidget(lessons);
-    auto* what = makeLabel(tr("Pipeline schedules from the first bubble to a schedule of your own, each proved by a real run here."), "secondary", column);
+    auto* what = makeLabel(tr("Pipeline schedules from the first bubble to your own schedule, each verified by a real run on this computer."), "secondary", column);
     what->setWordWrap(true);
     learn->addWidget(what, 1);
     layout->addSpacing(2);
@@ -90,9 +90,9 @@ void WelcomePage::setMessage(const QString& message)
     if (!message.isEmpty())
         m_message->setText(message);
     else if (m_listed)
-        m_message->setText(tr("No run is shown. Choose one in the list at the left, or begin something new."));
+        m_message->setText(tr("No run is shown. Choose one in the list at the left, or start something new."));
     else
-        m_message->setText(tr("Nothing is open yet. Three ways to begin; ? shows what every key does."));
+        m_message->setText(tr("Start in one of these ways. Press ? for shortcuts."));
 }
 
 void WelcomePage::setRunsListed(bool listed)
@@ -109,7 +109,7 @@ void WelcomePage::setRecent(const QStringList& files)
     }
     m_recentBox->setVisible(!files.isEmpty());
     if (files.isEmpty()) return;
-    m_recent->addWidget(makeLabel(tr("Opened lately"), "title", m_recentBox));
+    m_recent->addWidget(makeLabel(tr("Recent files"), "title", m_recentBox));
     for (const QString& file : files.mid(0, 6)) {
         auto* button = new QPushButton(QFileInfo(file).fileName(), m_recentBox);
         button->setObjectName(QStringLiteral("flat"));

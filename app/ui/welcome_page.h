@@ -1,4 +1,4 @@
-// WelcomePage: what the window shows while no run is open: what one can do next, with the keys, and the files of late.
+// WelcomePage: shown while no run is open: what to do next, with the keys, and the recent files.
 #pragma once
 
 #include <QWidget>
@@ -13,8 +13,8 @@ class WelcomePage : public QWidget {
 public:
     explicit WelcomePage(QWidget* parent = nullptr);
     void setRecent(const QStringList& files);
-    void setMessage(const QString& message); // of an open file without runs; empty: the usual words
-    void setRunsListed(bool listed);         // the list beside it holds runs, none of which is shown
+    void setMessage(const QString& message); // about an open file without runs; empty: the default text
+    void setRunsListed(bool listed);         // the list at the left has runs, but none is shown
 
 signals:
     void recordAsked();

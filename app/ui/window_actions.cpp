@@ -1,4 +1,4 @@
-// What every action and every view sets off, and which actions can be used now.
+// Connects every action and view, and decides which actions are enabled.
 #include <QApplication>
 #include <QComboBox>
 #include <QLineEdit>
@@ -88,7 +88,7 @@ void MainWindow::connectAll()
     on(I::About, [this] {
         QMessageBox::about(this, tr("About Stagewright"),
                            tr("Stagewright %1\n\nA workbench for pipeline-parallel training: design a schedule, run it for real, see where "
-                              "the time and the memory went, change it, and prove the change.\n\nApache-2.0. Inter typeface: SIL Open Font License.")
+                              "the time and the memory went, change it, and verify the change.\n\nApache-2.0. Inter typeface: SIL Open Font License.")
                                .arg(QApplication::applicationVersion()));
     });
     a[I::CriticalPath]->setChecked(m_state->showsCriticalPath());
@@ -116,7 +116,7 @@ void MainWindow::connectAll()
         m_openFirst.removeAll(path);
         if (m_mode == Mode::Empty && m_openFirst.isEmpty()) m_pending = false;
         if (path == m_recordFile) m_looking = false;
-        if (path == m_recordFile && m_process->running()) return; // the child has not made it yet
+        if (path == m_recordFile && m_process->running()) return; // the child has not created it yet
         m_banner->showError(QString(), error);
         if (runs()->refs().empty() && m_mode == Mode::Empty) m_library->close(path);
         refreshStatus();
@@ -205,7 +205,7 @@ void MainWindow::refreshActions()
     a[I::AllSteps]->setChecked(steps && m_shown->steps);
     a[I::ChooseSteps]->setEnabled(steps);
     m_find->setEnabled(shown);
-    m_editPanel->setCanRun(!recording, tr("A recording is under way."));
+    m_editPanel->setCanRun(!recording, tr("A recording is running."));
     emit actionsRefreshed();
 }
 

@@ -1,4 +1,4 @@
-// The memory budget of a rank: asked for, remembered, handed to whatever draws or counts with it.
+// The memory budget of a rank: its dialog, its storage, and passing it to everything that draws or counts with it.
 #include <QDialog>
 #include <QDialogButtonBox>
 #include <QGridLayout>
@@ -39,7 +39,7 @@ Result<void> MainWindow::setMemoryBudget(const QString& text)
     if (m_mode == Mode::Edit) {
         m_edit->redraw();
     } else if (m_mode == Mode::Run && m_shown && !m_shown->partial) {
-        // The same step again, with its causes counted anew.
+        // The same step again, with its causes recounted.
         if (m_shown->panel->isPart()) {
             showEveryStep(m_shown->ref, m_shown->step);
             return {};
@@ -78,7 +78,7 @@ void MainWindow::askBudget()
     layout->setContentsMargins(20, 18, 20, 16);
     layout->setSpacing(9);
     const Units units = shownUnits();
-    auto* label = makeLabel(tr("Activation memory of a rank"), "secondary", dialog);
+    auto* label = makeLabel(tr("Activation memory per rank"), "secondary", dialog);
     auto* field = new QLineEdit(m_library->budget().text(units), dialog);
     field->setPlaceholderText(units.memory == 1 ? tr("none, e.g. 6 MiB") : tr("none, e.g. 3 u"));
     field->setMinimumWidth(180);
@@ -88,7 +88,7 @@ void MainWindow::askBudget()
     fault->setWordWrap(true);
     fault->hide();
     auto* note = makeLabel(tr("Drawn as a dashed line in the memory charts. Idle time that only more memory would have filled counts as "
-                              "memory instead of order. Empty: no budget."), "secondary", dialog);
+                              "memory, not as order. Empty: no budget."), "secondary", dialog);
     note->setWordWrap(true);
     layout->addWidget(label, 0, 0);
     layout->addWidget(field, 0, 1);

@@ -1,4 +1,4 @@
-// Edit mode: the schedule of the run shown, dragged about and timed as it changes.
+// Edit mode: edits the schedule of the run shown and times it as it changes.
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
@@ -24,7 +24,7 @@ void MainWindow::refreshEdit()
 void MainWindow::showEditedDeadlock()
 {
     showDeadlock(std::make_shared<const Schedule>(m_editor->schedule()), {}, [this](const Schedule& fixed) {
-        if (m_mode == Mode::Edit) m_editor->replace(tr("removed the deadlock"), fixed);
+        if (m_mode == Mode::Edit) m_editor->replace(tr("remove the deadlock"), fixed);
     });
 }
 
@@ -36,7 +36,7 @@ void MainWindow::editRun(Run run, const QString& change, Schedule order)
     m_pending = true;
     refreshStatus();
     m_library->request(ref, -1, [this, generation, change, order = std::move(order)](Result<std::shared_ptr<const RunView>> view) {
-        if (generation != m_generation) return; // something else was asked for meanwhile
+        if (generation != m_generation) return; // superseded by another request
         m_pending = false;
         if (!view) {
             m_banner->showError(QString(), view.error());
@@ -61,7 +61,7 @@ void MainWindow::editRunAgain(const RunRef& ref, const Schedule& original, const
         m_pending = true;
         refreshStatus();
         m_library->request(ref, -1, [=, this](const Result<std::shared_ptr<const RunView>>& view) {
-            if (generation != m_generation) return; // something else was asked for meanwhile
+            if (generation != m_generation) return; // superseded by another request
             m_pending = false;
             const auto schedule = view ? scheduleOfRun(*(*view)->run) : Result<Schedule>(tl::unexpected(view.error()));
             if (!schedule || schedule->order != original.order || schedule->placement != original.placement) {
@@ -96,7 +96,7 @@ void MainWindow::enterEdit() { startEdit(std::nullopt); }
 void MainWindow::startEdit(std::optional<Schedule> beginWith)
 {
     if (m_mode == Mode::Edit) return;
-    refreshActions(); // the button stays up until it worked
+    refreshActions(); // the button stays unchecked until it succeeds
     setTool(Tool::None);
     const std::shared_ptr<const RunView> source = m_mode == Mode::Compare ? m_other : m_shown;
     if (!source) return;
@@ -163,7 +163,7 @@ void MainWindow::runEdited()
 {
     if (m_mode != Mode::Edit || !m_editSource || m_process->running()) return;
     if (!m_editor->valid()) {
-        m_banner->showRefusal(QString::fromStdString(m_editor->validation().faults.front().message), tr("an order with a fault can't run; move an op back, or undo"));
+        m_banner->showRefusal(QString::fromStdString(m_editor->validation().faults.front().message), tr("an order with a fault can't run; move the op back, or undo"));
         return;
     }
     auto text = writeScheduleCsv(m_editor->schedule());
@@ -195,7 +195,7 @@ void MainWindow::runEdited()
         keepPrediction();
         return;
     }
-    // What never ran has no measured run to be compared with: the original is recorded too, step by step in turn.
+    // A schedule that never ran has no measured run to compare with: the original is recorded too, alternating by step.
     m_compareAfter = {};
     if (m_editor->changed()) {
         auto original = scheduleOfRun(*m_editSource->run);
@@ -208,7 +208,7 @@ void MainWindow::runEdited()
     keepPrediction();
 }
 
-// Of the order under way: what it was, and with measured costs what it was to take.
+// Of the order being recorded: the original and, with measured costs, the prediction.
 void MainWindow::keepPrediction()
 {
     if (!m_process->running()) return;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr qint64 mostScheduleBytes = 8 << 20; // read and simulated at once
 
-// By its suffix, or by the word it begins with.
+// By its suffix or its first word.
 bool isBlock(const QString& path)
 {
     if (path.endsWith(QLatin1String(".block"), Qt::CaseInsensitive)) return true;
@@ -94,18 +94,18 @@ void MainWindow::fileListed(const QString& path, const std::vector<RunRef>& refs
     if (m_mode == Mode::Empty || m_openFirst.isEmpty() || !m_shown) showRun(refs.front());
 }
 
-// The text of a schedule or a building block; none: told in the banner.
+// The text of a schedule or a building block; none: the banner says why.
 std::optional<QByteArray> MainWindow::readText(const QString& path)
 {
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) {
-        m_banner->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a file that can be read"));
+        m_banner->showError(tr("file %1: %2").arg(path, file.errorString()), tr("choose a readable file"));
         return std::nullopt;
     }
     const QByteArray bytes = file.read(mostScheduleBytes + 1);
     if (bytes.size() > mostScheduleBytes || bytes.contains('\0')) {
-        m_banner->showError(bytes.contains('\0') ? tr("file %1: byte %2 is zero, which no text holds").arg(QFileInfo(path).fileName()).arg(bytes.indexOf('\0'))
-                                                 : tr("file %1: more than %L2 bytes, which is too large for a schedule here").arg(QFileInfo(path).fileName()).arg(mostScheduleBytes),
+        m_banner->showError(bytes.contains('\0') ? tr("file %1: byte %2 is zero, so it is not a text file").arg(QFileInfo(path).fileName()).arg(bytes.indexOf('\0'))
+                                                 : tr("file %1: more than %L2 bytes, too large for a schedule here").arg(QFileInfo(path).fileName()).arg(mostScheduleBytes),
                             tr("choose a schedule CSV or a building block; stagewright validate reads larger ones"));
         return std::nullopt;
     }
@@ -148,7 +148,7 @@ void MainWindow::openOrder(const Schedule& schedule, const QString& path)
         }
         if (const auto stuck = explainDeadlock(schedule); stuck && stuck->hung()) {
             showDeadlock(std::make_shared<const Schedule>(schedule), {}, [this, path](const Schedule& fixed) { openOrder(fixed, path); });
-            m_banner->showError(tr("file %1: this order never ends").arg(QFileInfo(path).fileName()), tr("apply the change on offer, or mend the file"));
+            m_banner->showError(tr("file %1: this order never ends").arg(QFileInfo(path).fileName()), tr("apply the suggested change, or fix the file"));
             return;
         }
         m_banner->showError(tr("file %1").arg(QFileInfo(path).fileName()), run.error());
@@ -201,7 +201,7 @@ void MainWindow::saveCopyAsked()
     if (path.isEmpty()) return;
     if (QFileInfo(path).suffix().isEmpty()) path += QStringLiteral(".stagewright");
     if (RunLibrary::normalised(path) == from) {
-        m_banner->showRefusal(tr("a copy can't replace the file it is made of"), tr("choose another name"));
+        m_banner->showRefusal(tr("a copy can't replace its own original"), tr("choose another name"));
         return;
     }
     m_library->saveCopy(from, path, [this, path](Result<void> done) {
@@ -223,7 +223,7 @@ void MainWindow::dropEvent(QDropEvent* event)
     QStringList paths;
     for (const QUrl& url : event->mimeData()->urls())
         if (url.isLocalFile()) paths << url.toLocalFile();
-    // Several files dropped at once are one job; what is not to be imported is opened.
+    // Several files dropped at once are one job; files that are not traces are opened.
     QStringList traces;
     for (const QString& path : paths)
         if (isTrace(path) || path.endsWith(QLatin1String(".csv"), Qt::CaseInsensitive)) traces << RunLibrary::normalised(path);

@@ -44,7 +44,7 @@ void MainWindow::resetGaps()
     refreshNotes();
 }
 
-// Only where it is shown: with ops that fade, or in the description of an op.
+// Only where it is shown: for fading ops, or in an op's description.
 void MainWindow::askSlack()
 {
     const bool shown = (*m_actions)[ActionId::Slack]->isChecked() || m_state->selected().valid();

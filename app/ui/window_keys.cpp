@@ -1,4 +1,4 @@
-// Keys of the window as a whole, and the page that tells every key.
+// Keys of the window as a whole, and the page that lists every key.
 #include <algorithm>
 
 #include <QAbstractButton>
@@ -48,7 +48,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event)
 
 bool MainWindow::event(QEvent* event)
 {
-    // Space and Return press the button that has the focus, or open the box, whatever they do elsewhere.
+    // Space and Return press the focused button or open the focused box, whatever they do elsewhere.
     if (event->type() == QEvent::ShortcutOverride) {
         const auto* key = static_cast<QKeyEvent*>(event);
         const QWidget* focus = focusWidget();
@@ -76,7 +76,7 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event)
             return true;
         }
     }
-    // Single-letter keys of actions must reach a field that is being typed into.
+    // Single-letter keys of actions must reach a focused text field.
     if (watched == m_find && event->type() == QEvent::ShortcutOverride) {
         const auto* key = static_cast<QKeyEvent*>(event);
         if (!key->modifiers().testFlag(Qt::ControlModifier) && !key->modifiers().testFlag(Qt::AltModifier)) {
@@ -101,7 +101,7 @@ void MainWindow::showKeys()
     layout->setContentsMargins(20, 16, 20, 16);
     layout->setSpacing(10);
     const QString maps[] = {tr("Perfetto"), tr("Nsight Systems"), tr("Tracy")};
-    layout->addWidget(makeLabel(tr("Keys as in %1; Preferences (Ctrl+,) has others").arg(maps[static_cast<int>(m_timeline->keyMap())]), "title", dialog));
+    layout->addWidget(makeLabel(tr("Keys as in %1; change them in Preferences (Ctrl+,)").arg(maps[static_cast<int>(m_timeline->keyMap())]), "title", dialog));
     auto* scroll = new QScrollArea(dialog);
     scroll->setWidgetResizable(true);
     scroll->setFrameShape(QFrame::NoFrame);
@@ -117,7 +117,7 @@ void MainWindow::showKeys()
     layout->addWidget(scroll, 1);
     std::vector<std::pair<QString, QString>> lines;
     auto add = [&](const QString& keys, const QString& what) { lines.emplace_back(keys, what); };
-    QList<QKeySequence> shown; // a menu's action with a key of the map does the same and is not told twice
+    QList<QKeySequence> shown; // a menu's action with a key of the map does the same and is not listed twice
     for (const KeyBinding& binding : keyMap(m_timeline->keyMap())) {
         QStringList keys;
         for (const QKeySequence& key : binding.keys) {
@@ -131,10 +131,10 @@ void MainWindow::showKeys()
     add(tr("Left drag"), tr("Select an area; Ctrl adds"));
     add(tr("Shift+drag"), tr("Pan"));
     add(tr("Middle drag"), tr("Zoom to the region"));
-    add(tr("Ctrl+click a run"), tr("Compare it with what is shown, up to four; again: take it off"));
+    add(tr("Ctrl+click a run"), tr("Compare it with the runs shown, up to four; again: remove it"));
     for (const ActionEntry& entry : Actions::table()) {
         const QAction* action = (*m_actions)[entry.id];
-        if (entry.menu == MenuId::Bookmarks) { // nine of a kind
+        if (entry.menu == MenuId::Bookmarks) { // nine of the same kind
             if (entry.id == ActionId::BookmarkJump1) add(tr("Ctrl+1 … 9"), tr("Go to a bookmark"));
             if (entry.id == ActionId::BookmarkSet1) add(tr("Ctrl+Shift+1 … 9"), tr("Set a bookmark"));
             continue;

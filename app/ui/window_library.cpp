@@ -1,4 +1,4 @@
-// Schedules of the library: browsing them, and opening one as a simulated run or as something to train.
+// Library schedules: browsing them, and opening one as a simulated run or for training.
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "traces/simulated_run.h"
@@ -24,7 +24,7 @@ void MainWindow::newFromLibrary(const QString& name, const Shape& shape, const C
             return std::make_shared<Run>(std::move(*run));
         },
         [this, generation, name, shape](Result<std::shared_ptr<Run>> run) {
-            if (generation != m_generation) return; // something else was asked for meanwhile
+            if (generation != m_generation) return; // superseded by another request
             m_pending = false;
             if (!run) {
                 m_banner->showError(QString(), run.error());

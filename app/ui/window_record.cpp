@@ -1,4 +1,4 @@
-// Recording: the dialog, the child process, the live timeline, and taking its runs over.
+// Recording: the dialog, the child process, the live timeline, and adding its runs to a file.
 #include <QDateTime>
 #include <QDir>
 #include <QFile>
@@ -21,7 +21,7 @@
 namespace stagewright {
 namespace {
 
-// The settings used last, as one JSON-free list of values: what the form holds and nothing of the machine.
+// The last settings as a plain list of values: the content of the form, nothing about the machine.
 void saveSettings(const RecordSettings& s)
 {
     QSettings store;
@@ -78,7 +78,7 @@ RecordSettings loadSettings()
     return s;
 }
 
-// The path, or one with a number where a file is there already.
+// The path, or one with a number if the file exists.
 QString freePath(const QString& path)
 {
     const QFileInfo info(path);
@@ -130,7 +130,7 @@ void MainWindow::startRecording(const RecordSettings& settings, const QString& t
     m_predicted.reset();
     const QString program = findStagewright();
     if (program.isEmpty()) {
-        m_banner->showError(tr("the program stagewright was not found"), tr("put it beside this program or into PATH, or set STAGEWRIGHT_PROGRAM"));
+        m_banner->showError(tr("the program stagewright was not found"), tr("put it beside this program or on PATH, or set STAGEWRIGHT_PROGRAM"));
         return;
     }
     m_banner->clear();
@@ -145,8 +145,8 @@ void MainWindow::startRecording(const RecordSettings& settings, const QString& t
     refreshActions();
 }
 
-// A look costs a list of the runs, and the newest step where there is one. The next look waits ten times as long as the
-// last one took, so that watching never takes more than a tenth of the time.
+// A read costs a list of the runs, and the newest step if there is one. The next read waits ten times as long as the
+// last one took, so that watching never takes more than 10 % of the time.
 bool MainWindow::isRecordingInto(const QString& file) const
 {
     return (m_process->running() || m_library->busy()) && (file == m_recordFile || file == m_recordTarget);
@@ -176,7 +176,7 @@ void MainWindow::followRecording(const std::vector<RunRef>& refs)
             ref = one;
         }
     const bool shown = m_shown && m_shown->ref == ref && m_mode == Mode::Run;
-    // Someone who looks closely at a step keeps it; without a selection and with everything in view the newest one comes.
+    // A selection or a zoomed view keeps its step; otherwise the newest step is shown.
     const bool held = shown && (m_state->selected().valid() || !m_state->areas().empty() || !m_state->isFitted());
     if (!m_followLive || newest == nullptr || held || (shown && m_shown->run->info.steps == newest->steps)) {
         looked();
@@ -210,7 +210,7 @@ void MainWindow::askToStop()
     m_stopQuestion = new QMessageBox(QMessageBox::Question, windowTitle(), tr("A recording is running."), QMessageBox::NoButton, this);
     m_stopQuestion->setObjectName(QStringLiteral("stopRecording"));
     m_stopQuestion->setAttribute(Qt::WA_DeleteOnClose);
-    m_stopQuestion->setInformativeText(tr("If it is stopped, the runs that have a complete measured step are kept in %1.").arg(QDir::toNativeSeparators(m_recordTarget)));
+    m_stopQuestion->setInformativeText(tr("If you stop it, runs with a complete measured step are kept in %1.").arg(QDir::toNativeSeparators(m_recordTarget)));
     m_stopQuestion->addButton(tr("Stop and close"), QMessageBox::AcceptRole);
     QPushButton* stay = m_stopQuestion->addButton(tr("Keep recording"), QMessageBox::RejectRole);
     m_stopQuestion->setDefaultButton(stay);
@@ -250,7 +250,7 @@ void MainWindow::recordingEnded()
         dropRecording(m_recordFile);
         return;
     }
-    // Measured steps are worth keeping whatever the end was; a file without any is dropped.
+    // Measured steps are kept however the recording ended; a file without any is deleted.
     inBackground(
         this,
         [path = m_recordFile]() -> Result<bool> {
@@ -270,13 +270,13 @@ void MainWindow::recordingEnded()
         });
 }
 
-// What a recording that was stopped leaves, as a sentence.
+// What a stopped recording leaves, as a sentence.
 QString MainWindow::stoppedText(std::size_t runs) const
 {
     const QString what = m_process->state() == RecordProcess::State::Cancelled ? tr("The recording was cancelled") : tr("The recording ended early");
-    if (runs == 0) return tr("%1 before a measured step was complete; nothing is kept.").arg(what);
+    if (runs == 0) return tr("%1 before a measured step was complete; nothing was kept.").arg(what);
     const QString place = QDir::toNativeSeparators(m_recordTarget);
-    return runs == 1 ? tr("%1; 1 run with its complete steps is kept in %2.").arg(what, place) : tr("%1; %3 runs with their complete steps are kept in %2.").arg(what, place, QString::number(runs));
+    return runs == 1 ? tr("%1; the complete steps of 1 run are kept in %2.").arg(what, place) : tr("%1; the complete steps of %3 runs are kept in %2.").arg(what, place, QString::number(runs));
 }
 
 void MainWindow::dropRecording(const QString& file)
@@ -284,7 +284,7 @@ void MainWindow::dropRecording(const QString& file)
     RunRef back = std::exchange(m_compareAfter, RunRef{});
     m_recorded.reset();
     m_library->close(file);
-    if (m_shown && m_shown->ref.file == file) { // its steps are gone: back to a run that is there, of the file it was for if it has any
+    if (m_shown && m_shown->ref.file == file) { // its steps are gone: shows an existing run, from its target file if possible
         setMode(Mode::Empty);
         const auto listed = runs()->refs();
         for (const RunRef& ref : listed)
@@ -326,10 +326,10 @@ void MainWindow::showRecorded(const QString& path, const std::vector<RunRef>& fr
 
 void MainWindow::adoptRecording(const QString& file)
 {
-    if (m_recorded) m_edit->recorded(*m_recorded); // only now is it kept: a recording that fails leaves nothing
+    if (m_recorded) m_edit->recorded(*m_recorded); // kept only now: a failed recording leaves nothing
     m_recorded.reset();
     auto show = [this](const QString& path, const std::vector<qint64>& ids) {
-        // Listed first, so that the new runs stand in the list when they are shown.
+        // Listed first, so that the new runs are in the list when they are shown.
         auto once = std::make_shared<QMetaObject::Connection>();
         *once = connect(m_library, &RunLibrary::listed, this, [=, this](const QString& listedPath, const std::vector<RunRef>& refs) {
             if (listedPath != path) return;
@@ -349,7 +349,7 @@ void MainWindow::adoptRecording(const QString& file)
     }
     m_library->adopt(m_recordTarget, file, [this, file, show](Result<std::vector<qint64>> ids) {
         if (!ids) {
-            // Out of the temporary folder, which goes with the window.
+            // Moved out of the temporary folder, which is deleted with the window.
             const QString kept = newRecordingPath(QFileInfo(m_recordTarget).completeBaseName());
             const QString place = QFile::copy(file, kept) ? kept : file;
             m_banner->showError(tr("the runs could not be added to %1; they are in %2").arg(m_recordTarget, place), ids.error());
@@ -369,13 +369,13 @@ void MainWindow::adoptRecording(const QString& file)
 void MainWindow::takeUpRecording(const QString& file, const QString& target)
 {
     m_library->adopt(target, file, [this, file, target](const Result<std::vector<qint64>>& ids) {
-        if (!ids) return; // still being written by another window, or nothing that can be read
+        if (!ids) return; // still being written by another window, or unreadable
         QFile::remove(file);
         QDir().rmdir(QFileInfo(file).path()); // the folder of the window that ended
         if (ids->empty()) return;
         const QString place = QDir::toNativeSeparators(target);
-        m_banner->showNote(ids->size() == 1 ? tr("The window ended while it recorded; 1 run with its complete steps is kept in %1.").arg(place)
-                                            : tr("The window ended while it recorded; %2 runs with their complete steps are kept in %1.").arg(place, QString::number(ids->size())));
+        m_banner->showNote(ids->size() == 1 ? tr("The window ended during a recording; the complete steps of 1 run are kept in %1.").arg(place)
+                                            : tr("The window ended during a recording; the complete steps of %2 runs are kept in %1.").arg(place, QString::number(ids->size())));
         m_library->open(target);
     });
 }

@@ -50,7 +50,7 @@ void MainWindow::showRun(const RunRef& ref, int step)
 void MainWindow::showSteps(const RunRef& ref, const ShownSteps& steps)
 {
     if (!ref.valid()) return;
-    if (m_library->isLarge(ref)) { // all of them, with the view on those meant
+    if (m_library->isLarge(ref)) { // all of them, zoomed to the requested ones
         showEveryStep(ref, -1, [this, steps] { m_stepsController->fit(steps); });
         return;
     }
@@ -63,7 +63,7 @@ void MainWindow::showSteps(const RunRef& ref, const ShownSteps& steps)
     });
 }
 
-// Whether an answer is still wanted and good; a bad one is told.
+// Whether an answer is still wanted and good; a bad one is reported.
 bool MainWindow::arrived(quint64 generation, const Result<std::shared_ptr<const RunView>>& view)
 {
     if (generation != m_generation) return false;
@@ -115,7 +115,7 @@ void MainWindow::chooseSteps()
         layout->addWidget(label, i, 0);
         layout->addWidget(boxes[i], i, 1);
     }
-    layout->addWidget(makeLabel(tr("Of %1. The side panel keeps the figures of the median step.").arg(all), "secondary", dialog), 2, 0, 1, 2);
+    layout->addWidget(makeLabel(tr("Of %1 steps. The side panel keeps the figures of the median step.").arg(all), "secondary", dialog), 2, 0, 1, 2);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
     buttons->button(QDialogButtonBox::Ok)->setText(tr("Show"));
     buttons->button(QDialogButtonBox::Ok)->setObjectName(QStringLiteral("primary"));
@@ -202,7 +202,7 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
     }
     tellDamage({view.get()});
     if (view->partial && view->panel->isPart() && !view->panel->overview && !m_damageTold)
-        m_banner->showNote(tr("A step of this run has more than %L1 ops: it is drawn whole, without causes, arrows and what is known of an op. "
+        m_banner->showNote(tr("A step of this run has more than %L1 ops: it is drawn without causes, arrows and op details. "
                               "stagewright report computes its figures.").arg(detailedSpans));
     if (m_selectLater != noSpan) m_state->select({0, std::exchange(m_selectLater, noSpan)});
     selectionChanged();
@@ -212,22 +212,22 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
 
 void MainWindow::showCompare(const RunRef& a, const RunRef& b) { m_compare->show({a, b}); }
 
-// What was left out is said, once, over the work area.
+// Skipped data is reported once, over the work area.
 void MainWindow::tellDamage(std::initializer_list<const RunView*> views)
 {
     QStringList damaged;
     for (const RunView* view : views) {
         const auto blocks = view->run->info.damagedBlocks;
         if (blocks > 0)
-            damaged << (blocks == 1 ? tr("one damaged block of %1 was left out").arg(runTitle(view->run->info))
-                                    : tr("%2 damaged blocks of %1 were left out").arg(runTitle(view->run->info), QString::number(blocks)));
+            damaged << (blocks == 1 ? tr("one damaged block of %1 was skipped").arg(runTitle(view->run->info))
+                                    : tr("%2 damaged blocks of %1 were skipped").arg(runTitle(view->run->info), QString::number(blocks)));
     }
     if (damaged.isEmpty()) {
         if (m_damageTold) m_banner->clear();
         m_damageTold = false;
         return;
     }
-    m_banner->showError(damaged.join(QStringLiteral("; ")), tr("pictures and figures are of what could be read; take the file from a copy"));
+    m_banner->showError(damaged.join(QStringLiteral("; ")), tr("pictures and figures cover only what could be read; use a backup of the file"));
     m_damageTold = true;
 }
 
@@ -323,7 +323,7 @@ void MainWindow::spanMenu(const QPoint& at, SpanRef ref)
     if (ref.valid()) {
         m_state->select(ref);
         menu.addAction(tr("Fit this op"), this, [this, ref] { m_timeline->fitSpan(ref); });
-        menu.addAction(tr("Copy what is known of it"), this, [this, ref] { QApplication::clipboard()->setText(m_timeline->cardOf(ref).plain()); });
+        menu.addAction(tr("Copy its details"), this, [this, ref] { QApplication::clipboard()->setText(m_timeline->cardOf(ref).plain()); });
         if (m_mode == Mode::Edit) {
             menu.addSeparator();
             for (const ActionId id : {ActionId::CutOps, ActionId::CopyOps, ActionId::PasteOps, ActionId::RemoveOps, ActionId::InsertDelay, ActionId::SplitBackward, ActionId::MergeBackward, ActionId::InsertRecompute,

@@ -148,7 +148,7 @@ bool WindowSet::restore(MainWindow& first)
     if (!PreferenceStore::instance().value().restoreSession || windows.isEmpty()) return false;
     if (failed) {
         settings.setValue(QLatin1String(restoringKey), false);
-        first.banner()->showQuestion(tr("What was open last could not be opened again"), tr("the program ended while it tried; the files are in the list of recent files"), tr("Try again"),
+        first.banner()->showQuestion(tr("The last session could not be reopened"), tr("the program ended while reopening it; find the files under Open recent"), tr("Try again"),
                                      [this, &first] { restore(first); });
         return false;
     }
@@ -158,7 +158,7 @@ bool WindowSet::restore(MainWindow& first)
         MainWindow* window = i == 0 ? &first : open();
         window->session()->restore(windows.at(i).toMap());
     }
-    if (crashed && first.bannerText().isEmpty() && !first.edit()->offersRecovery()) first.banner()->showNote(tr("Stagewright did not end properly. What was open is open again."));
+    if (crashed && first.bannerText().isEmpty() && !first.edit()->offersRecovery()) first.banner()->showNote(tr("Stagewright did not exit properly. The last session has been reopened."));
     QTimer::singleShot(4000, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
     connect(&first, &MainWindow::runShown, this, [] { QSettings().setValue(QLatin1String(restoringKey), false); });
     return true;
@@ -186,7 +186,7 @@ void WindowSet::quit()
     m_frozen = true;
     const std::vector<QPointer<MainWindow>> all(m_windows.begin(), m_windows.end());
     for (const auto& window : all)
-        if (window && window->isVisible() && !window->close()) { // it asks, and goes on with this or stays
+        if (window && window->isVisible() && !window->close()) { // it asks, and then continues or stays
             m_frozen = false;
             return;
         }

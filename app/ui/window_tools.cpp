@@ -1,4 +1,4 @@
-// Tools over the run shown: each takes the panel at the right and, where it has one, a picture of its own in the timeline.
+// Tools for the run shown: each takes over the panel at the right and, if it has one, draws its own picture in the timeline.
 #include <QFileInfo>
 #include <QStackedWidget>
 
@@ -17,11 +17,11 @@ QString MainWindow::toolText() const
 {
     switch (m_tool) {
     case Tool::None: return {};
-    case Tool::Lowered: return tr("Lowered: sends and receives put into the order by the rule \"%1\"").arg(QString::fromStdString(stagewright::toText(m_lowered->lowering())));
+    case Tool::Lowered: return tr("Lowered: sends and receives inserted by the rule \"%1\"").arg(QString::fromStdString(stagewright::toText(m_lowered->lowering())));
     case Tool::WhatIf: {
         const auto question = m_whatIf->question();
         const QString text = question ? QString::fromStdString(stagewright::toText(*question)) : QString();
-        return text.isEmpty() ? tr("Above as simulated, below what if: nothing changed") : tr("Above as simulated, below what if %1").arg(text);
+        return text.isEmpty() ? tr("Above: as simulated. Below: what if, nothing changed") : tr("Above: as simulated. Below: what if %1").arg(text);
     }
     case Tool::Residuals: return {}; // figures only; the timeline is the run's
     }
@@ -93,7 +93,7 @@ void MainWindow::showToolPanels(const std::vector<std::shared_ptr<const Timeline
     refreshStatus();
 }
 
-// The schedule of the run and the costs it is simulated with; made once for a run and tool.
+// The schedule of the run and the costs of its simulation; computed once per run and tool.
 Result<std::shared_ptr<const MainWindow::ToolInput>> MainWindow::toolInput()
 {
     if (m_toolInput) return m_toolInput;
@@ -110,7 +110,7 @@ Result<std::shared_ptr<const MainWindow::ToolInput>> MainWindow::toolInput()
     return m_toolInput;
 }
 
-// One picture at a time: while one is made only the newest question waits, so that a slider is followed as fast as it can be.
+// One picture at a time: meanwhile only the latest request waits, so that pictures follow a slider as fast as possible.
 template <typename Work, typename Then>
 void MainWindow::makePicture(Work work, Then then)
 {
@@ -133,7 +133,7 @@ void MainWindow::askTool()
     if (m_toolAgain) return;
     auto input = toolInput();
     if (!input) {
-        m_banner->showRefusal(tr("this run has no order that could be simulated again"), input.error());
+        m_banner->showRefusal(tr("this run has no order to simulate again"), input.error());
         setTool(Tool::None);
         return;
     }
@@ -159,7 +159,7 @@ void MainWindow::askLowered(const ToolInput& input)
 void MainWindow::askWhatIf(const ToolInput& input)
 {
     auto question = m_whatIf->question();
-    if (!question) { // its text is not finished: the last answer stays
+    if (!question) { // its text is incomplete: the last answer stays
         m_toolPending = false;
         m_whatIf->setFault(question.error());
         return;

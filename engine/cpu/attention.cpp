@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/cpu/blas.h"
 
 namespace stagewright::cpu {
 
@@ -75,7 +74,7 @@ std::size_t attentionWorkspace(const AttentionShape& shape)
     return static_cast<std::size_t>(std::min(blockRows, shape.tokens)) * static_cast<std::size_t>(shape.past + shape.tokens);
 }
 
-void attentionForward(const AttentionShape& shape, const Kernels& kernels, const float* query, int queryStride,
+void attentionForward(const AttentionShape& shape, const Kernels& kernels, const Products& products, const float* query, int queryStride,
                       std::span<const KeySegment> segments, float* probabilities, float* out)
 {
     const int width = shape.headWidth();
@@ -93,14 +92,14 @@ void attentionForward(const AttentionShape& shape, const Kernels& kernels, const
                 float* p = probabilities + block.offset;
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                     const KeySegment& segment = segments[s];
-                    multiplyByTransposed(block.rows, keys, width, scale, blockQueries,
+                    products.timesTransposed(block.rows, keys, width, scale, blockQueries,
                                          {segment.key + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
                                          p + firstKey, block.keys);
                 });
                 kernels.causalSoftmax(shape.past + block.first, block.rows, block.keys, p);
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                     const KeySegment& segment = segments[s];
-                    multiply(block.rows, width, keys, 1.0F, {p + firstKey, block.keys},
+                    products.times(block.rows, width, keys, 1.0F, {p + firstKey, block.keys},
                              {segment.value + place(segment.tokens, segment.stride), segment.stride},
                              s == 0 ? 0.0F : 1.0F, result + first * static_cast<std::size_t>(shape.hidden),
                              shape.hidden);
@@ -111,7 +110,7 @@ void attentionForward(const AttentionShape& shape, const Kernels& kernels, const
     }
 }
 
-void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const float* query, int queryStride,
+void attentionBackward(const AttentionShape& shape, const Kernels& kernels, const Products& products, const float* query, int queryStride,
                        std::span<const KeySegment> segments, const float* probabilities, const float* outGrad,
                        float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace)
 {
@@ -134,10 +133,10 @@ void attentionBackward(const AttentionShape& shape, const Kernels& kernels, cons
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                     const KeySegment& segment = segments[s];
                     const KeyGradSegment& to = gradients[s];
-                    multiplyTransposed(keys, width, block.rows, 1.0F, {p + firstKey, block.keys}, blockGrad,
+                    products.transposedTimes(keys, width, block.rows, 1.0F, {p + firstKey, block.keys}, blockGrad,
                                        firstVisit && to.empty ? 0.0F : 1.0F,
                                        to.value + place(segment.tokens, to.stride), to.stride);
-                    multiplyByTransposed(block.rows, keys, width, 1.0F, blockGrad,
+                    products.timesTransposed(block.rows, keys, width, 1.0F, blockGrad,
                                          {segment.value + place(segment.tokens, segment.stride), segment.stride}, 0.0F,
                                          workspace + firstKey, block.keys);
                 });
@@ -145,10 +144,10 @@ void attentionBackward(const AttentionShape& shape, const Kernels& kernels, cons
                 forSegments(segments, block.keys, [&](std::size_t s, int firstKey, int keys) {
                     const KeySegment& segment = segments[s];
                     const KeyGradSegment& to = gradients[s];
-                    multiply(block.rows, width, keys, scale, {workspace + firstKey, block.keys},
+                    products.times(block.rows, width, keys, scale, {workspace + firstKey, block.keys},
                              {segment.key + place(segment.tokens, segment.stride), segment.stride},
                              s == 0 ? 0.0F : 1.0F, queryGrad + rowPlace, queryStride);
-                    multiplyTransposed(keys, width, block.rows, scale, {workspace + firstKey, block.keys},
+                    products.transposedTimes(keys, width, block.rows, scale, {workspace + firstKey, block.keys},
                                        {query + rowPlace, queryStride}, firstVisit && to.empty ? 0.0F : 1.0F,
                                        to.key + place(segment.tokens, to.stride), to.stride);
                 });

@@ -1,4 +1,3 @@
-#include <fstream>
 #include <limits>
 #include <new>
 #include <thread>
@@ -7,24 +6,16 @@
 
 #include "engine/backend.h"
 #include "engine/backends.h"
-#include "engine/cpu/blas.h"
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/cpu_math.h"
+#include "engine/cpu/processor.h"
+#include "engine/cpu/products.h"
 #include "engine/layers/stage_model.h"
 #include "engine/stage_memory.h"
 
 namespace stagewright {
 
 namespace {
-
-std::string processorName()
-{
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);)
-        if (line.starts_with("model name"))
-            if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
-    return "processor";
-}
 
 // Weights, gradients and optimizer state of stages.
 std::int64_t weightBytes(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer)
@@ -37,7 +28,7 @@ std::int64_t weightBytes(const ModelConfig& model, std::span<const StageSlice> s
     return bytes;
 }
 
-// 0 where the system does not tell.
+// 0 if unknown.
 std::int64_t machineBytes()
 {
     const long pages = ::sysconf(_SC_PHYS_PAGES);
@@ -60,7 +51,7 @@ std::string needOf(const ModelConfig& model, std::span<const StageSlice> slices,
 
 class CpuBackend final : public Backend {
 public:
-    CpuBackend() { cpu::useOneBlasThread(); }
+    explicit CpuBackend(std::string products) : m_wanted(std::move(products)) {}
 
     std::string_view name() const override { return "cpu"; }
 
@@ -69,7 +60,7 @@ public:
         const unsigned cores = std::thread::hardware_concurrency();
         DeviceInfo device;
         device.backend = "cpu";
-        device.name = processorName() + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
+        device.name = cpu::processorName() + ", " + std::to_string(cores) + (cores == 1 ? " core" : " cores");
         device.usable = true;
         device.details = environment();
         return {device};
@@ -102,8 +93,13 @@ public:
                         "use a smaller microbatch or a shorter sequence");
         const StageSlice alone[] = {slice};
         if (auto room = checkRoom(model, alone, optimizer); !room) return tl::unexpected(room.error());
+        if (m_choice.products == nullptr) { // of the first stage for all
+            auto choice = cpu::chooseProducts(m_wanted, model, microbatchSize);
+            if (!choice) return tl::unexpected(std::move(choice.error()));
+            m_choice = std::move(*choice);
+        }
         try {
-            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator, cpu::makeCpuMath());
+            return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator, cpu::makeCpuMath(*m_choice.products));
         } catch (const std::bad_alloc&) {
             return fail(ErrorCode::Unavailable, needOf(model, alone, optimizer) + "; less is free", "use a smaller model");
         }
@@ -112,13 +108,24 @@ public:
     std::vector<std::pair<std::string, std::string>> environment() const override
     {
         std::vector<std::pair<std::string, std::string>> facts;
-        facts.emplace_back("cpu", processorName());
+        facts.emplace_back("cpu", cpu::processorName());
         facts.emplace_back("cores", std::to_string(std::thread::hardware_concurrency()));
         facts.emplace_back("kernels", cpu::kernels().name);
-        for (auto& fact : cpu::blasFacts())
-            facts.push_back(std::move(fact));
+        std::vector<const cpu::Products*> products = cpu::allProducts();
+        if (m_choice.products != nullptr) {
+            facts.emplace_back("products", m_choice.products->name());
+            facts.emplace_back("products_chosen", m_choice.reason);
+            products = {m_choice.products};
+        }
+        for (const cpu::Products* each : products)
+            for (auto& fact : each->facts())
+                facts.push_back(std::move(fact));
         return facts;
     }
+
+private:
+    std::string m_wanted; // empty: the fastest
+    cpu::ProductChoice m_choice;
 };
 
 } // namespace
@@ -131,7 +138,9 @@ Result<std::unique_ptr<Backend>> backends::cpu(const DeviceOptions& options)
     }
     if (options.sharing != DeviceSharing::Queues || options.transport != DeviceTransport::Copies || !options.devices.empty())
         return fail(ErrorCode::Usage, "the cpu backend has no devices to choose, share or connect", "use --backend cuda with it");
-    return std::make_unique<CpuBackend>();
+    if (!options.products.empty())
+        if (auto known = cpu::productsNamed(options.products); !known) return tl::unexpected(std::move(known.error()));
+    return std::make_unique<CpuBackend>(options.products);
 }
 
 } // namespace stagewright

@@ -1,7 +1,6 @@
 #include "engine/cpu/cpu_math.h"
 
 #include "engine/cpu/attention.h"
-#include "engine/cpu/blas.h"
 #include "engine/cpu/kernels.h"
 
 namespace stagewright::cpu {
@@ -12,6 +11,8 @@ using namespace layers;
 
 class CpuMath final : public LayerMath {
 public:
+    explicit CpuMath(const Products& products) : m_products(products) {}
+
     int elementBytes() const override { return sizeof(float); }
 
     void layerNorm(int rows, int width, float* x, const float* bias, const float* gamma, const float* beta, float* normal,
@@ -36,19 +37,19 @@ public:
     }
     void linearAdd(int rows, int out, int in, const float* x, const float* weight, float* y) override
     {
-        multiplyByTransposed(rows, out, in, 1.0F, {x, in}, {weight, in}, 1.0F, y, out);
+        m_products.timesTransposed(rows, out, in, 1.0F, {x, in}, {weight, in}, 1.0F, y, out);
     }
     void linearBare(int rows, int out, int in, const float* x, const float* weight, float* y) override
     {
-        multiplyByTransposed(rows, out, in, 1.0F, {x, in}, {weight, in}, 0.0F, y, out);
+        m_products.timesTransposed(rows, out, in, 1.0F, {x, in}, {weight, in}, 0.0F, y, out);
     }
     void linearInputGrad(int rows, int out, int in, float alpha, const float* dy, const float* weight, float* dx) override
     {
-        multiply(rows, in, out, alpha, {dy, out}, {weight, in}, 0.0F, dx, in);
+        m_products.times(rows, in, out, alpha, {dy, out}, {weight, in}, 0.0F, dx, in);
     }
     void linearWeightGrad(int rows, int out, int in, float alpha, const float* dy, const float* x, float* gradient) override
     {
-        multiplyTransposed(out, in, rows, alpha, {dy, out}, {x, in}, 1.0F, gradient, in);
+        m_products.transposedTimes(out, in, rows, alpha, {dy, out}, {x, in}, 1.0F, gradient, in);
     }
 
     void expand(int rows, int out, int in, const float* x, const float* weight, const float*, float* hidden, float*) override
@@ -71,13 +72,13 @@ public:
     void attentionForward(const AttentionShape& shape, const float* query, int queryStride,
                           std::span<const KeySegment> segments, float* kept, float* out) override
     {
-        cpu::attentionForward(shape, k, query, queryStride, segments, kept, out);
+        cpu::attentionForward(shape, k, m_products, query, queryStride, segments, kept, out);
     }
     void attentionBackward(const AttentionShape& shape, const float* query, int queryStride,
                            std::span<const KeySegment> segments, const float* kept, const float*, const float* outGrad,
                            float* queryGrad, std::span<const KeyGradSegment> gradients, float* workspace) override
     {
-        cpu::attentionBackward(shape, k, query, queryStride, segments, kept, outGrad, queryGrad, gradients, workspace);
+        cpu::attentionBackward(shape, k, m_products, query, queryStride, segments, kept, outGrad, queryGrad, gradients, workspace);
     }
 
     void embed(int batch, int tokens, int past, int width, const std::uint8_t* bytes, const float* tokenTable,
@@ -154,13 +155,14 @@ private:
     }
 
     const Kernels& k = kernels();
+    const Products& m_products;
 };
 
 } // namespace
 
-std::unique_ptr<layers::LayerMath> makeCpuMath()
+std::unique_ptr<layers::LayerMath> makeCpuMath(const Products& products)
 {
-    return std::make_unique<CpuMath>();
+    return std::make_unique<CpuMath>(products);
 }
 
 } // namespace stagewright::cpu

@@ -3,10 +3,11 @@
 
 #include <memory>
 
+#include "engine/cpu/products.h"
 #include "engine/layers/math.h"
 
 namespace stagewright::cpu {
 
-std::unique_ptr<layers::LayerMath> makeCpuMath();
+std::unique_ptr<layers::LayerMath> makeCpuMath(const Products& products); // which outlives it
 
 } // namespace stagewright::cpu

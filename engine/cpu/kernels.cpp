@@ -1,5 +1,7 @@
 #include "engine/cpu/kernels.h"
 
+#include "engine/cpu/processor.h"
+
 namespace stagewright::cpu {
 
 #ifndef STAGEWRIGHT_X86_KERNELS
@@ -18,11 +20,8 @@ namespace {
 const Kernels& best()
 {
 #ifdef STAGEWRIGHT_X86_KERNELS
-    const bool vector = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (vector && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return *avx512Kernels();
-    if (vector) return *avx2Kernels();
+    if (hasAvx512()) return *avx512Kernels();
+    if (hasAvx2()) return *avx2Kernels();
 #endif
     return *baselineKernels();
 }

@@ -1,5 +1,5 @@
 // Included once by each kernels_<set>.cpp, which gives the name of its set; everything here is local to that file, because
-// it is compiled for another processor than the rest: no inline function of a library may come from here. Loops are told to the vectoriser; sums have a fixed shape, so that
+// it is compiled for a different processor than the rest: no inline function of a library may come from here. Loops are marked for the vectoriser; sums have a fixed shape, so that
 // the same input gives the same bits on every call.
 #include "engine/cpu/kernels.h"
 
@@ -19,7 +19,7 @@ inline float floatOf(std::int32_t bits)
 }
 
 // e^x: x = n ln 2 + r, |r| ≤ ln 2 / 2; a polynomial for e^r, the exponent bits for 2^n. Relative error below 2e-7 between
-// −60 and 60 and clamped outside, which no probability or gate can tell from the truth: so products with them stay clear
+// −60 and 60 and clamped outside, which makes no difference to a probability or gate: so products with them stay clear
 // of denormal numbers, which would cost a hundred cycles each. NaN stays NaN: comparisons with it are false, e^r is NaN.
 inline float exponential(float x)
 {

@@ -13,9 +13,9 @@ namespace {
 
 using Values = std::vector<float>;
 
-constexpr std::size_t part = 4099; // floats; no multiple of anything that NCCL cuts by
+constexpr std::size_t part = 4099; // floats; not a multiple of any size that NCCL splits by
 
-// The devices' queues, connected, with a block each for what is given and for what is made.
+// The devices' queues, connected, each with a block for input and one for output.
 class Ring {
 public:
     Ring(const StagewrightCudaTable& table, std::span<const int> devices) : m_table(table), m_ends(devices.size())
@@ -44,7 +44,7 @@ public:
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
 
-    // What each end has made, `size` floats of it, after all of them were given theirs.
+    // The output of each end, `size` floats of it, after all of them got their input.
     template <typename Work> std::vector<Values> results(const std::vector<Values>& given, std::size_t size, Work&& work)
     {
         for (std::size_t i = 0; i < m_ends.size(); ++i) {

@@ -27,7 +27,7 @@ std::string gibibytes(std::uint64_t bytes)
     return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(std::uint64_t{1} << 30));
 }
 
-// What the module says of itself and of the driver.
+// What the module says about itself and the driver.
 std::vector<std::pair<std::string, std::string>> moduleFacts(const cuda::Module& module, const StagewrightCudaFacts& facts)
 {
     std::vector<std::pair<std::string, std::string>> pairs;
@@ -105,14 +105,14 @@ public:
     std::string_view name() const override { return "cuda"; }
     std::vector<DeviceInfo> devices() const override { return allDevices(); }
 
-    // The stages of a rank must find room on its device; how they are spread is known to the caller alone: all of them on
+    // The stages of a rank must fit on its device; only the caller knows how they are spread: all of them on
     // all devices together.
     Result<void> checkRoom(const ModelConfig& model, std::span<const StageSlice> slices, const OptimizerConfig& optimizer) const override
     {
         Result<std::vector<Device>> there = chosen();
         if (!there) return tl::unexpected(std::move(there.error()));
         if (Result<void> fits = checkModel(model); !fits) return fits;
-        double needed = 0; // a stage a rank, at most: what a rank takes beside is little against its stages
+        double needed = 0; // one stage per rank, at most: what a rank takes in addition is little compared with its stages
         for (const StageSlice& slice : slices) {
             const StageMemory memory = stageMemoryOf(model, slice, 1, optimizer, layoutOf(name(), m_options.precision));
             needed += static_cast<double>(memory.weight + memory.gradient + memory.optimizer + cudaRankBytes);
@@ -139,7 +139,7 @@ public:
         m_ranks = ranks;
         const bool nccl = m_options.transport == DeviceTransport::Nccl;
         if (nccl && ranks > devices)
-            return fail(ErrorCode::Usage, fmt::format("NCCL serves one rank a device: {} ranks on {} devices", ranks, devices),
+            return fail(ErrorCode::Usage, fmt::format("NCCL serves one rank per device: {} ranks on {} devices", ranks, devices),
                         "use fewer ranks, or --transport copies");
         if (nccl && rank == 0) m_links = std::make_shared<cuda::DeviceLinks>(*cuda::theModule()->table);
         const StagewrightQueueWish wish = wishOf(device, rank, ranks, devices);
@@ -178,7 +178,7 @@ public:
             return std::make_unique<layers::LayerStage>(model, slice, microbatchSize, seed, optimizer, allocator,
                                                         cuda::makeDeviceMath(*memory, allocator, slice.stage, streamFrom));
         } catch (const std::bad_alloc&) {
-            return fail(ErrorCode::Unavailable, fmt::format("stage {}: the device's memory is out", slice.stage), "use a smaller model");
+            return fail(ErrorCode::Unavailable, fmt::format("stage {}: the device is out of memory", slice.stage), "use a smaller model");
         } catch (const std::exception& e) {
             return fail(ErrorCode::Unavailable, fmt::format("stage {}: {}", slice.stage, e.what()));
         }
@@ -252,7 +252,7 @@ private:
                     "use even ones, or --precision fp32");
     }
 
-    // The devices that were asked for, or all that are usable.
+    // The requested devices, or all that are usable.
     Result<std::vector<Device>> chosen() const
     {
         const std::lock_guard lock(m_mutex);
@@ -293,6 +293,8 @@ private:
 
 Result<std::unique_ptr<Backend>> backends::cuda(const DeviceOptions& options)
 {
+    if (!options.products.empty())
+        return fail(ErrorCode::Usage, "products " + options.products + ": the cuda backend multiplies with cuBLASLt", "leave --products out");
     return std::make_unique<CudaBackend>(options);
 }
 

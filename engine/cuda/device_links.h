@@ -22,7 +22,7 @@ public:
     StagewrightTeam* between(StagewrightQueue* from, StagewrightQueue* to);
     void poll();                          // what went wrong on a device or between them
     void close(StagewrightQueue* queue);  // its connections, before it is closed itself
-    void abort();                         // any thread: what waits for another device ends, and so does every later message
+    void abort();                         // any thread: waits for another device end, and so does every later message
 
 private:
     const StagewrightCudaTable& m_table;

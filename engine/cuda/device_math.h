@@ -8,7 +8,7 @@
 
 namespace stagewright::cuda {
 
-// memory: the allocator's. Losses and sums that the host asks for stand in workspace of the allocator, tagged with the stage.
+// memory: the allocator's. Losses and sums that the host requests are in workspace of the allocator, tagged with the stage.
 // Attention over flashFrom tokens or more streams its keys and keeps no probabilities.
 std::unique_ptr<layers::LayerMath> makeDeviceMath(DeviceMemory& memory, Allocator& allocator, int stage, int flashFrom);
 

@@ -47,8 +47,8 @@ public:
     void upload(void* to, const void* from, std::size_t bytes) override;
     void download(void* to, const void* from, std::size_t bytes) override;
     Mark mark() override { return markOn(STAGEWRIGHT_COMPUTE); }
-    // From another device with links: by their connection, whose two ends wait for the same. Else on the transfer lane: it waits for `written` and for what this rank asked for before, whose block it may be; what this
-    // rank asks for later waits for the copy.
+    // From another device with links: by their connection, whose two ends wait for the same. Else on the transfer lane: it waits for `written` and for earlier requests of this rank, which may use the block; later requests
+    // of this rank wait for the copy.
     Mark copyFrom(void* to, const void* from, std::size_t bytes, const Mark& written) override;
     void await(const Mark& mark) override;
     void finish() override;

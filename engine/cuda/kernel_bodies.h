@@ -1,4 +1,4 @@
-// What the kernels compute, written once: the module compiles it for GPUs, the tests' device for the host. A body works on one
+// What the kernels compute, written once: the module compiles it for GPUs, the fake device for the host. A body works on one
 // row, column or range with `Lanes`: threads of a block that each take every count()-th element from index() on, and that
 // add up or take the largest of their numbers together. On the host there is one lane. Sums have a fixed shape, so that the
 // same input gives the same bits on every call. Elements are fp32 or bf16 (Fp32, Bf16); all arithmetic is fp32.
@@ -81,7 +81,7 @@ template <typename E, typename Lanes> STAGEWRIGHT_BOTH void normRow(const Lanes&
     for (int i = lanes.index(); i < n.width; i += lanes.count()) {
         const float in = E::load(x, i);
         E::store(normal, i, (in - mean) * scale);
-        E::store(out, i, E::load(normal, i) * E::load(gamma, i) + E::load(beta, i)); // of what is kept: W makes it anew
+        E::store(out, i, E::load(normal, i) * E::load(gamma, i) + E::load(beta, i)); // from what is kept: W recomputes it
         if (n.bias) E::store(x, i, in + E::load(bias, i));
     }
 }
@@ -324,7 +324,7 @@ template <typename E> STAGEWRIGHT_BOTH void stepAt(int kind, const StagewrightSt
 }
 
 // Attention of whole sequences that keeps no probabilities (FlashAttention, arXiv 2205.14135): a row's softmax is made while
-// its keys stream by, and made anew from the kept log-sum-exp in the backward. Every row of an output is one set of lanes' own.
+// its keys stream by, and recomputed from the kept log-sum-exp in the backward. Every row of an output is one set of lanes' own.
 struct HeadPlace {
     std::size_t head;   // column of the head in a row
     std::size_t sample; // first row of the sample

@@ -9,9 +9,9 @@
 //   Quad loadTransposed(at)             the same with .trans: column lane/4, rows lane%4·2 + {0, 1}
 //   void multiplyAdd(sums, a, b0, b1)   mma.m16n8k16, bf16 → fp32: sums (16×8) += a (16×16) · b (16×8); fragments as the PTX ISA has them
 //   void copy16(to, from, there)        cp.async of 16 bytes to shared memory, zeros where not `there`; copy4: of 4 bytes
-//   void commitCopies(), waitCopies()   ends a group of copies; waits for all groups of this thread (a barrier tells the others)
+//   void commitCopies(), waitCopies()   ends a group of copies; waits for all groups of this thread (a barrier synchronises with the others)
 //   float sharedFloat(at)               shared memory; addresses are bytes from the block's dynamic part
-//   putSlot<T, Slots>(number, value), slot<T, Slots>(number)   shared memory beside it, for numbers that threads show each other
+//   putSlot<T, Slots>(number, value), slot<T, Slots>(number)   separate shared memory, for numbers that threads exchange
 //   loadFloat, loadPair, storeFloat, storePair (pointer …)   the device's memory; a pair: two bf16, the first in the lower half
 //   uint32 pack(first, second)          two fp32 as bf16, to the nearest even;  float exp2(x)
 #pragma once
@@ -79,7 +79,7 @@ template <int Width, typename Threads> STAGEWRIGHT_TILE Quad rightOfTransposed(c
     const int lane = t.thread() % 32;
     return t.loadMatrices(pieceAt<Width>(tile, row + lane % 8 + lane / 16 * 8, column / 8 + lane / 8 % 2));
 }
-// B of 16×16 likewise = rows row …, columns column … of a tile.
+// B of 16×16 in the same way = rows row …, columns column … of a tile.
 template <int Width, typename Threads> STAGEWRIGHT_TILE Quad rightOf(const Threads& t, std::uint32_t tile, int row, int column)
 {
     const int lane = t.thread() % 32;

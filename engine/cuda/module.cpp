@@ -21,25 +21,25 @@ constexpr const char* moduleFile = "libstagewright_cuda.so";
 
 std::string notFound(const std::vector<std::string>& places)
 {
-    std::string text = "the CUDA module is not there; looked for";
+    std::string text = "the CUDA module was not found; looked for";
     for (std::size_t i = 0; i < places.size(); ++i)
         text.append(i == 0 ? " " : ", ").append(places[i]);
     return text;
 }
 
-// What the loader says, with what to do about it.
+// The loader's message, with a remedy.
 Error loadingFailed(const std::string& path, const std::string& said)
 {
     const bool library = said.find("cannot open shared object file") != std::string::npos && !said.starts_with(path);
     if (library) {
-        return {ErrorCode::Unavailable, fmt::format("the CUDA module {} misses a library of the CUDA toolkit: {}", path, said),
+        return {ErrorCode::Unavailable, fmt::format("the CUDA module {} lacks a library of the CUDA toolkit: {}", path, said),
                 fmt::format("install the CUDA {} runtime libraries, or add their folder to LD_LIBRARY_PATH", STAGEWRIGHT_CUDA_TOOLKIT)};
     }
-    return {ErrorCode::Unavailable, fmt::format("the CUDA module can't be loaded: {}", said), "install the module anew"};
+    return {ErrorCode::Unavailable, fmt::format("the CUDA module can't be loaded: {}", said), "reinstall the module"};
 }
 
 // A file cut short would end the program: the loader maps what the headers promise and touches pages that are not there.
-// Everything else that is wrong with a file the loader says itself.
+// The loader reports everything else that is wrong with a file.
 std::optional<Error> cutShort(const std::string& path)
 {
     std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -59,7 +59,7 @@ std::optional<Error> cutShort(const std::string& path)
 }
 
 // What the driver reads when it starts, unless the user chose. As many queues to the device as streams can fill: partitions have three
-// a rank, and streams that share a queue wait for each other. Kernels are loaded at the start: loading one while NCCL waits for
+// per rank, and streams that share a queue wait for each other. Kernels are loaded at the start: loading one while NCCL waits for
 // another device can hang.
 void prepareDriver()
 {
@@ -103,7 +103,7 @@ Result<Module> loadModule(const std::string& path)
     }
     void* symbol = ::dlsym(library, STAGEWRIGHT_CUDA_MODULE_FUNCTION);
     if (!symbol) {
-        return fail(ErrorCode::Unavailable, fmt::format("{} is a library, but no CUDA module: it has no function {}", file,
+        return fail(ErrorCode::Unavailable, fmt::format("{} is a library, but not a CUDA module: it has no function {}", file,
                                                         STAGEWRIGHT_CUDA_MODULE_FUNCTION),
                     "set STAGEWRIGHT_CUDA_MODULE to the module's file, or leave it unset");
     }
@@ -111,13 +111,13 @@ Result<Module> loadModule(const std::string& path)
     const StagewrightCudaTable* table = function();
     const char* remedy = "install program and module of the same version";
     if (!table || table->abi != STAGEWRIGHT_CUDA_ABI) {
-        return fail(ErrorCode::Unavailable, fmt::format("the CUDA module {} speaks version {} of the interface, the program {}", file,
+        return fail(ErrorCode::Unavailable, fmt::format("the CUDA module {} uses version {} of the interface, the program {}", file,
                                                         table ? table->abi : 0, STAGEWRIGHT_CUDA_ABI),
                     remedy);
     }
     if (table->tableBytes != sizeof(StagewrightCudaTable) || table->factsBytes != sizeof(StagewrightCudaFacts) ||
         table->deviceBytes != sizeof(StagewrightCudaDevice)) {
-        return fail(ErrorCode::Unavailable, fmt::format("the CUDA module {} is of another build: its table has {} bytes, the program's {}", file,
+        return fail(ErrorCode::Unavailable, fmt::format("the CUDA module {} is from another build: its table has {} bytes, the program's {}", file,
                                                         table->tableBytes, sizeof(StagewrightCudaTable)),
                     remedy);
     }

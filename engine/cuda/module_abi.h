@@ -1,7 +1,7 @@
 /* The C interface between the engine and libstagewright_cuda.so, the one module that knows CUDA. Plain C types only: both
    sides may be built by different compilers. The module exports one function, stagewright_cuda_module(); the program loads it
    with dlopen on demand, so that it starts where there is no driver, toolkit or GPU. Whoever changes anything here raises
-   STAGEWRIGHT_CUDA_ABI; tableBytes tells apart builds between two versions.
+   STAGEWRIGHT_CUDA_ABI; tableBytes distinguishes builds between two versions.
 
    Functions that return int: 0 is done; anything else failed, and lastError() of the same thread says why. Work goes to a
    queue: it is done later, in order, on the queue's lane; two lanes know nothing of each other but by marks. Pointers are the
@@ -26,13 +26,13 @@ enum {
 
 typedef struct StagewrightCudaFacts {
     int32_t runtimeVersion;  /* 13000: CUDA 13.0 */
-    int32_t driverVersion;   /* the newest runtime that the driver carries; 0: there is no driver */
+    int32_t driverVersion;   /* the newest runtime that the driver supports; 0: no driver */
     uint64_t matrixVersion;  /* of cuBLASLt */
     int32_t collectiveVersion; /* of NCCL; 0: not found */
     int32_t reserved;
     char moduleVersion[STAGEWRIGHT_CUDA_TEXT]; /* of the program it was built with */
     char architectures[STAGEWRIGHT_CUDA_TEXT]; /* compiled for: "80 90 100" */
-    char driverMissing[STAGEWRIGHT_CUDA_TEXT]; /* why there is no usable device at all; empty: nothing stands against it */
+    char driverMissing[STAGEWRIGHT_CUDA_TEXT]; /* why there is no usable device at all; empty: there is one */
 } StagewrightCudaFacts;
 
 typedef struct StagewrightCudaDevice {
@@ -147,7 +147,7 @@ typedef struct StagewrightCudaTable {
 
     const char* (*lastError)(void);
     int (*facts)(StagewrightCudaFacts* out);
-    int (*deviceCount)(int32_t* out); /* fails where there is no driver; 0 devices is no failure */
+    int (*deviceCount)(int32_t* out); /* fails where there is no driver; 0 devices is not a failure */
     int (*describe)(int32_t device, StagewrightCudaDevice* out);
 
     int (*take)(int32_t device, size_t bytes, void** out); /* *out null and 0 returned: memory is out */
@@ -199,13 +199,13 @@ typedef struct StagewrightCudaTable {
     int (*transfer)(StagewrightTeam* team, int32_t from, const void* bytes, int32_t to, void* there, size_t count); /* count: bytes */
     int (*collect)(StagewrightTeam* team, int32_t kind, const float* const* from, float* const* to, size_t count);
     int (*pollTeam)(StagewrightTeam* team);   /* fails where a device or a connection has failed since */
-    void (*abortTeam)(StagewrightTeam* team); /* any thread: what waits for another end ends; the team is of no use then */
+    void (*abortTeam)(StagewrightTeam* team); /* any thread: waits for another end return; the team is unusable then */
 } StagewrightCudaTable;
 
 enum { STAGEWRIGHT_PARTIALS = 256 };
 enum { STAGEWRIGHT_ALL_REDUCE = 0, STAGEWRIGHT_REDUCE_SCATTER = 1, STAGEWRIGHT_ALL_GATHER = 2 };
 
-/* The module's table, for ever valid. The module may be of any version: the caller looks at the first two members. */
+/* The module's table, always valid. The module may be of any version: the caller looks at the first two members. */
 typedef const StagewrightCudaTable* (*StagewrightCudaModuleFunction)(void);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-// What cuBLASLt asks of a product, and which ends of one it is given to do in one go. Shared by the module and by the device made up
-// for tests, so that what a GPU would refuse is refused without one.
+// What cuBLASLt requires of a product, and which epilogues are fused into one. Shared by the module and by the fake device of
+// the tests, so that what a GPU would refuse is refused without one.
 #pragma once
 
 #include <cstdint>

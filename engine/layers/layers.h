@@ -1,7 +1,7 @@
 // The layers of a decoder: embedding, block, head. Each has forward, input gradient and weight gradient apart and keeps, by
 // part of a microbatch, only what the calls to come need. M = batch × tokens rows of the part, H = hidden.
 //
-// The residual stream is one buffer (M, H) that the blocks change in place: nothing of it is kept. What a block keeps, in
+// The residual stream is one buffer (M, H) that the blocks change in place: none of it is kept. What a block keeps, in
 // units of M·H elements (P: what attention keeps, on the CPU its probabilities, about heads · keys / 2 per row; tags in brackets):
 //   after forward      normal1 1, qkv 3, P, attention 1, normal2 1, pre-activation 4 [Activations]         = 10 + P
 //   after inputGrad    normal1 1, attention 1, normal2 1, activation 4,

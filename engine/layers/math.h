@@ -1,6 +1,6 @@
-// LayerMath: the arithmetic under the layers, one implementation a device. The layers decide what is computed when and what
-// is kept; a LayerMath computes. One per stage, on its rank's thread; a device that works asynchronously does what it is
-// asked for in the order asked, on the rank's queue, and only the functions that return a number wait for it.
+// LayerMath: the arithmetic under the layers, one implementation per device. The layers decide what is computed when and what
+// is kept; a LayerMath computes. One per stage, on its rank's thread; an asynchronous device works off the
+// requests in order, on the rank's queue, and only the functions that return a number wait for it.
 //
 // All matrices are row-major and dense. `float*` is storage in the device's memory: gradients of weights, sums over rows,
 // deviations and optimizer state hold floats there; activations, their gradients and the weights that layers compute with
@@ -42,7 +42,7 @@ struct KeyGradSegment {
     bool empty; // overwritten, not added to
 };
 
-// Where a loss will stand once it is computed; `slot` is the device's, made at the first use, freed with the LayerMath.
+// Where a loss will be once it is computed; `slot` is the device's, created at the first use, freed with the LayerMath.
 struct LossCell {
     double value = 0;
     void* slot = nullptr;

@@ -1,4 +1,4 @@
-// A backend whose arithmetic can be asked for by itself, so that it can be held against the CPU's kernel by kernel.
+// A backend that gives access to its arithmetic, so that it can be compared with the CPU's kernel by kernel.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// PartTimer: how long the parts of a stage (embedding, blocks, head) take within its ops, while that is asked for. One reading of the
-// clock a part, no span: on the clock that the run's ops are timed by. On the rank's thread but for what says otherwise.
+// PartTimer: how long the parts of a stage (embedding, blocks, head) take within its ops, while requested. One reading of the
+// clock per part, no span: on the clock that the run's ops are timed by. On the rank's thread but for what says otherwise.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ class PartTimer
 public:
     static constexpr std::size_t mostSamples = 64; // of a part and kind
 
-    // Between ops, any thread. clock: of the device that computes; null: the thread's CPU time, or what the clock on the wall says.
+    // Between ops, any thread. clock: of the device that computes; null: the thread's CPU time, or the wall clock.
     void start(DeviceClock* clock, bool cpu, std::size_t parts);
     void stop() { m_on = false; }
 

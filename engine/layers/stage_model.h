@@ -69,7 +69,7 @@ private:
                std::span<const std::uint8_t> targets, const DroppedLayers& dropped);
     // The block's earlier slices of the part's microbatch.
     std::vector<Pending<Block::Saved>> earlierSlices(const Part& part, std::size_t block);
-    KeptPart& kept(const Part& part, KeptPart::Awaits awaits); // cuts a whole in halves where one is asked for
+    KeptPart& kept(const Part& part, KeptPart::Awaits awaits); // cuts a whole into halves if one is requested
     std::vector<Part> keptParts(std::span<const Part> parts);  // that await W; a whole may lie there as two halves
     void checkForwardOrder(const Part& part) const;
 
@@ -86,7 +86,7 @@ private:
     std::map<Part, KeptPart> m_kept;
     std::map<ChainKey, SliceChain> m_chains; // of microbatches whose first slice's input gradient is to come
     PartTimer m_timer; // part 0: the embedding, there or not; 1 …: blocks; last: the head
-    std::map<Part, LossCell> m_losses; // a device's are fetched when they are asked for
+    std::map<Part, LossCell> m_losses; // a device's are fetched on request
 };
 
 } // namespace stagewright::layers

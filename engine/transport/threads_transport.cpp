@@ -238,8 +238,8 @@ private:
         return box.chunk[key.stage] * m_space.perStage() + m_space.within(key);
     }
 
-    // Puts under way what may go over from `now` on, each on the channel that is free first. Behind a message whose receive is not
-    // posted the others stand.
+    // Puts under way what may go over from `now` on, each on the channel that is free first. The others queue behind a message whose receive is not
+    // posted.
     void advance(Direction& channels, Nanos now) const
     {
         for (; !channels.queue.empty(); channels.queue.pop_front()) {

@@ -28,7 +28,7 @@ struct SentMessage
     Mark read;            // of the receiver's: it has been copied
 };
 
-// What ranks tell each other beside the schedule's messages: gradients of the copies of a stage, and square sums for the
+// What ranks exchange besides the schedule's messages: gradients of the copies of a stage, and square sums for the
 // global norm, up the ranks and down again. Never part of a rendezvous.
 struct ControlKey
 {
@@ -46,7 +46,7 @@ public:
     virtual std::string_view name() const = 0;
 
     // Takes the buffer over. The receiver may have the message from availableAt (CLOCK_MONOTONIC) on; where the message has
-    // to wait for its receive or for a free channel, as much later as that begins later. Every key once a step.
+    // to wait for its receive or for a free channel, later by that wait. Every key once per step.
     virtual void send(int fromRank, int toRank, const MessageKey& key, Buffer message, Nanos availableAt) = 0;
     // Rendezvous: the receive is posted; and the sender's sleep until the message has gone over. Buffered: nothing to do.
     virtual void offer(int rank, const MessageKey& key) = 0;
@@ -60,7 +60,7 @@ public:
     // As send() and wait() with take() for control messages. collect() gives an empty buffer after interrupt().
     virtual void post(int toRank, const ControlKey& key, Buffer message, Nanos availableAt) = 0;
     virtual Buffer collect(int rank, const ControlKey& key, Allocator& allocator, const MemoryTag& tag) = 0;
-    // A buffer this rank sent and its receiver has copied; the caller frees it. None: nothing to give back now.
+    // A buffer this rank sent and its receiver has copied; the caller frees it. None: nothing to return now.
     virtual std::optional<SentMessage> giveBack(int rank) = 0;
 
     // Any thread: every wait returns Interrupted, now and later.

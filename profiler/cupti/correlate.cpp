@@ -42,7 +42,7 @@ struct Owners {
     std::int32_t op = -1;      // number of the op over all ranks
     std::int32_t send = -1;    // index into messages
     std::int32_t receive = -1;
-    std::int32_t rank = -1; // of work that is no op's
+    std::int32_t rank = -1; // of work that belongs to no op
     bool delivered = false; // work of it was seen
 };
 
@@ -61,7 +61,7 @@ public:
         for (std::size_t rank = 0; rank < step.ops.size(); ++rank) {
             m_firstOp.push_back(static_cast<std::int32_t>(m_rankOf.size()));
             m_device.ops.emplace_back(step.ops[rank].size());
-            std::map<std::pair<ExternalRole, int>, int> beside; // ops behind the list so far, by role and stage
+            std::map<std::pair<ExternalRole, int>, int> beside; // ops after the list so far, by role and stage
             for (const RecordedOp& op : step.ops[rank]) {
                 ExternalId id;
                 id.rank = static_cast<int>(rank);
@@ -186,7 +186,7 @@ private:
         }
     }
 
-    // One thread asked for both ends of a message. A copy is both at once; of the two kernels of a group, the device tells which it is.
+    // One thread requested both ends of a message. A copy is both at once; for the two kernels of a group, the device says which is which.
     std::int32_t rankOf(const Owners& owners, const GpuRecord& record) const
     {
         if (owners.send >= 0 && owners.send == owners.receive) {
@@ -304,7 +304,7 @@ private:
         interval.end = std::max(interval.end, work.end);
     }
 
-    // What names no op of its own belongs to the step it happened in: from its begin to the end of its last op on either side.
+    // Work without an op belongs to the step it happened in: from the step's start to the end of its last op on either side.
     bool inStep(const DeviceWork& work) const { return work.end >= m_step.begin && work.begin <= m_last; }
     void addOther(const GpuRecord& record)
     {
@@ -390,7 +390,7 @@ private:
     std::vector<GpuRecord> m_records;
     std::vector<std::int32_t> m_firstOp; // number of each rank's first op
     std::vector<std::int32_t> m_rankOf;  // by number
-    std::vector<std::vector<DeviceInterval>> m_pieces; // likewise
+    std::vector<std::vector<DeviceInterval>> m_pieces; // by number
     std::vector<bool> m_copied;                        // by message: by a copy, which is both ends at once
     std::unordered_map<std::uint64_t, std::int32_t> m_ops;      // by id
     std::unordered_map<std::uint64_t, std::int32_t> m_messages; // by number

@@ -22,18 +22,18 @@ namespace stagewright {
 struct GpuTraceCounts {
     std::int64_t work = 0;            // kernels, copies and memsets joined to ops and messages
     std::int64_t clamped = 0;         // began less than 1 µs before their launch: set to the launch
-    std::int64_t early = 0;           // began earlier still: kept as they are
-    std::int64_t unstamped = 0;       // start or end 0: left out
-    std::int64_t reversed = 0;        // ended before they began: left out
-    std::int64_t offClock = 0;        // more than a second before the step or 1,000 s after it: left out
+    std::int64_t early = 0;           // began even earlier: kept as they are
+    std::int64_t unstamped = 0;       // start or end 0: skipped
+    std::int64_t reversed = 0;        // ended before they began: skipped
+    std::int64_t offClock = 0;        // more than a second before the step or 1,000 s after it: skipped
     std::int64_t repeated = 0;        // the same record twice: counted once
     std::int64_t ambiguous = 0;       // launches with two different ids of one stack: the lower one counts
     std::int64_t foreignIds = 0;      // external ids of another tool
     std::int64_t unowned = 0;         // work without an op or message
     std::int64_t launchesWithout = 0; // launches with an id whose work was never delivered
-    std::int64_t opsWithout = 0;      // busy ops of which nothing ran on the device, as far as is known
-    std::int64_t halfMessages = 0;    // collectives of which one end is missing: wait and transfer can't be told apart
-    std::int64_t overlapping = 0;     // ops that began before the one before them on their rank had ended: begun at its end
+    std::int64_t opsWithout = 0;      // busy ops without any known work on the device
+    std::int64_t halfMessages = 0;    // collectives with one end missing: wait and transfer can't be separated
+    std::int64_t overlapping = 0;     // ops that began before the previous one on their rank had ended: moved to its end
 
     GpuTraceCounts& operator+=(const GpuTraceCounts& other);
     bool operator==(const GpuTraceCounts&) const = default;
@@ -49,7 +49,7 @@ struct DeviceInterval {
 struct DeviceOp {
     DeviceInterval interval; // from the start of its first to the end of its last kernel, copy or memset; messages apart
     Nanos busy = 0;          // part of it in which at least one of them ran; the rest is launch-bound
-    Nanos launched = -1;     // begin of its first launch on the CPU; −1: not known
+    Nanos launched = -1;     // start of its first launch on the CPU; −1: not known
     std::int32_t pieces = 0;
     Nanos gaps() const { return interval.end - interval.begin - busy; }
     bool operator==(const DeviceOp&) const = default;
@@ -88,12 +88,12 @@ struct DeviceStep {
     bool operator==(const DeviceStep&) const = default;
 };
 
-// Records of other steps may be among them; they are passed over. O(n log n) in records. Fails (Usage) where the schedule is
-// larger than ids can tell.
+// Records of other steps may be among them; they are skipped. O(n log n) in records. Fails (Usage) where the schedule is too
+// large for the ids.
 Result<DeviceStep> correlate(const GpuTrace& trace, const StepRecord& step, Nanos origin);
 
 // Ops and messages take the device's times, in which their ranks' order holds; CPU times are forgotten (they are of launching),
-// work is added. An op without work keeps its duration at most, behind the op before it. Counts overlaps into device.counts.
+// work is added. An op without work keeps its duration at most, after the previous op. Counts overlaps into device.counts.
 void placeOnDevice(StepRecord& step, DeviceStep& device);
 
 } // namespace stagewright

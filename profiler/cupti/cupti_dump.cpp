@@ -70,7 +70,7 @@ std::string writeCuptiDump(const CuptiDump& dump)
 Result<CuptiDump> readCuptiDump(std::string_view bytes)
 {
     if (!bytes.starts_with(cuptiDumpMagic))
-        return fail(ErrorCode::Unreadable, "this is no CUPTI dump: it does not begin with SWCUPTI1");
+        return fail(ErrorCode::Unreadable, "this is not a CUPTI dump: it does not begin with SWCUPTI1");
     Reader reader(bytes);
     (void)reader.piece("the mark", cuptiDumpMagic.size());
     CuptiDump dump;

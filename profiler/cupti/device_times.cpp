@@ -75,7 +75,7 @@ void placeMessage(RecordedMessage& message, const DeviceMessage& device, const S
 void placeOnDevice(StepRecord& step, DeviceStep& device)
 {
     for (std::size_t rank = 0; rank < step.ops.size(); ++rank)
-        placeOps(step.ops[rank], device.ops[rank], *step.schedule, static_cast<int>(rank), step.begin, device.counts);
+        placeOps(step.ops[rank], device.ops[rank], step.schedule->compute(), static_cast<int>(rank), step.begin, device.counts);
     for (std::size_t i = 0; i < step.messages.size(); ++i)
         placeMessage(step.messages[i], device.messages[i], step);
     for (const DeviceWork& work : device.work) {

@@ -5,7 +5,7 @@
 //   62…44   step, modulo 2^19
 //   43…40   role
 //   39…24   rank                 of ops and other work
-//   23…0    position in the rank's list; norm and optimizer, which stand behind the list: besidePosition()
+//   23…0    position in the rank's list; norm and optimizer, which follow the list: besidePosition()
 //   39…0    number of the message (MessageNumbers)   of sends and receives
 //
 // An op's id lies on CUPTI's stack CUSTOM0, a send's on CUSTOM1, a receive's on CUSTOM2, so that one launch (a NCCL group) can
@@ -17,16 +17,17 @@
 
 #include "profiler/message_key.h"
 #include "schedules/base/result.h"
+#include "schedules/checked_schedule.h"
 
 namespace stagewright {
 
 enum class ExternalRole : std::uint8_t {
     Op = 1,    // an op of the rank's list
-    Norm,      // gradient norm behind the list, by stage
-    Optimizer, // likewise
+    Norm,      // gradient norm after the list, by stage
+    Optimizer, // after the list, by stage
     Send,
     Receive,
-    Other,     // work of a rank that is no op's: fetching losses, bringing copies' gradients together
+    Other,     // work of a rank that belongs to no op: fetching losses, bringing copies' gradients together
 };
 
 struct ExternalId {
@@ -45,7 +46,7 @@ struct ExternalId {
     bool operator==(const ExternalId&) const = default;
 };
 
-// Of an op that stands behind the list: the stage, and how many of this role and stage the rank ran before it in the step.
+// Of an op after the list: the stage, and how many of this role and stage the rank ran before it in the step.
 constexpr int besidePosition(int stage, int earlier)
 {
     return (earlier & 0xff) << 16 | (stage & 0xffff);
@@ -82,8 +83,8 @@ constexpr std::optional<ExternalId> unpackExternalId(std::uint64_t packed)
 // Numbers of a schedule's messages, the same on every rank.
 class MessageNumbers {
 public:
-    // Usage where the schedule is larger than ids can tell: ranks, ops of a rank, messages.
-    static Result<MessageNumbers> of(const Schedule& schedule);
+    // Usage where the schedule is too large for the ids: ranks, ops of a rank, messages.
+    static Result<MessageNumbers> of(const CheckedSchedule& checked);
 
     std::uint64_t operator()(const MessageKey& key) const { return key.stage * m_space.perStage() + m_space.within(key); }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t longestName = 120;
 
-// UTF-8 stays whole: kernel names are ASCII, but not by law.
+// UTF-8 stays whole: kernel names are usually ASCII, but need not be.
 std::string shortened(std::string text)
 {
     if (text.size() <= longestName) return text;

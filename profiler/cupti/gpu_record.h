@@ -1,4 +1,4 @@
-// GpuRecord: one activity of a GPU or of the CUDA runtime, as CUPTI told it, in a form that needs no CUDA header. Decoding
+// GpuRecord: one activity of a GPU or of the CUDA runtime, as CUPTI reported it, in a form that needs no CUDA header. Decoding
 // (CUPTI's structs → GpuRecord) happens in the CUPTI module; everything after it is built and tested everywhere. Plain data
 // of a fixed layout: it crosses the module's C interface.
 #pragma once
@@ -78,7 +78,7 @@ private:
     void grow();
 };
 
-// Appends other to trace; names are interned anew.
+// Appends other to trace; names are interned again.
 void append(GpuTrace& trace, const GpuTrace& other);
 
 enum class Collective : std::uint8_t { None, SendRecv, AllReduce, ReduceScatter, AllGather, Broadcast, Reduce, Other };

@@ -53,17 +53,17 @@ Result<std::shared_ptr<GpuTracer>> GpuTracer::loadFile(const std::string& path)
     }
     const auto function = reinterpret_cast<StagewrightCuptiModuleFunction>(::dlsym(library, STAGEWRIGHT_CUPTI_MODULE_FUNCTION));
     if (function == nullptr)
-        return fail(ErrorCode::Unavailable, fmt::format("{} is a library, but no CUPTI module: it has no function {}", file,
+        return fail(ErrorCode::Unavailable, fmt::format("{} is a library, but not a CUPTI module: it has no function {}", file,
                                                         STAGEWRIGHT_CUPTI_MODULE_FUNCTION));
     const StagewrightCuptiTable* table = function();
     const char* remedy = "install program and module of the same version";
     if (table == nullptr || table->abi != STAGEWRIGHT_CUPTI_ABI)
-        return fail(ErrorCode::Unavailable, fmt::format("the CUPTI module {} speaks version {} of the interface, the program {}", file,
+        return fail(ErrorCode::Unavailable, fmt::format("the CUPTI module {} uses version {} of the interface, the program {}", file,
                                                         table != nullptr ? table->abi : 0, STAGEWRIGHT_CUPTI_ABI),
                     remedy);
     if (table->tableBytes != sizeof(StagewrightCuptiTable) || table->recordBytes != sizeof(GpuRecord) ||
         table->batchBytes != sizeof(StagewrightCuptiBatch))
-        return fail(ErrorCode::Unavailable, fmt::format("the CUPTI module {} is of another build: its records have {} bytes, the program's {}",
+        return fail(ErrorCode::Unavailable, fmt::format("the CUPTI module {} is from another build: its records have {} bytes, the program's {}",
                                                         file, table->recordBytes, sizeof(GpuRecord)),
                     remedy);
     return std::shared_ptr<GpuTracer>(new GpuTracer(table));
@@ -78,7 +78,7 @@ Result<std::shared_ptr<GpuTracer>> GpuTracer::load()
             if (std::filesystem::exists(place, ignored)) return loadFile(place);
             looked += (looked.empty() ? "" : ", ") + place;
         }
-        return fail(ErrorCode::Unavailable, "the CUPTI module is not there; looked for " + looked,
+        return fail(ErrorCode::Unavailable, "the CUPTI module was not found; looked for " + looked,
                     "install the package with the CUDA module, or build where the CUDA toolkit is found");
     }();
     return loaded;

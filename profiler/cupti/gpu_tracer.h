@@ -1,5 +1,5 @@
 // GpuTracer: the CUPTI module as the engine sees it. Always built; the module (libstagewright_cupti.so) is loaded when a trace is
-// asked for and may be absent, then every reason is a sentence. One trace at a time in a process.
+// requested and may be absent; every reason is a sentence. One trace at a time in a process.
 //
 //     auto tracer = GpuTracer::load();
 //     if (tracer) (*tracer)->start({});             // Unavailable where another profiler is attached: record without
@@ -30,8 +30,8 @@ struct GpuTraceOptions {
 
 class GpuTracer {
 public:
-    // The module, loaded once a process and never unloaded. Unavailable, with the cause and a remedy: it is absent, misses a
-    // library of the toolkit, or is of another build. STAGEWRIGHT_CUPTI_MODULE names a file to take instead.
+    // The module, loaded once a process and never unloaded. Unavailable, with the cause and a remedy: it is absent, lacks a
+    // library of the toolkit, or is from another build. STAGEWRIGHT_CUPTI_MODULE names a file to take instead.
     static Result<std::shared_ptr<GpuTracer>> load();
 
     // start, take and stop while no rank launches. facts.state is set either way. Unavailable where CUPTI refuses or another

@@ -55,7 +55,7 @@ typedef struct StagewrightCuptiTable {
     void (*rangePop)(void);
 } StagewrightCuptiTable;
 
-/* The module's table, for ever valid. The module may be of any version: look at the first four members first. */
+/* The module's table, always valid. The module may be of any version: look at the first four members first. */
 typedef const StagewrightCuptiTable* (*StagewrightCuptiModuleFunction)(void);
 
 #ifdef __cplusplus

@@ -108,32 +108,32 @@ std::vector<std::string> TraceFacts::warnings() const
     if (truncated)
         lines.push_back("the GPU trace ends before the run: the cap on its buffers was reached; record fewer steps");
     if (dropped > 0)
-        lines.push_back(fmt::format("{} of the GPU trace were dropped by CUPTI for want of buffers: ops may seem shorter than they were",
+        lines.push_back(fmt::format("{} of the GPU trace were dropped by CUPTI for lack of buffers: ops may seem shorter than they were",
                                     plural(dropped, "record", "records")));
     if (damagedBuffers > 0)
         lines.push_back(fmt::format("{} of the GPU trace could not be read to the end", plural(damagedBuffers, "buffer", "buffers")));
     if (counts.unstamped > 0)
-        lines.push_back(fmt::format("{} came without times and {} left out", plural(counts.unstamped, "kernel or copy", "kernels and copies"),
+        lines.push_back(fmt::format("{} came without times and {} skipped", plural(counts.unstamped, "kernel or copy", "kernels and copies"),
                                     counts.unstamped == 1 ? "is" : "are"));
     if (const std::int64_t wrong = counts.reversed + counts.offClock; wrong > 0)
-        lines.push_back(fmt::format("{} came with impossible times and {} left out", plural(wrong, "kernel or copy", "kernels and copies"),
+        lines.push_back(fmt::format("{} came with impossible times and {} skipped", plural(wrong, "kernel or copy", "kernels and copies"),
                                     wrong == 1 ? "is" : "are"));
     if (counts.launchesWithout > 0)
-        lines.push_back(fmt::format("of {} the kernel or copy was never delivered", plural(counts.launchesWithout, "launch", "launches")));
+        lines.push_back(fmt::format("for {}, the kernel or copy was never delivered", plural(counts.launchesWithout, "launch", "launches")));
     if (counts.unowned > 0)
         lines.push_back(fmt::format("{} belong to no op or message: figures by op leave them out",
                                     plural(counts.unowned, "kernel or copy", "kernels and copies")));
     if (counts.opsWithout > 0)
         lines.push_back(fmt::format("{} show no work on the GPU: they are timed by their launches on the CPU", plural(counts.opsWithout, "op", "ops")));
     if (counts.halfMessages > 0)
-        lines.push_back(fmt::format("of {} one end is missing: their waiting is counted as transfer",
+        lines.push_back(fmt::format("for {}, one end is missing: its wait is counted as transfer",
                                     plural(counts.halfMessages, "message", "messages")));
     if (counts.early > 0)
-        lines.push_back(fmt::format("{} seem to begin more than 1 µs before their launch: the clocks of GPU and CPU have drifted apart",
+        lines.push_back(fmt::format("{} seem to start more than 1 µs before their launch: the clocks of GPU and CPU have drifted apart",
                                     plural(counts.early, "kernel or copy", "kernels and copies")));
     if (cost() > 0.03)
         lines.push_back(fmt::format("tracing makes a step {:.1f} % longer", 100 * cost()));
-    if (!detached) lines.push_back("the tracing could not be switched off again: later steps of this process are slower too");
+    if (!detached) lines.push_back("tracing could not be switched off: later steps of this process are slower too");
     return lines;
 }
 

@@ -1,5 +1,5 @@
 // TraceFacts: how far a run's GPU trace can be trusted and what it cost, gathered over its steps; stored with the run as facts
-// of its environment and told in sentences.
+// of its environment and reported in sentences.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace stagewright {
 
 // Why a recording has no GPU trace, or not a whole one.
 enum class TraceState : std::uint8_t {
-    Off,      // not asked for
+    Off,      // not requested
     Attached, // records were taken
     Conflict, // another profiler holds the one place CUPTI has
     Failed,   // CUPTI is missing, or refuses

@@ -1,4 +1,4 @@
-// Large pages for arrays of tens of megabytes. Where thousands of ranks take turns, each turn touches other pages of every array,
+// Large pages for arrays of tens of megabytes. Where thousands of ranks take turns, each turn touches different pages of every array,
 // and with pages of 4 KiB most of the time goes into finding them (1F1B on 2,048 ranks: a third).
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace stagewright {
 
-// Reserves and asks the system for large pages where that is worth it; to be called before the first resize or assign.
+// Reserves, and requests large pages where worthwhile; call it before the first resize or assign.
 template <typename T>
 void reserveLarge(std::vector<T>& memory, std::size_t count)
 {
@@ -24,7 +24,7 @@ void reserveLarge(std::vector<T>& memory, std::size_t count)
     if (bytes < worthIt) return;
     const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
     const std::uintptr_t first = (address + page - 1) / page * page;
-    (void)madvise(reinterpret_cast<void*>(first), bytes - (first - address), MADV_HUGEPAGE); // a wish: all is well without
+    (void)madvise(reinterpret_cast<void*>(first), bytes - (first - address), MADV_HUGEPAGE); // optional: everything works without
 #endif
 }
 

@@ -1,4 +1,4 @@
-// Giving back the memory of items of a large list that are done with, while the rest of it is still needed.
+// Frees the memory of finished items of a large list while the rest of it is still needed.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace stagewright {
 
-// Items [first, last) are not read again: their whole pages go back to the system. The list keeps its size and its addresses.
-// For some hundred kilobytes at a time, as pages shared with the items around stay.
+// Items [first, last) are not read again: the pages they fill go back to the system. The list keeps its size and its addresses.
+// For some hundred kilobytes at a time, as pages shared with neighbouring items stay.
 template <typename Item>
     requires std::is_trivially_copyable_v<Item>
 void releaseItems([[maybe_unused]] std::vector<Item>& list, [[maybe_unused]] std::size_t first, [[maybe_unused]] std::size_t last)
@@ -22,7 +22,7 @@ void releaseItems([[maybe_unused]] std::vector<Item>& list, [[maybe_unused]] std
     constexpr std::uintptr_t page = 4096;
     const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(list.data() + first) + page - 1) / page * page;
     const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(list.data() + last) / page * page;
-    if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED); // a wish: all is well without
+    if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED); // optional: everything works without
 #endif
 }
 

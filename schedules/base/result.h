@@ -18,10 +18,10 @@ namespace stagewright {
 
 // What kind of failure it is; the command line maps each to an exit code (docs/cli: 1, 2, 3, 4, 5, 130).
 enum class ErrorCode : std::uint8_t {
-    Invalid,     // the thing checked does not hold (invalid schedule, mismatch)             → exit 1
-    Usage,       // the caller asked for something that can't be (unknown name, bad shape)   → exit 2
+    Invalid,     // a check failed (invalid schedule, mismatch)                              → exit 1
+    Usage,       // the caller asked for something impossible (unknown name, bad shape)      → exit 2
     Unreadable,  // a file is missing, unreadable or damaged                                 → exit 3
-    Unavailable, // a device, host or feature is not there                                   → exit 4
+    Unavailable, // a device, host or feature is missing                                     → exit 4
     Failed,      // a run failed (exception in a rank, full disk); complete steps are kept   → exit 5
     Cancelled,   // the stop token fired                                                     → exit 130
 };

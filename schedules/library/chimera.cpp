@@ -29,7 +29,7 @@ constexpr ScheduleParameter chimeraParameters[] = {
     {"join", "direct", "direct|doubling|halving",
      "what makes up for B = 2F: nothing, forwards over two microbatches, or backwards over half microbatches"},
     {"sync", "end", "end|eager|eager-opt",
-     "when copies' gradients are summed: after the step, after a copy's last backward, or so where idle slots follow"}};
+     "when copies' gradients are summed: after the step, after a copy's last backward, or only there if idle slots follow"}};
 
 enum class Join { Direct, Doubling, Halving };
 

@@ -34,11 +34,11 @@ ClosedForm closedForm1f1b(const Shape& shape, double forward, double inputGrad, 
 // The list of 1F1B with an Optimizer op after each backward: the asynchronous pipelines.
 Schedule updatedAfterEveryBackward(std::string_view name, WeightRule weights, const Shape& shape);
 
-// F = I = W, asked for and made for, without latency: where the V schedules have closed forms.
+// F = I = W, both given and planned with, without latency: where the V schedules have closed forms.
 bool isForUnitCosts(const Shape& shape, double forward, double inputGrad, double weightGrad);
 
 // Looped stages: the microbatches that go round together, q = m / max(1, ⌊m/p⌋) by PyTorch's rule, which relaxes Megatron's
-// m mod p = 0. Fails where m is no multiple of max(1, ⌊m/p⌋).
+// m mod p = 0. Fails where m is not a multiple of max(1, ⌊m/p⌋).
 Result<int> loopGroup(std::string_view schedule, int ranks, int microbatches);
 
 // Op k of a rank over v looped stages: groups of q microbatches run through its first stage, then through its second …;

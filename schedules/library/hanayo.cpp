@@ -1,7 +1,7 @@
 // Hanayo (Liu et al. 2023, arXiv 2308.15762): waves. 2W stages per rank in a zigzag, every stage once.
 //
-// Chunk c stands on rank s mod p where c is even and on rank p−1−(s mod p) where it is odd, so that a microbatch runs W waves
-// through the ranks and turns without a transfer. The published order is not at hand; this one is built by running the
+// Chunk c is on rank s mod p where c is even and on rank p−1−(s mod p) where it is odd, so that a microbatch runs W waves
+// through the ranks and turns without a transfer. The published order is not available; this one is built by running the
 // ranks against each other in steps of one forward (B takes two). A rank alternates: after a backward it takes a forward if one
 // is ready, of its deepest stage, else the backward that is farthest along, of its least stage. It holds the activations of at
 // most p microbatches (3p/2 with two waves or more), and a forward leaves a place for each deeper chunk of the rank. So the

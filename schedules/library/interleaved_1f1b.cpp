@@ -3,7 +3,7 @@
 // Microbatches go round in groups of q = m / max(1, ⌊m/p⌋): a rank runs one group through its first stage, then the
 // same group through its second, and so on. Virtual op k has chunk ⌊(k mod qv)/q⌋ and microbatch ⌊k/(qv)⌋·q + k mod q;
 // backwards take the chunks from last to first. Rank r warms up with min(mv, 2(p−1−r) + (v−1)q) forwards, then pairs F
-// and B. Megatron asks for m mod p = 0 (q = p); PyTorch relaxes it to m mod max(1, ⌊m/p⌋) = 0, and so does this.
+// and B. Megatron requires m mod p = 0 (q = p); PyTorch relaxes it to m mod max(1, ⌊m/p⌋) = 0, and so does this.
 #include <fmt/format.h>
 
 #include "schedules/library/draft.h"

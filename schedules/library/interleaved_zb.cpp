@@ -94,7 +94,7 @@ constinit const ScheduleInfo interleaved_zb{
     .summary = "interleaved 1F1B with a split backward and half the warm-up: ZB-H1's bubble divided by the stages per rank",
     .paper = "Qi et al. 2024, arXiv 2401.10241; the looped form is PyTorch's InterleavedZeroBubble; group and w=now: Wan et al. "
              "2025, arXiv 2503.01328",
-    .constraints = "microbatches a multiple of max(1, floor(m/p)), e.g. of the ranks; of the group where one is given",
+    .constraints = "microbatches a multiple of max(1, floor(m/p)), e.g. of the ranks; or of the group if one is given",
     .formulas = "makespan  mT + (p-1)F/v                   (F = I = W, m a multiple of p)\n"
                 "          mT + (2(p-1) + (p-g)(v-1))F/v   (F = I = W, w=now, groups of g)\n"
                 "peak      (g(v-1) + p)/v on every rank; (g(v-1) + p-r)/v on rank r (w=now)",

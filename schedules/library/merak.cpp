@@ -3,7 +3,7 @@
 //
 // Every forward keeps only its input, and R makes the activations again before B, except that
 //  - the last rank recomputes nothing: its B follows at once;
-//  - R stands before the wait for its gradient, so that it fills that wait;
+//  - R comes before the wait for its gradient, so that it fills that wait;
 //  - forwards whose R would lie on the critical path keep their activations: microbatch j of rank r with m − j + r < p (not
 //    on rank p−2), the first one on rank p−2; variant=full: the first two on rank p−2 and the first one on rank p−3;
 //  - variant=full: rank p−2 runs its third forward before its first backward, which moves the path off the last rank.

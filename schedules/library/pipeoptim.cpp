@@ -20,7 +20,7 @@ extern const ScheduleInfo pipeoptim;
 constinit const ScheduleInfo pipeoptim{
     .name = "pipeoptim",
     .title = "PipeOptim (asynchronous, weight prediction)",
-    .summary = "PipeDream's order; forwards use weights predicted for their backward, so that one version is enough",
+    .summary = "PipeDream's order; forwards use weights predicted for their backward, so one version is enough",
     .paper = "Guan et al. 2023, arXiv 2312.00839",
     .constraints = "any ranks, any microbatches; not the mathematics of synchronous training",
     .formulas = "makespan  (m+p-1)T for m microbatches from an empty pipeline; T per microbatch after that\n"

@@ -24,7 +24,7 @@ constexpr ScheduleParameter terapipeParameters[] = {
     {"slices", "auto", "auto|whole", "slices of a sequence: auto, by the dynamic program; a number: that many equal ones"},
     {"tokens", "16", "whole", "tokens of a sequence that the dynamic program cuts"},
     {"start", "2", "real", "time of a slice without its tokens"},
-    {"token", "1", "real", "time of a token"},
+    {"token", "1", "real", "time per token"},
     {"context", "0.125", "real", "time per pair of a token and one it attends to"}};
 
 double real(const Shape& shape, std::string_view name, double otherwise)
@@ -56,7 +56,7 @@ Result<std::vector<int>> lengthsOf(const Shape& shape)
     const double start = real(shape, "start", 2);
     const double token = real(shape, "token", 1);
     const double context = real(shape, "context", 0.125);
-    // Long sequences have as many different times as pairs of numbers; a thousandth of the whole is near enough.
+    // Long sequences have as many different times as pairs of numbers; 0.1 % of the whole is near enough.
     if (tokens > 64) task.step = (start + token * tokens + context * tokens * tokens) / 1000;
     auto slicing = sliceSequence(task, [&](int length, int before) {
         const double l = length;

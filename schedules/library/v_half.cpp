@@ -14,7 +14,7 @@ namespace stagewright::library {
 namespace {
 
 constexpr ScheduleParameter parameters[] = {
-    {"turn", "code", "code|paper", "where the block's spare slot stands: at the last turn (authors' program) or at the first (paper)"},
+    {"turn", "code", "code|paper", "where the block's spare slot is: at the last turn (authors' program) or at the first (paper)"},
     reorderParameter,
 };
 
@@ -50,7 +50,7 @@ extern const ScheduleInfo v_half;
 constinit const ScheduleInfo v_half{
     .name = "v-half",
     .title = "V-Half (half of the activations)",
-    .summary = "building block of half the memory of 1F1B and about half of its bubble",
+    .summary = "building block with half the memory of 1F1B and about half its bubble",
     .paper = "Qi et al. 2024, arXiv 2405.15362, section 3, table 9",
     .constraints = "any ranks, any microbatches; two stages per rank in V placement",
     .formulas = "makespan  3m + b/2, b = 3p-1-3k + max(3p, p-1+2(1+floor((k+1)/2))), k = twice the peak, at F = I = W and m >= p >= 3\n"

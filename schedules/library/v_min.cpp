@@ -47,7 +47,7 @@ extern const ScheduleInfo v_min;
 constinit const ScheduleInfo v_min{
     .name = "v-min",
     .title = "V-Min (a third of the activations)",
-    .summary = "building block of the least memory: a third of 1F1B, for a bubble of two thirds of it that grows where F, I and W differ",
+    .summary = "building block with the least memory: a third of 1F1B's, with two thirds of its bubble, more where F, I and W differ",
     .paper = "Qi et al. 2024, arXiv 2405.15362, section 3, appendix B",
     .constraints = "any ranks, any microbatches; two stages per rank in V placement",
     .formulas = "makespan  3m + (4p - 5)/2 + e, reordered 3m + b/2 where p = 3n + 1: b = 3p-1-3k + max(3p, p-1+2(1+floor((k+1)/2)))\n"

@@ -1,9 +1,9 @@
 // ZBV (Qi et al. 2024, arXiv 2401.10241, section 6): zero bubble with 1F1B's memory, two stages per rank in a V.
 //
-// Stage s < p stands on rank s, stage s ≥ p on rank 2p−1−s: the loss is on rank 0. In the order that PyTorch fixed, rank r
+// Stage s < p is on rank s, stage s ≥ p on rank 2p−1−s: the loss is on rank 0. In the order that PyTorch fixed, rank r
 // runs 2(p−r)−1 forwards of its first stage (0); r times F of both; p−r times F1 I1 W1; then F0 (if any) I0 W0 F1 I1 W1 until
-// all forwards are done; r times I0 I1; p−r times I0 W0; the other W. It is made for at least 2p−1 microbatches and what is
-// too many is left out. No bubble in a rank's span only if F = I = W.
+// all forwards are done; r times I0 I1; p−r times I0 W0; the other W. It is built for at least 2p−1 microbatches, and the surplus
+// is dropped. No bubble in a rank's span only if F = I = W.
 #include <algorithm>
 
 #include "schedules/library/draft.h"

@@ -54,7 +54,7 @@ struct BlockFigures
 };
 BlockFigures figuresOf(const Block& block);
 
-// Where V-Half's spare slot stands: at the last turn, as its authors' program has it, or at the first, as their paper does.
+// Where V-Half's spare slot is: at the last turn, as its authors' program has it, or at the first, as their paper does.
 enum class SpareSlot { LastTurn, FirstTurn };
 Block vMinBlock(int devices);
 Block vHalfBlock(int devices, SpareSlot spare = SpareSlot::LastTurn);

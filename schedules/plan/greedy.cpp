@@ -128,7 +128,7 @@ bool Run::forwardAllowed(int r, int chunk) const
     return need <= m_pipeline.cap[static_cast<std::size_t>(r)];
 }
 
-// The next F or I of the rank and when it would start; W's are no choice of their own but where memory asks for them.
+// The next F or I of the rank and when it would start; W's are a choice only where memory requires them.
 Run::Choice Run::chooseFreely(int r) const
 {
     const RankState& rank = m_ranks[static_cast<std::size_t>(r)];

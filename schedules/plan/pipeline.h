@@ -2,7 +2,7 @@
 // alike. Internal to schedules/plan; Schedule values come out at the end.
 //
 // Microbatches of a stage may be taken in rising order without loss: the k-th F of stage s+1 needs k ends of F at stage s,
-// so sorting every stage's ops of a kind by start and numbering them anew keeps all needs and all counts in memory. A rank's
+// so sorting every stage's ops of a kind by start and renumbering them keeps all needs and all counts in memory. A rank's
 // order is therefore a word over at most eight letters, and the state of a rank is a handful of counts. The same holds where each
 // microbatch of a stage goes back in one full backward or in I and W: the k-th gradient is numbered k, whichever of the two makes it.
 #pragma once

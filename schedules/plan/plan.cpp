@@ -100,7 +100,7 @@ private:
     double m_told = 0; // when, in seconds of the search
 };
 
-// Asked often: tells every second, too.
+// Called often: also reports every second.
 bool Search::over()
 {
     if (elapsed() >= m_told + 1) tell();

@@ -52,7 +52,7 @@ struct Plan
     bool interrupted = false; // cancelled; the plan is the best until then
 };
 
-// progress is told the best and the bound, done and total in ms of the budget, where they move and every second. Cancelling ends the search with the best so far.
+// progress reports the best and the bound, done and total in ms of the budget, where they move and every second. Cancelling ends the search with the best so far.
 // Fails (Usage) where costs, caps and shape don't fit together, (Invalid) where a cap is below what one microbatch needs.
 Result<Plan> plan(const PlanRequest& request, const Progress& progress = {});
 

@@ -1,4 +1,4 @@
-// Timeline: what happened, whoever tells it. Simulator, CPU recorder, CUPTI recorder and importers all build it through
+// Timeline: what happened, whatever the source. Simulator, CPU recorder, CUPTI recorder and importers all build it through
 // TimelineBuilder. Nothing downstream may branch on where it came from; provenance is a label, shown, never a switch.
 // Immutable after build(); shared between threads as shared_ptr<const Timeline>.
 #pragma once
@@ -58,7 +58,7 @@ struct Edge {
     SpanId from = noSpan;
     SpanId to = noSpan;
     EdgeKind kind = EdgeKind::Data;
-    Nanos arrival = 0; // Data: when the input was there for `to` (from's end + transfer); ≤ to's start but for clock error
+    Nanos arrival = 0; // Data: when the input was ready for `to` (from's end + transfer); ≤ to's start but for clock error
     bool operator==(const Edge&) const = default;
 };
 
@@ -88,7 +88,7 @@ struct Counter {
     std::vector<CounterSample> samples; // sorted by time
 };
 
-// Bounds of a step on a rank: from the begin of its first to the end of its last span.
+// Bounds of a step on a rank: from the start of its first to the end of its last span.
 struct StepMark {
     int rank = 0;
     int step = 0;

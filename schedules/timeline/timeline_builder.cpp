@@ -23,7 +23,7 @@ void giveBack(List& list)
     List().swap(list);
 }
 
-// Items of a list that is copied from its begin on are given back so many at a time.
+// A list that is copied from its start on frees this many items at a time.
 constexpr std::size_t releasedAtOnce = 1 << 16;
 
 } // namespace

@@ -14,7 +14,7 @@ namespace stagewright {
 // the producer's end to the arrival) where a link costs time, Data edges, memory events (activations at op ends, per
 // stage and microbatch). Of a lowered schedule its sends and receives, as timeline/message_view.h says. Provenance Simulated,
 // clock "model".
-// SpansOnly: the compute spans alone, about five times as fast; what a picture needs that changes under the pointer.
+// SpansOnly: only the compute spans, about five times as fast; enough for a picture that changes under the pointer.
 enum class TimelineParts { All, SpansOnly };
 Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, const SimResult& result, const CostModel& costs,
                                                    TimelineParts parts = TimelineParts::All);

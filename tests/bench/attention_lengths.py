@@ -21,7 +21,7 @@ NEVER = 2**31 - 1
 
 
 def durations(options, width, sequence, stream_from):
-    """Median seconds of F and B, or the reason why there are none."""
+    """Median seconds of F and B, or the reason why they are missing."""
     with tempfile.TemporaryDirectory() as folder:
         run = os.path.join(folder, "run.stagewright")
         model = f"layers={options.layers},hidden={options.hidden},heads={options.hidden // width},seq={sequence}"

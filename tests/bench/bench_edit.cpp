@@ -83,7 +83,7 @@ void framePainted(benchmark::State& state)
 }
 BENCHMARK(framePainted)->Args({1, 0})->Args({0, 1})->Args({1, 1})->Unit(benchmark::kMillisecond);
 
-// All of it: an op dragged back and forth, the order placed and checked, the picture painted. 0: valid; 1: an order that has a
+// Everything: an op dragged back and forth, the order placed and checked, the picture painted. 0: valid; 1: an order with a
 // fault (a forward before the one it needs); 2: ops of all ranks dragged together.
 void dragToPicture(benchmark::State& state)
 {
@@ -119,7 +119,7 @@ void dragToPicture(benchmark::State& state)
 }
 BENCHMARK(dragToPicture)->Arg(0)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond);
 
-// The drop: one undoable change, with the picture of the spans; what is worked out behind it is timelineMade and panelMade.
+// The drop: one undoable change, with the picture of the spans; timelineMade and panelMade are computed afterwards.
 void dropToPicture(benchmark::State& state)
 {
     ScheduleEditor editor;

@@ -1,7 +1,7 @@
 // The engine's own speed: one training step on one rank, its parts, and the work of the optimizer. Use
 // --benchmark_format=json for figures to keep.
 //
-//   bench_engine --serve HIDDEN HEADS LAYERS SEQ BATCH   one step for every line on standard input, each answered by the
+//   bench_engine --serve HIDDEN HEADS LAYERS SEQ BATCH   one step for every line on standard input, each answered with the
 //                                                        CPU nanoseconds it took; compare_torch.py speaks with it
 #include <benchmark/benchmark.h>
 
@@ -59,7 +59,7 @@ ModelConfig shape(int hidden)
 
 void reportSpeed(benchmark::State& state, const ModelConfig& model, int batch, double passes)
 {
-    // 2 FLOPs a weight and token, and the causal half of attention; backward is two passes more.
+    // 2 FLOPs per weight and token, and the causal half of attention; backward is two more passes.
     const double hidden = model.hidden;
     const double perToken = model.layers * (24 * hidden * hidden + 2 * hidden * model.sequence) + 512 * hidden;
     state.counters["flops"] = benchmark::Counter(passes * perToken * batch * model.sequence,
@@ -122,7 +122,7 @@ void BM_Optimizer(benchmark::State& state)
         rank.stage->optimizerStep(rank.optimizer, ++rank.step, 1.0F);
 }
 
-// Recomputation of all layers, to hold against BM_Forward.
+// Recomputation of all layers, to compare with BM_Forward.
 void BM_Recompute(benchmark::State& state)
 {
     OneRank rank(shape(static_cast<int>(state.range(0))), 4);
@@ -162,7 +162,7 @@ void BM_WeightGradOver(benchmark::State& state)
     reportSpeed(state, rank.model, rank.batch, 8);
 }
 
-// F, I and W of a sequence of 512 in so many slices; of one sample, so that a slice's bytes lie together.
+// F, I and W of a sequence of 512 in this many slices; of one sample, so that a slice's bytes are contiguous.
 void BM_Slices(benchmark::State& state)
 {
     ModelConfig model = shape(256);

@@ -1,5 +1,5 @@
-// Answers while one looks: what-if questions and explanations of a step of 64 ranks × 512 microbatches, F, I and W: 98,304 ops.
-// The demand is a what-if answer within one frame, 16 ms.
+// Interactive answers: what-if questions and explanations of a step of 64 ranks × 512 microbatches, F, I and W: 98,304 ops.
+// The target is a what-if answer within one frame, 16 ms.
 #include <benchmark/benchmark.h>
 
 #include "schedules/registry.h"

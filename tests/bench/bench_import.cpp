@@ -1,6 +1,6 @@
-// Reading large JSON traces: megabytes a second of one file, plain and gzip, and what memory it takes beside what is kept.
+// Reading large JSON traces: megabytes per second of one file, plain and gzip, and the memory used beside the kept data.
 //   bench_import [--megabytes N] [--only few|gzip|kernels] [--cancels N]; files go to $TMPDIR or /tmp and are removed.
-// --cancels: making the run is cancelled N times, at moments spread over it; told is the latest return.
+// --cancels: creating the run is cancelled N times, at moments spread over it; prints the latest return.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -74,7 +74,7 @@ ForeignFile readAll(const std::string& path)
     return std::move(*file);
 }
 
-// How late making a run returns that takes `seconds` in all.
+// How late the creation of a run that takes `seconds` in total returns after a cancel.
 void measureCancels(const std::string& path, int times, double seconds)
 {
     double latest = 0;

@@ -26,7 +26,7 @@ double megabytes(const char* key) // VmHWM, VmRSS
     return 0;
 }
 
-// How long the event loop was away at most.
+// How long the event loop was blocked at most.
 class Stalls : public QObject {
 public:
     Stalls()

@@ -1,6 +1,6 @@
-// Making the schedules of the library that do not search, with each of their parameters set: 64 ranks, 256 microbatches on one
-// core (wanted: < 10 ms each). And 1F1B on 2,048 ranks with 4,096 microbatches, 16.8 million ops: placed (wanted: < 2 s), and made
-// and its durations looked up besides. The searched ones are in bench_plan, placing at 64 × 512 in bench_simulate.
+// Generating the library schedules that do not search, with each of their parameters set: 64 ranks, 256 microbatches on one
+// core (target: < 10 ms each). And 1F1B on 2,048 ranks with 4,096 microbatches, 16.8 million ops: placed (target: < 2 s), and generated
+// with its durations looked up. The searched ones are in bench_plan, placing at 64 × 512 in bench_simulate.
 #include <benchmark/benchmark.h>
 
 #include "schedules/simulate.h"
@@ -55,7 +55,7 @@ BENCHMARK(makeAndPlace)->Args({2048, 4096})->Unit(benchmark::kMillisecond);
     for (const ScheduleInfo& info : allSchedules()) {
         if (info.searches) continue;
         for (std::string name : variantsOf(info)) {
-            if (name == "interleaved-zb:group=2") name = "interleaved-zb:group=32"; // half of the ranks is the least
+            if (name == "interleaved-zb:group=2") name = "interleaved-zb:group=32"; // half of the ranks is the minimum
             benchmark::RegisterBenchmark(("make/" + name).c_str(), make, name)->Args({64, 256})->Unit(benchmark::kMillisecond);
         }
     }

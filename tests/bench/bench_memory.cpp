@@ -1,4 +1,4 @@
-// Memory charts: making rows of millions of events ready, frames at any zoom, who holds it. 1600×500, one thread, offscreen.
+// Memory charts: preparing rows of millions of events, frames at any zoom, who holds it. 1600×500, one thread, offscreen.
 #include <map>
 #include <random>
 
@@ -11,7 +11,7 @@ using namespace stagewright;
 
 namespace {
 
-// `ranks` ranks, each with so many events over a second: microbatches come and go, now and then a gradient.
+// `ranks` ranks, each with this many events over a second: microbatches come and go, now and then a gradient.
 std::shared_ptr<const TimelinePanel> panelOf(int ranks, std::size_t events)
 {
     static std::map<std::pair<int, std::size_t>, std::shared_ptr<const TimelinePanel>> made;
@@ -53,7 +53,7 @@ void makeRows(benchmark::State& state)
 }
 BENCHMARK(makeRows)->Unit(benchmark::kMillisecond);
 
-// A frame of four charts in view, two categories, share of the time in view: must go with the pixels, not with the events.
+// A frame of four charts in view, two categories, share of the time in view: must depend on the pixels, not on the events.
 void frame(benchmark::State& state)
 {
     const auto panel = panelOf(4, static_cast<std::size_t>(state.range(0)));
@@ -76,7 +76,7 @@ void frame(benchmark::State& state)
 }
 BENCHMARK(frame)->ArgsProduct({{10'000, 1'000'000}, {1, 100, 10'000}})->Unit(benchmark::kMillisecond);
 
-// Who holds the rank's memory at a random moment of 10⁶ events: a part of the 50 ms a tooltip may take.
+// Who holds the rank's memory at a random moment of 10⁶ events: part of the 50 ms a tooltip may take.
 void holders(benchmark::State& state)
 {
     const auto panel = panelOf(4, 1'000'000);

@@ -1,10 +1,10 @@
-// Whether the clocks tell the truth, on two ranks and eight microbatches of the CPU's layers, all trainings stepped in
+// Accuracy of the clocks, on two ranks and eight microbatches of the CPU's layers, all trainings stepped in
 // turn:
-//   speed_up_of_ideal   1F1B on two ranks against one rank, wall time, over the ideal m·p/(m+p−1)   (wanted: ≥ 0.95)
-//   wall_over_virtual   step time of the wall clock over the virtual clock's                          (wanted: 1 ±
+//   speed_up_of_ideal   1F1B on two ranks against one rank, wall time, over the ideal m·p/(m+p−1)   (target: ≥ 0.95)
+//   wall_over_virtual   step time of the wall clock over the virtual clock's                          (target: 1 ±
 //   0.03)
 // Medians over the steps. They mean something on idle cores only: idle_cores says how many there were before and after.
-// On a busy machine quickest_… (of the quickest step of each) come nearer to the truth.
+// On a busy machine quickest_… (of the quickest step of each) are more accurate.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ void twoRanks(benchmark::State& state)
     state.counters["speed_up"] = median(speedUps);
     state.counters["speed_up_of_ideal"] = median(speedUps) / ideal;
     state.counters["wall_over_virtual"] = median(clocks);
-    // The quickest steps of each: what a noisy machine showed in its quiet moments.
+    // The quickest steps of each: the quiet moments of a noisy machine.
     const auto least = [](const std::vector<double>& values) {
         return *std::min_element(values.begin(), values.end());
     };

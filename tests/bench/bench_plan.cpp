@@ -1,5 +1,5 @@
-// Planning: zb-auto and V-Half at 64 ranks × 256 microbatches, plans of four ranks to the end of their proof or budget, and twenty stored
-// large shapes at tight caps, 5 s each: the gap to the bound is what counts, not the time.
+// Planning: zb-auto and V-Half at 64 ranks × 256 microbatches, plans of four ranks until proven or out of budget, and twenty stored
+// large shapes at tight caps, 5 s each: the gap to the bound counts, not the time.
 #include <benchmark/benchmark.h>
 
 #include "schedules/plan/plan.h"

@@ -1,4 +1,4 @@
-// What recording costs: an event without the thread's CPU clock (≤ 30 ns), an op with it (≤ 300 ns), and a whole
+// Cost of recording: an event without the thread's CPU clock (≤ 30 ns), an op with it (≤ 300 ns), and a whole
 // training step's recording as a share of the step's CPU time (≤ 1 %). Timed in batches; emptying the buffers is not
 // counted.
 #include <benchmark/benchmark.h>
@@ -73,7 +73,7 @@ void opWithCpuClock(benchmark::State& state)
     perUnit(state, "per_op", batch);
 }
 
-// After a receive the CPU clock is read at the op's begin too, so that the copy is not counted as the op's.
+// After a receive the CPU clock is also read when the op starts, so that the copy does not count for the op.
 void receiveAndOpWithCpuClock(benchmark::State& state)
 {
     RankRecorder recorder(16 * batch, true);

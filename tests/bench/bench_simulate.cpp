@@ -1,4 +1,4 @@
-// Placing and simulating large schedules. items_per_second counts ops; the demand is 10 million a second on one core at
+// Placing and simulating large schedules. items_per_second counts ops; the target is 10 million per second on one core at
 // 64 ranks × 512 microbatches split into F, I and W (placing, without building a timeline).
 #include <benchmark/benchmark.h>
 

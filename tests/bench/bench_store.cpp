@@ -1,4 +1,4 @@
-// The run file: spans a second in and out, and the first view of a run of ten million spans.
+// The run file: spans per second in and out, and the first view of a run of ten million spans.
 //   bench_store [--benchmark_filter=…]; files go to $TMPDIR or /tmp and are removed.
 #include <benchmark/benchmark.h>
 
@@ -56,7 +56,7 @@ const Timeline& tenMillion()
     return *timeline;
 }
 
-// A file with one run of so many spans, made once and removed at the end.
+// A file with one run of this many spans, created once and removed at the end.
 const std::string& fileWith(std::int64_t spans)
 {
     struct Files {
@@ -98,7 +98,7 @@ void addWholeRun(benchmark::State& state)
 }
 BENCHMARK(addWholeRun)->Unit(benchmark::kMillisecond)->Iterations(3)->UseRealTime();
 
-// As a recorder does: a transaction a step, WAL, checkpointed at the end. range(0): spans a step.
+// As in a recording: a transaction per step, WAL, checkpointed at the end. range(0): spans per step.
 void recordSteps(benchmark::State& state)
 {
     const std::string path = filePath("record");
@@ -141,7 +141,7 @@ void readWholeRun(benchmark::State& state)
 }
 BENCHMARK(readWholeRun)->Unit(benchmark::kMillisecond)->Iterations(2)->UseRealTime();
 
-// A look at a recording under way: opened, its newest step read. Must not follow the number of steps.
+// Following a recording: opened, its newest step read. Must not depend on the number of steps.
 void followUpdate(benchmark::State& state)
 {
     static std::map<std::int64_t, std::unique_ptr<samples::Recording>> recordings;

@@ -1,4 +1,4 @@
-// Timeline drawing: frames at several sizes, hit test, building. Offscreen, one thread; the demands stand beside each.
+// Timeline drawing: frames at several sizes, hit test, building. Offscreen, one thread; with their targets.
 //   QT_QPA_PLATFORM=offscreen bench_timeline            (--benchmark_repetitions=30 --benchmark_report_aggregates_only=true for medians)
 #include <map>
 #include <random>
@@ -121,7 +121,7 @@ void manyLanesFew(benchmark::State& state)
 }
 BENCHMARK(manyLanesFew)->Unit(benchmark::kMillisecond);
 
-// 1024 lanes of 10⁷ slices, a hundredth of the time: what zooming in costs
+// 1024 lanes of 10⁷ slices, 1 % of the time: the cost of zooming in
 void manyLanesClose(benchmark::State& state)
 {
     frames(state, sceneOf(panelOf(1024, 9766), 0.8, 0.01), Detail::Exact);

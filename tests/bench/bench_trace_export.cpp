@@ -1,4 +1,4 @@
-// Trace files of ten million spans: ZB-H1 on 64 ranks × 512 microbatches, 102 steps, data edges, memory. Spans a second, bytes a
+// Trace files of ten million spans: ZB-H1 on 64 ranks × 512 microbatches, 102 steps, data edges, memory. Spans per second, bytes per
 // span, and memory beyond the run's. `written` also explains the bubbles; `spansAlone` is a run without idle time.
 #include <benchmark/benchmark.h>
 
@@ -17,7 +17,7 @@ using namespace stagewright;
 
 namespace {
 
-// Steps of ZB-H1 one behind the other.
+// Steps of ZB-H1 one after the other.
 Run stepsOf(int steps, double latency)
 {
     const Schedule schedule = *makeSchedule("zb-h1", {64, 512});

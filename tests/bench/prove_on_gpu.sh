@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# What only a GPU shows, in pieces of at most eight minutes each (docs/performance.md, "Unproven without a GPU").
+# Verifies what needs a GPU, in parts of at most eight minutes each (docs/performance.md, "Not verified without a GPU").
 #
-#   tests/bench/prove_on_gpu.sh prepare [BUILD]   on the machine that builds: .gpu/, with program, modules and packages, to be taken along
+#   tests/bench/prove_on_gpu.sh prepare [BUILD]   on the machine that builds: .gpu/, with program, modules and packages, to be copied
 #   tests/bench/prove_on_gpu.sh engine            on the machine with the GPU: kernels, gradients, odd sizes, memory checker, sharing
 #   tests/bench/prove_on_gpu.sh trace             CUPTI, launch gaps, ceilings, memory; small runs for tests/data/cuda
 #   tests/bench/prove_on_gpu.sh speed             against PyTorch; from which length attention should keep no probabilities
-#   tests/bench/prove_on_gpu.sh build             only builds there; the others do it where what was taken along does not start
+#   tests/bench/prove_on_gpu.sh build             only builds there; the others do so if the copied program does not start
 #
-# Results go to $OUT [a new folder]: PHASE.log, PHASE.summary, and what a step makes. A step that fails ends nothing. The code is 1 where
-# one failed. SMALL=1 makes the sizes small, SECONDS_OF_PHASE [480] the time shorter, STAGEWRIGHT names a program that is there
-# already: so the script itself is tried over the device made up for tests (tests/cli/prove_on_gpu.sh).
+# Results go to $OUT [a new folder]: PHASE.log, PHASE.summary, and the output of each step. A failed step does not stop the others; the exit code is then 1.
+# SMALL=1 reduces the sizes, SECONDS_OF_PHASE [480] the time, STAGEWRIGHT names an existing program:
+# with it the script itself is tested on the fake device (tests/cli/prove_on_gpu.sh).
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$root" || exit 2
@@ -44,7 +44,7 @@ cuda_folders() {
     done | sort -u | paste -sd:
 }
 
-# A program that finds its libraries, and leaves those of others alone.
+# A program that finds its libraries without changing those of others.
 write_start() {
     local libraries=$work/packages/usr/lib/x86_64-linux-gnu
     # shellcheck disable=SC2016
@@ -73,7 +73,7 @@ build() {
         cmake --build build/gpu --target stagewright stagewright_cuda stagewright_cupti && write_start "$root/build/gpu/bin/stagewright"
 }
 
-# Sets `program`: the one that is named, that was built here, that was taken along, or a new one.
+# Sets `program`: the one named, built here or copied, or a new one.
 find_program() {
     program=${STAGEWRIGHT:-}
     [ -n "$program" ] && return
@@ -92,7 +92,7 @@ find_program() {
 # --- steps ---------------------------------------------------------------------------------------------------------------------------
 
 failures=0
-# step NAME SECONDS EXPECTED COMMAND…: passes where the command ends with 0 and its output has a line that matches EXPECTED.
+# step NAME SECONDS EXPECTED COMMAND…: passes if the command exits with 0 and its output has a line that matches EXPECTED.
 step() {
     local name=$1 limit=$2 expected=$3 left begin code verdict output
     shift 3
@@ -109,7 +109,7 @@ step() {
     if declare -F "$1" >/dev/null; then set -- bash -c '"$@"' step "$@"; fi
     timeout -k 5 "$limit" "$@" >"$output" 2>&1
     code=$?
-    tail -c 300000 "$output" >>"$log" # all logs of a piece stay below 16 MiB
+    tail -c 300000 "$output" >>"$log" # all logs of a part stay below 16 MiB
     verdict=pass
     if grep -q '^skipped' "$output"; then verdict=skipped
     elif ((code == 124 || code == 137)); then verdict="> $limit s"
@@ -121,7 +121,7 @@ step() {
     if [ "$verdict" = pass ]; then grep -E -- "$expected" "$output" | tail -n "${LINES_SHOWN:-1}"; else tail -n 6 "$output"; fi | cut -c1-200 | sed 's/^/                   /' >>"$summary"
     rm -f "$output"
 }
-keys() { # RUN LIKE: a run's facts, one a line
+keys() { # RUN LIKE: a run's facts, one per line
     "$program" sql "$1" "select key || ' = ' || value from run_text where key like '$2' order by key" --json | grep -oE '"[^"]+ = [^"]*"'
 }
 skipped() { echo "skipped: $*"; }
@@ -163,9 +163,9 @@ engine_phase() {
 trace_phase() {
     local run=$folder/traced.stagewright model
     model=$(of layers=8,hidden=1024,heads=16,seq=512 $tiny)
-    # What was taken along reads the records of one version of CUPTI.
+    # The copied modules read the records of one version of CUPTI.
     "$program" record --backend cuda -s gpipe -p 1 -m 2 --steps 1 --model $tiny -o "$folder/first.stagewright" >>"$log" 2>&1
-    if keys "$folder/first.stagewright" 'gpu_trace%' | tee -a "$log" | grep 'this build of version' >/dev/null; then build >>"$log" 2>&1; fi
+    if keys "$folder/first.stagewright" 'gpu_trace%' | tee -a "$log" | grep 'this build was made for version' >/dev/null; then build >>"$log" 2>&1; fi
     step 'traced recording' 60 . "$program" record --keep-trace "$folder/traced.cuptidump" --backend cuda --sharing queues -s zb-h1 -p 4 -m 8 --steps 8 --model "$model" -o "$run"
     LINES_SHOWN=20 step 'the trace is whole and detached' 20 'gpu_trace' keys "$run" 'gpu_trace%'
     step 'every launch has its op' 20 'gpu_trace = whole' keys "$run" 'gpu_trace'

@@ -2,8 +2,8 @@
 # most.
 # shellcheck shell=bash
 causes='warmup drain dependency transfer peer_wait head_of_line memory order imbalance straggler recompute_wait reload_wait launch'
-told() { local each; for each in $causes; do printf '%s %s\n' "$each" "$(json "$@" idle_by_cause "$each")"; done; }
-# grown BEFORE AFTER: the cause that grew most, of two files of `told`
+idle_times() { local each; for each in $causes; do printf '%s %s\n' "$each" "$(json "$@" idle_by_cause "$each")"; done; }
+# grown BEFORE AFTER: the cause that grew most, of two files of `idle_times`
 grown() { paste "$1" "$2" | awk '{ d = $4 - $2; if (NR == 1 || d > most) { most = d; name = $1 } } END { print name }'; }
 
 # provokes CAUSE 'COMMON OPTIONS' 'DISTURBANCE'
@@ -16,10 +16,10 @@ provokes() {
         path=() && [ $verb = record ] && path=(runs 0)
         run stagewright $verb $common $more --json --log-level error
         expect_code 0
-        told "${path[@]}" >before.txt
+        idle_times "${path[@]}" >before.txt
         run stagewright $verb $common $disturbance $more --json --log-level error
         expect_code 0
-        told "${path[@]}" >after.txt
+        idle_times "${path[@]}" >after.txt
         expect_same "$verb $disturbance: $(grown before.txt after.txt)" "$verb $disturbance: $cause"
     done
 }
@@ -29,16 +29,16 @@ provokes transfer '-s interleaved-1f1b --chunks 2 -p 2 -m 4' '--perturb link=0-1
 provokes launch '-s gpipe -p 4 -m 8' '--perturb launch=0:2,launch=1:2,launch=2:2,launch=3:2'
 provokes recompute_wait '-s 1f1b -p 2 -m 8' '--recompute all'
 
-# A cap turns order into memory; sends that wait stand for their peers.
+# A cap turns order into memory; sends that wait count as peer_wait.
 run stagewright simulate -s 1f1b -p 4 -m 8 --json
 expect_json 12.0 idle_by_cause order
-told >before.txt
+idle_times >before.txt
 run stagewright simulate -s 1f1b -p 4 -m 8 --memory-limit 4 --json
 expect_json 6.0 idle_by_cause memory
-told >after.txt
+idle_times >after.txt
 expect_same memory "$(grown before.txt after.txt)"
 run stagewright simulate -s 1f1b -p 2 -m 8 --lower rank-parity --json --log-level error
-told >before.txt
+idle_times >before.txt
 run stagewright simulate -s 1f1b -p 2 -m 8 --lower rank-parity --sends rendezvous --json --log-level error
-told >after.txt
+idle_times >after.txt
 expect_same peer_wait "$(grown before.txt after.txt)"

@@ -1,4 +1,4 @@
-# check proves gradients; its table and its object agree.
+# check verifies gradients; its table and its object agree.
 # shellcheck shell=bash
 run stagewright check -p 2 -m 4 --model layers=4,hidden=16,heads=2,seq=8 --microbatch-size 1 --steps 1 --json
 expect_code 0
@@ -43,15 +43,15 @@ for option in '--recompute all' '--recompute all --hoist' '--recompute 0-1 --rec
 done
 run stagewright check --momentum 0.9
 expect_code 2
-expect_err 'adamw has moments of its own'
+expect_err 'adamw has its own moments'
 
-# Under rendezvous, channels, links and disturbances, too; what waits for itself there is left out, and refused where it is named.
+# Under rendezvous, channels, links and disturbances, too; schedules that wait for themselves there are skipped, and refused if named.
 # shellcheck disable=SC2086
 run stagewright check $small -p 2 -m 4 --sends rendezvous --link 20us,1GB/s
 expect_code 0
 expect_out '^all pass'
 expect_out 'gpipe .* pass$'
-expect_out '1f1b left out: .*deadlock'
+expect_out '1f1b skipped: .*deadlock'
 # shellcheck disable=SC2086
 run stagewright check $small -p 2 -m 4 -s 1f1b --sends rendezvous
 expect_code 1

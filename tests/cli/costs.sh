@@ -28,9 +28,9 @@ rec -s 1f1b --steps 6 --memory-limit 4 -o r.stagewright
 expect_code 0
 run stagewright simulate -s zb-h1 -p 4 -m 8 --costs-from r.stagewright#1
 expect_code 0
-expect_out "I and W not measured: times from what its layers took, memory from the model's shape"
+expect_out "I and W not measured: times from its layers, memory from the model's shape"
 run stagewright plan -p 4 -m 8 --budget 1 --costs-from r.stagewright#1
-expect_out "I and W not measured: times from what its layers took, memory from the model's shape"
+expect_out "I and W not measured: times from its layers, memory from the model's shape"
 run stagewright simulate -s zb-h1 -p 4 -m 8 --costs-from r.stagewright#1 --input-share 0.25
 expect_out "I and W not measured: 25 % of B is I, memory from the model's shape"
 run stagewright simulate -s zb-h1 -p 4 -m 8 --costs-from r.stagewright#1 --json

@@ -1,11 +1,11 @@
-# The CUDA path of the engine over a module without CUDA (tests/support/fake_cuda.cpp): what is asked for is done as late as the
+# The CUDA path of the engine over a module without CUDA (tests/support/fake_cuda.cpp): requests are done as late as the
 # marks allow, and an access that no mark puts in order fails.
 # shellcheck shell=bash
 export STAGEWRIGHT_CUDA_MODULE=$FAKE
 run stagewright devices --json
 expect_code 0
 expect_json ON devices 1 usable
-expect_json '0: device made up for tests' devices 1 name
+expect_json '0: fake device' devices 1 name
 
 # Every schedule of the registry: bits against the one-rank replay, from run to run, side by side and serialised; and ten steps
 # of the undivided model against the CPU's layers, in every precision.
@@ -13,9 +13,9 @@ small='--model layers=4,hidden=16,heads=2,seq=8'
 # shellcheck disable=SC2086
 run stagewright check --backend cuda $small -p 2 -m 4 --steps 2
 expect_code 0
-for kernel in 'layer norm' 'linear, weight gradient' 'GELU layer, there and back' 'attention of a later slice' 'attention that streams its keys' \
+for kernel in 'layer norm' 'linear, weight gradient' 'GELU layer, forward and backward' 'attention of a later slice' 'attention that streams its keys' \
     'attention that streams its keys, heads of 64' 'attention that streams its keys, heads of 128' \
-    'cross entropy' 'AdamW, there and back'; do
+    'cross entropy' 'AdamW, forward and backward'; do
     for precision in 'fp32 .* 1e-04' 'tf32 .* 4e-03' 'bf16 .* 2e-02'; do expect_out "^$kernel +cuda +$precision +pass\$"; done
 done
 expect_out '^cuda against cpu, 10 steps +fp32 .* pass$'
@@ -77,7 +77,7 @@ expect_err 'CUDA device 3 of 1'
 # shellcheck disable=SC2086
 run env STAGEWRIGHT_FAKE_MEMORY=100000 "$STAGEWRIGHT" record --backend cuda -s gpipe -p 2 -m 2 $small --steps 1 -o no.stagewright
 expect_code 4
-expect_err 'stages together need .* for weights, gradients and optimizer; device made up for tests has .* free'
+expect_err 'stages together need .* for weights, gradients and optimizer; fake device has .* free'
 # shellcheck disable=SC2086
 run stagewright record --precision bf16 -s gpipe -p 2 -m 2 $small --steps 1 -o no.stagewright
 expect_code 2
@@ -85,5 +85,5 @@ expect_err 'the cpu backend computes in fp32, not in bf16'
 # shellcheck disable=SC2086
 run stagewright record --backend cuda --sharing serialised --clock wall -s gpipe -p 2 -m 2 $small --steps 1 -o no.stagewright
 expect_code 2
-expect_err 'serialised is not for the wall clock'
+expect_err "serialised can't be used with the wall clock"
 expect_no_file no.stagewright

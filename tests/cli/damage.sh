@@ -16,21 +16,21 @@ expect_err 'nothing is damaged'
 
 expect_json ON runs 0 intact
 
-# A text of the run that is changed behind its back: every block is whole.
-cp good.stagewright told.stagewright
-place=$(LC_ALL=C grep -obUa 'costsF=1, I=1' told.stagewright | tail -n 1 | cut -d: -f1)
+# A changed text of the run: every block is still whole.
+cp good.stagewright metadata.stagewright
+place=$(LC_ALL=C grep -obUa 'costsF=1, I=1' metadata.stagewright | tail -n 1 | cut -d: -f1)
 expect_that "its text is found in the file" [ -n "$place" ]
-printf 'G' | dd of=told.stagewright bs=1 seek=$((place + 5)) conv=notrunc status=none
-run stagewright runs told.stagewright --verify --json
+printf 'G' | dd of=metadata.stagewright bs=1 seek=$((place + 5)) conv=notrunc status=none
+run stagewright runs metadata.stagewright --verify --json
 expect_code 1
 expect_json 0 runs 0 damaged_blocks
 expect_json OFF runs 0 intact
 expect_json ON runs 1 intact
-expect_err 'run 1 zb-h1: what is told of it .* is not as it was'
-run stagewright runs told.stagewright --verify
+expect_err 'run 1 zb-h1: the run.s metadata .* changed since it was written'
+run stagewright runs metadata.stagewright --verify
 expect_code 1
 expect_out 'complete, damaged'
-# names and notes are people's to change; a run that is taken over keeps its checksum
+# names and notes may be changed; a merged run keeps its checksum
 stagewright runs good.stagewright --rename 2 other --note 2 words >/dev/null 2>&1
 stagewright simulate -s 1f1b -p 2 -m 2 -o taken.stagewright >/dev/null 2>&1
 stagewright runs taken.stagewright --merge good.stagewright >/dev/null 2>&1

@@ -1,4 +1,4 @@
-# What can train here and why the rest can't: with the CUDA module, without it, and with what is no module of ours.
+# What can train here and why the rest can't: with the CUDA module, without it, and with a file that is not our module.
 # shellcheck shell=bash
 unset STAGEWRIGHT_CUDA_MODULE
 
@@ -15,7 +15,7 @@ cuda_says() {
     expect_json cuda devices 1 backend
     expect_json OFF devices 1 usable
     for pattern in "$@"; do expect_that "the reason matches $pattern" grep -qE -- "$pattern" <<<"$(json devices 1 reason)"; done
-    # Who asks for it gets the same sentence, and nothing is written.
+    # Requesting it gives the same sentence, and nothing is written.
     run stagewright record --backend cuda -s gpipe -p 2 -m 2 --model layers=2,hidden=16,heads=2,seq=8 --steps 1 -o cuda.stagewright
     expect_code 4
     expect_err 'no usable CUDA device'
@@ -24,9 +24,9 @@ cuda_says() {
     expect_err 'no usable CUDA device'
 }
 
-# No module: a file that isn't there, and a program that stands alone.
+# No module: a file that isn't there, and a program without other files.
 export STAGEWRIGHT_CUDA_MODULE=$PWD/absent.so
-cuda_says "the CUDA module is not there; looked for $PWD/absent.so"
+cuda_says "the CUDA module was not found; looked for $PWD/absent.so"
 unset STAGEWRIGHT_CUDA_MODULE
 mkdir alone
 cp "$STAGEWRIGHT" alone/stagewright
@@ -44,7 +44,7 @@ if command -v "${CC:-cc}" >/dev/null; then
     echo 'int nothing;' >other.c
     "${CC:-cc}" -shared -fPIC other.c -o other.so
     export STAGEWRIGHT_CUDA_MODULE=$PWD/other.so
-    cuda_says 'other.so is a library, but no CUDA module: it has no function stagewright_cuda_module'
+    cuda_says 'other.so is a library, but not a CUDA module: it has no function stagewright_cuda_module'
     # Another version, another build, and a library that isn't there.
     for kind in 'abi = 999' 'tableBytes = 16'; do
         cat >version.c <<CODE
@@ -61,24 +61,24 @@ CODE
         "${CC:-cc}" -shared -fPIC -I "$ROOT" version.c -o "version_${kind%% *}.so"
     done
     export STAGEWRIGHT_CUDA_MODULE=$PWD/version_abi.so
-    cuda_says 'version_abi.so speaks version 999 of the interface, the program [0-9]+; install program and module of the same version'
+    cuda_says 'version_abi.so uses version 999 of the interface, the program [0-9]+; install program and module of the same version'
     export STAGEWRIGHT_CUDA_MODULE=$PWD/version_tableBytes.so
-    cuda_says 'version_tableBytes.so is of another build: its table has 16 bytes'
+    cuda_says 'version_tableBytes.so is from another build: its table has 16 bytes'
     "${CC:-cc}" -shared -fPIC other.c -o libstagewright_gone.so
     "${CC:-cc}" -shared -fPIC other.c -o needs.so -Wl,--no-as-needed -L. -lstagewright_gone
     rm libstagewright_gone.so
     export STAGEWRIGHT_CUDA_MODULE=$PWD/needs.so
-    cuda_says 'needs.so misses a library of the CUDA toolkit: libstagewright_gone.so.*install the CUDA [0-9]+ runtime libraries'
+    cuda_says 'needs.so lacks a library of the CUDA toolkit: libstagewright_gone.so.*install the CUDA [0-9]+ runtime libraries'
 else
     echo 'no C compiler: modules of other versions were not tried'
 fi
 unset STAGEWRIGHT_CUDA_MODULE
 
-# A check of everything goes on without what is not usable.
+# A check of everything continues without unusable devices.
 export STAGEWRIGHT_CUDA_MODULE=$PWD/absent.so
 run stagewright check -s gpipe -p 2 -m 2 --model layers=2,hidden=16,heads=2,seq=8 --steps 1
 expect_code 0
-expect_out 'backend cuda left out: the CUDA module is not there'
+expect_out 'backend cuda skipped: the CUDA module was not found'
 unset STAGEWRIGHT_CUDA_MODULE
 
 if [ -z "$MODULE" ]; then
@@ -102,7 +102,7 @@ folder=$(readlink -f "$libraries")
 if unshare -m sh -c "$hidden" sh "$folder" true 2>/dev/null; then
     run unshare -m sh -c "$hidden" sh "$folder" "$STAGEWRIGHT" devices
     expect_code 0
-    expect_out '^cuda .* no .*misses a library of the CUDA toolkit: libcublasLt'
+    expect_out '^cuda .* no .*lacks a library of the CUDA toolkit: libcublasLt'
 else
     echo 'mount namespaces are not allowed here: the toolkit was not hidden'
 fi

@@ -15,7 +15,7 @@ run stagewright diff zb-h1 1f1b -p 2 -m 2 --json
 expect_json 0I0 only_a 0 op
 expect_json 0B0 only_b 0 op
 
-# a name beside a CSV takes its shape
+# a name given with a CSV takes its shape
 stagewright schedules 1f1b -p 3 -m 5 --csv >mine.csv
 run stagewright diff mine.csv 1f1b
 expect_code 0
@@ -31,7 +31,7 @@ run stagewright diff near.csv gpipe --json
 expect_json 1 distance
 expect_json 1B0 moved 0 op
 run stagewright validate near.csv
-expect_out 'nearest of the library is gpipe, 1 of 12 ops off; first difference: rank 1, op 1: 1B0 here, 1F1 there'
+expect_out 'nearest library schedule is gpipe, 1 of 12 ops differ; first difference: rank 1, op 1: 1B0 here, 1F1 there'
 # messages are compared where both have them
 run stagewright diff mine.csv 1f1b --lower pytorch
 expect_code 0

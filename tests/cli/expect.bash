@@ -1,5 +1,5 @@
 # What the scripts share. run COMMAND… keeps stdout in $out, stderr in $err and the exit code in $rc.
-# A failed expectation is printed and counted; the script goes on, and finish() fails at its end.
+# A failed expectation is printed and counted; the script continues, and finish() fails at its end.
 # shellcheck shell=bash
 export LC_ALL=C.UTF-8
 failures=0
@@ -33,7 +33,7 @@ expect_no_file() { checks=$((checks + 1)); [ ! -e "$1" ] || complain "file $1 sh
 # expect_that DESCRIPTION COMMAND…
 expect_that() { local what=$1; shift; checks=$((checks + 1)); "$@" || complain "$what"; }
 
-# json KEY…: the value at that path of the object in out.txt; "" and a complaint where stdout is not one JSON object.
+# json KEY…: the value at that path of the object in out.txt; "" and a complaint if stdout is not one JSON object.
 json() { json_of out.txt "$@"; }
 json_of() {
     local file=$1 path=''

@@ -1,4 +1,4 @@
-# Disturb, and find it again: perturb, recompute, what-if, requirements, residuals, gaps with chain and experiment.
+# Disturbances are found again: perturb, recompute, what-if, requirements, residuals, gaps with chain and experiment.
 # shellcheck shell=bash
 sim() { run stagewright simulate -s 1f1b -p 4 -m 8 --json --log-level error "$@"; }
 sim --comm 0.125 --perturb rank=2:1.25
@@ -8,9 +8,9 @@ expect_json 2 straggler_rank
 sim --comm 0.125 --perturb link=1-2:1.0
 expect_json 41.75 makespan
 sim --comm 0.125 --perturb launch=3:0.2
-expect_that "the step is told in rank shares" number_between "$(json makespan)" 36.9499 36.9501
+expect_that "the step is in rank shares" number_between "$(json makespan)" 36.9499 36.9501
 expect_json null makespan_ns
-expect_that "launch is told" awk -v x="$(json idle_by_cause launch)" 'BEGIN { exit !(x > 0) }'
+expect_that "launch is reported" awk -v x="$(json idle_by_cause launch)" 'BEGIN { exit !(x > 0) }'
 sim --recompute all
 expect_json 44.0 makespan
 sim --recompute 0-2 --hoist
@@ -19,12 +19,12 @@ sim --recompute all --keep 0.125
 expect_json 1.375 peak_activation 0
 expect_json 1.0 peak_activation 3
 sim --recompute 0-2
-expect_that "recompute_wait is told" awk -v x="$(json idle_by_cause recompute_wait)" 'BEGIN { exit !(x > 0) }'
+expect_that "recompute_wait is reported" awk -v x="$(json idle_by_cause recompute_wait)" 'BEGIN { exit !(x > 0) }'
 sim --stage-layers 4,4,3,1
 expect_json 38.0 makespan
 run stagewright simulate -s 1f1b --perturb rank=9:2
 expect_code 2
-expect_err 'rank of 0 to 3'
+expect_err 'rank from 0 to 3'
 run stagewright simulate -s 1f1b --stage-layers 1,2
 expect_code 2
 run stagewright simulate -s 1f1b --recompute 7
@@ -35,7 +35,7 @@ expect_json 57.0 what_if 1 makespan_after
 expect_json 33.0 what_if 1 makespan_before
 run stagewright simulate -s 1f1b --what-if 'X*2'
 expect_code 2
-expect_err 'it is no change'
+expect_err 'it is not a change'
 
 run stagewright simulate -s 1f1b -p 8 -m 24 --costs analytic:gpt-6.2b@a100 --json
 expect_code 0
@@ -69,12 +69,12 @@ expect_code 0
 expect_keys . gaps residuals what_if requirements straggler_rank
 expect_json 2 straggler_rank
 expect_json 0.0 residuals step_error
-expect_that "imbalance is told" awk -v x="$(json idle_by_cause imbalance)" 'BEGIN { exit !(x > 0) }'
+expect_that "imbalance is reported" awk -v x="$(json idle_by_cause imbalance)" 'BEGIN { exit !(x > 0) }'
 expect_json 0 gaps 0 rank
 for key in before blamed ready_op sentence chain experiment; do expect_out "\"$key\":"; done
 expect_json 2 gaps 10 chain 0 rank
 run stagewright report s.stagewright --residuals --what-if 'rank2*0.5'
-expect_out 'stage 2 costs more than the mean over stages'
+expect_out 'stage 2 costs more than the average stage'
 expect_out 'the step would take'
 expect_out '^the step: predicted'
 expect_out '^rank2\*0.5'
@@ -122,7 +122,7 @@ expect_code 1
 run stagewright report b.stagewright --require 'bubble_fraction<=12%' --require 'makespan_ns<1s'
 expect_code 1
 expect_err 'does not hold: bubble_fraction is 0.272727, required is <= 0.12'
-expect_err 'makespan_ns is not known of this run' # a rank share has no nanoseconds
+expect_err 'makespan_ns is unknown for this run' # a rank share has no nanoseconds
 run stagewright simulate -s 1f1b -p 8 -m 24 --costs analytic:gpt-1.5b@a100 -o n.stagewright
 run stagewright report n.stagewright --require 'makespan_ns<100s' --require 'makespan_ns<=1ns'
 expect_code 1
@@ -140,18 +140,18 @@ expect_err 'keys are .*idle_by_cause'
 run stagewright report b.stagewright --require 'bubble_fraction'
 expect_code 2
 
-# A change under which it can't end is an answer of its row; the others stand.
+# A change under which it can't complete gives an error in its row; the others are answered.
 run stagewright simulate -s 1f1b --comm 0.3 --what-if 'F*0.5' --what-if sends=rendezvous --json
 expect_code 0
 expect_that "the first is answered" [ "$(json what_if 0 makespan_after)" != null ]
-expect_that "the second tells its deadlock" grep -q deadlock <<<"$(json what_if 1 error)"
+expect_that "the second reports its deadlock" grep -q deadlock <<<"$(json what_if 1 error)"
 run stagewright simulate -s terapipe --what-if m=16
-expect_out 'cuts sequences otherwise'
-# Optimizers in the lists are no part of the step's time, here as in the headline.
+expect_out 'cuts sequences differently'
+# Optimizers in the lists are not part of the step's time, here as in the headline.
 run stagewright simulate -s pipedream --costs F=1,OPT=1 --what-if 'F*1' --json
 expect_same "$(json makespan)" "$(json what_if 0 makespan_before)"
 
-# A change that matches no op says so; a requirement's unit fits its figure or is told apart.
+# A change that matches no op says so; a requirement whose unit does not fit its figure is refused.
 run stagewright simulate -s 1f1b --what-if 'W*0.5' --what-if 'B*0.5'
 expect_code 0
 expect_out "what if 'W\*0.5': no op of the schedule matches; its kinds there are F, B"
@@ -160,7 +160,7 @@ run stagewright simulate -s zb-h1 --what-if 'I@stage2*0.5' --json
 expect_json null what_if 0 error
 run stagewright report b.stagewright --require 'makespan<40ms'
 expect_code 2
-expect_err "makespan is a time in rank shares, not to be compared with 40ms"
+expect_err "makespan is a time in rank shares and can't be compared with 40ms"
 run stagewright report b.stagewright --require 'bubble_fraction<40ms'
 expect_code 2
 expect_err 'bubble_fraction is a number without unit'
@@ -168,7 +168,7 @@ run stagewright report n.stagewright --require 'makespan<100s' --require 'overla
 expect_code 0
 run stagewright report n.stagewright --require 'makespan<1GiB'
 expect_code 2
-expect_err 'makespan is a time, not to be compared with 1GiB'
+expect_err "makespan is a time and can't be compared with 1GiB"
 
 # Typed cells of a query.
 run stagewright sql b.stagewright "SELECT run, name, 0.5, NULL, 'x' FROM runs ORDER BY run LIMIT 1;" --json
@@ -184,22 +184,22 @@ expect_json 2 rows 0 1
 run stagewright simulate -s 1f1b --perturb link=1-2:0.25
 expect_code 0
 expect_out '^what would help +step +gain'
-expect_that "levers stand before the picture" awk '/^what would help/ { a = NR } /^idle by cause/ { b = NR } END { exit !(a > 0 && b > a) }' out.txt
+expect_that "levers come before the picture" awk '/^what would help/ { a = NR } /^idle by cause/ { b = NR } END { exit !(a > 0 && b > a) }' out.txt
 expect_that "Transfer leads, Order follows" awk '/^idle by cause/ { getline; first = $1 } END { exit !(first == "Transfer") }' out.txt
-expect_out "^each simulated with the run's costs, with which the step takes [0-9.]+ \(as it was: [0-9.]+, 0.0 %\)$"
+expect_out "^each is simulated with the run's costs; with these, the unchanged step takes [0-9.]+ \(measured: [0-9.]+, 0.0 %\)$"
 run stagewright simulate -s 1f1b --perturb link=1-2:0.25 --json
 expect_keys . levers levers_baseline gain_by_cause over_steps straggler_sentence perturb emulated_links contention_median memory_cap
 expect_json null over_steps
 expect_json 0.0 levers_baseline error
 expect_json null gain_by_cause drain
 expect_json link=1-2:0.25 perturb
-expect_that "a gain is told" awk -v x="$(json levers 0 gain)" 'BEGIN { exit !(x > 0) }'
+expect_that "a gain is reported" awk -v x="$(json levers 0 gain)" 'BEGIN { exit !(x > 0) }'
 expect_same "$(json levers_baseline makespan)" "$(awk -v a="$(json levers 0 makespan)" -v b="$(json levers 0 gain)" 'BEGIN { printf "%.1f", a + b }')"
 run stagewright simulate -s 1f1b
 expect_out '^none of these makes the step shorter$'
 run stagewright simulate -s chimera --memory-limit 4 --json
 expect_json null levers 1 makespan
-expect_that "why is told" [ -n "$(json levers 1 reason)" ]
+expect_that "the reason is reported" [ -n "$(json levers 1 reason)" ]
 
 # Disturbances, caps, figures over steps; the error of a prediction counts by its size.
 rm -f p.stagewright
@@ -217,12 +217,12 @@ expect_json 8 over_steps bubble_fraction steps
 expect_keys over_steps makespan span bubble_fraction busy idle peak_activation idle_by_cause.order
 expect_that "the median lies within" awk -v l="$(json over_steps makespan low)" -v m="$(json over_steps makespan median)" -v h="$(json over_steps makespan high)" 'BEGIN { exit !(l <= m && m <= h) }'
 expect_json rank=1:3,link=0-1:1 perturb
-expect_that "the cap is told" [ "$(json memory_cap)" != null ]
+expect_that "the cap is reported" [ "$(json memory_cap)" != null ]
 run stagewright runs p.stagewright
 expect_out 'rank=1:3,link=0-1:1; links 0→1'
 run stagewright runs p.stagewright --json
 expect_json rank=1:3,link=0-1:1 runs 0 perturb
-expect_that "the cap is told" [ "$(json runs 0 memory_cap)" != null ]
+expect_that "the cap is reported" [ "$(json runs 0 memory_cap)" != null ]
 run stagewright report p.stagewright --residuals --json
 error=$(json residuals step_error)
 half=$(awk -v x="$error" 'BEGIN { printf "%.9f", (x < 0 ? -x : x) / 2 }')

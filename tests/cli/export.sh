@@ -8,7 +8,7 @@ for pair in 'svg pic.png' 'perfetto page.json' 'png pic.svg' 'pdf page.html' 'ht
     read -r format name <<<"$pair"
     run stagewright export t.stagewright --format "$format" -o "$name"
     expect_code 2
-    expect_err "the format is $format, the suffix ${name##*.}"
+    expect_err "the format is $format, but the suffix is ${name##*.}"
     expect_no_file "$name"
     expect_no_file "$name.$format"
 done
@@ -22,10 +22,10 @@ expect_that 'a trace' grep -q traceEvents a.json
 expect_that 'a schedule' grep -q 0F0 a.csv
 run stagewright export t.stagewright -o a.xyz
 expect_code 2
-expect_err 'its name says no format'
+expect_err 'the name has no known suffix'
 run stagewright export t.stagewright --format html --style paper -o b.html
 expect_code 2
-expect_err '[-]-style is of pictures'
+expect_err '[-]-style is for pictures'
 
 # the report
 run stagewright export t.stagewright zb-h1 --format html -o r.html --json
@@ -46,7 +46,7 @@ expect_no_file d.html
 run stagewright export t.stagewright zb-h1 --against 1f1b -o d.json
 expect_code 2
 
-# a full disk, a folder that may not be written, a missing one: told, and nothing is left
+# a full disk, a folder that may not be written, a missing one: reported, and nothing is left
 mkdir -p shut && cp a.csv shut/keep.csv
 chmod 500 shut
 for format in chrome perfetto csv spans html; do
@@ -68,7 +68,7 @@ run stagewright simulate -o /dev/full
 expect_that 'an error' test "$rc" != 0
 expect_same "$(find /dev -maxdepth 1 -name 'full?*' | head -1)" ''
 
-# pictures, where the window's program is beside
+# pictures, if the window's program is next to this one
 if [ -x "$(dirname "$STAGEWRIGHT")/stagewright-ui" ]; then
     for format in svg pdf png; do
         run stagewright export t.stagewright 1 --format $format -o p.$format
@@ -82,7 +82,7 @@ if [ -x "$(dirname "$STAGEWRIGHT")/stagewright-ui" ]; then
     expect_that 'the caption' grep -q 'simulated with a cost model\|Simulated with a cost model' p.svg
     run stagewright export t.stagewright 2 --against 1 --style paper --width 84 --text 6 --hatched -o paper.svg
     expect_code 0
-    expect_that 'as wide as asked' grep -qE 'width="8[34]\.[0-9]+mm"' paper.svg
+    expect_that 'as wide as requested' grep -qE 'width="8[34]\.[0-9]+mm"' paper.svg
     run stagewright export t.stagewright 1 --style paper --width 9999 -o q.svg
     expect_code 2
     expect_no_file q.svg

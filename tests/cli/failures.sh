@@ -5,7 +5,7 @@ expect_code 3
 expect_err 'nowhere.stagewright'
 expect_no_file nowhere.stagewright
 : >empty.stagewright
-printf 'this is no run file, only text, and long enough to have a header of a hundred bytes and more if it were one\n' >text.stagewright
+printf 'this is not a run file, only text, and long enough to have a header of a hundred bytes and more if it were one\n' >text.stagewright
 stagewright simulate -o good.stagewright >/dev/null 2>&1
 head -c 3000 good.stagewright >short.stagewright
 { head -c 4096 good.stagewright; head -c 60000 /dev/urandom; } >noise.stagewright
@@ -33,7 +33,7 @@ expect_that "an empty file is unreadable or holds no run" [ "$rc" = 3 -o "$rc" =
 run stagewright runs .
 expect_code 3
 run stagewright simulate -o no/such/folder/x.stagewright
-expect_that "an unwritable place is told" [ "$rc" = 3 -o "$rc" = 5 ]
+expect_that "an unwritable place is reported" [ "$rc" = 3 -o "$rc" = 5 ]
 expect_err 'no/such/folder'
 
 # a disk that fills: a file may not grow beyond 300 kB

@@ -1,4 +1,4 @@
-# A recording on GPUs takes along what CUPTI tells: over a device and a CUPTI made up for tests (tests/support), end to end through
+# A recording on GPUs includes what CUPTI reports: with the fake device and the fake CUPTI of tests/support, end to end through
 # the run file.
 # shellcheck shell=bash
 export STAGEWRIGHT_CUDA_MODULE=$FAKE
@@ -111,7 +111,7 @@ nccl_fails() {
 }
 nccl_fails 5 'rank [01].*NCCL can.t be loaded' STAGEWRIGHT_FAKE_NCCL=absent -s gpipe -p 2 -m 4
 nccl_fails 5 'rank [01].*NCCL: remote process exited' STAGEWRIGHT_FAKE_NCCL=broken -s gpipe -p 2 -m 4
-nccl_fails 2 'NCCL serves one rank a device: 4 ranks on 2 devices' STAGEWRIGHT_FAKE_NCCL= -s gpipe -p 4 -m 4
+nccl_fails 2 'NCCL serves one rank per device: 4 ranks on 2 devices' STAGEWRIGHT_FAKE_NCCL= -s gpipe -p 4 -m 4
 unset STAGEWRIGHT_FAKE_DEVICES
 
 # Two schedules in turn share the tracer.
@@ -121,7 +121,7 @@ expect_code 0
 states=$(stagewright_value two.stagewright "select group_concat(value) from run_text where key='gpu_trace'")
 expect_that "both traces are whole ($states)" [ "$states" = whole,whole ]
 
-# What is missing is told, and the run goes on.
+# Missing parts are reported, and the run continues.
 # trace_says WISH STATE WARNING
 trace_says() {
     # shellcheck disable=SC2086
@@ -134,13 +134,13 @@ trace_says() {
     rm missing.stagewright
 }
 trace_says STAGEWRIGHT_FAKE_CUPTI=conflict 'another profiler is attached' 'another profiler .* is attached to this process'
-trace_says STAGEWRIGHT_FAKE_CUPTI=failed 'failed: CUPTI made up for tests does not start' 'kernels are not recorded: CUPTI made up for tests does not start'
+trace_says STAGEWRIGHT_FAKE_CUPTI=failed 'failed: the fake CUPTI does not start' 'kernels are not recorded: the fake CUPTI does not start'
 trace_says STAGEWRIGHT_FAKE_CUPTI=lossy incomplete '[0-9]+ records of the GPU trace were dropped'
 trace_says STAGEWRIGHT_FAKE_CUPTI=orphans incomplete '[0-9]+ kernels and copies belong to no op or message'
-trace_says STAGEWRIGHT_FAKE_CUPTI=stays whole 'the tracing could not be switched off again'
-trace_says STAGEWRIGHT_CUPTI_MODULE="$PWD/absent.so" 'failed: the CUPTI module is not there.*' 'kernels are not recorded: the CUPTI module is not there'
+trace_says STAGEWRIGHT_FAKE_CUPTI=stays whole 'tracing could not be switched off'
+trace_says STAGEWRIGHT_CUPTI_MODULE="$PWD/absent.so" 'failed: the CUPTI module was not found.*' 'kernels are not recorded: the CUPTI module was not found'
 
-# CUPTI's records as they came, beside the run.
+# CUPTI's raw records, next to the run.
 # shellcheck disable=SC2086
 run stagewright record --backend cuda --precision fp32 --keep-trace kept.cuptidump -s 1f1b -p 2 -m 4 $small --steps 2 -o kept.stagewright
 expect_code 0
@@ -154,9 +154,9 @@ expect_no_file cpu.cuptidump
 # shellcheck disable=SC2086
 run stagewright record --backend cuda --no-trace --keep-trace x.cuptidump -s 1f1b -p 2 -m 4 $small --steps 1 -o none.stagewright
 expect_code 2
-expect_err 'exclude each other'
+expect_err "can't be combined"
 
-# Nobody asked: no trace, no warning, ops by their queues' marks.
+# Not requested: no trace, no warning, ops by their queues' marks.
 # shellcheck disable=SC2086
 run stagewright record --backend cuda --precision fp32 --no-trace -s 1f1b -p 2 -m 4 $small --steps 2 -o off.stagewright
 expect_code 0

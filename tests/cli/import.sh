@@ -18,7 +18,7 @@ expect_json 0 runs 0 notes
 stagewright export ours.stagewright -o ours.pftrace >/dev/null 2>&1
 run stagewright import ours.pftrace
 expect_code 3
-expect_err 'Perfetto traces are written, not read'
+expect_err 'Perfetto traces can be exported, not imported'
 expect_err 'kineto'
 echo report >report.nsys-rep
 run stagewright import report.nsys-rep
@@ -27,7 +27,7 @@ expect_err 'nsys export --type sqlite report.nsys-rep'
 stagewright export ours.stagewright --format torchtitan -o titan >/dev/null 2>&1
 run stagewright import titan
 expect_code 0
-expect_err '2 files are no traces that are known: titan/README.md, titan/settings.toml'
+expect_err '2 files have an unknown trace format: titan/README.md, titan/settings.toml'
 printf '0F0,0B0\n1F0,1Q0\n' >wrong.csv
 run stagewright import wrong.csv
 expect_code 3
@@ -35,7 +35,7 @@ expect_err 'line 2, cell 2 .1Q0.'
 mkfifo pipe
 run stagewright import pipe
 expect_code 3
-expect_err 'write what comes through it to a file first'
+expect_err 'write its contents to a file first'
 mkdir many
 for i in 1 2 3 4 5; do printf '0F0,0B0\n' >"many/order$i.csv"; done
 run stagewright import many
@@ -82,15 +82,15 @@ run stagewright import own_rank0.json --rules bad.txt
 expect_code 2
 expect_err 'bad.txt: line 1: .*stge'
 
-# gzip, a file cut off, an event in pieces: the rest is there and it is told
+# gzip, a file cut off, an event in pieces: the rest is there, with a warning
 gzip -k own_rank0.json
 head -c 300 own_rank1.json >cut_rank1.json
 sed 's/"fwd s0 m2"/"fwd s0 m2/' own_rank0.json >torn_rank0.json
 run stagewright import own_rank0.json.gz cut_rank1.json torn_rank0.json --rules names.txt --json
 expect_code 0
 expect_json 4 runs 1 ops
-expect_out 'ends within its events'
-expect_out 'damaged and were left out'
+expect_out 'the file is cut off after'
+expect_out 'damaged and were skipped'
 
 # our own traces come back with their order and their messages
 run stagewright simulate -s 1f1b -p 2 -m 4 --lower pytorch -o sent.stagewright
@@ -115,7 +115,7 @@ expect_json 1f1b runs 0 recognised
 expect_json 8 runs 0 messages
 expect_json 0 runs 0 unpaired_messages
 
-# Nsight Systems, a file a node
+# Nsight Systems, one file per node
 data=$SOURCE/../data/traces
 run stagewright import "$data/nsight_node0.sqlite" "$data/nsight_node1.sqlite" --json
 expect_code 0
@@ -137,7 +137,7 @@ for file in text.txt object.json empty.json missing.json own.stagewright .; do
 done
 run stagewright import own_rank0.json text.txt --rules names.txt
 expect_code 0
-expect_err 'text.txt: no trace that is known'
+expect_err 'text.txt: unknown trace format'
 expect_that 'other files in a folder do no harm' [ -s never.stagewright ]
 
 shared=${STAGEWRIGHT_SHARED:-$SOURCE/../../../shared}/fixtures
@@ -154,5 +154,5 @@ if [ -d "$shared/kineto" ]; then
     expect_code 0
     expect_json 3 runs 0 kernels
 else
-    echo "the recorded traces are not there ($shared): skipped"
+    echo "skipped: the recorded traces are not there ($shared)"
 fi

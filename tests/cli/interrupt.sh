@@ -6,7 +6,7 @@ more=()
 
 steps_told() { cat progress.txt 2>/dev/null | grep -c '"event":"progress"' || true; }
 
-# Until the recording that was started tells of so many steps. What an earlier one told is removed before the start, for the
+# Waits until the started recording reports so many steps. The output of an earlier one is removed before the start, for the
 # shell empties the file only once the new program is on its way.
 wait_for_steps() {
     local i
@@ -16,7 +16,7 @@ wait_for_steps() {
     done
 }
 
-# stop_after SIGNAL FILE [STEPS]: records two schedules until so many steps are told (4: each has a measured one), then stops;
+# stop_after SIGNAL FILE [STEPS]: records two schedules until STEPS steps are reported (4: each has a measured one), then stops;
 # code in $rc. Options in `more`
 stop_after() {
     local signal=$1 file=$2 pid
@@ -54,9 +54,9 @@ for signal in INT TERM EOF; do
     expect_same "$(json loss)" "$(json steps)"
 done
 
-expect_that "progress tells how full and busy the device is" grep -Eq '"devices":\[\{"name":"processor","used_bytes":[1-9][0-9]*,"total_bytes":[1-9][0-9]*,"busy":[0-9.]+\}\]' progress.txt
+expect_that "progress reports how full and busy the device is" grep -Eq '"devices":\[\{"name":"processor","used_bytes":[1-9][0-9]*,"total_bytes":[1-9][0-9]*,"busy":[0-9.]+\}\]' progress.txt
 
-# killed outright: what was complete is there
+# killed: the complete steps are there
 rm -f progress.txt
 "$STAGEWRIGHT" record -s 1f1b "${tiny[@]}" "${more[@]}" --steps 1000000 --progress jsonl -o killed.stagewright </dev/null >out.txt 2>progress.txt &
 pid=$!
@@ -106,7 +106,7 @@ run stagewright sql good.stagewright 'SELECT count(*) AS n FROM run' --json
 expect_code 0
 expect_json 2 rows 0 0
 
-# two of a name are told apart; the name alone is the newest
+# two runs with one name can be distinguished; the name alone is the newest
 run stagewright runs good.stagewright --json
 expect_json 1f1b runs 0 name
 expect_json '1f1b (2)' runs 1 name

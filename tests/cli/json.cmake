@@ -1,4 +1,4 @@
-# json.cmake: prints the value at the path KEYS of the JSON in FILE. Fails where it is no JSON or a key is absent.
+# json.cmake: prints the value at the path KEYS of the JSON in FILE. Fails if it is not JSON or a key is absent.
 # An object or array prints its length.
 file(READ ${FILE} text)
 string(JSON type ERROR_VARIABLE problem TYPE "${text}" ${KEYS})

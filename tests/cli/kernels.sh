@@ -1,7 +1,7 @@
 # Kernels below ops: table, launch gaps and JSON of report --kernels, on a GPU rank's trace made here.
 # shellcheck shell=bash
 
-# two ranks, one op each way; two kernels an op with a gap of 10 µs between them, a copy in the first
+# two ranks, one op each way; two kernels per op with a gap of 10 µs between them, a copy in the first
 for rank in 0 1; do
     {
         printf '{"schemaVersion":1,"distributedInfo":{"rank":%s,"world_size":2},"baseTimeNanoseconds":1700000000000000000,"traceEvents":[\n' $rank

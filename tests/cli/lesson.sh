@@ -1,10 +1,10 @@
-# lesson: lists, prints, grades with exit codes, grades a class, proves, makes templates; its progress is in a folder of its own.
+# lesson: lists, prints, grades with exit codes, grades a class, checks lessons, writes templates; its progress is in its own folder.
 # shellcheck shell=bash
 export XDG_DATA_HOME=$PWD/data
 run stagewright lesson
 expect_code 0
-expect_out '^ *6  latency +Why does the thrifty'
-expect_out '0 of 16 done, 0 proved'
+expect_out '^ *6  latency +Why does the low-memory'
+expect_out '0 of 16 done, 0 verified'
 run stagewright lesson --json
 expect_code 0
 expect_json why-pipelines lessons 0 lesson
@@ -84,9 +84,9 @@ expect_code 1
 printf '0F0,0B0\n1F0,1B0\n' >small.csv
 run stagewright lesson latency --answer small.csv
 expect_code 1
-expect_out '2 ranks and 1 microbatch are answered, the step has 4 and 8'
+expect_out 'the answer has 2 ranks and 1 microbatch, the step has 4 and 8'
 
-# What was passed is kept, and forgotten on request.
+# Progress is kept, and forgotten on request.
 expect_file data/stagewright/lessons.json
 run stagewright lesson
 expect_out 'latency .*begun|latency .*done'
@@ -99,7 +99,7 @@ expect_json none lessons 5 mark
 printf 'garbage' >data/stagewright/lessons.json
 run stagewright lesson
 expect_code 0
-expect_err 'lessons.json: it is no progress of lessons'
+expect_err 'lessons.json: it is not a file of lesson progress'
 rm data/stagewright/lessons.json
 
 # A class.
@@ -121,7 +121,7 @@ expect_code 0
 run stagewright lesson latency --answer-dir nowhere
 expect_code 3
 
-# A teacher's own: the template is sound, is found in the learner's folder, and a broken one says where.
+# A teacher's own lesson: the template is sound and found in the learner's folder; a broken one names the place.
 run stagewright lesson --new my-lesson
 expect_code 0
 run stagewright lesson --check ./my-lesson.md
@@ -154,7 +154,7 @@ expect_code 2
 run stagewright lesson --glossary --json
 expect_json 1f1b terms 0 id
 
-# Expressions know every figure of simulate --json, with the same values; not how it was made, nor what is simulated besides.
+# Expressions know every figure of simulate --json, with the same values; not its origin, nor additional simulations.
 run stagewright simulate -s zb-h1 --comm 0.5 --json
 keys=$(grep -oE '^  "[a-z_]+"' out.txt | tr -d ' "' | grep -vxE 'sends|channels|receives|lowering|what_if|model|microbatch_size|link_latency|straggler_sentence|perturb|emulated_links|contention_median|memory_cap|levers|levers_baseline|gain_by_cause|over_steps')
 expect_that "there are keys" [ "$(wc -l <<<"$keys")" -gt 25 ]

@@ -1,4 +1,4 @@
-# What would help: twelve disturbances, simulated and recorded. What was injected stands first or second of the levers; the hit rate is printed.
+# What would help: twelve disturbances, simulated and recorded. The injected one is the first or second lever; the hit rate is printed.
 # shellcheck shell=bash
 hits=0
 tried=0

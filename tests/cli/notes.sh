@@ -1,4 +1,4 @@
-# Notes on runs: written, listed, in reports and as JSON, changed, taken away, on runs that are not there, kept by merging.
+# Notes on runs: written, listed, in reports and as JSON, changed, removed, on missing runs, kept by merging.
 # shellcheck shell=bash
 run stagewright simulate -s 1f1b -p 2 -m 4 -o runs.stagewright
 expect_code 0
@@ -22,7 +22,7 @@ expect_out 'note: waits for rank 1'
 run stagewright report 'runs.stagewright#2'
 expect_no_out 'note: '
 
-# another takes its place, an empty one takes it away
+# another replaces it, an empty one removes it
 run stagewright runs runs.stagewright --note 1 'second thought'
 expect_out 'second thought'
 expect_no_out 'waits for rank 1'
@@ -31,7 +31,7 @@ expect_code 0
 run stagewright runs runs.stagewright --json
 expect_json '' runs 0 note
 
-# A run that is not there changes nothing and is named
+# A missing run changes nothing and is named
 run stagewright runs runs.stagewright --note 7 'nobody'
 expect_code 2
 expect_err 'no run 7'
@@ -40,7 +40,7 @@ expect_no_out 'nobody'
 run stagewright runs runs.stagewright --note 2
 expect_code 2
 
-# a merged run brings its note along
+# a merged run keeps its note
 run stagewright runs runs.stagewright --note 2 'of the second'
 run stagewright simulate -s zb-h1 -p 2 -m 4 -o other.stagewright
 expect_code 0

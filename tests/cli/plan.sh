@@ -27,7 +27,7 @@ expect_code 0
 expect_json 29.5 makespan
 expect_json ON optimal
 
-# one limit a rank; the peaks keep them
+# one limit per rank; the peaks keep them
 run stagewright plan -p 3 -m 6 --memory-limit 3,2,1 --json
 expect_code 0
 for rank in 0 1 2; do
@@ -61,7 +61,7 @@ expect_code 0
 expect_out '^zb-h1 .*on it'
 expect_out '^interleaved-1f1b .*other stages or ops'
 expect_out '^pipedream .*stale weights'
-expect_err 'without a point: '
+expect_err 'not compared: '
 
 # I adds to the memory, a full backward does not: what is called optimal is, and at one activation forwards and backwards take turns
 printf '%s' '{"format":"stagewright-costs","version":1,"source":"fitted","origin":"by hand","stage_bytes":[{"activation":1000,"freed_at_input":-300},
@@ -94,7 +94,7 @@ run stagewright schedules gpipe --block
 expect_code 2
 expect_err 'v-min, v-half, v-zb and 1f1b have one'
 
-# zb-auto is made for the costs it is timed with
+# zb-auto is generated for the costs it is timed with
 run stagewright simulate -s zb-auto -p 4 -m 12 --costs F=5,I=6,W=4 --free-at-input 0.5 --json
 expect_code 0
 made=$(json span)
@@ -125,12 +125,12 @@ run stagewright plan -o nowhere/x.csv
 expect_code 3
 
 # Ctrl+C: the best so far, stored, exit code 130
-told() { cat progress.txt 2>/dev/null | grep -c '"event":"progress"' || true; }
+reports() { cat progress.txt 2>/dev/null | grep -c '"event":"progress"' || true; }
 rm -f progress.txt
 "$STAGEWRIGHT" plan -p 4 -m 24 --chunks 2 --memory-limit 1.5 --budget 600 --progress jsonl -o best.csv --json >out.txt 2>progress.txt </dev/null &
 pid=$!
 for ((i = 0; i < 300; ++i)); do
-    [ "$(told)" -lt 3 ] || break
+    [ "$(reports)" -lt 3 ] || break
     sleep 0.1
 done
 kill -s TERM $pid

@@ -1,5 +1,5 @@
-# The script that proves on a GPU what only a GPU shows (tests/bench/prove_on_gpu.sh), tried over the device made up for tests: its steps, what
-# it says of one that fails or for which no time is left.
+# The script that verifies on a GPU what only a GPU shows (tests/bench/prove_on_gpu.sh), tried with the fake device: its steps, what
+# it reports for one that fails or has no time left.
 # shellcheck shell=bash
 prove=$SOURCE/../bench/prove_on_gpu.sh
 export STAGEWRIGHT SMALL=1

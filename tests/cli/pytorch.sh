@@ -12,20 +12,20 @@ expect_that 'sends on every rank' test "$(grep -c SEND_F zbv_comms.csv)" = 4
 run stagewright validate --pytorch zbv_comms.csv
 expect_code 0
 
-# what PyTorch can't run is refused with the nearest that it can
+# what PyTorch can't run is refused with the nearest schedule that it can
 for name in dualpipe chimera; do
     run stagewright export t.stagewright $name --format csv --pytorch -o no.csv
     expect_code 1
     expect_err 'stage 0 has copies on ranks 0 and 3'
-    expect_err 'nearest that it can: '
+    expect_err 'the nearest it can run: '
     expect_no_file no.csv
     run stagewright export t.stagewright $name --format torchtitan -o no
     expect_code 1
-    expect_err 'nearest that it can: '
+    expect_err 'the nearest it can run: '
     expect_no_file no
 done
 run stagewright export t.stagewright dualpipe --format torchtitan -o no
-expect_err 'nearest that it can: dualpipev'
+expect_err 'the nearest it can run: dualpipev'
 run stagewright export t.stagewright 1f1b --format chrome --pytorch -o no.json
 expect_code 2
 
@@ -53,7 +53,7 @@ expect_same "$(ls -A | grep -c part-)" 0
 mkdir empty
 run stagewright export t.stagewright 1f1b --format torchtitan -o empty/
 expect_code 0
-expect_that 'one stage a rank' grep -q '"PipelineScheduleSingle"' empty/settings.toml
+expect_that 'one stage per rank' grep -q '"PipelineScheduleSingle"' empty/settings.toml
 
 # traces as PyTorch's profiler writes them, and back through the importer: the same order, every span, every byte of memory
 run stagewright record --schedule zb-h1 -p 2 -m 4 --steps 2 --warmup 0 --model layers=2,hidden=16,heads=2,seq=8 -o measured.stagewright
@@ -67,7 +67,7 @@ for name in measured pairs; do
     expect_same "$(ls $name.kineto | tr '\n' ' ')" 'rank0.pt.trace.json rank1.pt.trace.json '
     spans=$(stagewright export $name.stagewright --format spans -o spans.csv --json >/dev/null 2>&1; tail -n +2 spans.csv | wc -l)
     expect_json "$spans" counts spans
-    expect_that 'a rank each' grep -q '"distributedInfo":{"backend":"[a-z]*","rank":1,"world_size":2' $name.kineto/rank1.pt.trace.json
+    expect_that 'one rank each' grep -q '"distributedInfo":{"backend":"[a-z]*","rank":1,"world_size":2' $name.kineto/rank1.pt.trace.json
     expect_that 'steps' grep -q '"name":"ProfilerStep#0"' $name.kineto/rank0.pt.trace.json
     expect_that 'JSON' json_of $name.kineto/rank0.pt.trace.json traceEvents >/dev/null
     run stagewright import $name.kineto -o $name.back.stagewright
@@ -96,7 +96,7 @@ if command -v python3 >/dev/null; then
     run stagewright export t.stagewright chimera --format csv -o chimera.csv
     run python3 -B "$driver" chimera.csv --describe
     expect_that 'an error' test "$rc" != 0
-    expect_err 'PyTorch holds it on one'
+    expect_err 'PyTorch keeps it on one'
     if python3 -c 'import torch; v = torch.__version__.split("."); raise SystemExit((int(v[0]), int(v[1])) < (2, 6))' 2>/dev/null; then
         for csv in zbv.csv zbv_comms.csv empty/schedule.csv; do
             rm -rf traces

@@ -77,13 +77,13 @@ expect_out 'this is zb-h1'
 run stagewright export t.stagewright 3 --format spans -o spans.csv --json
 expect_code 0
 expect_same "$(json counts spans)" "$(($(wc -l <spans.csv) - 1))"
-# a place that is not there: the same answer whatever the format
+# a missing folder: the same answer whatever the format
 for format in chrome csv spans $([ ! -x "${STAGEWRIGHT%/*}/stagewright-ui" ] || echo png svg pdf); do
     run stagewright export t.stagewright 3 --format $format -o no/such/folder/z.out
     expect_code 3
     expect_err 'no/such/folder/z.out'
 done
-# what is no plain file is written to, not replaced
+# a file that is not a plain file is written to, not replaced
 run stagewright export t.stagewright 3 --format csv -o /dev/stdout
 expect_code 0
 expect_same "$(cat z.csv)" "$out"
@@ -195,13 +195,13 @@ expect_code 0
 expect_json cpu devices 0 backend
 expect_json ON devices 0 usable
 
-# sends without buffers: what is foretold to hang hangs, is stopped and explained; other rules end
+# sends without buffers: an order predicted to hang hangs, is stopped and explained; other rules complete
 small='--model layers=4,hidden=32,heads=2,seq=16 --microbatch-size 1'
 # shellcheck disable=SC2086
 run stagewright record -s 1f1b -p 4 -m 8 $small --steps 2 --sends rendezvous --timeout 1 -o hung.stagewright
 expect_code 1
 expect_err 'no progress for 1 s: rank 2 waits to send the activations of 2F1 to rank 3; rank 3 waits to send the gradient of 3B0 to rank 2'
-expect_out 'ranks 0, 1 wait for the circle'
+expect_out 'ranks 0, 1 wait for the cycle'
 expect_out 'rank 2 ─► rank 3 ─► rank 2'
 expect_no_file hung.stagewright
 # shellcheck disable=SC2086
@@ -230,7 +230,7 @@ expect_code 0
 expect_json OFF runs 0 hung
 expect_json 3 runs 0 loss
 
-# a limit on memory is told before training begins
+# a limit on memory is checked before training begins
 # shellcheck disable=SC2086
 run stagewright record -s gpipe -p 4 -m 8 $small --memory-limit 4 -o limited.stagewright
 expect_code 1

@@ -4,7 +4,7 @@ docs=$SOURCE/../../docs
 run stagewright schedules --markdown
 expect_code 0
 expect_out '^# Schedules'
-expect_that "docs/schedules.md is up to date; docs/make_schedule_pages.sh writes it and the pictures anew" cmp "$docs/schedules.md" out.txt
+expect_that "docs/schedules.md is up to date; docs/make_schedule_pages.sh rewrites it and the pictures" cmp "$docs/schedules.md" out.txt
 for name in $(grep -o '(schedules/[^)]*)' out.txt | sort -u | tr -d '()'); do
     expect_that "docs/$name is there" [ -s "$docs/$name" ]
 done

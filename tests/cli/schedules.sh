@@ -17,7 +17,7 @@ for name in gpipe 1f1b interleaved-1f1b zb-h1; do
     expect_out 'drawing'
     expect_out 'peak activations'
     stagewright schedules "$name" --csv >"$name.csv"
-    expect_that "one line a rank" [ "$(wc -l <"$name.csv")" = 4 ]
+    expect_that "one line per rank" [ "$(wc -l <"$name.csv")" = 4 ]
     run stagewright validate "$name.csv"
     expect_code 0
     expect_out "valid.*this is $name"

@@ -1,5 +1,5 @@
 # Steps are counted from 1 over all steps, warm-up included, wherever a person reads or writes a number; `step` of JSON, SQL, CSV and traces counts
-# from 0 and has `step_number` beside it.
+# from 0 and has `step_number` next to it.
 # shellcheck shell=bash
 run stagewright record -s gpipe -p 2 -m 2 --model layers=2,hidden=16,heads=2,seq=8 --warmup 1 --steps 2 -o r.stagewright --progress jsonl
 expect_code 0

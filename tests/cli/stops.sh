@@ -1,21 +1,21 @@
-# Ctrl+C in the middle of an export or an import: exit code 130, what was there is as it was, nothing half-written is left.
+# Ctrl+C in the middle of an export or an import: exit code 130, existing files are unchanged, no partial file is left.
 # shellcheck shell=bash
 
 # Everything here but what the test itself writes: names and sizes.
-listing() { find . -path ./told -prune -o -printf '%p %s\n' | sort; }
+listing() { find . -path ./output -prune -o -printf '%p %s\n' | sort; }
 
 half_written() { compgen -G 'result*.part-*' >/dev/null; }
-reading() { grep -q '"event":"progress"' told/err.txt 2>/dev/null; }
+reading() { grep -q '"event":"progress"' output/err.txt 2>/dev/null; }
 
-# stop_when CONDITION WORDS...: runs the program until the condition holds, freezes it, sends SIGINT and lets it go on. rc is 0
-# where it was done before.
+# stop_when CONDITION WORDS...: runs the program until the condition holds, freezes it, sends SIGINT and lets it continue. rc is 0
+# if it finished before.
 stop_when() {
     local condition=$1 pid i
     shift
-    mkdir -p told
-    rm -f told/*
+    mkdir -p output
+    rm -f output/*
     # a background job of a script ignores SIGINT; a program that catches it hears it again
-    "$STAGEWRIGHT" "$@" </dev/null >told/out.txt 2>told/err.txt &
+    "$STAGEWRIGHT" "$@" </dev/null >output/out.txt 2>output/err.txt &
     pid=$!
     for ((i = 0; i < 20000; ++i)); do
         if $condition || ! kill -0 $pid 2>/dev/null; then break; fi
@@ -26,12 +26,12 @@ stop_when() {
     kill -CONT $pid 2>/dev/null || true
     rc=0
     wait $pid || rc=$?
-    out=$(cat told/out.txt)
-    err=$(cat told/err.txt)
+    out=$(cat output/out.txt)
+    err=$(cat output/err.txt)
     last="stagewright $*, then SIGINT"
 }
 
-# made SIZE: a run of so many ranks, and its traces
+# made SIZE: a run of SIZE ranks, and its traces
 made() {
     [ -f "run$1.stagewright" ] && return
     stagewright simulate --schedule 1f1b -p "$1" -m 8192 -o "run$1.stagewright" >/dev/null 2>&1
@@ -63,7 +63,7 @@ stopped half_written export run@.stagewright --format spans -o result.csv
 stopped reading import traces@ --progress jsonl -o result.stagewright
 stopped half_written import traces@ -o result.stagewright
 
-# what is there stays as it is, and takes the runs when nobody stops
+# an existing file is unchanged, and takes the runs if nothing stops it
 stagewright simulate --schedule zb-h1 -o result.stagewright >/dev/null 2>&1
 cp result.stagewright kept
 stopped half_written import traces@ -o result.stagewright
@@ -74,10 +74,10 @@ expect_json 2 runs 0 run
 run stagewright runs result.stagewright --json
 expect_json 2 runs
 
-# a place that can't be written to is told before the traces are read
+# an unwritable output is reported before the traces are read
 run stagewright import traces8 --progress jsonl -o no/such/folder/result.stagewright
 expect_code 3
-expect_err "it can't be written to"
+expect_err "can't be written to"
 expect_that 'nothing was read' test -z "$(grep '"event":"progress"' <<<"$err")"
 run stagewright import traces8 -o traces8
 expect_code 3

@@ -33,7 +33,7 @@ expect_code 2
 run stagewright sweep -s nobody
 expect_code 2
 
-# Schedules made for their costs are made for each point's; a latency counts in forwards.
+# Schedules generated for costs are generated for each point's; a latency counts in forwards.
 run stagewright sweep -s v-half,zb-auto -p 4 -m 8 --comm 0.5 --json
 swept=$(json rows 0 makespan)
 run stagewright simulate -s v-half -p 4 -m 8 --comm 0.5 --json
@@ -41,7 +41,7 @@ expect_same "$(json makespan)" "$swept"
 run stagewright simulate -s 1f1b -p 2 -m 1 --costs F=2,I=2,W=2 --comm 0.5 --json
 expect_json 14.0 makespan
 
-# What a schedule has no choice in is said, and simulated once.
+# Options that a schedule does not use are noted, and it is simulated once.
 run stagewright sweep -s 1f1b,interleaved-1f1b -p 4 -m 8 --chunks 2,4
 expect_code 0
 expect_err '1f1b has its own number of stages per rank, 1: --chunks 2,4 is not used'
@@ -74,7 +74,7 @@ expect_same "$(grep -c '^./g.csv,2,4,' <<<"$out")" 2
 run stagewright sweep -s nowhere.block
 expect_code 3
 
-# Interrupted: the rows that are done are written.
+# Interrupted: the finished rows are written.
 "$STAGEWRIGHT" sweep -s 1f1b,gpipe -p 64 -m 512-4096/8 --progress jsonl -o part.csv </dev/null >out.txt 2>progress.txt &
 pid=$!
 for ((i = 0; i < 600; ++i)); do

@@ -96,7 +96,7 @@ run stagewright simulate -s gpipe --chunks 2 --log-level error
 expect_code 0
 expect_quiet_err
 
-# What has no effect is said, not dropped.
+# Options without effect are noted, not dropped silently.
 run stagewright simulate --hoist --keep 0.2 --receives posted
 expect_code 0
 expect_err '--hoist is not used.*--recompute'
@@ -107,16 +107,16 @@ run stagewright simulate -s own.csv -p 4 -m 8 --chunks 2
 expect_code 0
 expect_err 'own.csv has its own shape: --ranks, --microbatches, --chunks not used'
 run stagewright simulate -s own.csv
-expect_that 'only options that were given are told' bash -c '! grep -q "own shape" err.txt'
+expect_that 'only options that were given are named' bash -c '! grep -q "own shape" err.txt'
 run stagewright simulate --lower grouped -o lowered.stagewright
 run stagewright export lowered.stagewright 1 --format csv -o lowered.csv
 run stagewright simulate -s lowered.csv --lower pytorch
 expect_code 0
-expect_err 'holds its sends and receives already: --lower is not used'
+expect_err 'already has its sends and receives: --lower is not used'
 
-# An order that waits for itself is drawn wherever it is met.
+# An order that waits for itself is drawn by every verb.
 printf '0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n' >circle.csv
 run stagewright record -s circle.csv --steps 1 -o circle.stagewright
 expect_code 1
-expect_out 'the circle: 0B0 → 1B0 → 1F1 → 0F1 → 0B0'
+expect_out 'the cycle: 0B0 → 1B0 → 1F1 → 0F1 → 0B0'
 expect_no_file circle.stagewright

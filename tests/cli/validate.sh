@@ -27,7 +27,7 @@ expect_out 'remove one of the two'
 run stagewright validate double.csv --json
 expect_json 'remove one of the two' faults 0 remedy
 
-# each rank is in order by itself, but they wait for each other
+# each rank alone is in order, but they wait for each other
 printf '0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n' >deadlock.csv
 run stagewright validate deadlock.csv
 expect_code 1
@@ -46,7 +46,7 @@ expect_no_file x.stagewright
 
 printf '0F0,0Q0\n' >junk.csv
 run stagewright validate junk.csv
-expect_that "an unknown cell is no valid schedule" [ "$rc" = 1 -o "$rc" = 3 ]
+expect_that "an unknown cell is not a valid schedule" [ "$rc" = 1 -o "$rc" = 3 ]
 expect_err '0Q0'
 printf '0F0junk,0B0\n' >trail.csv
 run stagewright validate trail.csv
@@ -60,16 +60,16 @@ expect_that "an empty file is refused" [ "$rc" = 1 -o "$rc" = 3 ]
 run stagewright validate .
 expect_code 3
 
-# sends and receives: what a rule makes ends with buffers, and maybe not without
+# sends and receives: the result of a rule completes with buffers, and maybe not without
 stagewright schedules 1f1b -p 4 -m 8 --csv >a.csv
 run stagewright validate a.csv --sends buffered --lower just-in-time
 expect_code 0
 run stagewright validate a.csv --sends rendezvous
 expect_code 1
 expect_out 'so rank 2 waits for itself'
-expect_out 'ranks 0, 1 wait for the circle'
-expect_out 'it works where sends are buffered'
-expect_out 'a way out, checked: on odd ranks each receive directly behind a send'
+expect_out 'ranks 0, 1 wait for the cycle'
+expect_out 'it works if sends are buffered'
+expect_out 'a way out, checked: on odd ranks, each receive directly after a send'
 expect_out 'and 17 more moves'
 expect_out 'rank 2 ─► rank 3 ─► rank 2'
 run stagewright validate a.csv --sends rendezvous --json
@@ -100,7 +100,7 @@ expect_code 0
 expect_json OFF hung
 expect_json rendezvous sends
 
-# a lowered file is exported, read again and checked as it stands
+# a lowered file is exported, read again and checked as it is
 stagewright simulate -s 1f1b -p 2 -m 2 -o runs.stagewright
 run stagewright export runs.stagewright --format csv --lower pytorch -o low.csv
 expect_code 0
@@ -109,16 +109,16 @@ run stagewright validate low.csv --pytorch
 expect_code 0
 expect_out 'this is 1f1b'
 
-# what never ends or is no text is told at once
+# a file that never ends or is not text is refused at once
 run stagewright validate /dev/zero
 expect_code 3
-expect_err '/dev/zero is no text: byte 0'
+expect_err '/dev/zero is not text: byte 0'
 printf '0F0,0B0\n\0\n' >zero.csv
 run stagewright validate zero.csv
 expect_code 3
-expect_err 'zero.csv is no text: byte 8'
+expect_err 'zero.csv is not text: byte 8'
 
-# of very many faults the first ones are worded, the rest counted
+# of very many faults the first ones are described, the rest counted
 { printf '0F0,0B0'; printf ',0F0%.0s' $(seq 120000); echo; } >many.csv
 run stagewright validate many.csv
 expect_code 1
@@ -132,7 +132,7 @@ run stagewright validate lines.csv
 expect_code 3
 expect_err 'line 65537.*more than 65536 lines'
 
-# From stdin, and of the library by name.
+# From stdin, and from the library by name.
 out=$(stagewright validate - <good.csv) && rc=0 || rc=$?
 last='validate -' err=''
 expect_code 0

@@ -1,4 +1,4 @@
-// A simulator of its own, to compare the product's with: events in the order of time, one op under way on each rank. It takes the values
+// An independent simulator, to compare the product's with: events in the order of time, one running op on each rank. It takes the values
 // of Schedule and CostModel (orders, placement, pairs; durations of a kind on a stage and rank, links, memory) and none of their
 // methods that compute, and shares no code with schedules/simulate.h, place() or the tables of kinds.
 #pragma once
@@ -64,7 +64,7 @@ private:
     struct Rank
     {
         std::size_t next = 0;     // op
-        std::size_t running = 0;  // ops under way from `next` − running on
+        std::size_t running = 0;  // running ops from `next` − running on
         bool busy = false;
         std::int64_t reachedReduction = -1; // when it came to the reduction that is its next op
         std::int64_t held = 0;
@@ -165,7 +165,7 @@ private:
 
     bool hasCopies(int stage) const { return m_schedule.placement.copiesOf(stage).size() > 1; }
 
-    // Copies of a stage reduce together: all ranks must have come to it, and word of that takes a message.
+    // Copies of a stage reduce together: all ranks must have reached it, and that news takes a message.
     std::int64_t reductionAt(const Op& op, std::size_t rank, std::int64_t now)
     {
         if (!hasCopies(op.stage)) return now;

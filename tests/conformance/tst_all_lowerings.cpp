@@ -51,7 +51,7 @@ std::vector<Shape> shapesOf(const ScheduleInfo& info)
     return out;
 }
 
-// The most messages that are under way at once from one rank to another.
+// The most messages in transit at once from one rank to another.
 int underWay(const SimResult& result)
 {
     const auto rankOf = [&](std::uint32_t op) {
@@ -65,7 +65,7 @@ int underWay(const SimResult& result)
     }
     int most = 0;
     for (auto& [ranks, list] : changes) {
-        std::sort(list.begin(), list.end()); // an arrival before a begin at the same time
+        std::sort(list.begin(), list.end()); // an arrival before a start at the same time
         int now = 0;
         for (const auto& [time, change] : list) most = std::max(most, now += change);
     }

@@ -317,7 +317,7 @@ private slots:
                 const int chunks = s->stages / s->ranks;
                 if (known.find(", ") == std::string::npos) QVERIFY2(*makeSchedule(known, {p, m, chunks}) == *s, (full + " as " + known).c_str());
                 recognisedAs.insert(known);
-                // One op moved: the nearest is no farther than that, and names the first difference.
+                // One op moved: the nearest is at most one op away, and names the first difference.
                 Schedule mutated = *s;
                 auto& row = mutated.order[1];
                 std::size_t at = row.size() / 2;
@@ -363,7 +363,7 @@ private slots:
             const QStringList page =
                 QString::fromUtf8(info.drawing.data(), static_cast<qsizetype>(info.drawing.size())).split('\n');
             const Schedule s = *makeSchedule(info.name, {4, info.drawnMicrobatches, 0});
-            const int columns = static_cast<int>(page[0].size()) + 6; // "   57 %" stands behind the row
+            const int columns = static_cast<int>(page[0].size()) + 6; // "   57 %" follows the row
             const auto drawn = drawTimeline(**simulatedTimeline(s, CostModel::uniform(s)), 0, columns, false, false);
             const QStringList lines = QString::fromStdString(drawn).split('\n');
             for (int r = 0; r < 4; ++r)
@@ -387,7 +387,7 @@ private slots:
         QVERIFY(!near);
         QCOMPARE(near.error().code, ErrorCode::Usage);
         QCOMPARE(QString::fromStdString(near.error().message),
-                 QString("unknown schedule 'zb-h11'; there are %1").arg(all.join(", ")));
+                 QString("unknown schedule 'zb-h11'; known are %1").arg(all.join(", ")));
         QCOMPARE(QString::fromStdString(near.error().remedy), QString("did you mean zb-h1?"));
         QVERIFY(findSchedule("something-else-altogether").error().remedy.empty());
         QVERIFY(!findSchedule(""));

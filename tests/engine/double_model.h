@@ -1,5 +1,5 @@
-// The model of docs/model.md once more: forward and backward in double precision by plain loops, for comparing the engine's loss and
-// gradients with. It takes parameters by name and bytes, and shares no code with the engine.
+// The model of docs/model.md once more: forward and backward in double precision by plain loops, as a reference for the engine's loss and
+// gradients. It takes parameters by name and bytes, and shares no code with the engine.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Helpers of the training tests: the fake backend under a schedule of the library.
+// Helpers of the training tests: the fake backend under a library schedule.
 #pragma once
 
 #include <memory>

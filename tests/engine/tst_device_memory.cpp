@@ -1,4 +1,4 @@
-// What a stage takes on a CUDA device, foretold and counted: over the device made up for tests, in every layout.
+// What a stage takes on a CUDA device, predicted and counted: on the fake device, in every layout.
 #include <QTest>
 
 #include "engine/backend.h"
@@ -59,16 +59,16 @@ private slots:
         const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(batch * model.sequence), 7);
         const std::vector<StageSlice> slices = *sliceModel(model, static_cast<int>(layers.size()), layers);
         for (const StageSlice& slice : slices) {
-            const StageMemory foretold = stageMemoryOf(model, slice, batch, optimizer, layout);
+            const StageMemory predicted = stageMemoryOf(model, slice, batch, optimizer, layout);
             const auto memory = *backend->openMemory(0, 1);
             Allocator allocator(*memory);
             {
                 const auto stage = *backend->makeStage(model, slice, batch, 1, optimizer, allocator);
                 stage->setLossScale(1.0F);
                 stage->zeroGradients();
-                QCOMPARE(allocator.inUse(MemoryCategory::Weights), foretold.weight);
-                QCOMPARE(allocator.inUse(MemoryCategory::Gradients), foretold.gradient);
-                QCOMPARE(allocator.inUse(MemoryCategory::Optimizer), foretold.optimizer);
+                QCOMPARE(allocator.inUse(MemoryCategory::Weights), predicted.weight);
+                QCOMPARE(allocator.inUse(MemoryCategory::Gradients), predicted.gradient);
+                QCOMPARE(allocator.inUse(MemoryCategory::Optimizer), predicted.optimizer);
                 const auto message = [&] {
                     const auto floats = static_cast<std::size_t>(batch * model.sequence * model.hidden * layout.elementBytes) / sizeof(float);
                     Buffer buffer = allocator.take(floats, {MemoryCategory::Communication, 0, 0});
@@ -82,14 +82,14 @@ private slots:
                     Buffer out = stage->forward(part, slice.first ? Buffer() : message(), slice.first ? bytes : std::vector<std::uint8_t>(),
                                                 slice.last ? bytes : std::vector<std::uint8_t>());
                     out.reset();
-                    QCOMPARE(allocator.inUse(MemoryCategory::Activations), foretold.activation);
+                    QCOMPARE(allocator.inUse(MemoryCategory::Activations), predicted.activation);
                     Buffer grad = stage->inputGrad(part, slice.last ? Buffer() : message());
                     grad.reset();
-                    QCOMPARE(allocator.inUse(MemoryCategory::Activations), foretold.activation - foretold.freedAtInput);
+                    QCOMPARE(allocator.inUse(MemoryCategory::Activations), predicted.activation - predicted.freedAtInput);
                     stage->weightGrad(part);
                     QCOMPARE(allocator.inUse(MemoryCategory::Activations), Bytes{0});
-                    if (j > 0) QCOMPARE(allocator.peak(MemoryCategory::Workspace), foretold.workspace);
-                    QCOMPARE(allocator.peak(MemoryCategory::Communication), foretold.boundary);
+                    if (j > 0) QCOMPARE(allocator.peak(MemoryCategory::Workspace), predicted.workspace);
+                    QCOMPARE(allocator.peak(MemoryCategory::Communication), predicted.boundary);
                 }
             }
         }

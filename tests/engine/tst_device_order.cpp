@@ -1,4 +1,4 @@
-// The device that the tests of the CUDA path run on: it does what it is asked for in the order that lanes and marks give, as late
+// The device that the tests of the CUDA path run on: it does what is requested in the order that lanes and marks give, as late
 // as they allow, and finds what they do not put in order.
 #include <QTest>
 
@@ -117,7 +117,7 @@ private slots:
         QVERIFY(m_table->copyRows(one->queue(), STAGEWRIGHT_COMPUTE, block.data(), 16, block.data() + 512, 8, 16, 2) != 0);
     }
 
-    // The ends that cuBLASLt is given to fuse: aligned, of a leading dimension that it takes, GELU in narrow types only.
+    // The epilogues that cuBLASLt fuses: aligned, with a leading dimension that it accepts, GELU in narrow types only.
     void endsAreFusedWhereTheyMayBe()
     {
         alignas(16) static float place[8];
@@ -241,7 +241,7 @@ private slots:
         m_table->closeTeam(team);
     }
 
-    // Of the device made up for tests: a nanosecond for every 16 bytes and a microsecond a piece of work.
+    // The fake device: a nanosecond for every 16 bytes and a microsecond per piece of work.
     void ceilingsAreMeasuredOnce()
     {
         StagewrightQueueWish wish{};

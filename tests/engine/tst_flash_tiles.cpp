@@ -1,5 +1,5 @@
 // Attention on the matrix units, its very bodies over emulated blocks: against attention in fp64, bit equality in any order of threads,
-// and that what makes a kernel wrong on a GPU is found.
+// and faults that would make a kernel wrong on a GPU are found.
 #include <QTest>
 
 #include <cmath>
@@ -99,7 +99,7 @@ struct Attention
     }
 };
 
-// Largest distance from the reference, as a share of the reference's largest number; whatever is no number is far.
+// Largest distance from the reference, as a share of the reference's largest number; NaN counts as far.
 struct Distance
 {
     double error = 0, most = 0;

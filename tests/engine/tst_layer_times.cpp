@@ -1,4 +1,4 @@
-// What the parts of a model take, timed while it trains.
+// How long the parts of a model take, timed while it trains.
 #include <QTest>
 
 #include <numeric>
@@ -67,7 +67,7 @@ private slots:
         QCOMPARE(sum.weight, whole.weight);
     }
 
-    // A sequence slice is no whole microbatch.
+    // A sequence slice is not a whole microbatch.
     void slicesAreNotTimed()
     {
         auto training = trainingOf("terapipe:slices=2");

@@ -81,7 +81,7 @@ private slots:
         QCOMPARE(four[2].stage, 2);
         const auto one = *sliceModel(model, 1);
         QVERIFY(one[0].first && one[0].last);
-        // Embedding and head weigh, so the ends are spared where it can be: 10 layers over 4 stages.
+        // Embedding and head cost time, so the ends get fewer layers where possible: 10 layers over 4 stages.
         QCOMPARE(layersOf(*sliceModel({.layers = 10}, 4)), (std::vector<int>{2, 3, 3, 2}));
         // With hidden=8 the head (4,096) weighs more than two layers (1,680 each).
         QCOMPARE(layersOf(*sliceModel({.layers = 9, .hidden = 8, .sequence = 8}, 3)), (std::vector<int>{4, 4, 1}));
@@ -140,7 +140,7 @@ private slots:
         corpus->sample(1, 4, 3, 3, 50, again, unused);
         distinct.emplace(again.begin(), again.end());
         QCOMPARE(distinct.size(), std::size_t{4});
-        // A text shorter than the sample is read round and round.
+        // A text shorter than the sample is read again and again.
         const auto tiny = Corpus::fromBytes({'a', 'b', 'c'}, "tiny");
         tiny->sample(1, 0, 0, 3, 50, tokens, targets);
         for (std::size_t i = 0; i < tokens.size(); ++i)

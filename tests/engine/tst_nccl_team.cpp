@@ -1,4 +1,4 @@
-// NCCL's communicators over a stand-in for NCCL: what is grouped, in which order, from which thread; errors at once and later; calls
+// NCCL's communicators over a fake NCCL: what is grouped, in which order, from which thread; errors at once and later; calls
 // that make no progress; aborting.
 #include <QTest>
 
@@ -158,7 +158,7 @@ private slots:
         QCOMPARE(library->taken(), (Calls{"destroy 0", "destroy 1"}));
     }
 
-    // A send never stands without its receive.
+    // A send is never without its receive.
     void messagesAreGrouped()
     {
         NcclTeam team(m_functions, enter);
@@ -189,7 +189,7 @@ private slots:
     {
         NcclTeam team(m_functions, enter);
         QCOMPARE(team.open({{1, nullptr}, {1, nullptr}}), 1);
-        QCOMPARE(team.error(), std::string("NCCL serves one rank a device, device 1 has two"));
+        QCOMPARE(team.error(), std::string("NCCL serves one rank per device, but device 1 has two"));
         QVERIFY(library->taken().empty());
     }
 
@@ -248,7 +248,7 @@ private slots:
         QCOMPARE(team.transfer(0, this, 1, this, 4), 1);
         QVERIFY(team.error().starts_with("a message between devices: NCCL made no progress for"));
         const Calls calls = library->taken();
-        QCOMPARE(Calls(calls.end() - 2, calls.end()), (Calls{"abort 0", "abort 1"})); // the other end would wait for ever
+        QCOMPARE(Calls(calls.end() - 2, calls.end()), (Calls{"abort 0", "abort 1"})); // the other end would wait forever
     }
 
     void aFailedEndAbortsBoth_data()

@@ -196,7 +196,7 @@ private slots:
         }
     }
 
-    // A step taken back, and the weights it predicts, in each instruction set.
+    // A step rolled back, and the weights it predicts, in each instruction set.
     void stepsBackAndAhead_data() { kernels_data(); }
     void stepsBackAndAhead()
     {

@@ -27,7 +27,7 @@ std::vector<float> wholeGradients(const ModelConfig& model, int microbatches, st
     return rig.gradients();
 }
 
-QString told(const std::pair<double, std::string>& farthest)
+QString described(const std::pair<double, std::string>& farthest)
 {
     return QString("%1 is %2 apart").arg(QString::fromStdString(farthest.second)).arg(farthest.first);
 }
@@ -79,7 +79,7 @@ private slots:
         for (int j = 0; j < 2; ++j)
             rig.weightGrads(j);
         const auto farthest = farthestGradient(rig, expected);
-        QVERIFY2(farthest.first < tolerance, qPrintable(told(farthest)));
+        QVERIFY2(farthest.first < tolerance, qPrintable(described(farthest)));
         for (const auto category : {MemoryCategory::Activations, MemoryCategory::Workspace, MemoryCategory::Communication})
             QCOMPARE(rig.inUse(category), Bytes{0});
     }
@@ -152,7 +152,7 @@ private slots:
                 rig.weightGradPart(part(h, s));
             }
         const auto farthest = farthestGradient(rig, expected);
-        QVERIFY2(farthest.first < tolerance, qPrintable(told(farthest)));
+        QVERIFY2(farthest.first < tolerance, qPrintable(described(farthest)));
     }
 
     void halvesAreExact_data()
@@ -192,7 +192,7 @@ private slots:
             for (const Part& part : parts(weight, j))
                 rig.weightGradPart(part);
         const auto farthest = farthestGradient(rig, expected);
-        QVERIFY2(farthest.first < tolerance, qPrintable(told(farthest)));
+        QVERIFY2(farthest.first < tolerance, qPrintable(described(farthest)));
         QCOMPARE(rig.inUse(MemoryCategory::Activations), Bytes{0});
         QCOMPARE(rig.inUse(MemoryCategory::Workspace), Bytes{0});
     }
@@ -226,11 +226,11 @@ private slots:
         tally.peak = 0;
         for (auto& stage : rig.stages)
             stage->weightGradOver(parts);
-        // At the worst all activations (4 · M · H each) lie there stacked, before the first of them is freed.
+        // At worst all activations (4 · M · H each) lie there stacked, before the first of them is freed.
         QCOMPARE(tally.peak, kept + 4 * 3 * 4 * (4 * 20 * 32));
         QCOMPARE(tally.total, Bytes{0});
         const auto farthest = farthestGradient(rig, expected);
-        QVERIFY2(farthest.first < tolerance, qPrintable(told(farthest)));
+        QVERIFY2(farthest.first < tolerance, qPrintable(described(farthest)));
         rig.allocators[0]->setSink(nullptr);
     }
 
@@ -262,7 +262,7 @@ private slots:
         for (auto& stage : rig.stages)
             stage->weightGradOver(parts);
         const auto farthest = farthestGradient(rig, expected);
-        QVERIFY2(farthest.first < tolerance, qPrintable(told(farthest)));
+        QVERIFY2(farthest.first < tolerance, qPrintable(described(farthest)));
     }
 
     void misuseOfSlices()
@@ -293,7 +293,7 @@ private slots:
         QVERIFY_EXCEPTION_THROWN(rig.inputGradPart(slice(0, 0)), std::logic_error);
         rig.weightGrads(0); // none of this did harm
         const auto farthest = farthestGradient(rig, wholeGradients(small, 1));
-        QVERIFY2(farthest.first < tolerance, qPrintable(told(farthest)));
+        QVERIFY2(farthest.first < tolerance, qPrintable(described(farthest)));
     }
 
     void misuseOfHalves()
@@ -318,7 +318,7 @@ private slots:
         QVERIFY_EXCEPTION_THROWN(rig.stages[0]->weightGradOver({}), std::logic_error);
         rig.weightGradPart(0);
         const auto farthest = farthestGradient(rig, wholeGradients(small, 1));
-        QVERIFY2(farthest.first < tolerance, qPrintable(told(farthest)));
+        QVERIFY2(farthest.first < tolerance, qPrintable(described(farthest)));
     }
 };
 

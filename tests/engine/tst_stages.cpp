@@ -145,7 +145,7 @@ private slots:
         }
     }
 
-    // The foretold memory of every kind of stage, against what its allocator counts.
+    // The predicted memory of every kind of stage, against what its allocator counts.
     void foretoldMemory_data()
     {
         QTest::addColumn<int>("sequence");
@@ -167,25 +167,25 @@ private slots:
         const int stages = static_cast<int>(layers.size());
         const OptimizerConfig heavy{.kind = OptimizerKind::Sgd, .momentum = 0.9};
         Rig rig(model, batch, stages, heavy, layers);
-        std::vector<StageMemory> foretold;
+        std::vector<StageMemory> predicted;
         const auto slices = *sliceModel(model, stages, layers);
         for (const StageSlice& slice : slices)
-            foretold.push_back(stageMemoryOf(model, slice, batch, heavy));
+            predicted.push_back(stageMemoryOf(model, slice, batch, heavy));
         const auto inUse = [&](std::size_t s, MemoryCategory category) { return rig.allocators[s]->inUse(category); };
         rig.forward(0, 0);
-        for (std::size_t s = 0; s < foretold.size(); ++s) {
-            QCOMPARE(inUse(s, MemoryCategory::Weights), foretold[s].weight);
-            QCOMPARE(inUse(s, MemoryCategory::Gradients), foretold[s].gradient);
-            QCOMPARE(inUse(s, MemoryCategory::Optimizer), foretold[s].optimizer);
-            QCOMPARE(inUse(s, MemoryCategory::Activations), foretold[s].activation);
+        for (std::size_t s = 0; s < predicted.size(); ++s) {
+            QCOMPARE(inUse(s, MemoryCategory::Weights), predicted[s].weight);
+            QCOMPARE(inUse(s, MemoryCategory::Gradients), predicted[s].gradient);
+            QCOMPARE(inUse(s, MemoryCategory::Optimizer), predicted[s].optimizer);
+            QCOMPARE(inUse(s, MemoryCategory::Activations), predicted[s].activation);
         }
         rig.inputGrads(0);
-        for (std::size_t s = 0; s < foretold.size(); ++s)
-            QCOMPARE(inUse(s, MemoryCategory::Activations), foretold[s].activation - foretold[s].freedAtInput);
+        for (std::size_t s = 0; s < predicted.size(); ++s)
+            QCOMPARE(inUse(s, MemoryCategory::Activations), predicted[s].activation - predicted[s].freedAtInput);
         rig.weightGrads(0);
-        for (std::size_t s = 0; s < foretold.size(); ++s) {
-            QCOMPARE(rig.allocators[s]->peak(MemoryCategory::Workspace), foretold[s].workspace);
-            QCOMPARE(rig.allocators[s]->peak(MemoryCategory::Communication), foretold[s].boundary);
+        for (std::size_t s = 0; s < predicted.size(); ++s) {
+            QCOMPARE(rig.allocators[s]->peak(MemoryCategory::Workspace), predicted[s].workspace);
+            QCOMPARE(rig.allocators[s]->peak(MemoryCategory::Communication), predicted[s].boundary);
         }
     }
 
@@ -234,7 +234,7 @@ private slots:
         }
     }
 
-    // Bits depend neither on the thread, nor on a neighbour at work, nor on what blocks held before.
+    // The bits depend neither on the thread, nor on a busy neighbour, nor on the previous content of blocks.
     void threadsGiveTheSameBits()
     {
         Rig alone(small, 3, 1);

@@ -1,5 +1,5 @@
 // Asynchronous schedules: which weights every op computes with, against the rule; the training against the one-rank model
-// of the rule; what it deviates from.
+// of the rule; the deviation from synchronous training.
 #include <QTest>
 
 #include <cmath>
@@ -39,7 +39,7 @@ struct Seen
     std::map<std::pair<int, int>, double> forward, backward, newest; // (stage, running number of the microbatch)
 };
 
-// One weight a stage with a constant gradient of 1 under SGD with rate 1: a weight of −n has seen n updates.
+// One weight per stage with a constant gradient of 1 under SGD with rate 1: a weight of −n has seen n updates.
 class ProbeStage final : public StageModel
 {
 public:

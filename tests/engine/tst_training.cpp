@@ -1,4 +1,4 @@
-// The rank loop executes any valid schedule, keeps its order, and refuses clearly what it can't run.
+// The rank loop executes any valid schedule, keeps its order, and clearly refuses what it can't run.
 #include <QTest>
 
 #include <map>
@@ -128,7 +128,7 @@ private slots:
         }
     }
 
-    // What the simulator says from measured sizes is what was measured, on every rank.
+    // The simulator's figures from measured sizes equal the measured ones, on every rank.
     void activationPeaksAreExact_data()
     {
         QTest::addColumn<QString>("name");
@@ -196,7 +196,7 @@ private slots:
         }
     }
 
-    // Weights and gradients are there from the first step's begin on, once.
+    // Weights and gradients are present from the start of the first step on, once.
     void weightsAreAllocatedOnce()
     {
         auto options = fakeOptions();

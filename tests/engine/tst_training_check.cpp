@@ -1,4 +1,4 @@
-// Gradients and losses of a training are those of its one-rank replay, bit for bit; and a check notices when they are
+// Gradients and losses of a training are those of its one-rank replay, bit for bit; and a check notices if they are
 // not.
 #include <QTest>
 
@@ -77,7 +77,7 @@ private slots:
         QVERIFY2(result->note.find("another order") != std::string::npos, result->note.c_str());
     }
 
-    // A backend that is wrong now and then is found out.
+    // A backend that is wrong now and then is detected.
     void noticesOtherBits()
     {
         std::atomic<int> made = 0;

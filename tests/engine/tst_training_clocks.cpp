@@ -58,7 +58,7 @@ private slots:
         QCOMPARE((*training)->clock(), ClockMode::Virtual);
     }
 
-    // Emulated links: the virtual clock's arrivals are exact, the wall clock's no earlier than that.
+    // Emulated links: the virtual clock's arrivals are exact, the wall clock's are not earlier.
     void linksHoldMessagesBack_data()
     {
         QTest::addColumn<int>("clock");

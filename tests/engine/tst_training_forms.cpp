@@ -1,4 +1,4 @@
-// Schedules whose ops are cut otherwise than one whole microbatch each, whose stages have copies, and whose lists name the
+// Schedules whose ops are not one whole microbatch each, whose stages have copies, and whose lists name the
 // optimizer: all train like their one-rank replay and like the undivided model.
 #include <QTest>
 
@@ -175,7 +175,7 @@ private slots:
         QTest::newRow("F by half, B whole") << "0F0h0,0F0h1,0B0\n" << "its forward ran as 0F0h1";
         QTest::newRow("I whole, W by half") << "0F0,0I0,0W0h0,0W0h1\n" << "0I0 before it is larger";
         QTest::newRow("slices of halves") << "0F0.0,0F0.1,0B0.1,0B0.0\n1F0,1B0h0,1B0h1\n" << "can't be trained together";
-        QTest::newRow("copies and optimizer") << "0F0,1F1,1B1,0B0,0OPT,1OPT\n1F0,0F1,1B0,0B1,0OPT,1OPT\n" << "one barrier a step";
+        QTest::newRow("copies and optimizer") << "0F0,1F1,1B1,0B0,0OPT,1OPT\n1F0,0F1,1B0,0B1,0OPT,1OPT\n" << "one barrier per step";
         QTest::newRow("a stage without optimizer") << "0F0,0B0\n1F0,1B0,1OPT\n" << "stage 0: no optimizer op";
         QTest::newRow("slices backwards in rising order") << "0F0.0,0F0.1,0B0.0,0B0.1\n" << "gradient of a slice before";
     }

@@ -1,4 +1,4 @@
-// Training with rendezvous sends: what is foretold to hang hangs, what ends gives the same losses, and a stall is explained.
+// Training with rendezvous sends: an order predicted to hang hangs, one that completes gives the same losses, and a stall is explained.
 #include <QtTest>
 
 #include <deque>
@@ -78,34 +78,34 @@ Outcome train(const Schedule& schedule, TrainingOptions options)
     return {{}, step ? std::optional<Error>() : step.error(), (*training)->stall()};
 }
 
-// What was foretold is what happened: who waits for whom, at which ops, who only waits for them.
-QString difference(const Deadlock& foretold, const Outcome& outcome)
+// The prediction is what happened: who waits for whom, at which ops, who only waits for them.
+QString difference(const Deadlock& predicted, const Outcome& outcome)
 {
     if (!outcome.refused.empty()) return QString("refused: %1").arg(outcome.refused.c_str());
-    if (foretold.hung() != outcome.error.has_value())
-        return QString("foretold to %1, but %2").arg(foretold.hung() ? "hang" : "end", outcome.error ? outcome.error->message.c_str() : "it ended");
-    if (!foretold.hung()) return outcome.stall ? "a stall of what ended" : "";
-    if (!outcome.stall) return "no stall is told";
+    if (predicted.hung() != outcome.error.has_value())
+        return QString("predicted to %1, but %2").arg(predicted.hung() ? "hang" : "end", outcome.error ? outcome.error->message.c_str() : "it ended");
+    if (!predicted.hung()) return outcome.stall ? "a stall of what ended" : "";
+    if (!outcome.stall) return "no stall is reported";
     const Deadlock& stall = *outcome.stall;
-    if (stall.cycle != foretold.cycle || stall.victims != foretold.victims)
-        return QString("another circle: %1; foretold %2").arg(describeDeadlock(stall).c_str(), describeDeadlock(foretold).c_str());
-    if (!std::equal(stall.circle.begin(), stall.circle.end(), foretold.circle.begin(), foretold.circle.end(),
+    if (stall.cycle != predicted.cycle || stall.victims != predicted.victims)
+        return QString("another cycle: %1; predicted %2").arg(describeDeadlock(stall).c_str(), describeDeadlock(predicted).c_str());
+    if (!std::equal(stall.circle.begin(), stall.circle.end(), predicted.circle.begin(), predicted.circle.end(),
                     [](const CircleOp& a, const CircleOp& b) { return a.op == b.op && a.position == b.position; }))
-        return "other ops on the circle";
-    for (const int rank : foretold.cycle)
+        return "other ops on the cycle";
+    for (const int rank : predicted.cycle)
         for (const BlockedRank& blocked : stall.blocked)
             if (blocked.rank == rank && outcome.error->message.find(blocked.sentence) == std::string::npos)
                 return QString("the message does not say: %1").arg(blocked.sentence.c_str());
     return {};
 }
 
-// On a busy machine ranks may not have come to where they hang within a short time-out: what differs is tried again with a long one.
-QString differenceOf(const Deadlock& foretold, const Outcome& outcome, const Schedule& schedule, TrainingOptions options)
+// On a busy machine ranks may not reach the point where they hang within a short time-out: differences are tried again with a long one.
+QString differenceOf(const Deadlock& predicted, const Outcome& outcome, const Schedule& schedule, TrainingOptions options)
 {
-    const QString differs = difference(foretold, outcome);
-    if (differs.isEmpty() || !foretold.hung()) return differs;
+    const QString differs = difference(predicted, outcome);
+    if (differs.isEmpty() || !predicted.hung()) return differs;
     options.timeoutSeconds = 8;
-    return difference(foretold, train(schedule, options));
+    return difference(predicted, train(schedule, options));
 }
 
 } // namespace
@@ -121,7 +121,7 @@ private slots:
             for (const std::string& name : variantsOf(info))
                 QTest::newRow(name.c_str()) << QString::fromStdString(name);
     }
-    // Every schedule and variant under every rule, some with limited channels; where it hangs, the way out holds in a real run too.
+    // Every schedule and variant under every rule, some with limited channels; where it hangs, the way out works in a real run too.
     void foretoldAndReal()
     {
         QFETCH(QString, name);
@@ -130,7 +130,7 @@ private slots:
             QString what;
             Schedule schedule;
             TrainingOptions options;
-            Deadlock foretold;
+            Deadlock predicted;
             std::future<Outcome> real;
             std::future<Outcome> fixed;
         };
@@ -143,24 +143,24 @@ private slots:
                 TrainingOptions options = strict(rule);
                 options.channels.perDirection = channels++ % 3;
                 options.model.layers = std::max(options.model.layers, s->stages);
-                const auto foretold = explainDeadlock(*lower(*s, options.lowering), options.channels);
-                QVERIFY(foretold);
+                const auto predicted = explainDeadlock(*lower(*s, options.lowering), options.channels);
+                QVERIFY(predicted);
                 TrainingOptions enough = options;
                 enough.timeoutSeconds = 60;
-                options.timeoutSeconds = foretold->hung() ? 0.4 : 60;
-                Case one{QString("%1, %2 ranks").arg(rule).arg(ranks), *s, options, *foretold, {}, {}};
+                options.timeoutSeconds = predicted->hung() ? 0.4 : 60;
+                Case one{QString("%1, %2 ranks").arg(rule).arg(ranks), *s, options, *predicted, {}, {}};
                 one.real = std::async(std::launch::async, [s, options] { return train(*s, options); });
-                QVERIFY(foretold->hung() == foretold->fixed.has_value());
-                if (foretold->fixed)
-                    one.fixed = std::async(std::launch::async, [s = *foretold->fixed, enough] { return train(s, enough); });
+                QVERIFY(predicted->hung() == predicted->fixed.has_value());
+                if (predicted->fixed)
+                    one.fixed = std::async(std::launch::async, [s = *predicted->fixed, enough] { return train(s, enough); });
                 running.push_back(std::move(one));
             }
         QVERIFY(running.size() >= 5);
         for (Case& one : running) {
             const Outcome outcome = one.real.get();
-            const QString differs = differenceOf(one.foretold, outcome, one.schedule, one.options);
+            const QString differs = differenceOf(one.predicted, outcome, one.schedule, one.options);
             QVERIFY2(differs.isEmpty(), qPrintable(one.what + ": " + differs));
-            if (!one.foretold.hung()) continue;
+            if (!one.predicted.hung()) continue;
             QCOMPARE(outcome.error->code, ErrorCode::Invalid);
             const Outcome fixed = one.fixed.get();
             QVERIFY2(!fixed.error && fixed.refused.empty(), fixed.error ? fixed.error->message.c_str() : fixed.refused.c_str());
@@ -174,7 +174,7 @@ private slots:
             unsigned seed;
             Schedule schedule;
             TrainingOptions options;
-            Deadlock foretold;
+            Deadlock predicted;
             std::future<Outcome> real;
         };
         std::deque<Case> running;
@@ -184,9 +184,9 @@ private slots:
         const auto finish = [&] {
             Case one = std::move(running.front());
             running.pop_front();
-            const QString differs = differenceOf(one.foretold, one.real.get(), one.schedule, one.options);
+            const QString differs = differenceOf(one.predicted, one.real.get(), one.schedule, one.options);
             if (!differs.isEmpty() && failure.isEmpty()) failure = QString("seed %1: %2").arg(one.seed).arg(differs);
-            ++(one.foretold.hung() ? hung : ended);
+            ++(one.predicted.hung() ? hung : ended);
         };
         for (unsigned seed = 0; seed < 240; ++seed) {
             std::mt19937 random(seed);
@@ -200,10 +200,10 @@ private slots:
             options.channels.perDirection = int(random() % 3);
             options.model.layers = std::max(options.model.layers, s.stages);
             const Schedule low = shuffled(*lower(s, options.lowering), random, copies ? 200 : 12);
-            const auto foretold = explainDeadlock(low, options.channels);
-            QVERIFY(foretold);
-            options.timeoutSeconds = foretold->hung() ? 0.4 : 60;
-            running.push_back({seed, low, options, *foretold, std::async(std::launch::async, [low, options] { return train(low, options); })});
+            const auto predicted = explainDeadlock(low, options.channels);
+            QVERIFY(predicted);
+            options.timeoutSeconds = predicted->hung() ? 0.4 : 60;
+            running.push_back({seed, low, options, *predicted, std::async(std::launch::async, [low, options] { return train(low, options); })});
             if (running.size() >= 12) finish();
         }
         while (!running.empty()) finish();
@@ -236,7 +236,7 @@ private slots:
         }
         QVERIFY2(refused > 300 && made > 20, qPrintable(QString("%1 refused, %2 made").arg(refused).arg(made)));
     }
-    // A rank that hangs by itself: it is named, the others wait for it, nobody for himself.
+    // A rank that hangs by itself: it is named, the others wait for it, none waits for itself.
     void hangingRank()
     {
         for (const SendMode sends : {SendMode::Buffered, SendMode::Rendezvous}) {
@@ -258,11 +258,11 @@ private slots:
                 QVERIFY(stall && stall->hung() && stall->cycle.empty());
                 const auto hangs = std::find_if(stall->blocked.begin(), stall->blocked.end(), [](const BlockedRank& b) { return b.rank == 2; });
                 QVERIFY(hangs != stall->blocked.end() && hangs->onRank < 0);
-                QCOMPARE(hangs->sentence, std::string("rank 2 stands in 2F1 and waits for no message"));
+                QCOMPARE(hangs->sentence, std::string("rank 2 is in 2F1 and waits for no message"));
                 QCOMPARE(stall->victims, (std::vector<int>{0, 1, 3}));
                 const Schedule lists = sends == SendMode::Buffered ? test::librarySchedule("1f1b", 4, 8)
                                                                    : *lower(test::librarySchedule("1f1b", 4, 8), options.lowering);
-                QCOMPARE(lists.order[2].at(std::size_t(hangs->position)), hangs->op); // where it stands in its list
+                QCOMPARE(lists.order[2].at(std::size_t(hangs->position)), hangs->op); // its position in the list
             }
             door->open();
             door->awaitNobody();
@@ -288,7 +288,7 @@ private slots:
                 QVERIFY2(step.has_value(), step ? "" : step.error().message.c_str());
                 if (i == 0) QCOMPARE(step->loss, expected->loss);
                 QCOMPARE(*scheduleOf(*step->timeline, i), s);
-                // Both sides of each message are told.
+                // Both sides of each message are reported.
                 const Timeline& timeline = *step->timeline;
                 int messages = 0, shorter = 0; // than the link's latency, as the clocks of two threads tell it
                 for (SpanId id = 0; id < timeline.spans().size(); ++id)
@@ -303,7 +303,7 @@ private slots:
             }
         }
     }
-    // A lowered file is trained as it stands.
+    // A lowered file is trained as it is.
     void loweredFile()
     {
         const Schedule low = *lower(test::librarySchedule("1f1b", 2, 4), *parseLowering("grouped"));
@@ -318,7 +318,7 @@ private slots:
         options.channels.sends = SendMode::Rendezvous;
         QCOMPARE(test::fakeTraining(low, options).error().code, ErrorCode::Usage);
     }
-    // Buffered messages on one channel each way stand behind each other.
+    // Buffered messages on one channel each way queue behind each other.
     void limitedChannels()
     {
         const Schedule s = *readScheduleCsv("0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3\n1F0,1F1,1F2,1F3,1B0,1B1,1B2,1B3\n");

@@ -1,4 +1,4 @@
-// Disturbances of real training, found again by the analysis: slow ranks, slow links, late launches, held back recomputations.
+// Disturbances of real training, found again by the analysis: slow ranks, slow links, late launches, delayed recomputations.
 #include <QTest>
 
 #include "schedules/jitter.h"

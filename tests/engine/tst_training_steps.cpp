@@ -1,4 +1,4 @@
-// Optimizer ops in the lists: each rank steps before the global gradient norm is known, and takes its step back where the
+// Optimizer ops in the lists: each rank steps before the global gradient norm is known, and rolls its step back where the
 // norm or a gradient that is not finite forbids it. Against the same schedule with a barrier before the optimizer.
 #include <QTest>
 
@@ -28,7 +28,7 @@ struct Trained
     std::vector<double> losses;
     int rollbacks = 0;
     int skipped = 0;
-    int again = 0; // optimizer spans beside the list
+    int again = 0; // optimizer spans outside the list
 };
 
 Trained train(const Schedule& schedule, const TrainingOptions& options, std::unique_ptr<Backend> backend, int steps)
@@ -184,7 +184,7 @@ private slots:
         }
     }
 
-    // Exactly where nothing is taken back; else within what undoing rounds.
+    // Exactly where nothing is rolled back; else up to the rounding of the rollback.
     void equalsTheBarrier()
     {
         QFETCH(QString, name);
@@ -211,7 +211,7 @@ private slots:
         }
     }
 
-    // A limit between the norm of the first stages and that of all: the first ranks have stepped and must step anew.
+    // A limit between the norm of the first stages and that of all: the first ranks have stepped and must step again.
     void clippingTakesStepsBack_data()
     {
         QTest::addColumn<int>("optimizer");
@@ -246,13 +246,13 @@ private slots:
             QVERIFY(got.again >= got.rollbacks);
             QVERIFY2(apart(got.weights, expected.weights) < 1e-5, qPrintable(QString::number(apart(got.weights, expected.weights))));
         }
-        // The check says so and holds to the rounding.
+        // The check reports it and allows for the rounding.
         options.clock = ClockMode::Virtual;
         const auto result = checkSchedule(withSteps(barrier), options, 3, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed, result->note.c_str());
         QVERIFY(result->rollbacks > 0);
-        QVERIFY2(result->note.find("taken back") != std::string::npos, result->note.c_str());
+        QVERIFY2(result->note.find("rolled back") != std::string::npos, result->note.c_str());
     }
 
     // The same with the real layers and every optimizer, decay included: moments and weights come back.
@@ -270,7 +270,7 @@ private slots:
             QCOMPARE(expected.skipped, 1);
             QCOMPARE(got.skipped, 1);
             QCOMPARE(got.rollbacks, 2); // ranks 0 and 1 had stepped
-            // AdamW makes much of the rounding of a small gradient: 1e-4 is what a check holds rollbacks to, too.
+            // AdamW amplifies the rounding of a small gradient: a check also allows rollbacks 1e-4.
             QVERIFY2(apart(got.weights, expected.weights) < 1e-4, qPrintable(QString::number(apart(got.weights, expected.weights))));
             for (std::size_t step = 0; step < 4; ++step) QVERIFY(std::abs(got.losses[step] - expected.losses[step]) < 1e-4);
             const Trained before = train(barrier, options, std::make_unique<PoisonedBackend>(2, 2), 1);
@@ -279,7 +279,7 @@ private slots:
         }
     }
 
-    // A NaN on the last rank: the others have stepped already; the step is left out everywhere, and training goes on.
+    // A NaN on the last rank: the others have stepped already; the step is skipped everywhere, and training continues.
     void nanTakesStepsBack()
     {
         const Schedule barrier = librarySchedule("1f1b", 3, 4);

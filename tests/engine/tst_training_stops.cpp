@@ -132,7 +132,7 @@ private slots:
         QVERIFY2(contains(outcome.error(), "rank 1, optimizer of stage 1: no"), outcome.error().message.c_str());
     }
 
-    // The watchdog's words, and a training that can be left although a rank hangs.
+    // The watchdog's message, and a training that can be left although a rank hangs.
     void hangingRankIsNamed()
     {
         auto door = std::make_shared<Door>();
@@ -170,7 +170,7 @@ private slots:
         QVERIFY(outcome->wallTime > 1'000'000'000);
     }
 
-    // What is held back on purpose is no hang: messages on slow links, delays of the schedule.
+    // Delays on purpose are not a hang: messages on slow links, delays of the schedule.
     void slowLinksAreNoHang()
     {
         auto options = fakeOptions(ClockMode::Wall);

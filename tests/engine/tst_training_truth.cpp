@@ -1,5 +1,5 @@
 // A measured step through the rooms that explain it: fitted costs give the measured activation peaks, the causes of
-// idle time sum to the idle time, on both clocks, for every schedule of the library.
+// idle time sum to the idle time, on both clocks, for every library schedule.
 #include <QTest>
 
 #include <numeric>
@@ -80,7 +80,7 @@ private slots:
         QCOMPARE(std::accumulate(bubbles->byCause.begin(), bubbles->byCause.end(), Nanos(0)), bubbles->idle);
         QVERIFY(bubbles->idle > 0);
         if (onVirtual) {
-            // Nothing but warm-up, drain, inputs and links holds a rank up there.
+            // Only warm-up, drain, inputs and links delay a rank there.
             QCOMPARE(bubbles->byCause[static_cast<std::size_t>(IdleCause::Launch)], Nanos(0));
             QVERIFY(std::abs(bubbles->bubbleFraction - bubbleOf(timeline)) < 1e-9);
         }

@@ -1,4 +1,4 @@
-// Weight versions: stored, used, predicted; and the optimizer's step taken back.
+// Weight versions: stored, used, predicted; and the optimizer's step rolled back.
 #include <QtTest>
 
 #include "engine_rig.h"
@@ -175,7 +175,7 @@ private slots:
         QCOMPARE(used(1), used(-1));
     }
 
-    // With one gradient for ever, plain descent goes where the prediction says.
+    // With a constant gradient, plain descent goes where the prediction says.
     void predictionOfConstantGradients()
     {
         OptimizerConfig config{.kind = OptimizerKind::Sgd, .warmupSteps = 0, .weightDecay = 0.0};
@@ -191,7 +191,7 @@ private slots:
         stage.useVersion(0);
         QVERIFY(std::abs(rig.forward(5, 0) - there) < 1e-6);
         stage.dropMicrobatches();
-        // Nothing was laid by for a stage that is asked too late.
+        // Nothing was kept for a stage that is asked too late.
         Rig late(small, 2, 1, config);
         trainStep(late, config, 1);
         QVERIFY_EXCEPTION_THROWN(late.stages[0]->keepPredicted(0, config, 1, 1.0), std::logic_error);

@@ -1,5 +1,5 @@
-// The reader of CUPTI dumps on any bytes: it may refuse, with a reason, never crash; what it takes it writes again as it was. Where
-// CUPTI is, what it took goes on to the decoder and CUPTI's own walk.
+// The reader of CUPTI dumps on any bytes: it may refuse, with a reason, never crash; what it accepts it writes again unchanged. If
+// CUPTI is present, accepted input goes on to the decoder and CUPTI's own walk.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-// The lesson reader on any bytes: it may refuse, with a place, never crash; expressions end whatever they hold, edits answer.
+// The lesson reader on any bytes: it may refuse, with a place, never crash; expressions terminate whatever they contain, edits answer.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

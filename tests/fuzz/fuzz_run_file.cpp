@@ -32,7 +32,7 @@ namespace {
 
 using namespace stagewright;
 
-// In memory where the system lets us: a disk's flushes would be most of the time.
+// In memory if the system allows it: a disk's flushes would be most of the time.
 const std::string path = (::access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : std::filesystem::temp_directory_path().string() + "/") +
                          std::string("stagewright_fuzz_") + std::to_string(::getpid()) + ".stagewright";
 

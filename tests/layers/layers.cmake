@@ -16,7 +16,7 @@ set(allowed_app schedules profiler engine traces widgets app)
 set(rules
     "^Q[A-Z][A-Za-z]*|^Qt[A-Z][A-Za-z]*/|^q[a-z]*global" "^(widgets|app/ui)/"
     "^sqlite3" "^traces/store/"
-    "^cblas|^openblas|^lapack" "^engine/cpu/"
+    "^cblas|^openblas|^lapack|^dnnl|^oneapi/" "^engine/cpu/"
     "^cuda|^cublas|^curand|^nvtx|^nvToolsExt" "^(engine/cuda|profiler/cupti)/"
     "^cupti" "^profiler/cupti/"
     "^nccl" "^engine/cuda/"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A type's name stands for one type in a program: two of the same namespace and name in different files are linked as one, and what
+# A type's name means one type in a program: two of the same namespace and name in different files are linked as one, and what
 # a template made of the one is used for the other. The command line and the window are two programs.
 set -u
 root=$1

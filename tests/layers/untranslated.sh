@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Texts of the window go through tr(): a literal of several words in QStringLiteral and the like is one that no translator
-# sees. What is no text for people (a typeface, a query) says so in a comment "untranslated: …".
+# sees. A string that is not for people (a typeface, a query) says so in a comment "untranslated: …".
 set -u
 root=$1
 status=0

@@ -1,5 +1,5 @@
-// A tool for NVTX, as Nsight is one: loaded by NVTX itself where NVTX_INJECTION64_PATH names it, it writes what it hears of ranges
-// to the file STAGEWRIGHT_NVTX_HEARD, anew in each process.
+// A tool for NVTX, like Nsight: loaded by NVTX itself if NVTX_INJECTION64_PATH names it, it writes the ranges it receives
+// to the file STAGEWRIGHT_NVTX_HEARD, overwritten by each process.
 #include <cstdio>
 #include <cstdlib>
 

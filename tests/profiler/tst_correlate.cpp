@@ -1,4 +1,4 @@
-// Correlation of GPU records with ops: hand-made records of a real schedule's step, in any order, with halves missing, stamps
+// Correlation of GPU records with ops: synthetic records of a real schedule's step, in any order, with halves missing, stamps
 // zero, ids wrapped and doubled.
 #include <QTest>
 
@@ -68,13 +68,13 @@ Recording recorded(int step = 7)
 {
     Recording r;
     const Schedule schedule = *makeSchedule("1f1b", Shape(2, 4));
-    r.record.schedule = std::make_shared<const Schedule>(schedule);
+    r.record.schedule = *CheckedSchedule::of(schedule);
     r.record.step = step;
     r.record.begin = 1'000;
     r.record.ops.resize(2);
     r.record.memory.resize(2);
     r.expected.resize(2);
-    const MessageNumbers numbers = *MessageNumbers::of(schedule);
+    const MessageNumbers numbers = *MessageNumbers::of(*r.record.schedule);
 
     CostModel costs;
     const std::vector<Nanos> durations(schedule.opCount(), unit);
@@ -339,7 +339,7 @@ private slots:
         QCOMPARE(device.counts.opsWithout, std::int64_t(2));
         QVERIFY(device.counts.unowned == 4);
         for (const DeviceWork& work : device.work)
-            QVERIFY(work.rank >= 0); // their stream tells
+            QVERIFY(work.rank >= 0); // known from their stream
     }
 
     void otherStepsAndToolsArePassedOver()
@@ -444,7 +444,7 @@ private slots:
     void theRecorderTakesATrace()
     {
         QFETCH(bool, virtualClock);
-        const auto schedule = std::make_shared<const Schedule>(*makeSchedule("gpipe", Shape(1, 3)));
+        const auto schedule = *CheckedSchedule::of(*makeSchedule("gpipe", Shape(1, 3)));
         RecorderOptions options;
         options.virtualClock = virtualClock;
         Recorder recorder(schedule, options);
@@ -455,7 +455,7 @@ private slots:
             r.trace = {};
             recorder.beginStep();
             recorder.rank(0).stepBegin();
-            const std::vector<Op>& order = schedule->order[0];
+            const std::vector<Op>& order = schedule->compute().order[0];
             Nanos device = monotonicNow() + 1'000'000;
             for (std::size_t i = 0; i < order.size(); ++i) {
                 recorder.rank(0).opBegin(order[i], static_cast<std::int32_t>(i));
@@ -510,7 +510,7 @@ private slots:
         QVERIFY(collectiveOf("all_reduce_of_mine") == Collective::None);
     }
 
-    // Two norms of one stage behind the list, and work of a rank that is no op's.
+    // Two norms of one stage after the list, and work of a rank that belongs to no op.
     void opsBesideTheListAreToldApart()
     {
         Recording r = recorded();
@@ -541,7 +541,7 @@ private slots:
         QVERIFY(other->rank == 1 && other->begin == 9'200'000 && other->lane == Lane::Copy);
     }
 
-    // Both ends of a message asked for by one thread, in a group: each kernel carries both ids, and its device tells its end.
+    // Both ends of a message requested by one thread, in a group: each kernel carries both ids, and its device identifies its end.
     void groupsOfOneThreadAreTakenApart()
     {
         Recording r = recorded();

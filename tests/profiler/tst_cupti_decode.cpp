@@ -212,7 +212,7 @@ private slots:
         QVERIFY(refused.error().message.find("strings") != std::string::npos);
     }
 
-    // Kept so that the dump reader's fuzz target and the replay have an input; made anew with --write-corpus.
+    // Kept so that the dump reader's fuzz target and the replay have an input; rewritten with --write-corpus.
     void theCorpusIsOfThisVersion()
     {
         CuptiBuffer buffer = everyKind();

@@ -1,4 +1,4 @@
-// The session over a stand-in for CUPTI: order of calls, buffers, caps, losses, conflicts, detaching; and over the real CUPTI where
+// The session over a fake CUPTI: order of calls, buffers, caps, losses, conflicts, detaching; and over the real CUPTI where
 // there is no driver, loaded as the module.
 #include <QTest>
 

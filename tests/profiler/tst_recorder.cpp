@@ -1,4 +1,4 @@
-// What ranks tell becomes a timeline: spans, waits, messages, memory at op ends; and damaged records are refused.
+// What ranks record becomes a timeline: spans, waits, messages, memory at op ends; and damaged records are refused.
 #include <QTest>
 
 #include <algorithm>
@@ -13,12 +13,12 @@ using namespace stagewright;
 
 namespace {
 
-std::shared_ptr<const Schedule> twoRanks(int microbatches = 1)
+std::shared_ptr<const CheckedSchedule> twoRanks(int microbatches = 1)
 {
     Shape shape;
     shape.ranks = 2;
     shape.microbatches = microbatches;
-    return std::make_shared<const Schedule>(*makeSchedule("gpipe", shape));
+    return *CheckedSchedule::of(*makeSchedule("gpipe", shape));
 }
 
 void work()
@@ -52,7 +52,7 @@ void released(RankRecorder& rank, const MessageKey& key)
     rank.releaseEnd(key);
 }
 
-// One step of gpipe on two ranks, one microbatch, as the rank loop would tell it.
+// One step of gpipe on two ranks, one microbatch, as the rank loop would record it.
 void tellStep(Recorder& recorder)
 {
     const MessageKey down{0, 1, false};
@@ -103,23 +103,23 @@ private slots:
         Recorder recorder(schedule, {});
         const Nanos before = monotonicNow();
         tellStep(recorder);
-        const Nanos told = monotonicNow() - before;
+        const Nanos elapsed = monotonicNow() - before;
         auto step = recorder.finishStep();
         QVERIFY2(step, step ? "" : step.error().message.c_str());
         const Timeline& timeline = *step->timeline;
         QCOMPARE(timeline.clock(), std::string("wall"));
-        QCOMPARE(timeline.schedule(), schedule);
+        QCOMPARE(timeline.schedule().get(), &schedule->compute());
         auto ran = scheduleOf(timeline, 0);
-        QVERIFY(ran && *ran == *schedule);
+        QVERIFY(ran && *ran == schedule->compute());
         QVERIFY(timeline.begin() >= 0);
-        QVERIFY(timeline.end() <= told); // both from the step's begin
+        QVERIFY(timeline.end() <= elapsed); // both from the step's start
 
         QCOMPARE(timeline.spansOf(*timeline.trackOf(0, Lane::Compute)).size(), std::size_t(4));
         QCOMPARE(spanOf(timeline, 0, Lane::Compute, 0).op, makeOp(OpKind::Forward, 0, 0));
         QCOMPARE(timeline.nameOf(spanOf(timeline, 0, Lane::Compute, 2)), std::string("gradient norm"));
         QCOMPARE(spanOf(timeline, 0, Lane::Compute, 3).op, makeOp(OpKind::Optimizer, 0));
 
-        // The wait ends where the copy begins; the link held the gradient back 0.1 ms.
+        // The wait ends where the copy begins; the link delayed the gradient by 0.1 ms.
         const Span& wait = spanOf(timeline, 1, Lane::Wait, 0);
         const Span& copy = spanOf(timeline, 1, Lane::Receive, 0);
         QCOMPARE(wait.op, makeOp(OpKind::RecvF, 1, 0));
@@ -134,7 +134,7 @@ private slots:
         for (const Edge& edge : timeline.edges()) {
             if (timeline.spans()[edge.to].op == makeOp(OpKind::Forward, 1, 0)) QCOMPARE(edge.arrival, copy.end);
         }
-        // Sleeping is no CPU time.
+        // Sleeping is not CPU time.
         for (SpanId id = 0; id < timeline.spans().size(); ++id) {
             if (timeline.spans()[id].op.kind != OpKind::Backward) continue;
             QVERIFY(timeline.cpuTime(id) >= 0);
@@ -265,7 +265,7 @@ private slots:
             QCOMPARE(bytes, Bytes(-16));
     }
 
-    // A copied message is not the op's CPU time; without the CPU clock nothing claims to know it.
+    // A copied message is not the op's CPU time; without the CPU clock it is unknown.
     void cpuTimeIsTheOpsOwn()
     {
         const auto burn = [](Nanos cpu) {

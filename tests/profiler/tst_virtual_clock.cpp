@@ -14,7 +14,7 @@ namespace {
 StepRecord serialStep(const Schedule& schedule)
 {
     StepRecord record;
-    record.schedule = std::make_shared<const Schedule>(schedule);
+    record.schedule = *CheckedSchedule::of(schedule);
     record.step = 3;
     record.ops.resize(schedule.order.size());
     record.memory.resize(schedule.order.size());

@@ -1,6 +1,6 @@
 // The least objective over all orders of F, B, I and W that keep the caps, found without the planner or the simulator: what plans and
-// their bounds are compared with. Dynamic programming over how many ops of each stage are done; of all ways to get there those are kept
-// that are not later than another in everything that matters from there on.
+// their bounds are compared with. Dynamic programming over how many ops of each stage are done; of all ways to get there, those are kept
+// that are not later than another in everything that matters from then on.
 #pragma once
 
 #include <algorithm>
@@ -80,7 +80,7 @@ private:
         Counts done;
         std::vector<std::int64_t> clock;                  // by rank
         std::vector<std::vector<std::int64_t>> ends;      // by stage: when the activations that the next stage has not used are there
-        std::vector<std::vector<std::int64_t>> gradients; // likewise for the stage before
+        std::vector<std::vector<std::int64_t>> gradients; // the same for the previous stage
     };
     using Layer = std::unordered_map<std::uint64_t, std::vector<State>>;
 

@@ -119,7 +119,7 @@ inline Schedule varied(Schedule schedule, Variation variation, unsigned seed)
             }
         }
         if (variation == Variation::Concatenated) {
-            // The weight gradients of neighbouring microbatches, taken together where the last of them stands.
+            // The weight gradients of neighbouring microbatches, taken together at the place of the last of them.
             for (std::size_t i = 0; i < out.size(); ++i) {
                 if (out[i].kind != OpKind::WeightGrad || out[i].count > 1) continue;
                 for (std::size_t j = i + 1; j < out.size(); ++j)

@@ -1,4 +1,4 @@
-// Times of lowered schedules under buffered and rendezvous sends, limited channels, and what the timeline tells of messages.
+// Times of lowered schedules under buffered and rendezvous sends, limited channels, and what the timeline shows of messages.
 #include <QtTest>
 
 #include "random_schedules.h"
@@ -82,7 +82,7 @@ private slots:
             }
         }
     }
-    // A strict send takes the sender's time: never faster than buffers, and what ends keeps its order.
+    // A strict send takes the sender's time: never faster than buffers, and an order that completes is kept.
     void rendezvousIsNeverFaster()
     {
         int ended = 0;
@@ -110,7 +110,7 @@ private slots:
         }
         QVERIFY(ended > 50);
     }
-    // Two messages, one channel: the second waits until the first is there.
+    // Two messages, one channel: the second waits until the first has arrived.
     void oneChannel()
     {
         const Schedule s = fromCsv(twoMessages);
@@ -145,7 +145,7 @@ private slots:
         const auto first = messagesInto(*timeline, spanOf(*timeline, Lane::Compute, "1F0"));
         QCOMPARE(first.size(), std::size_t{1});
         QCOMPARE(first[0].produced, 1 * unit);
-        QCOMPARE(first[0].sendPosted, 2 * unit); // 0F1 stands before the send
+        QCOMPARE(first[0].sendPosted, 2 * unit); // 0F1 comes before the send
         QCOMPARE(first[0].receivePosted, Nanos{0});
         QCOMPARE(first[0].begin, 2 * unit);
         QCOMPARE(first[0].arrival, 5 * unit);
@@ -154,14 +154,14 @@ private slots:
         QCOMPARE(second[0].arrival, 8 * unit);
         QCOMPARE(second[0].send, spanOf(*timeline, Lane::Send, "0SEND_F1"));
         QCOMPARE(messageOfSend(*timeline, second[0].send)->consumer, second[0].consumer);
-        QCOMPARE(timeline->trackOf(0, Lane::Wait), nullptr); // nobody stands at a buffered send
+        QCOMPARE(timeline->trackOf(0, Lane::Wait), nullptr); // nobody waits at a buffered send
 
         const auto blocked = *simulatedTimeline(s, costs(s, 3), strict());
         const SpanId wait = spanOf(*blocked, Lane::Wait, "0SEND_F1");
         QVERIFY(wait != noSpan);
         const auto message = messageOfWait(*blocked, wait);
         QVERIFY(message);
-        // Rank 1 posts its receive behind 1F0, which runs from 5 to 6; until then rank 0 stands at the send.
+        // Rank 1 posts its receive after 1F0, which runs from 5 to 6; until then rank 0 waits at the send.
         QCOMPARE(blocked->spans()[wait].start, 5 * unit);
         QCOMPARE(message->receivePosted, 6 * unit);
         QCOMPARE(message->begin, 6 * unit);
@@ -177,8 +177,8 @@ private slots:
         QCOMPARE(timed->makespan, timed->end[timed->indexOf(1, 5)]);
         const Schedule crossed = fromCsv("0F0,1F1,1B1,0B0,0REDUCE_GRAD,1REDUCE_GRAD\n0F1,1F0,1B0,0B1,1REDUCE_GRAD,0REDUCE_GRAD\n");
         QCOMPARE(QString::fromStdString(simulate(crossed, CostModel::uniform(crossed)).error().message),
-                 QString("deadlock of 2 ranks: rank 0 stands at op 4 (0REDUCE_GRAD) and waits for 0REDUCE_GRAD, op 5 of rank 1; "
-                         "rank 1 stands at op 4 (1REDUCE_GRAD) and waits for 1REDUCE_GRAD, op 5 of rank 0"));
+                 QString("deadlock of 2 ranks: rank 0 is at op 4 (0REDUCE_GRAD) and waits for 0REDUCE_GRAD, op 5 of rank 1; "
+                         "rank 1 is at op 4 (1REDUCE_GRAD) and waits for 1REDUCE_GRAD, op 5 of rank 0"));
     }
 };
 

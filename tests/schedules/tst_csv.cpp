@@ -75,7 +75,7 @@ private slots:
         const auto refused = readScheduleCsv("0F0,1F1,1B1,0B0\n0F1,1F0,1B0,0B1\n", torch);
         QVERIFY(!refused);
         QCOMPARE(QString::fromStdString(refused.error().message),
-                 QString("stage 0 stands in lines 1 and 2; PyTorch holds a stage on one rank"));
+                 QString("stage 0 is in lines 1 and 2; PyTorch keeps a stage on one rank"));
         QVERIFY(!writeScheduleCsv(both, torch));
     }
     void errors_data()
@@ -93,14 +93,14 @@ private slots:
             "line 1, cell 1 (# slices=3,,2): slices: whole numbers from 1, separated by commas, expected");
         add("# slices=3,0\n0F0,0B0\n",
             "line 1, cell 1 (# slices=3,0): slices: whole numbers from 1, separated by commas, expected");
-        add("# slices=3 colour=red\n0F0,0B0\n", "line 1, cell 1 (# slices=3 colour=red): 'colour=red' is no setting");
+        add("# slices=3 colour=red\n0F0,0B0\n", "line 1, cell 1 (# slices=3 colour=red): 'colour=red' is not a setting");
         add("0F0,0B0\n# weights=stashed\n",
             "line 2, cell 1 (# weights=stashed): op '# weights=stashed': stage expected at character 1 ('#')");
         add("(0SEND_F0;0F1)GROUPED\n", "line 1, cell 1 ((0SEND_F0;0F1)GROUPED): 0F1 in a pair that ends with GROUPED");
         add("(0F0;0RECV_B0)OVERLAP_F_B\n",
             "line 1, cell 1 ((0F0;0RECV_B0)OVERLAP_F_B): 0RECV_B0 in a pair that ends with OVERLAP_F_B");
         add("0F0,0BW0,0I1\n",
-            "line 1, cell 3 (0I1): I is of the new dialect, but line 1, cell 2 (0BW0) is of the old one");
+            "line 1, cell 3 (0I1): I belongs to the new dialect, but line 1, cell 2 (0BW0) belongs to the old one");
         add("(0F0;0B0)\n", "line 1, cell 1 ((0F0;0B0)): '' after the pair, OVERLAP_F_B expected");
         add("(0F0;0B0)OVERLAP\n", "line 1, cell 1 ((0F0;0B0)OVERLAP): 'OVERLAP' after the pair, OVERLAP_F_B expected");
         add("(0F0;0B0\n", "line 1, cell 1 ((0F0;0B0): ')' is missing");
@@ -128,7 +128,7 @@ private slots:
                  QString("line 1, cell 2 (0BW0): BW is the old dialect's full backward; here it is written B"));
         options.dialect = CsvDialect::Old;
         QCOMPARE(QString::fromStdString(readScheduleCsv("0F0,0I0\n", options).error().message),
-                 QString("line 1, cell 2 (0I0): I is of the new dialect; the old one writes B for the input gradient"));
+                 QString("line 1, cell 2 (0I0): I belongs to the new dialect; the old one writes B for the input gradient"));
     }
     void pytorchRestriction_data()
     {
@@ -168,13 +168,13 @@ private slots:
         CsvOptions torch;
         torch.pytorch = true;
         QCOMPARE(QString::fromStdString(readScheduleCsv("# weights=stashed\n0F0,0B0\n", torch).error().message),
-                 QString("line 1, cell 1 (# weights=stashed): PyTorch's files have no line of settings"));
+                 QString("line 1, cell 1 (# weights=stashed): PyTorch's files have no settings line"));
         Schedule stashed = *readScheduleCsv("0F0,0B0\n");
         stashed.weights = WeightRule::Stashed;
         QCOMPARE(QString::fromStdString(writeScheduleCsv(stashed, torch).error().message),
-                 QString("the weights are stashed; PyTorch's files can't say so"));
+                 QString("the weights are stashed; PyTorch's files can't express that"));
     }
-    // A line of communication ops is read as it stands; PyTorch's rules refuse idle slots in it.
+    // A line of communication ops is read as it is; PyTorch's rules refuse idle slots in it.
     void loweredForm()
     {
         const std::string text = "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\n1RECV_F0,1F0,1B0,1SEND_B0\n";

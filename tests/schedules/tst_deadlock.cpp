@@ -1,4 +1,4 @@
-// Deadlocks explained: the circle, its victims, the smallest set of ops, a fix that holds; and stalls from what ranks recorded.
+// Deadlocks explained: the cycle, its victims, the smallest set of ops, a fix that holds; and stalls from what ranks recorded.
 #include <QtTest>
 
 #include "random_schedules.h"
@@ -95,7 +95,7 @@ private slots:
         QCOMPARE(withoutCommunication(*found->fixed), withoutCommunication(s)); // messages moved, no compute op
         const std::string text = describeDeadlock(*found);
         QVERIFY2(text.starts_with("rank 2 waits to send the activations of 2F1 to rank 3; rank 3 waits to send the gradient of 3B0 to "
-                                  "rank 2; so rank 2 waits for itself\nranks 0, 1 wait for the circle\n"),
+                                  "rank 2; so rank 2 waits for itself\nranks 0, 1 wait for the cycle\n"),
                  text.c_str());
         const QString picture = QString::fromStdString(drawDeadlock(s, *found, 100));
         QVERIFY2(picture.contains("[2SEND_F1]") && picture.contains("<2RECV_B0>"), qPrintable(picture));
@@ -110,7 +110,7 @@ private slots:
         QVERIFY(!explainDeadlock(*makeSchedule("1f1b", {4, 8, 0}))->hung());
         QVERIFY(!explainDeadlock(Schedule()));
     }
-    // Any valid schedule under any rule: what hangs has a circle, whose ranks wait for each other; a fix always holds.
+    // Any valid schedule under any rule: what hangs has a cycle, whose ranks wait for each other; a fix always works.
     void randomSchedules()
     {
         int hung = 0;
@@ -180,12 +180,12 @@ private slots:
         QCOMPARE(missing.missing, (std::vector<int>{1}));
         QVERIFY(missing.cycle.empty());
         QCOMPARE(missing.victims, (std::vector<int>{0, 2}));
-        QVERIFY(describeDeadlock(missing).find("nothing is known of rank 1") != std::string::npos);
+        QVERIFY(describeDeadlock(missing).find("nothing is known about rank 1") != std::string::npos);
 
         const std::vector<RankRecord> hanging{{0, true, {entry("0RECV_B0", 1, 0, false)}, 0}, {1, true, {entry("1F0", -1, 0, false)}, 0}};
         const Deadlock own = explainStall(hanging);
         QVERIFY(own.cycle.empty());
-        QCOMPARE(own.blocked[1].sentence, std::string("rank 1 stands in 1F0 and waits for no message"));
+        QCOMPARE(own.blocked[1].sentence, std::string("rank 1 is in 1F0 and waits for no message"));
         QCOMPARE(own.victims, (std::vector<int>{0}));
         // A rank nobody recorded at all is missing too.
         const std::vector<RankRecord> alone{{0, true, {entry("0SEND_F1", 3, 1, false)}, 0}};

@@ -1,6 +1,7 @@
 // Changes of several ops, patterns, gaps, refusals and deltas: each by what it must leave as it is.
 #include <QtTest>
 
+#include "schedules/csv.h"
 #include "schedules/edit_ops.h"
 #include "schedules/edit_pattern.h"
 #include "schedules/edit_timing.h"
@@ -123,7 +124,7 @@ private slots:
         const auto refused = moveToRank(schedule, from, none, 0);
         QVERIFY(!refused.has_value());
         QVERIFY(refused.error().message.find("weights of stage 1") != std::string::npos);
-        // One copy alone: refused. A delay: goes.
+        // One copy only: refused. A delay: moves.
         const Schedule plain = make("1f1b");
         QVERIFY(!moveToRank(plain, {0, 0}, 1, 0).has_value());
         const auto delayed = insertOps(plain, 0, 3, {makeFiller(0, 5000)});
@@ -173,7 +174,7 @@ private slots:
         QCOMPARE(pattern->period, 3 * rankShare);
         QCOMPARE(pattern->microbatches, 1);
         for (int k = 1; k < 8; ++k) {
-            // Where the earlier copies stand: as the block repeats.
+            // Where the earlier copies are: as the block repeats.
             SimResult now;
             now.offsets = {0};
             for (int r = 0; r < 4; ++r) {
@@ -218,7 +219,7 @@ private slots:
         const auto twelve = withMicrobatches(eight, costs, 12);
         QVERIFY(twelve.has_value());
         QVERIFY(twelve->order == make("1f1b", 4, 12).order);
-        // Not of the library any more, yet its steady part repeats.
+        // No longer in the library, yet its steady part repeats.
         Schedule own = eight;
         own = insertOps(own, 2, static_cast<int>(own.order[2].size()), {makeFiller(2, 1000)})->schedule;
         const auto more = withMicrobatches(own, costs, 11);
@@ -276,7 +277,7 @@ private slots:
             const Schedule earliest = earliestOrder(schedule, costs);
             QVERIFY2(validate(earliest).valid(), name);
             QCOMPARE(sorted(earliest), sorted(schedule));
-            // No op waits while its rank idles though its inputs are there.
+            // No op waits on an idle rank if its inputs are ready.
             const SimResult times = timesOf(earliest, costs);
             const std::vector<Nanos> arrivals = arrivalsOf(earliest, costs, times);
             for (int r = 0; r < earliest.ranks; ++r)
@@ -350,6 +351,14 @@ private slots:
         const Schedule large = make("zb-h1", 16, 64);
         const auto moved = moveOps(large, {{3, 20}}, 4);
         QVERIFY(ScheduleDelta(large, moved->schedule).memoryUse() < 1000);
+    }
+    void everyBackwardIsSplitAlsoInPairs()
+    {
+        const Schedule s = *readScheduleCsv("0F0,(0F1;0B0)OVERLAP_F_B,0B1,0F2,0B2\n");
+        const Schedule split = splitEveryBackward(s);
+        QCOMPARE(QString::fromStdString(toText(split)).split('\n')[0], QString("0F0 (0F1;0I0) 0W0 0I1 0W1 0F2 0I2 0W2"));
+        QVERIFY(validate(split).valid());
+        QCOMPARE(splitEveryBackward(split), split);
     }
 };
 

@@ -36,7 +36,7 @@ std::vector<LayerCosts> modelOf(int blocks, std::uint32_t seed)
     return parts;
 }
 
-// What a run with these blocks by stage measures, 50 ns an op beside its parts; split backwards or full ones.
+// What a run with these blocks by stage measures, 50 ns per op in addition to its parts; split backwards or full ones.
 CostModel measuredOn(const Schedule& schedule, const std::vector<LayerCosts>& parts, const std::vector<int>& blocks, bool split)
 {
     CostModel costs(schedule.stages, CostSource::Fitted);

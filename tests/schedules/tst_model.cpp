@@ -189,7 +189,7 @@ private slots:
         add("new in version 2", R"(, "jitter": 0.1)", "jitter: version 2 of the format has it, this is 1");
         const char* second = R"({"format": "stagewright-costs", "version": 2, )";
         const auto addSecond = [second](const char* name, const char* rest, const char* says) { QTest::newRow(name) << QString(second) + rest + "}" << says; };
-        addSecond("jitter", R"("jitter": -0.1)", "jitter: a number of 0 to 10");
+        addSecond("jitter", R"("jitter": -0.1)", "jitter: a number from 0 to 10");
         addSecond("seed", R"("jitter_seed": -1)", "jitter_seed: an integer of 0 or more");
         addSecond("pair", R"("pairs": [{"kinds": ["F"], "stages": [0, 1], "duration_ns": 1}])", "pairs[0].kinds: two kinds");
         addSecond("pair's stage", R"("pairs": [{"kinds": ["F", "B"], "stages": [0, -1], "duration_ns": 1}])", "pairs[0].stages[1]: -1 is outside");

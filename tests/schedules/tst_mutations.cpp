@@ -56,7 +56,7 @@ class TestMutations : public QObject
 {
     Q_OBJECT
 
-    // What is told about a damaged schedule holds together. Returns whether it is valid.
+    // All reports about a damaged schedule are consistent. Returns whether it is valid.
     bool explained(const Schedule& s, const Channels& channels, const QByteArray& label)
     {
         const auto check = [&](bool holds, const std::string& what) {
@@ -83,7 +83,7 @@ class TestMutations : public QObject
         const auto result = simulate(s, costs, channels);
         if (validation.valid()) check(result.has_value(), "valid, but simulate says: " + (result ? "" : result.error().message));
         if (!result) check(!result.error().message.empty(), "simulate gives no reason");
-        // Of two ops that make the same, simulate takes the one that runs first, the others the one that stands first.
+        // Of two ops that make the same, simulate takes the one that runs first, the others the first in the list.
         const bool doubled = std::any_of(validation.faults.begin(), validation.faults.end(),
                                          [](const Fault& fault) { return fault.kind == FaultKind::Duplicate; });
         if (result && !doubled) check(validation.cycle.empty(), "a deadlock that ends: " + (validation.valid() ? "" : validation.faults.back().message));
@@ -91,11 +91,11 @@ class TestMutations : public QObject
         const auto deadlock = explainDeadlock(s, channels);
         if (deadlock) {
             if (!doubled) check(deadlock->hung() == !result.has_value(), "explainDeadlock and simulate differ");
-            // Beside other faults validation takes what they concern as there, so that it may find another circle or none.
+            // With other faults present, validation takes the ops concerned as present, so it may find another cycle or none.
             if (validation.faults.size() == 1 && validation.faults[0].kind == FaultKind::Deadlock)
-                check(!deadlock->cycle.empty(), "validate finds a circle, explainDeadlock none");
+                check(!deadlock->cycle.empty(), "validate finds a cycle, explainDeadlock none");
             if (!deadlock->cycle.empty())
-                check(!validation.valid(), "explainDeadlock finds a circle in a valid schedule");
+                check(!validation.valid(), "explainDeadlock finds a cycle in a valid schedule");
             if (deadlock->hung()) {
                 check(!describeDeadlock(*deadlock).empty() && !drawDeadlock(s, *deadlock, 80).empty(), "no text of a deadlock");
                 for (const BlockedRank& blocked : deadlock->blocked) check(!blocked.sentence.empty(), "a rank without a sentence");
@@ -203,7 +203,7 @@ private slots:
         }
         QVERIFY(seen > 100);
     }
-    // What comes from a file: the placement is inferred anew; the nearest schedule and the difference are told.
+    // What comes from a file: the placement is inferred again; the nearest schedule and the difference are reported.
     void throughCsv()
     {
         int read = 0;

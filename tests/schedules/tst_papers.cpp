@@ -201,7 +201,7 @@ private slots:
                         QVERIFY(*std::max_element(peaks.begin(), peaks.end()) <= (join == std::string("doubling") ? 2 : 1) * d);
                     }
     }
-    // sync: a REDUCE_GRAD for each copy of a stage behind its last backward; eager-opt only where idle slots follow.
+    // sync: a REDUCE_GRAD for each copy of a stage after its last backward; eager-opt only where idle slots follow.
     void chimeraSync()
     {
         const auto reductions = [](const Schedule& s) {
@@ -246,7 +246,7 @@ private slots:
         }
     }
     // Hanayo, arXiv 2308.15762: bubble at most (2P−2)/(3PW+P−1), m = P, B = 2F, no communication. For four waves the order made here
-    // is up to 0.002 above it; a list of own greedy runs beside it, met exactly.
+    // is up to 0.002 above it; a list of our own greedy runs next to it, met exactly.
     void hanayoWaves()
     {
         for (int p : {2, 3, 4, 5, 6, 8, 12, 16})
@@ -262,7 +262,7 @@ private slots:
                     QVERIFY(peak <= p);
     }
     // DualPipe, arXiv 2412.19437, and its code: the published figures (p = 8, m = 20 and, in a V, p = 4, m = 10) have 66 columns with
-    // 6 idle ones a rank. Peak p + 1 microbatches, p + ½ in a V.
+    // 6 idle ones per rank. Peak p + 1 microbatches, p + ½ in a V.
     void dualPipe()
     {
         QCOMPARE(outcome("dualpipe", {8, 20}).makespan, 66.0);
@@ -310,7 +310,7 @@ private slots:
             }
     }
     // Asynchronous schedules. PipeDream (arXiv 1806.03377) and PipeOptim (2312.00839): an update after each backward, of which
-    // p − 1 − r fall between a forward on rank r and its backward. 2BW (2006.09503): one a step, behind everything.
+    // p − 1 − r fall between a forward on rank r and its backward. 2BW (2006.09503): one per step, after everything.
     void updatesBetween()
     {
         for (int p : {1, 2, 4, 7})

@@ -66,10 +66,10 @@ private slots:
 
     void wrongTextNamesThePart()
     {
-        QCOMPARE(errorOf("rank=4:1.25"), QString("disturbance 'rank=4:1.25': needs a rank of 0 to 3"));
-        QCOMPARE(errorOf("link=1-1:2"), QString("disturbance 'link=1-1:2': needs two ranks of 0 to 3"));
+        QCOMPARE(errorOf("rank=4:1.25"), QString("disturbance 'rank=4:1.25': needs a rank from 0 to 3"));
+        QCOMPARE(errorOf("link=1-1:2"), QString("disturbance 'link=1-1:2': needs two ranks from 0 to 3"));
         QCOMPARE(errorOf("rank=1:0"), QString("disturbance 'rank=1:0': needs a factor above 0"));
-        QCOMPARE(errorOf("transient=4@1:2"), QString("disturbance 'transient=4@1:2': needs a rank of 0 to 3 and @ a step"));
+        QCOMPARE(errorOf("transient=4@1:2"), QString("disturbance 'transient=4@1:2': needs a rank from 0 to 3 and a step after @"));
         QCOMPARE(errorOf("transient=1@0:2"), QString("disturbance 'transient=1@0:2': needs a step of 1 or more after the @"));
         QCOMPARE(errorOf("transient=1@1:0"), QString("disturbance 'transient=1@1:0': needs a factor above 0"));
         QCOMPARE(errorOf("jitter=-1"), QString("disturbance 'jitter=-1': needs a number above 0, at most 2, after the ="));
@@ -273,7 +273,7 @@ private slots:
         for (const char* text : {"", "4", "2-1", "x", "0-", "-1", "0,,1"}) QVERIFY2(!parseRecompute(text, 4), text);
     }
 
-    // A forward that ran whole is made anew whole, before the first half of its backward.
+    // A forward that ran whole is recomputed whole, before the first half of its backward.
     void recomputationIsCutAsTheForward()
     {
         const Schedule schedule = makeSchedule("chimera:join=halving", {4, 8}).value();

@@ -227,7 +227,7 @@ private slots:
             }
         }
     }
-    // A full backward that is cheaper than I and W is used where it helps, beside I and W: neither all of one nor all of the other is best.
+    // A full backward that is cheaper than I and W is used where it helps, along with I and W: neither all of one nor all of the other is best.
     void mixesFullBackwards()
     {
         CostModel::UnitCosts costs;
@@ -253,7 +253,7 @@ private slots:
         QVERIFY(units(plan(request)->bound) <= 2.5 * 6 + 2.5);
     }
     // Tighter caps are tried first and their orders kept: from one call to the next a looser cap is never worse, and each cap on the way
-    // costs no more tries than another. One try asked for: the search ends when all caps were gone through.
+    // costs no more tries than another. With one try requested, the search ends when all caps were tried.
     void looserIsNeverWorse_data()
     {
         QTest::addColumn<int>("ranks");
@@ -309,7 +309,7 @@ private slots:
         checkPlan(looser, *found);
         QVERIFY(found->objective <= tight->objective);
     }
-    // The search says while it is at it how far it is; on a busy machine a second may pass unsaid.
+    // The search reports its progress; on a busy machine a second may pass without a report.
     void tellsEverySecond()
     {
         PlanRequest request = requestOf(8, 48, 2, 3.3);
@@ -360,10 +360,10 @@ private slots:
         std::stop_source source;
         Progress progress;
         progress.stop = source.get_token();
-        int told = 0;
+        int reports = 0;
         progress.report = [&](std::string_view, std::int64_t done, std::int64_t total) {
             QVERIFY(done >= 0 && done <= total);
-            if (++told == 3) source.request_stop();
+            if (++reports == 3) source.request_stop();
         };
         PlanRequest request = requestOf(4, 24, 2, 1.5);
         request.seconds = 600;
@@ -371,7 +371,7 @@ private slots:
         QVERIFY(found.has_value());
         checkPlan(request, *found);
         QVERIFY(found->interrupted);
-        QVERIFY(told >= 3);
+        QVERIFY(reports >= 3);
     }
     void refused()
     {
@@ -425,7 +425,7 @@ private slots:
         QCOMPARE(units(pointOf("v-half").objective), 26.5);
         QVERIFY(!pareto(request, 1));
     }
-    // Caps stand where the curve bends: the largest step between neighbours, in memory times time, is smaller than with as many even caps.
+    // Caps are where the curve bends: the largest step between neighbours, in memory times time, is smaller than with as many even caps.
     void curveBends()
     {
         PlanRequest request = requestOf(6, 24, 1, 0);

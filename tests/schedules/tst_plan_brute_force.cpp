@@ -115,10 +115,10 @@ BestOrderProblem problemOf(const PlanRequest& request)
     return out;
 }
 
-// STAGEWRIGHT_FULL: as many times as it says.
+// STAGEWRIGHT_FULL: that many times.
 int roundsFactor() { return qEnvironmentVariableIsSet("STAGEWRIGHT_FULL") ? qEnvironmentVariableIntValue("STAGEWRIGHT_FULL") : 3; }
 
-// The plan is what it says, and nothing that is claimed of all orders is wrong of one of them.
+// The plan is what it claims to be, and no claim about all orders is wrong for any of them.
 void compare(const PlanRequest& request, const QByteArray& label, int& proven, int& compared)
 {
     const auto found = plan(request);

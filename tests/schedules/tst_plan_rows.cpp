@@ -1,5 +1,5 @@
 // Plans against the tables of what the authors' generators reach: at the row's own peaks, rank by rank, no plan is longer. Where
-// a plan is shorter both figures stand in the row. Unit costs F = I = W = 1, no latency.
+// a plan is shorter, both figures are in the row. Unit costs F = I = W = 1, no latency.
 #include <QtTest>
 
 #include <cmath>

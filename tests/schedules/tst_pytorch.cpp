@@ -1,4 +1,4 @@
-// What PyTorch can run: both CSV forms of its own files and of the library, reasons where it can't, the nearest that it can.
+// What PyTorch can run: both CSV forms of its own files and of the library, reasons if it can't, the nearest that it can run.
 #include <QtTest/QtTest>
 
 #include "schedules/csv.h"
@@ -53,7 +53,7 @@ private slots:
             const auto lowered = readScheduleCsv(forms->withMessages, strict());
             QVERIFY2(lowered.has_value() && withoutCommunication(*lowered) == compute, qPrintable(file));
             QVERIFY2(validate(*lowered).valid(), qPrintable(file));
-            // What PyTorch's own lowering wrote is what is written, but for the file that was made by another version of it.
+            // The output equals that of PyTorch's own lowering, except for the file written by another version of it.
             if (file.contains("_comms") && !file.contains("upstream")) QVERIFY2(*lowered == *schedule, qPrintable(file));
             ++(file.contains("_comms") ? withMessages : computeOnly);
         }
@@ -78,7 +78,7 @@ private slots:
             }
             ++refused;
             QCOMPARE(forms.error().code, ErrorCode::Invalid);
-            QVERIFY2(forms.error().remedy.find("nearest that it can") != std::string::npos, forms.error().remedy.c_str());
+            QVERIFY2(forms.error().remedy.find("the nearest it can run") != std::string::npos, forms.error().remedy.c_str());
             const auto nearest = nearestForPyTorch(*schedule);
             QVERIFY2(nearest.has_value(), info.name.data());
             QVERIFY2(pytorchForms(nearest->schedule).has_value(), info.name.data());
@@ -95,7 +95,7 @@ private slots:
         QTest::addColumn<QString>("reason");
         QTest::newRow("copies") << "0F0,1F1,1B1,0B0\n1F0,0F1,0B1,1B0\n" << "stage 0 has copies on ranks 0 and 1";
         QTest::newRow("recompute") << "0F0,0R0,0B0\n1F0,1B0\n" << "rank 0, op 1 (0R0): recompute";
-        QTest::newRow("delay") << "0F0,0FILLER500,0B0\n1F0,1B0\n" << "delay is no op";
+        QTest::newRow("delay") << "0F0,0FILLER500,0B0\n1F0,1B0\n" << "delay is not an op";
         QTest::newRow("slice") << "0F0.0,0F0.1,0B0.1,0B0.0\n" << "a sequence slice is unknown to PyTorch";
         QTest::newRow("several microbatches") << "0F0,0F1,0I0,0I1,0W0-1\n" << "one op over several microbatches";
         QTest::newRow("weights") << "# weights=stashed\n0F0,0B0,0OPT\n" << "optimizer";
@@ -141,7 +141,7 @@ private slots:
         QVERIFY(!zigzag.has_value());
         QVERIFY2(zigzag.error().message.find("TorchTitan builds") != std::string::npos, zigzag.error().message.c_str());
         const auto turned = torchTitanSchedule(*readScheduleCsv("1F0,1B0\n0F0,0B0\n"));
-        QVERIFY2(!turned && turned.error().message == "stage 0 stands on rank 1; TorchTitan builds stage s on rank s mod 2, or two stages a rank as a V", "");
+        QVERIFY2(!turned && turned.error().message == "stage 0 is on rank 1; TorchTitan builds stage s on rank s mod 2, or two stages per rank as a V", "");
         QVERIFY(!torchTitanSchedule(*readScheduleCsv("0F0,0B0\n1F0,2F0,2B0,1B0\n")).has_value());
     }
 };

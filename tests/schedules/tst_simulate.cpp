@@ -1,10 +1,12 @@
 // List execution: pairs, copies, counts, halves, links, deadlocks, figures.
 #include <QtTest>
 
+#include "mutated_schedules.h"
 #include "random_schedules.h"
 #include "schedules/csv.h"
 #include "schedules/registry.h"
 #include "schedules/simulate.h"
+#include "schedules/variants.h"
 
 using namespace stagewright;
 
@@ -111,7 +113,7 @@ class TestSimulate : public QObject
 {
     Q_OBJECT
 private slots:
-    // Delays before a rank's first work and behind its last are no part of its span.
+    // Delays before a rank's first work and after its last are not part of its span.
     void spanLeavesOutDelaysAtTheEnds()
     {
         Schedule s = *makeSchedule("gpipe", {1, 2, 0});
@@ -161,7 +163,7 @@ private slots:
     }
     void pairIsOneInterval()
     {
-        // As in DualPipeV: F of microbatch 1 and B of microbatch 0 start together when both inputs are there.
+        // As in DualPipeV: F of microbatch 1 and B of microbatch 0 start together when both inputs are ready.
         const Schedule s = fromCsv("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n1F0,1B0,1F1,1B1\n");
         QVERIFY(s.isPaired(0, 1));
         CostModel costs(2, CostSource::Analytic);
@@ -270,8 +272,8 @@ private slots:
         QVERIFY(!result);
         QCOMPARE(result.error().code, ErrorCode::Invalid);
         QCOMPARE(QString::fromStdString(result.error().message),
-                 QString("deadlock of 2 ranks: rank 0 stands at op 1 (0B0) and waits for 1B0, op 3 of rank 1; "
-                         "rank 1 stands at op 0 (1F1) and waits for 0F1, op 2 of rank 0"));
+                 QString("deadlock of 2 ranks: rank 0 is at op 1 (0B0) and waits for 1B0, op 3 of rank 1; "
+                         "rank 1 is at op 0 (1F1) and waits for 0F1, op 2 of rank 0"));
     }
     void blockedWithoutCycle()
     {
@@ -306,6 +308,60 @@ private slots:
         outside = s;
         outside.microbatches = 2'000'000'000; // no table of that size is made
         QVERIFY(!simulate(outside, CostModel::uniform(s)));
+    }
+    void relaxedEqualsStrictWhereTheOrderRuns()
+    {
+        std::vector<std::string> names;
+        for (const ScheduleInfo& info : allSchedules())
+            for (std::string& name : variantsOf(info)) names.push_back(std::move(name));
+        for (const std::string& name : names) {
+            auto schedule = makeOnNearShape(name, Shape{4, 8, 0});
+            if (!schedule) continue;
+            CostModel::UnitCosts unit;
+            unit.latency = 0.1;
+            CostModel costs = CostModel::uniform(*schedule, unit);
+            costs.launch.assign(static_cast<std::size_t>(schedule->ranks), rankShare / 10);
+            const SimResult exact = timed(*schedule, costs);
+            const SimResult relaxed = simulateRelaxed(*schedule, costs);
+            QVERIFY2(relaxed.start == exact.start, name.c_str());
+            QVERIFY2(relaxed.end == exact.end, name.c_str());
+            QCOMPARE(relaxed.makespan, exact.makespan);
+        }
+    }
+    // By hand: two ranks, one microbatch, the forward of stage 1 behind its backward. After 0F0 both ranks wait: rank 0 is the
+    // lower, 0B0 starts without 1B0; then 1B0 at 0 without 1F0, and 1F0 behind it.
+    void relaxedStartsWhatWaitsForEver()
+    {
+        Schedule s = *makeSchedule("gpipe", {2, 1, 0});
+        std::swap(s.order[1][0], s.order[1][1]);
+        CostModel costs = CostModel::uniform(s);
+        QVERIFY(!simulate(s, costs));
+        const SimResult relaxed = simulateRelaxed(s, costs);
+        const Nanos u = rankShare;
+        QCOMPARE(relaxed.start, (std::vector<Nanos>{0, u, 0, 2 * u})); // 0F0 0B0 | 1B0 1F0
+        QCOMPARE(relaxed.end, (std::vector<Nanos>{u, 3 * u, 2 * u, 3 * u}));
+    }
+    // Ops that the shape has no place for run where they are, and nothing waits for them.
+    void relaxedTimesAnyState()
+    {
+        for (unsigned seed = 0; seed < 400; ++seed) {
+            std::mt19937 random(seed);
+            Schedule s = test::randomSchedule(seed);
+            const CostModel costs = CostModel::uniform(s);
+            for (int changes = 1 + static_cast<int>(random() % 4); changes > 0; --changes)
+                test::damage(s, static_cast<test::Damage>(random() % test::damageKinds), random);
+            const SimResult relaxed = simulateRelaxed(s, costs);
+            QCOMPARE(relaxed.offsets.size(), s.order.size() + 1);
+            QCOMPARE(relaxed.start.size(), s.opCount());
+            for (std::size_t r = 0; r < s.order.size(); ++r) {
+                Nanos clock = 0;
+                for (std::size_t i = relaxed.offsets[r]; i < relaxed.offsets[r + 1]; ++i) {
+                    QVERIFY(relaxed.start[i] >= clock || (i > relaxed.offsets[r] && s.isPaired(static_cast<int>(r), i - 1 - relaxed.offsets[r])));
+                    QVERIFY(relaxed.end[i] >= relaxed.start[i]);
+                    clock = relaxed.end[i];
+                }
+            }
+        }
     }
     void deterministic()
     {

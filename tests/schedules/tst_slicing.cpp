@@ -57,7 +57,7 @@ class TestSlicing : public QObject
 {
     Q_OBJECT
 private slots:
-    // Reference program at granularity 1; the best split into equal slices beside it.
+    // Reference program at granularity 1; the best split into equal slices next to it.
     void golden()
     {
         struct Row

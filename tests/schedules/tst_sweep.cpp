@@ -32,13 +32,13 @@ private slots:
         units.forward = 1.5;
         units.latency = 0.25;
         const auto points = everySchedule(4, 8, units);
-        std::atomic<int> told{0};
+        std::atomic<int> reported{0};
         const auto rows = sweep(points, {}, {}, [&](std::size_t i, const SweepRow& row) {
             QVERIFY(row.done && row.point.schedule == points[i].schedule);
-            ++told;
+            ++reported;
         });
         QCOMPARE(rows.size(), points.size());
-        QCOMPARE(told.load(), static_cast<int>(points.size()));
+        QCOMPARE(reported.load(), static_cast<int>(points.size()));
         for (std::size_t i = 0; i < rows.size(); ++i) {
             const SweepRow& row = rows[i];
             const auto schedule = makeSchedule(points[i].schedule, points[i].shape);

@@ -141,7 +141,7 @@ private slots:
         QCOMPARE(timeline->stepMarks().size(), std::size_t{3});
         QCOMPARE(timeline->stepMarks()[1].begin, 10);
         QCOMPARE(timeline->stepMarks()[1].end, 40);
-        // Each step on its own, work of the other left out.
+        // Each step on its own, without the work of the other.
         QCOMPARE(QString::fromStdString(toText(*scheduleOf(*timeline, 1))), QString("0F0 0B0\n"));
         QVERIFY(!scheduleOf(*timeline, 2));
         QVERIFY(!scheduleOf(*timeline, 4));
@@ -282,7 +282,7 @@ private slots:
         QCOMPARE(timeline->edgesInto(forward).size(), std::size_t{1});
         QCOMPARE(timeline->edgesInto(forward)[0].arrival, 3 * rankShare / 2);
         QCOMPARE(timeline->edgesInto(forward)[0].from, timeline->trackOf(0, Lane::Compute)->begin);
-        // The last stage's backward needs only its own forward, which is there at once.
+        // The last stage's backward needs only its own forward, which is ready at once.
         const auto into = timeline->edgesInto(forward + 1);
         QCOMPARE(into.size(), std::size_t{1});
         QCOMPARE(into[0].from, forward);

@@ -69,14 +69,14 @@ private slots:
         add("twice", "0F0,0F0,0B0\n", FaultKind::Duplicate, 1,
             "rank 0, op 1 (0F0): a second forward; the first is at op 0 of rank 0");
         add("B and I", "0F0,0B0,0I0,0W0\n", FaultKind::Duplicate, 2,
-            "rank 0, op 2 (0I0): input gradient beside the full backward 0B0 at op 1 of rank 0");
+            "rank 0, op 2 (0I0): input gradient in addition to the full backward 0B0 at op 1 of rank 0");
         add("no backward", "0F0,0F1,0F2,0B0\n", FaultKind::Count, 1,
             "stage 0: 1 of 3 backwards (B or I), missing for microbatch 1-2");
         add("no forward", "0F0,0B0,0B1\n", FaultKind::Count, 1, "stage 0: 1 of 2 forwards, missing for microbatch 1");
         add("no W", "0F0,0I0,0W0,0F1,0I1\n", FaultKind::Count, 1,
             "stage 0: input gradient without a weight gradient for microbatch 1");
         add("W and B", "0F0,0B0,0W0,0F1,0I1,0W1\n", FaultKind::Count, 1,
-            "stage 0: weight gradient beside a full backward, which includes it, for microbatch 0");
+            "stage 0: weight gradient in addition to a full backward, which includes it, for microbatch 0");
         add("whole stage", "0F0,0B0\n2F0,2B0\n", FaultKind::Count, 2,
             "stage 1: 0 of 1 forwards, missing for microbatch 0");
         add("wrong rank", "0F0,0B0,1B0\n1F0\n", FaultKind::WrongRank, 1,
@@ -113,7 +113,7 @@ private slots:
         message("no receive", "0SEND_F0,0RECV_B0,0B0", "1F0,1B0,1SEND_B0", FaultKind::Count,
                 "rank 1, op 0 (1F0): no 1RECV_F0 before it; rank 0 makes its activations with 0F0");
         message("no send", "0RECV_B0,0B0", good, FaultKind::Count,
-                "rank 1, op 0 (1RECV_F0): rank 0 has no 0SEND_F0, so that nobody sends it");
+                "rank 1, op 0 (1RECV_F0): rank 0 has no 0SEND_F0, so nobody sends it");
         message("sent twice", "0SEND_F0,0SEND_F0,0RECV_B0,0B0", good, FaultKind::Duplicate,
                 "rank 0, op 2 (0SEND_F0): a second one; the first is at op 1 of rank 0");
         message("early send", "0SEND_F0,0RECV_B0,0B0", "1RECV_F0,1F0,1SEND_B0,1B0", FaultKind::Order,
@@ -217,7 +217,7 @@ private slots:
     }
     void deadlockOfThree()
     {
-        // Each rank keeps for itself what the next one waits for.
+        // Each rank keeps what the next one waits for.
         const Schedule s = fromCsv("0F0,0B0,0F1,0F2,0B1,0B2\n1F0,1F1,1B0,1B1,1F2,1B2\n2F0,2F1,2F2,2B0,2B1,2B2\n");
         const Validation validation = validate(s);
         QCOMPARE(validation.faults.size(), std::size_t{1});
@@ -227,12 +227,12 @@ private slots:
             const Wait& wait = validation.cycle[i];
             const Wait& next = validation.cycle[(i + 1) % validation.cycle.size()];
             QCOMPARE(wait.onRank, next.rank);
-            QVERIFY(next.position <= wait.onPosition); // the awaited op stands at or behind that rank's head
+            QVERIFY(next.position <= wait.onPosition); // the awaited op is at or behind that rank's head
             QCOMPARE(s.order[static_cast<std::size_t>(wait.rank)][static_cast<std::size_t>(wait.position)], wait.op);
             QCOMPARE(s.order[static_cast<std::size_t>(wait.onRank)][static_cast<std::size_t>(wait.onPosition)],
                      wait.waitsFor);
         }
-        QVERIFY(validation.faults[0].message.find("rank 0 stands at op 1 (0B0)") != std::string::npos);
+        QVERIFY(validation.faults[0].message.find("rank 0 is at op 1 (0B0)") != std::string::npos);
     }
     // Valid if and only if list execution finishes, for orders with the right ops.
     void agreesWithExecution()

@@ -83,7 +83,7 @@ private slots:
         QCOMPARE(after(schedule, costs, "sends=rendezvous"), stands);
         QCOMPARE(after(lowered, costs, "sends=rendezvous"), stands);
         QVERIFY(after(schedule, costs, "channels=1,link*4") > after(schedule, costs, "link*4"));
-        // What could not end is an error, not a time.
+        // A schedule that could not complete is an error, not a time.
         const Schedule steady = makeSchedule("1f1b", {4, 8}).value();
         const auto base = WhatIf::create(steady, unit(steady, 1, 1, 1)).value();
         const auto hung = base.answer(parseWhatIf("sends=rendezvous").value());
@@ -114,7 +114,7 @@ private slots:
         QVERIFY(other.answer(parseWhatIf("F*2").value()).has_value());
     }
 
-    // Qi et al. 2024, table 9: profiled on A100, milliseconds. Three layers of 2304 and four of 4096 a stage.
+    // Qi et al. 2024, table 9: profiled on A100, milliseconds. Three layers of 2304 and four of 4096 per stage.
     void analyticForwardsAreNearPublishedOnes()
     {
         const Schedule schedule = makeSchedule("1f1b", {8, 24}).value();

@@ -31,7 +31,7 @@ std::unique_ptr<Backend> makeFakeBackend(const FakeOptions& options);
 
 // Set by a hook in W: this W of the calling thread adds nothing.
 bool& skipNextWeightGrad();
-// Likewise: this W adds a NaN.
+// The same way: this W adds a NaN.
 bool& poisonNextWeightGrad();
 
 // Uses this much CPU time of the calling thread.

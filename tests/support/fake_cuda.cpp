@@ -1,8 +1,8 @@
 // A CUDA module without CUDA: the same table as libstagewright_cuda.so over the host's memory, with the kernels' own bodies.
-// What is asked for is not done until somebody must see it, and then only what it waits for: as late as the marks allow. Every
-// range that work reads or writes is held against what other lanes did to it: work that no mark puts in order fails at once,
-// naming both. Times are made up: a microsecond a piece of work and a nanosecond for every 16 bytes, in order of lanes and marks, and
-// not before it was asked for.
+// Requests are not done until somebody must see them, and then only what they wait for: as late as the marks allow. Every
+// range that work reads or writes is compared with what other lanes did to it: work that no mark puts in order fails at once,
+// naming both. Times are synthetic: a microsecond per piece of work and a nanosecond for every 16 bytes, in order of lanes and marks, and
+// not before it was requested.
 //   STAGEWRIGHT_FAKE_DEVICES   how many devices [1]     STAGEWRIGHT_FAKE_MEMORY   bytes of each [1 GiB]
 //   STAGEWRIGHT_FAKE_NCCL      absent: there is none; broken: the connection fails after ten messages
 #include <cstdio>
@@ -58,7 +58,7 @@ template <typename E> void multiplyNow(const StagewrightProduct& p, bool fused)
                 sum *= p.alpha;
                 const std::size_t at = times(r, p.cStride) + c;
                 const std::size_t dense = times(r, p.columns) + c;
-                if (!fused) { // a kernel of its own reads what the product left
+                if (!fused) { // a separate kernel reads what the product left
                     typename E::Stored stored;
                     E::store(&stored, 0, sum);
                     sum = E::load(&stored, 0);
@@ -186,7 +186,7 @@ template <typename Row> void eachHeadRow(const StagewrightFlash& f, Row&& row)
             for (int r = 0; r < f.tokens; ++r)
                 row(sample, head, r);
 }
-// What the module gives to the matrix units runs through the same bodies. Work has no caller to tell of a fault.
+// What the module gives to the matrix units runs through the same bodies. Work has no caller to report a fault to.
 template <typename Run> void emulated(Run&& run)
 {
     try {

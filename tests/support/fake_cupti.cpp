@@ -45,7 +45,7 @@ std::string_view wish()
     return text != nullptr ? text : "";
 }
 
-// A range that was left open would give what comes later to the wrong op.
+// A range that was left open would assign later work to the wrong op.
 void demand(bool holds, const char* what)
 {
     if (holds) return;
@@ -128,7 +128,7 @@ int start(const StagewrightCuptiOptions* options)
     theDump = options->dump != 0;
     if (wish() == "conflict") return STAGEWRIGHT_CUPTI_CONFLICT;
     if (wish() == "failed") {
-        theReason = "CUPTI made up for tests does not start";
+        theReason = "the fake CUPTI does not start";
         return STAGEWRIGHT_CUPTI_FAILED;
     }
     theStart = true;
@@ -175,7 +175,7 @@ int stop()
     theStart = false;
     return wish() == "stays" ? 0 : 1;
 }
-// A dump without buffers, where one was asked for.
+// A dump without buffers, if one was requested.
 int dump(const char** bytes, std::uint64_t* size)
 {
     static const char empty[] = "SWCUPTI1" "\xd1\xfb\x01\0" "\0\0\0\0" "\1\0\0\0\0\0\0\0" "\0";

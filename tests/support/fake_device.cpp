@@ -29,7 +29,7 @@ struct Access
     const char* what = "";
 };
 
-struct Range // of bytes, by its begin
+struct Range // of bytes, by its first byte
 {
     std::uintptr_t end = 0;
     Access write;
@@ -51,7 +51,7 @@ long number(const char* name, long otherwise)
     return text && *text ? std::atol(text) : otherwise;
 }
 
-// Does what a lane was asked for up to a mark (null: all of it), and before that what it waits for.
+// Does the requests of a lane up to a mark (null: all), and before that what they wait for.
 void run(LaneState& lane, const StagewrightMark* until)
 {
     while (!lane.items.empty() && !(until && until->passed)) {
@@ -198,7 +198,7 @@ int describe(int32_t device, StagewrightCudaDevice* out)
 {
     const std::lock_guard lock(theMutex);
     std::memset(out, 0, sizeof *out);
-    std::strcpy(out->name, "device made up for tests");
+    std::strcpy(out->name, "fake device");
     out->major = 9;
     out->multiprocessors = 8;
     out->greenContexts = 1;

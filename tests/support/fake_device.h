@@ -44,7 +44,7 @@ struct Touched
     bool writes;
 };
 
-// Asks a lane for work on what it touches.
+// Requests work from a lane, with the ranges it touches.
 int askOn(StagewrightQueue* queue, LaneState& lane, int laneNumber, const char* what, std::initializer_list<Touched> touched,
           std::function<void()> work);
 int markOn(LaneState& lane, StagewrightMark** out);

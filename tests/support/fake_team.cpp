@@ -1,4 +1,4 @@
-// NCCL between the made-up devices: every end is a lane of its own; a message is done where its sender's lane has come to it.
+// NCCL between the fake devices: every end has its own lane; a message is done where its sender's lane has come to it.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +30,7 @@ std::string_view wish()
     return text != nullptr ? text : "";
 }
 
-// What the lanes ask for from here on waits for all that they asked for before.
+// Later requests of the lanes wait for all earlier ones.
 int meet(StagewrightTeam& team, const std::vector<int>& ends)
 {
     for (const int from : ends) {
@@ -64,7 +64,7 @@ int openTeam(StagewrightQueue* const* queues, int32_t count, StagewrightTeam** o
     for (int32_t i = 0; i < count; ++i)
         for (int32_t k = 0; k < i; ++k)
             if (queues[i]->wish.device == queues[k]->wish.device)
-                return failed("NCCL serves one rank a device, device " + std::to_string(queues[i]->wish.device) + " has two");
+                return failed("NCCL serves one rank per device, but device " + std::to_string(queues[i]->wish.device) + " has two");
     auto team = std::make_unique<StagewrightTeam>();
     for (int32_t i = 0; i < count; ++i) {
         team->queues.push_back(queues[i]);

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t stackBytes = std::size_t{256} << 10;
 
-// In a frame of its own: whoever sees getcontext() must think that it may come back. makecontext() then says where it goes instead.
+// In its own frame: whoever sees getcontext() must think that it may come back. makecontext() then says where it goes instead.
 [[gnu::noinline]] void fill(ucontext_t& context)
 {
     getcontext(&context);

@@ -1,4 +1,4 @@
-// Threads of control on one thread of the host, each on a stack of its own, told to the sanitizers. Who runs says who runs next.
+// Threads of control on one thread of the host, each on its own stack, which the sanitizers know about. Who runs says who runs next.
 #pragma once
 
 #include <memory>

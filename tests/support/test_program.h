@@ -15,7 +15,7 @@ struct TestEntry {
 
 // True, so that a static variable can hold the call.
 bool addTest(const TestEntry& entry);
-// argv: the program, a test's name, its arguments. 2 and a list where there is no such test.
+// argv: the program, a test's name, its arguments. 2 and a list if there is no such test.
 int runTest(int argc, char** argv);
 
 template <typename Test>

@@ -1,4 +1,4 @@
-// What tests look at to see that nothing was left behind: files of a folder, threads of the process.
+// What tests compare to verify that nothing was left behind: files of a folder, threads of the process.
 #pragma once
 
 #include <filesystem>

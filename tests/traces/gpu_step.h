@@ -1,4 +1,4 @@
-// A step of a GPU made by hand: two ranks, one microbatch, kernels, copies and messages.
+// A hand-made GPU step: two ranks, one microbatch, kernels, copies and messages.
 //
 //   rank 0  F  0 … 100   gemm 0-40, gelu 50-90 (10 inside free, and 10 at the end)      B 300 … 400  gemm 300-400
 //   rank 1  F  150 … 250 gemm 150-250                                                   B 250 … 290  gemm 250-270

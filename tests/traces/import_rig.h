@@ -1,4 +1,4 @@
-// What tests of reading other tools' traces share. Recorded traces (STAGEWRIGHT_SHARED) are elsewhere: tests skip where they are absent.
+// Shared by the tests of importing other tools' traces. Recorded traces (STAGEWRIGHT_SHARED) are elsewhere: tests skip where they are absent.
 #pragma once
 
 #include <algorithm>

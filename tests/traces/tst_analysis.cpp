@@ -31,7 +31,7 @@ std::string name(const Timeline& timeline, SpanId id)
     return timeline.nameOf(timeline.spans()[id]);
 }
 
-// One rank, ops at given times: a workbench for causes.
+// One rank, ops at given times, to test causes.
 class Bench {
 public:
     explicit Bench(int ranks) : m_builder(Provenance::Measured, "wall", ranks) {}
@@ -143,7 +143,7 @@ private slots:
 
     void orderBeginsWhenTheOtherOpIsReady()
     {
-        // rank 1: 1I0 ends at 3; the gap before 1F1 (arrives 9, produced 8) goes from 3 to 10; 1W0 stands later and is ready at 3;
+        // rank 1: 1I0 ends at 3; the idle time before 1F1 (arrives 9, produced 8) goes from 3 to 10; 1W0 comes later and is ready at 3;
         // 1I1 and 1W1 are not.  Without 1W0 the gap is dependency, transfer, launch.
         const auto build = [](bool withWeightGradient) {
             Bench bench(2);
@@ -242,7 +242,7 @@ private slots:
         QCOMPARE(report.ranks[0].busyByKind[static_cast<std::size_t>(OpKind::Backward)], 15);
     }
 
-    // Without edges the kinds' own needs tell who waited for whom.
+    // Without edges the needs of the kinds say who waited for whom.
     void importedWorkWithoutEdgesIsExplained()
     {
         Bench bench(2);
@@ -288,16 +288,16 @@ private slots:
             }
             QCOMPARE(sum(report.byCause), report.idle);
             QCOMPARE(report.idle, timeline->ranks() * report.makespan() - busy - apart);
-            Nanos told = 0;
+            Nanos byGaps = 0;
             const Gap* before = nullptr;
             for (const Gap& gap : report.gaps) {
                 QVERIFY(gap.end > gap.start);
                 if (before != nullptr && before->rank == gap.rank) QVERIFY(before->end <= gap.start);
-                told += gap.end - gap.start;
+                byGaps += gap.end - gap.start;
                 QVERIFY(!explainGap(*timeline, gap).empty());
                 before = &gap;
             }
-            QCOMPARE(told, report.idle);
+            QCOMPARE(byGaps, report.idle);
 
             const auto path = criticalPath(*timeline, step);
             Nanos covered = 0;

@@ -1,4 +1,4 @@
-// Long work of exchange is stopped in the middle: reading, making a run, storing it, writing it for others. The stop comes from the
+// Long imports and exports are cancelled in the middle: reading, creating a run, storing it, exporting it. The stop comes from the
 // work's own report, at a chosen point, so that it is always in the middle. Nothing half-written stays.
 #include <QtTest/QtTest>
 
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Stops itself at the n-th report that begins with these words.
+// Stops itself at the n-th report that starts with these words.
 struct StopsAt {
     StopsAt(std::string words, int times) : m_words(std::move(words)), m_left(times)
     {
@@ -209,13 +209,13 @@ private slots:
         const QTemporaryDir folder;
         const std::string inside = folder.filePath("a.stagewright").toStdString();
         QVERIFY(mayAddRuns(inside));
-        QVERIFY(!fs::exists(inside)); // asking makes nothing
+        QVERIFY(!fs::exists(inside)); // the check creates nothing
         const auto missing = mayAddRuns(folder.filePath("no/such/a.stagewright").toStdString());
         QVERIFY(!missing);
-        QVERIFY2(missing.error().message.find("it can't be written to") != std::string::npos, missing.error().message.c_str());
+        QVERIFY2(missing.error().message.find("can't be written to") != std::string::npos, missing.error().message.c_str());
         const auto isFolder = mayAddRuns(folder.path().toStdString());
         QVERIFY(!isFolder && isFolder.error().message.find("is a folder") != std::string::npos);
-        std::ofstream(inside) << "Dear reader, this is no run file, however long it may be.\n";
+        std::ofstream(inside) << "Dear reader, this is not a run file, however long it may be.\n";
         QVERIFY(!mayAddRuns(inside));
         std::ofstream(inside, std::ios::trunc).close();
         QVERIFY(mayAddRuns(inside)); // as mktemp makes them
@@ -258,7 +258,7 @@ private slots:
         QCOMPARE(stopped.error().code, ErrorCode::Cancelled);
         QVERIFY2(stopped.error().message.find("cancelled") != std::string::npos, stopped.error().message.c_str());
         QVERIFY(contentOf(folder.path()).isEmpty());
-        // what is there stays
+        // an existing file stays
         if (format != "kineto") {
             std::ofstream(place) << "kept";
             StopsAt again(words.toStdString(), times);

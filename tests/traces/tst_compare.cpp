@@ -4,7 +4,8 @@
 #include <QtTest/QtTest>
 
 #include "sample_runs.h"
-#include "schedules/edit.h"
+#include "schedules/edit_ops.h"
+#include "schedules/validate.h"
 #include "schedules/kinds.h"
 #include "schedules/lower.h"
 #include "schedules/variants.h"
@@ -39,7 +40,7 @@ Run runOf(const Schedule& schedule, const CostModel& costs)
     return run;
 }
 
-// The same spans, told by another clock.
+// The same spans, measured by another clock.
 std::shared_ptr<const Timeline> onClock(const Timeline& timeline, const char* clock)
 {
     TimelineBuilder builder(timeline.provenance(), clock, timeline.ranks());
@@ -80,7 +81,7 @@ private slots:
         QCOMPARE(sampleOf({}).count, 0);
     }
 
-    // Runs of one distribution are never told apart by more than one draw in twenty; a change of ten deviations always is.
+    // For runs of one distribution at most one draw in twenty shows a difference; a change of ten deviations always does.
     void noiseRuleOnDrawnSteps()
     {
         std::mt19937 random(7);
@@ -101,7 +102,7 @@ private slots:
         QVERIFY2(shown <= 20, qPrintable(QString::number(shown)));
     }
 
-    // Less than what steps of one run differ by is no difference.
+    // A change below the spread between steps does not count as a difference.
     void changesWithinTheSpreadAreNotShown()
     {
         Run a = samples::simulatedRun("1f1b", 4, 8);
@@ -115,14 +116,14 @@ private slots:
         a.timeline = onClock(*a.timeline, "wall");
         b.timeline = onClock(*b.timeline, "wall");
         QVERIFY(!compareRuns(a, b).value().spread.has_value()); // without steps noise is not known
-        QVERIFY(mentions(compareRuns(a, b).value(), {"noise is not known"}));
+        QVERIFY(mentions(compareRuns(a, b).value(), {"noise is unknown"}));
         const double step = 33.0 * rankShare;
         a.metrics = {{"step_time_ns", "ns", {step, step * 1.05, step * 0.95, step * 1.05, step * 0.95}}};
         b.metrics = a.metrics;
         const Comparison noisy = compareRuns(a, b).value();
         QVERIFY(*noisy.spread > std::llround(step * 0.2) && *noisy.spread < std::llround(step * 0.22)); // 2 √2 · 1.4826 · 0.05
         QVERIFY(noisy.withinSpread);
-        QVERIFY(noisy.headline.starts_with("no difference we can show"));
+        QVERIFY(noisy.headline.starts_with("no significant difference"));
         QVERIFY(noisy.headline.find("faster") == std::string::npos && noisy.headline.find("slower") == std::string::npos);
         a.metrics = b.metrics = {{"step_time_ns", "ns", {step, step, step + 5, step, step}}};
         QVERIFY(!compareRuns(a, b).value().withinSpread);
@@ -192,14 +193,14 @@ private slots:
         QCOMPARE(comparison.ledgerA.of(PathClass::Return), 6 * rankShare);
         QCOMPARE(comparison.ledgerB.of(PathClass::Return), 0);
         QVERIFY(mentions(comparison, {"on the critical path: return trip −6.0 units (6.0 units → 0.0 units)"}));
-        QVERIFY(mentions(comparison, {"one change at a time: 33.0 units → 30.0 units (the backward is split in I and W)"}));
+        QVERIFY(mentions(comparison, {"one change at a time: 33.0 units → 30.0 units (the backward is split into I and W)"}));
         const auto back = compareRuns(samples::simulatedRun("zb-h2", 4, 8), samples::simulatedRun("1f1b", 4, 8)).value();
         QCOMPARE(back.ladder.back().kind, RungKind::Split);
         QCOMPARE(back.ladder.back().makespan, 33 * rankShare);
         // GPipe and 1F1B take the same path
         const auto same = compareRuns(samples::simulatedRun("gpipe", 4, 8), samples::simulatedRun("1f1b", 4, 8)).value();
         QVERIFY(same.ledgerA.byClass == same.ledgerB.byClass);
-        QVERIFY(mentions(same, {"the same step time; they differ in memory"}));
+        QVERIFY(mentions(same, {"same step time; the runs differ in memory"}));
     }
 
     // A unit-cost run has no nanoseconds: shares only, no sums over both.
@@ -229,7 +230,7 @@ private slots:
         QStringList keys;
         for (const RunDifference& one : comparison.differences) keys << QString::fromStdString(one.key);
         QCOMPARE(keys, (QStringList{"microbatches", "model", "clock"}));
-        QVERIFY(comparison.why.front().starts_with("not made alike: microbatches 8 against 16, model layers=8 against layers=16 and clock"));
+        QVERIFY(comparison.why.front().starts_with("different setups: microbatches 8 against 16, model layers=8 against layers=16 and clock"));
         QVERIFY(compareRuns(a, a).value().differences.empty());
     }
 
@@ -260,7 +261,7 @@ private slots:
             QVERIFY(std::llabs(comparison->ops[i - 1].startDelta) >= std::llabs(comparison->ops[i].startDelta));
     }
 
-    // What changes the mathematics says so, whatever its speed.
+    // A run that changes the mathematics says so, whatever its speed.
     void deviationIsTold()
     {
         Run a = samples::simulatedRun("1f1b", 4, 8);
@@ -301,7 +302,7 @@ private slots:
         QVERIFY(mentions(comparison, {"0 ops of A and 32 ops of B have no partner"}));
     }
 
-    // The loop of the workbench: one op moved by hand, and the comparison names it.
+    // The main workflow: one op moved by hand, and the comparison names it.
     void aMovedOpIsNamed()
     {
         const Schedule schedule = samples::schedule("zb-h1", 4, 8);
@@ -309,11 +310,11 @@ private slots:
         // let rank 3 run 3W0 before 3I1: its gradients leave later, rank 2 waits
         const auto& order = schedule.order[3];
         const auto place = [&](const char* text) {
-            return static_cast<std::size_t>(std::find(order.begin(), order.end(), parseOp(text).value()) - order.begin());
+            return static_cast<int>(std::find(order.begin(), order.end(), parseOp(text).value()) - order.begin());
         };
-        const auto edited = moveOp(schedule, 3, place("3W0"), place("3I1"));
+        const auto edited = moveOps(schedule, {{3, place("3W0")}}, place("3I1") - place("3W0"));
         QVERIFY(edited.has_value());
-        QVERIFY(edited->validation.valid());
+        QVERIFY(validate(edited->schedule).valid());
         const auto comparison = compareRuns(runOf(schedule, costs), runOf(edited->schedule, costs)).value();
         QVERIFY2(mentions(comparison, {"rank 2", "3I1 on rank 3 ends 1.0 units later", "3W0 runs before it"}),
                  comparison.why.empty() ? "" : comparison.why.back().c_str());
@@ -448,7 +449,7 @@ private slots:
         QCOMPARE(again.end, was.end);
     }
 
-    // A rank that stands at a send or receive is not late.
+    // A rank that waits in a send or receive is not late.
     void launchOfLoweredListsIsFitted()
     {
         for (const char* name : {"gpipe", "1f1b", "zb-h1"})

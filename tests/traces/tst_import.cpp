@@ -1,4 +1,4 @@
-// What reading does alike for all formats: names of ops, files of a job, clocks, files at once.
+// Parts of importing shared by all formats: names of ops, files of a job, clocks, parallel files.
 #include <QtTest/QtTest>
 
 #include <filesystem>
@@ -57,14 +57,14 @@ private slots:
         QCOMPARE(rules->meaningOf("it 12")->step, std::int64_t{12});
         QVERIFY(rules->meaningOf("PP:0F9")->what == LabelMeaning::What::Ignore);
         QCOMPARE(toText(rules->meaningOf("*2{ 5")->ops[0]), std::string("2B5"));
-        QVERIFY(!rules->meaningOf("pass 0 of chunk 1")); // −1 is no microbatch
+        QVERIFY(!rules->meaningOf("pass 0 of chunk 1")); // −1 is not a microbatch
         for (const char* bad : {"X name", "F", "F {stge}", "F {stage", "action PP:{stage}", "F {action}"}) {
             const auto refused = LabelRules::parse(std::string("\n") + bad);
             QVERIFY2(!refused, bad);
             QVERIFY(refused.error().message.starts_with("line 2"));
             QVERIFY(!refused.error().remedy.empty());
         }
-        // stars do not take for ever
+        // many stars don't take forever
         std::string stars = "F ";
         for (int i = 0; i < 30; ++i) stars += "*a";
         QVERIFY(!LabelRules::parse(stars + "b{microbatch}")->meaningOf(std::string(500, 'a')));

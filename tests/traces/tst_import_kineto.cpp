@@ -1,4 +1,4 @@
-// Kineto and Chrome JSON: what is read of them and what runs become of it. The recorded ones (STAGEWRIGHT_SHARED) skip where absent.
+// Kineto and Chrome JSON: imported data and the resulting runs. The recorded ones (STAGEWRIGHT_SHARED) skip where absent.
 #include <QtTest/QtTest>
 
 #include <cstring>
@@ -49,7 +49,7 @@ private slots:
         QCOMPARE(one.messages, std::int64_t{8});
         QCOMPARE(one.unpaired, std::int64_t{0});
         QCOMPARE(one.collectives, std::int64_t{2});
-        QVERIFY(notesSay(one, "counts its own ranks"));
+        QVERIFY(notesSay(one, "numbers its own ranks"));
         QVERIFY(notesSay(one, "ranks 4, 6 of the job"));
         QVERIFY(one.clockError > 0 && one.clockError < 100'000);
         // ops are where their kernels ran; every kernel of an op has it, and a Launch edge
@@ -147,13 +147,13 @@ private slots:
             const ImportedRun& one = result.runs[0];
             QCOMPARE(one.kernels, std::int64_t{4});
             QCOMPARE(one.kernelsUnderOps, std::int64_t{4});
-            QVERIFY(notesSay(one, "4 of 4 kernels and copies have no record of their launch: 4 are tied"));
+            QVERIFY(notesSay(one, "4 of 4 kernels and copies have no launch record: 4 of these are matched"));
             QCOMPARE(countEdges(*one.run.timeline, EdgeKind::Launch), std::size_t{4});
             QCOMPARE(one.run.timeline->spansOf(*one.run.timeline->trackOf(0, Lane::Compute))[0].duration(), Nanos{50'000});
         }
         const ImportResult none = importedText(trace(byFlow, kernel)); // ids that nothing has
         QCOMPARE(none.runs[0].kernelsUnderOps, std::int64_t{0});
-        QVERIFY(notesSay(none.runs[0], "0 are tied"));
+        QVERIFY(notesSay(none.runs[0], "0 of these are matched"));
     }
 
     void oldAndOddFormats()
@@ -189,9 +189,9 @@ private slots:
         QCOMPARE(autograd.runs[0].run.info.ranks, 1);
         QCOMPARE(autograd.runs[0].ops, std::int64_t{2});
         QCOMPARE(autograd.runs[0].kernelsUnderOps, std::int64_t{1});
-        // what is no trace is refused with a sentence
-        for (const auto& [text, what] : {std::pair("{'nodes':[{'name':'aten::mm'}],'schema':'1.0.2'}", "there are no traceEvents"), std::pair("{'traceEvents':[]}", "no events"),
-                                         std::pair("[1,2,3]", "no event that can be read"), std::pair("{'traceEvents':{'a':1}}", "there are no traceEvents")}) {
+        // anything that is not a trace is refused with a message
+        for (const auto& [text, what] : {std::pair("{'nodes':[{'name':'aten::mm'}],'schema':'1.0.2'}", "traceEvents is missing"), std::pair("{'traceEvents':[]}", "no events"),
+                                         std::pair("[1,2,3]", "no readable events"), std::pair("{'traceEvents':{'a':1}}", "traceEvents is missing")}) {
             QTemporaryDir folder;
             const std::string path = folder.filePath("odd.json").toStdString();
             std::ofstream(path) << quoted(text);
@@ -241,7 +241,7 @@ private slots:
         QCOMPARE(countLane(timeline, Lane::Other), std::size_t{8});
         QCOMPARE(countLane(timeline, Lane::Compute), std::size_t{0});
         QCOMPARE(timeline.counters().size(), std::size_t{2});
-        QCOMPARE(plain.runs[0].leftOut.front().second, std::int64_t{2}); // ends without a begin
+        QCOMPARE(plain.runs[0].leftOut.front().second, std::int64_t{2}); // end events without a start event
         ImportOptions options;
         options.rules = *LabelRules::parse("F F m{microbatch}\nB B m{microbatch}\n");
         const ImportResult ops = imported({dataFile("chrome.json")}, options);

@@ -1,4 +1,4 @@
-// Nsight Systems' exports: tables that come and go, several files of one job. The recorded ones (STAGEWRIGHT_SHARED) skip where absent.
+// Nsight Systems' exports: optional tables, several files of one job. The recorded ones (STAGEWRIGHT_SHARED) skip where absent.
 #include <QtTest/QtTest>
 
 #include <filesystem>
@@ -48,9 +48,9 @@ private slots:
         QCOMPARE(one.recognised, std::string("gpipe"));
         QCOMPARE(one.kernelsUnderOps, std::int64_t{16});
         QCOMPARE(one.collectives, std::int64_t{6});
-        QVERIFY2(one.clocks.starts_with("2 of 4 ranks moved, at most 4.0"), one.clocks.c_str());
+        QVERIFY2(one.clocks.starts_with("2 of 4 ranks shifted, by at most 4.0"), one.clocks.c_str());
         QVERIFY(one.clockError > 0 && one.clockError <= 60'000);
-        // by themselves they are not; whoever says so makes one of them
+        // by default they are not; the option makes them one job
         QCOMPARE(imported({dataFile("nsight_node1.sqlite")}).runs[0].run.info.ranks, 2);
         ImportOptions together;
         together.oneJob = true;
@@ -86,7 +86,7 @@ private slots:
         schemas.add(1, 77, 0, 18, "id", -1);
         schemas.add(1, 77, 1, 13, "small", -1);
         schemas.add(1, 77, 2, 5, "number", -1);
-        schemas.add(1, 77, 2, 22, "again", 0); // each process tells its schemas
+        schemas.add(1, 77, 2, 22, "again", 0); // each process stores its schemas
         schemas.add(1, 77, 3, 20, "real", 16);
         schemas.add(1, 77, 4, 22, "far", 1'000'000);
         schemas.add(1, 77, 5, 22, "behind", std::numeric_limits<std::int64_t>::max());
@@ -108,13 +108,13 @@ private slots:
         QVERIFY(schemas.read(std::as_bytes(std::span(text))) == whole);
         for (std::size_t size = 0; size < blob.size(); ++size) QVERIFY(schemas.read(std::span(blob).first(size)).empty());
         put(8, 78, 4);
-        QVERIFY(schemas.read(blob).empty()); // a schema nobody told
+        QVERIFY(schemas.read(blob).empty()); // an unknown schema
         put(8, 77, 4);
         put(16, 15, 8);
         QVERIFY(schemas.read(blob).empty()); // sizes that contradict each other
     }
 
-    // Of a communicator of two that was made before the trace the peer is the other; of more it is not known, and told.
+    // In a communicator of two created before the trace the peer is the other rank; in a larger one it is unknown, and reported.
     void communicatorsMadeBefore()
     {
         const auto rankWith = [](int number, int peer, std::int64_t bytes, const char* call) {
@@ -148,17 +148,17 @@ private slots:
         unequal.push_back(rankWith(1, 1, 32, "ncclRecv"));
         pairs = pairMessages(unequal);
         QCOMPARE(pairs.notes.size(), std::size_t{1});
-        QVERIFY2(pairs.notes[0].starts_with("1 of 1 messages are of other sizes"), pairs.notes[0].c_str());
+        QVERIFY2(pairs.notes[0].starts_with("1 of 1 messages have different sizes"), pairs.notes[0].c_str());
         std::vector<ForeignRank> three;
         three.push_back(rankWith(0, 2, 64, "ncclSend"));
         three.push_back(rankWith(1, 0, 64, "ncclRecv"));
         three.push_back(rankWith(2, 1, 64, "ncclSend"));
         pairs = pairMessages(three);
         QCOMPARE(pairs.unpaired, std::int64_t{3});
-        QVERIFY2(pairs.notes.size() == 1 && pairs.notes[0].starts_with("communicator abc was made before"), pairs.notes.empty() ? "" : pairs.notes[0].c_str());
+        QVERIFY2(pairs.notes.size() == 1 && pairs.notes[0].starts_with("communicator abc was created before"), pairs.notes.empty() ? "" : pairs.notes[0].c_str());
     }
 
-    // Places in one communicator say more than names; those of two windows of a process are the same.
+    // Places in one communicator count more than names; those of two windows of a process are the same.
     void exportsOfOneCommunicatorAreOneJob()
     {
         using Groups = std::vector<std::vector<std::size_t>>;

@@ -1,4 +1,4 @@
-// Large JSON cut into events: windows, batches, what is long or damaged.
+// Large JSON cut into events: windows, batches, long and damaged events.
 #include <QtTest/QtTest>
 
 #include <tuple>
@@ -160,7 +160,7 @@ private slots:
         auto repaired = readText("[{\"ph\":\"X\",\"name\":\"a\nb\xff\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}]");
         QVERIFY(repaired);
         QCOMPARE(repaired->ranks[0].repaired, std::int64_t{1});
-        // a file cut off anywhere: never more than what is there, told
+        // a file cut off anywhere: never more than it contains, and the cut is reported
         const std::string whole = textOf(dataFile("gpu_rank4.json"));
         std::size_t before = 0;
         for (std::size_t size = 0; size < whole.size() - 200; size += 97) {

@@ -1,4 +1,4 @@
-// What GPU records tell on a timeline: kernel table, launch gaps, links, roofline; on samples::gpuStep().
+// What GPU records show on a timeline: kernel table, launch gaps, links, roofline; on samples::gpuStep().
 #include <QTest>
 
 #include "gpu_step.h"

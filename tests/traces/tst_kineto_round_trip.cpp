@@ -1,4 +1,4 @@
-// A run out as Kineto traces and back: every op where and when it was, every message paired, nothing left out and nothing to remark.
+// A run out as Kineto traces and back: every op where and when it was, every message paired, nothing left out and no notes.
 #include <QtTest/QtTest>
 
 #include <map>
@@ -17,8 +17,8 @@ using namespace stagewright;
 
 namespace {
 
-// The run's step so many times, one after another with a gap; what it says of messages is left out where asked, as recordings of the
-// CPU engine have none.
+// The run's step this many times, one after another with a gap; optionally without its messages' details, as in recordings of the
+// CPU engine.
 Run repeated(const Run& run, int steps, Nanos gap, bool messages)
 {
     const Timeline& base = *run.timeline;
@@ -118,18 +118,18 @@ private slots:
         QVERIFY(opsOf(*read.run.timeline) == opsOf(*run.timeline));
         const auto arrivals = arrivalsOf(*run.timeline);
         QCOMPARE(arrivals.size(), static_cast<std::size_t>(steps) * (schedule == "interleaved-1f1b" ? 112 : schedule == "zbv" ? 96 : 48));
-        const bool told = messages != "of no time"; // the simulator draws no messages that take none
+        const bool drawn = messages != "of no time"; // the simulator draws no messages that take none
         const auto returned = arrivalsOf(*read.run.timeline);
         if (messages == "buffered") { // a message that came before its receive was posted is seen by the receive's end
             QCOMPARE(returned.size(), arrivals.size());
             for (const auto& [key, arrival] : arrivals) QVERIFY(returned.contains(key) && returned.at(key) >= arrival);
-        } else if (told || !returned.empty()) {
+        } else if (drawn || !returned.empty()) {
             QVERIFY(returned == arrivals);
         }
-        if (told) QCOMPARE(read.messages, static_cast<std::int64_t>(arrivals.size()));
+        if (drawn) QCOMPARE(read.messages, static_cast<std::int64_t>(arrivals.size()));
     }
 
-    // What is in use of each category, stage and microbatch, and so every peak, comes back as it was.
+    // Memory in use by category, stage and microbatch, and so every peak, is unchanged.
     void memoryIsKept()
     {
         for (const char* name : {"1f1b", "zb-h1", "interleaved-1f1b"}) {

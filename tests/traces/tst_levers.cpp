@@ -1,4 +1,4 @@
-// What would help: every lever against the step without what was injected; causes by gain; slow ranks apart from dear stages; figures
+// What would help: every lever against the step without what was injected; causes by gain; slow ranks separated from expensive stages; figures
 // over steps.
 #include <QtTest/QtTest>
 
@@ -153,7 +153,7 @@ private slots:
         QVERIFY(lever->gain > 0);
         QVERIFY(lever->peak > 2 * activationShare);
         QVERIFY(find(leversOf(run, 0), "cap") == nullptr); // no cap, no lever
-        // Of a placement that is not planned the reason is told.
+        // For a placement that the planner does not support the reason is given.
         const Schedule chimera = scheduleFor("chimera");
         const LeverTable other = leversOf(simulatedRun(chimera, samples::unitCosts(chimera)).value(), 0, 2 * activationShare);
         QVERIFY(!find(other, "cap")->makespan.has_value());
@@ -206,7 +206,7 @@ private slots:
         QCOMPARE(even.levers.front().name, std::string("stages"));
     }
 
-    // With one stage on a rank a step can't show which of both it is, and the sentence says so.
+    // With one stage on a rank a step can't show which of the two it is, and the sentence says so.
     void oneStageARank()
     {
         const Run run = disturbed(scheduleFor("gpipe"), "rank=2:1.5");
@@ -217,7 +217,7 @@ private slots:
         QCOMPARE(of(report, IdleCause::Straggler), Nanos{0});
     }
 
-    // Order has the most idle time and gains nothing: it does not lead.
+    // Order has the most idle time but no gain, so it is not first.
     void causesByGainNotByTotal()
     {
         const Run run = disturbed(scheduleFor("1f1b"), "link=1-2:0.25");

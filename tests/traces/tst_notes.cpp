@@ -1,4 +1,4 @@
-// Notes, bookmarks and saved queries: kept in the run file, carried to re-runs, merged, undone by nothing that damages a file.
+// Notes, bookmarks and saved queries: kept in the run file, carried to re-runs, merged, safe in damaged files.
 #include <filesystem>
 
 #include <unistd.h>

@@ -282,7 +282,7 @@ private:
             open.push_back(slices.size());
             slices.push_back(slice);
         } else if (type == pf::sliceEnd) {
-            if (open.empty()) return wrong("an end without a begin");
+            if (open.empty()) return wrong("an end without a start");
             slices[open.back()].end = time;
             open.pop_back();
         } else {

@@ -375,7 +375,7 @@ private slots:
         QCOMPARE(code(RunFile::open(freshPath(), OpenMode::Read)), ErrorCode::Unreadable);
         QCOMPARE(code(RunFile::open(freshPath(), OpenMode::Write)), ErrorCode::Unreadable);
         const std::string text = freshPath();
-        std::ofstream(text) << "this is no database, but it is long enough to be taken for one if nobody looks at it";
+        std::ofstream(text) << "this is not a database, but it is long enough to be taken for one by its size";
         for (const OpenMode mode : {OpenMode::Read, OpenMode::Write, OpenMode::Create})
             QCOMPARE(code(RunFile::open(text, mode)), ErrorCode::Unreadable);
         const std::string newer = freshPath();

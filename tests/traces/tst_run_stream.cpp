@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Every span as it stands in the file, by track name.
+// Every span as stored in the file, by track name.
 struct Streamed {
     std::map<std::string, std::vector<Span>> spans;
     std::int64_t damaged = 0;
@@ -241,15 +241,15 @@ private slots:
         std::stop_source stop;
         Progress progress;
         progress.stop = stop.get_token();
-        int told = 0;
+        int count = 0;
         progress.report = [&](std::string_view, std::int64_t done, std::int64_t total) {
             QVERIFY(done <= total);
-            if (++told == 3) stop.request_stop();
+            if (++count == 3) stop.request_stop();
         };
         const auto parts = streamed(*file, 1, progress);
         QVERIFY(!parts.has_value());
         QCOMPARE(parts.error().code, ErrorCode::Cancelled);
-        QCOMPARE(told, 3);
+        QCOMPARE(count, 3);
         int blocks = 0;
         QVERIFY(file->streamSpans(1, [&](const RunFile::SpanBlock&) { return ++blocks < 5; }).has_value());
         QCOMPARE(blocks, 5);

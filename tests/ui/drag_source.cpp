@@ -1,5 +1,5 @@
-// A file manager for tests: a small window at the right edge of the screen from which the files named as arguments are dragged with
-// the mouse. Prints "ready" once it is shown, "moved", "copied" or "refused" after a drag.
+// A file manager for tests: a small window at the right edge of the screen from which the files given as arguments are dragged with
+// the mouse. Prints "ready" once it is shown, and "moved", "copied" or "refused" after a drag.
 #include <cstdio>
 
 #include <QApplication>

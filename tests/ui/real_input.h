@@ -1,4 +1,4 @@
-// RealInput: mouse and keyboard through the X server, as a user's hands: xdotool sends what the window system then
+// RealInput: mouse and keyboard through the X server, like a real user: xdotool sends what the window system then
 // delivers. For tests that run under a real server (xvfb-run); coordinates are those of a widget.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace stagewright {
 
 class RealInput {
 public:
-    // Empty where real input can be had, else why not.
+    // Empty if real input is available, else why not.
     static QString missing()
     {
         if (QGuiApplication::platformName() != QLatin1String("xcb")) return QStringLiteral("no X server: run under xvfb-run with QT_QPA_PLATFORM=xcb");
@@ -42,13 +42,13 @@ public:
     {
         return move(widget, at) && send({QStringLiteral("click"), QStringLiteral("--repeat"), QStringLiteral("2"), QStringLiteral("--delay"), QStringLiteral("60"), QStringLiteral("1")});
     }
-    // Two moves between press and release: the first leaves the place where a press is still a click.
+    // Two moves between press and release: the first leaves the area in which a press is still a click.
     static bool drag(const QWidget* widget, QPoint from, QPoint to)
     {
         return move(widget, from) && send({QStringLiteral("mousedown"), QStringLiteral("1")}) && move(widget, from + (to - from) / 2) && move(widget, to)
             && send({QStringLiteral("mouseup"), QStringLiteral("1")});
     }
-    // Names as xdotool takes them: "ctrl+Return", "e", "slash".
+    // xdotool's key names: "ctrl+Return", "e", "slash".
     static bool key(const QString& name) { return send({QStringLiteral("key"), QStringLiteral("--clearmodifiers"), name}); }
     static bool type(const QString& text) { return send({QStringLiteral("type"), QStringLiteral("--delay"), QStringLiteral("15"), text}); }
 };

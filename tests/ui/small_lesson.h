@@ -1,4 +1,4 @@
-// A lesson for tests: small enough to be gone through with a real recording in a second.
+// A lesson for tests, small enough to complete with a real recording in a second.
 #pragma once
 
 namespace stagewright {
@@ -33,7 +33,7 @@ allow: move, warmup, split, settings
 GPipe holds {{peak_activation[0]}} on rank 0 and takes {{makespan}}.
 
 ```check
-id: thrifty
+id: low-memory
 goal: valid and makespan <= T*(m+p-1) and peak_activation <= [2,1]
 say: Hold at most {{value(goal,3)}} and take no longer than {{value(goal,2)}}.
 pass: {{peak_activation[0]}} instead of four.
@@ -65,12 +65,12 @@ caption: 1F1B on two ranks
 ```
 
 ```solution
-check: thrifty
+check: low-memory
 schedule: 1f1b
 ```
 
 ```wrong
-check: thrifty
+check: low-memory
 schedule: gpipe
 says: holds
 ```

@@ -1,5 +1,5 @@
-// Whether texts have room: those of labels, buttons, tabs, fields and headers in a window. A text that is cut on purpose, with an
-// ellipsis, says the whole in its tooltip. For tests.
+// Whether texts fit: in labels, buttons, tabs, fields and headers of a window. A text that is elided on purpose has the full text in its
+// tooltip. For tests.
 #pragma once
 
 #include <QAbstractButton>
@@ -19,7 +19,7 @@
 
 namespace stagewright {
 
-// A language whose texts are 40 % longer, as German ones are.
+// A language with 40 % longer texts, like German.
 class LongTexts : public QTranslator {
 public:
     bool isEmpty() const override { return false; }
@@ -46,7 +46,7 @@ inline bool internal(const QWidget* widget)
            (widget->parentWidget() && widget->parentWidget()->inherits("QComboBox"));
 }
 
-inline QString told(const QWidget* widget)
+inline QString described(const QWidget* widget)
 {
     QString text = QString::fromLatin1(widget->metaObject()->className()) + QLatin1Char(' ') + widget->objectName();
     if (const auto* label = qobject_cast<const QLabel*>(widget)) text += QStringLiteral(": ") + label->text();
@@ -57,7 +57,7 @@ inline QString told(const QWidget* widget)
 inline QString plain(const QString& text) { return QString(text).remove(QLatin1Char('&')); }
 inline bool elided(const QString& text) { return text.endsWith(QChar(0x2026)); }
 
-// Fields that lie over one another, as they do in a dialog that is too small for its layout.
+// Fields that overlap, as in a dialog that is too small for its layout.
 inline QStringList overlapping(const QWidget* root)
 {
     QStringList found;
@@ -69,16 +69,16 @@ inline QStringList overlapping(const QWidget* root)
     for (qsizetype i = 0; i < fields.size(); ++i)
         for (qsizetype k = 0; k < i; ++k)
             if (fields[i]->parentWidget() == fields[k]->parentWidget() && fields[i]->geometry().intersects(fields[k]->geometry()))
-                found << told(fields[i]) + QStringLiteral(" lies over ") + told(fields[k]);
+                found << described(fields[i]) + QStringLiteral(" lies over ") + described(fields[k]);
     return found;
 }
 
-// Texts that are cut off, of what is visible in `root`.
+// Clipped texts among the visible widgets of `root`.
 inline QStringList clipped(QWidget* root)
 {
     QStringList found;
     const auto tell = [&](const QWidget* widget, int needed, int has) {
-        if (needed > has) found << QStringLiteral("%1 (%2 of %3)").arg(told(widget)).arg(has).arg(needed);
+        if (needed > has) found << QStringLiteral("%1 (%2 of %3)").arg(described(widget)).arg(has).arg(needed);
     };
     for (QWidget* widget : root->findChildren<QWidget*>()) {
         if (!widget->isVisibleTo(root) || internal(widget) || widget->size().isEmpty()) continue;
@@ -96,7 +96,7 @@ inline QStringList clipped(QWidget* root)
             }
             tell(label, label->fontMetrics().boundingRect(QRect(0, 0, 10000, 1000), 0, text).width(), label->contentsRect().width() + 1);
             tell(label, label->fontMetrics().height() * static_cast<int>(1 + text.count(QLatin1Char('\n'))), label->height() + 3);
-            if (elided(text) && label->toolTip().isEmpty()) found << told(label) + QStringLiteral(" (no tooltip)");
+            if (elided(text) && label->toolTip().isEmpty()) found << described(label) + QStringLiteral(" (no tooltip)");
         } else if (auto* link = qobject_cast<LinkButton*>(widget)) { // it wraps
             tell(link, link->minimumSizeHint().width(), link->width());
             tell(link, link->heightForWidth(link->width()), link->height() + 1);

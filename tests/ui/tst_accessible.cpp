@@ -1,4 +1,4 @@
-// For everybody: names for screen readers, slices as children of the timeline, focus by Tab, texts that grow by 40 % in
+// Accessibility: names for screen readers, slices as children of the timeline, focus by Tab, texts that grow by 40 % in
 // translation, every theme.
 #include <QAbstractButton>
 #include <QAccessible>
@@ -32,7 +32,7 @@ QStringList nameless(QWidget* root)
     for (QWidget* widget : root->findChildren<QWidget*>()) {
         if (!widget->isVisibleTo(root) || internal(widget) || widget->focusPolicy() == Qt::NoFocus) continue;
         QAccessibleInterface* interface = QAccessible::queryAccessibleInterface(widget);
-        if (interface == nullptr || interface->text(QAccessible::Name).isEmpty()) found << told(widget);
+        if (interface == nullptr || interface->text(QAccessible::Name).isEmpty()) found << described(widget);
     }
     return found;
 }
@@ -80,7 +80,7 @@ private slots:
         const SpanId span = WindowFixture::spanOf(*panel.timeline, "1F3");
         const auto name = accessibleSliceName(panel, span);
         QCOMPARE(name, QStringLiteral("Forward, microbatch 3, rank 1, 1.00 u at %1").arg(durationText(panel.toAxis(panel.timeline->spans()[span].start), panel.units)));
-        // Where it is, and what pressing it does.
+        // Its place, and the effect of pressing it.
         const auto at = view->rectOf({0, span});
         const QPoint middle = view->mapToGlobal(at->center().toPoint());
         QAccessibleInterface* there = chart->childAt(middle.x(), middle.y());
@@ -92,7 +92,7 @@ private slots:
         QTRY_COMPARE(m_window->viewState()->selected().span, span);
         QVERIFY(there->state().selected);
         QVERIFY(chart->focusChild() == there);
-        // Fewer in view, fewer children; those of before are told invalid when their run is gone.
+        // Fewer in view, fewer children; earlier ones become invalid when their run is gone.
         view->fitSpan({0, span});
         QTRY_VERIFY(chart->childCount() < static_cast<int>(slices.size()));
         view->setPanels({});
@@ -146,7 +146,7 @@ private slots:
         for (int i = 0; i < 120; ++i) {
             QWidget* focus = QApplication::focusWidget();
             QVERIFY(focus != nullptr);
-            QVERIFY2(focus->isVisible() && focus->isEnabled(), qPrintable(told(focus)));
+            QVERIFY2(focus->isVisible() && focus->isEnabled(), qPrintable(described(focus)));
             if (i > 0 && focus == m_window->timelineView()) break;
             seen << focus;
             QTest::keyClick(focus, Qt::Key_Tab);

@@ -1,5 +1,5 @@
-// No text of the window is cut: every page and dialog, at the smallest and at a very large size, light and dark, in English and in a
-// language of longer words. STAGEWRIGHT_PICTURES names a folder that gets a picture of each.
+// No text of the window is clipped: every page and dialog, at the smallest and at a very large size, light and dark, in English and in a
+// language with longer words. STAGEWRIGHT_PICTURES names a folder that gets a picture of each.
 #include <QDialog>
 #include <QDir>
 #include <QDockWidget>
@@ -30,17 +30,17 @@ class TestClipping : public QObject {
 
     std::unique_ptr<WindowFixture> m_fixture;
     QStringList m_found;
-    QSize m_size; // what the window was given
+    QSize m_size; // the window's size
 
     static bool ready(MainWindow& window)
     {
         const auto settled = [&] { return window.settled() && window.lessons()->settled() && window.explorer()->settled() && window.playback()->settled(); };
         if (!QTest::qWaitFor(settled, 120000)) return false;
-        QTest::qWait(80); // what follows is laid out
+        QTest::qWait(80); // later changes are laid out
         return QTest::qWaitFor(settled, 120000);
     }
 
-    // A dialog instead of the window where one is given.
+    // A dialog instead of the window, if given.
     void look(MainWindow& window, const char* page, QWidget* dialog = nullptr)
     {
         if (!ready(window)) m_found << QString::fromLatin1(page) + QStringLiteral(": does not settle");
@@ -76,7 +76,7 @@ private slots:
         QTest::newRow("1280x720 dark") << QSize(1280, 720) << false << ThemeChoice::Dark;
         QTest::newRow("1280x720 long") << QSize(1280, 720) << true << ThemeChoice::Light;
         QTest::newRow("3840x2160 light") << QSize(3840, 2160) << false << ThemeChoice::Light;
-        if (!qEnvironmentVariableIsSet("STAGEWRIGHT_PICTURES")) return; // to be looked at
+        if (!qEnvironmentVariableIsSet("STAGEWRIGHT_PICTURES")) return; // for inspection
         QTest::newRow("3840x2160 dark") << QSize(3840, 2160) << false << ThemeChoice::Dark;
         QTest::newRow("1280x720 contrast") << QSize(1280, 720) << false << ThemeChoice::HighContrast;
     }

@@ -34,7 +34,7 @@ private slots:
         QCOMPARE(window.compare()->comparisons().size(), std::size_t{3});
         QCOMPARE(window.runs()->indexOf({b, 1}).data(RunsModel::MarkRole).toString(), QStringLiteral("C"));
         QVERIFY(window.statusBar() != nullptr);
-        // the panel tells of the last one first; the key goes on to the others
+        // the panel shows the last one first; the key moves on to the others
         QCOMPARE(window.compare()->against(), 3);
         QVERIFY(window.comparePanel()->plainText().contains("Differences from A"));
         window.actions()[ActionId::NextCompared]->trigger();
@@ -99,12 +99,12 @@ private slots:
         for (const auto& panel : window.timelineView()->panels()) starts.push_back(panel->toAxis(panel->timeline->spans()[WindowFixture::spanOf(*panel->timeline, "0B0")].start));
         QCOMPARE(starts[0], starts[1]);
         QVERIFY(window.actions()[ActionId::AlignAtOp]->isChecked());
-        // the figures are those of the steps, wherever they stand
+        // the figures are those of the steps, independent of alignment
         QCOMPARE(window.comparison()->reportA.bubbles.makespan(), window.timelineView()->panels()[0]->duration - window.timelineView()->panels()[0]->lead);
         window.actions()[ActionId::AlignAtOp]->trigger();
         QVERIFY(QTest::qWaitFor([&] { return window.settled() && !window.compare()->alignedAt().has_value(); }, 20000));
         QCOMPARE(window.timelineView()->panels()[1]->lead, 0);
-        // nothing selected: said, and nothing changes
+        // nothing selected: a message, and nothing changes
         window.viewState()->clearSelection();
         window.actions()[ActionId::AlignAtOp]->trigger();
         QVERIFY2(window.bannerText().contains("no op is selected", Qt::CaseInsensitive), qPrintable(window.bannerText()));
@@ -152,7 +152,7 @@ private slots:
         QCOMPARE(window.viewState()->selected().panel, 1);
     }
 
-    // The baseline measures every run shown until it is cleared.
+    // Every run shown is compared with the baseline until it is cleared.
     void theBaselineStays()
     {
         WindowFixture fixture;
@@ -168,14 +168,14 @@ private slots:
         window.showRun({a, 2});
         QVERIFY(QTest::qWaitFor([&] { return window.shownRef() == RunRef{a, 2} && window.settled() && window.compare()->againstBaseline(); }, 20000));
         QTRY_VERIFY2_WITH_TIMEOUT(strip->plainText().contains("Time") && strip->plainText().contains(QStringLiteral("−")), qPrintable(strip->plainText()), 10000);
-        // Every figure of the panel tells its change, too: ZB-H1 is shorter and idles less; a range has none.
+        // Every figure of the panel also shows its change: ZB-H1 is shorter and idles less; a range has none.
         SidePanel* side = window.sidePanel();
         const auto line = [&](const char* begin) {
             for (const QString& one : side->plainText().split(QLatin1Char('\n')))
                 if (one.startsWith(QLatin1String(begin))) return one;
             return QString();
         };
-        QVERIFY2(line("Time of a step").contains(QRegularExpression(QStringLiteral("  −[0-9.]+ %$"))), qPrintable(line("Time of a step")));
+        QVERIFY2(line("Step time").contains(QRegularExpression(QStringLiteral("  −[0-9.]+ %$"))), qPrintable(line("Step time")));
         QVERIFY2(line("Rank 0: ").contains(QRegularExpression(QStringLiteral("  −[0-9]+ pt$"))), qPrintable(line("Rank 0: ")));
         QVERIFY2(line("Peak activation").contains(QRegularExpression(QStringLiteral(" %$"))), qPrintable(line("Peak activation")));
         QVERIFY2(line("Warm-up").contains(QRegularExpression(QStringLiteral("  [−+]?[0-9.]+ %$"))), qPrintable(line("Warm-up")));
@@ -188,7 +188,7 @@ private slots:
         QVERIFY(!side->plainText().contains(QStringLiteral(" pt")));
         window.viewState()->setAreas({});
         QTRY_VERIFY_WITH_TIMEOUT(!side->filtered(), 20000);
-        QVERIFY(line("Time of a step").endsWith(QStringLiteral(" %")));
+        QVERIFY(line("Step time").endsWith(QStringLiteral(" %")));
         window.showRun({a, 3});
         QVERIFY(QTest::qWaitFor([&] { return window.shownRef() == RunRef{a, 3} && window.settled(); }, 20000));
         QVERIFY(strip->isVisible());
@@ -197,7 +197,7 @@ private slots:
             if (!button->isCheckable()) button->click(); // Clear
         QVERIFY(!strip->isVisible());
         QVERIFY(!window.compare()->baseline().valid());
-        QVERIFY(!line("Time of a step").endsWith(QStringLiteral(" %")));
+        QVERIFY(!line("Step time").endsWith(QStringLiteral(" %")));
     }
 
     void anEmptyRunIsNoCrash()

@@ -92,10 +92,10 @@ private slots:
         QVERIFY(!m_window->device()->dock()->isVisible());
     }
 
-    // On the device made up for the tests, as on a GPU; then beside the processor's run.
+    // On the fake device, as on a GPU; then compared with the processor's run.
     void aGpuRunIsRecordedAndCompared()
     {
-        if (!QFileInfo::exists(QStringLiteral(STAGEWRIGHT_FAKE_CUDA))) QSKIP("the device made up for tests is not built");
+        if (!QFileInfo::exists(QStringLiteral(STAGEWRIGHT_FAKE_CUDA))) QSKIP("the fake device is not built");
         qputenv("STAGEWRIGHT_CUDA_MODULE", STAGEWRIGHT_FAKE_CUDA);
         QVERIFY(WindowFixture::show(*m_window));
         const QString target = m_fixture->dir.filePath(QStringLiteral("both.stagewright"));

@@ -1,4 +1,4 @@
-// Edit mode in the window: choosing, dragging, refusals, patterns, text, tray, library, and what a killed window leaves behind.
+// Edit mode in the window: selecting, dragging, refusals, patterns, text, tray, library, and recovery after a killed window.
 #include <csignal>
 
 #include <QDialog>
@@ -69,7 +69,7 @@ private slots:
         QCOMPARE(window.edit()->chosen().size(), std::size_t{2}); // still the same ops
         window.editor()->undoStack()->undo();
         QVERIFY(window.editor()->schedule() == before);
-        // An area chooses what it covers; Ctrl+click takes one off again.
+        // An area selects what it covers; Ctrl+click deselects one op.
         QTest::mouseClick(view, Qt::LeftButton, {}, WindowFixture::centre(window, spanOf(window, "0F0")));
         QTest::keyClick(view, Qt::Key_Right, Qt::ShiftModifier);
         QTest::keyClick(view, Qt::Key_Right, Qt::ShiftModifier);
@@ -97,14 +97,14 @@ private slots:
         window.editor()->undoStack()->undo();
         window.editor()->undoStack()->undo();
         QVERIFY(!window.editor()->changed());
-        // Refusing: it bounces back, the reason is told all the same.
+        // Refusing: it moves back, and the reason is still shown.
         window.actions()[ActionId::StrictMoves]->setChecked(true);
         WindowFixture::drag(view, from, QPoint(first.x() - 20, first.y()));
         QVERIFY(window.editor()->valid());
         QVERIFY(!window.editor()->changed());
         QTRY_VERIFY_WITH_TIMEOUT(window.edit()->hint()->isVisible(), longWait);
         window.actions()[ActionId::StrictMoves]->setChecked(false);
-        // Carried along: what needs it follows.
+        // Carried along: its dependants follow.
         window.actions()[ActionId::CarryAlong]->setChecked(true);
         const QPoint f = WindowFixture::centre(window, spanOf(window, "0F4")), later = WindowFixture::centre(window, spanOf(window, "0B5"));
         WindowFixture::drag(view, f, QPoint(later.x() + 10, later.y()));
@@ -187,7 +187,7 @@ private slots:
         QVERIFY(window.editor()->complete());
         QVERIFY(window.editor()->valid());
         QVERIFY(!window.edit()->tray()->isVisible());
-        trigger(window, ActionId::PasteOps); // of microbatch 4, one period later: where it stands, or near
+        trigger(window, ActionId::PasteOps); // of microbatch 4, one period later: at its place, or near it
         QVERIFY(window.editor()->complete());
         while (window.editor()->undoStack()->canUndo())
             window.editor()->undoStack()->undo();
@@ -237,12 +237,12 @@ private slots:
         QVERIFY(text->isVisible());
         const Schedule before = window.editor()->schedule();
         QCOMPARE(text->field()->toPlainText(), textLinesOf(before)->join(QLatin1Char('\n')));
-        // The canvas moves an op: the text follows; the caret stands in the op that is selected.
+        // The canvas moves an op: the text follows; the caret is in the selected op.
         QVERIFY(window.editor()->nudge(find(before, "0F1"), 1));
         QCOMPARE(text->field()->toPlainText(), textLinesOf(window.editor()->schedule())->join(QLatin1Char('\n')));
         window.edit()->choose({{2, 3}});
         QCOMPARE(text->field()->textCursor().blockNumber(), 2);
-        // Typed: two ops of rank 3 change places; the fault is told in both.
+        // Typed: two ops of rank 3 swap places; both views show the fault.
         text->field()->setFocus();
         QString typed = text->field()->toPlainText();
         typed.replace(QStringLiteral("3F0,3B0"), QStringLiteral("3B0,3F0"));
@@ -254,7 +254,7 @@ private slots:
         QCOMPARE(text->field()->toPlainText(), typed);
         QTest::keyClick(text->field(), Qt::Key_Z, Qt::ControlModifier);
         QVERIFY(window.editor()->valid());
-        // The caret chooses the op.
+        // The caret selects the op.
         QTextCursor cursor = text->field()->textCursor();
         cursor.setPosition(text->field()->document()->findBlockByNumber(1).position() + 1);
         text->field()->setTextCursor(cursor);
@@ -336,7 +336,7 @@ private slots:
         QVERIFY(window.editor()->changed());
         window.leaveEdit();
         QTRY_COMPARE_WITH_TIMEOUT(window.runs()->refs().size(), runs + 1, longWait);
-        // With a fault it can't be a run: editing the same one again brings it back.
+        // With a fault it can't be a run: editing the same run again restores it.
         window.enterEdit();
         QVERIFY(window.editor()->move(find(window.editor()->schedule(), "0I1"), 0));
         QVERIFY(!window.editor()->valid());
@@ -349,7 +349,7 @@ private slots:
         window.leaveEdit();
     }
 
-    // Running it keeps an order only where the recording begins and has steps.
+    // Running an order keeps it only if the recording starts and has steps.
     void anOrderThatCouldNotBeRecordedIsKept()
     {
         WindowFixture fixture;
@@ -370,7 +370,7 @@ private slots:
         QTRY_COMPARE_WITH_TIMEOUT(window.runs()->refs().size(), runs + 1, longWait);
     }
 
-    // A window that is killed while it edits: the next one offers the order, and two windows never share a file.
+    // A window killed while editing: the next one offers the order, and two windows never share a file.
     void aKilledWindowIsRecovered()
     {
         WindowFixture fixture;
@@ -382,7 +382,7 @@ private slots:
         QByteArray said;
         QVERIFY(QTest::qWaitFor([&] { return child.waitForReadyRead(50), said += child.readAllStandardOutput(), said.contains("\n"); }, longWait * 2));
         const Schedule original = *makeSchedule("1f1b", Shape{4, 8, 0});
-        { // it lives: its file is its own
+        { // it is still open: its file is its own
             MainWindow second;
             QVERIFY(second.edit()->recovery() == nullptr);
         }
@@ -404,14 +404,14 @@ private slots:
         Schedule wanted = moveOps(original, {{0, 1}}, 1)->schedule;
         wanted = splitBackward(wanted, allPositions(wanted, 2))->schedule;
         QVERIFY(window.editor()->schedule().order == wanted.order);
-        QCOMPARE(window.shownRef(), (RunRef{file, 1})); // in its recording, so that what it comes to lands there
+        QCOMPARE(window.shownRef(), (RunRef{file, 1})); // in its recording, so that its result is stored there
         QCOMPARE(window.runs()->refs().size(), std::size_t(1));
         window.editor()->undoStack()->undo();
         QVERIFY(window.editor()->schedule().order == original.order);
         window.editor()->undoStack()->redo();
         QTRY_VERIFY_WITH_TIMEOUT(window.edit()->autosave()->written(), longWait);
         QVERIFY(QFileInfo::exists(window.edit()->autosave()->file()));
-        // Switched off, nothing more is kept; switched on or made more often in the middle of an edit, what was changed meanwhile is.
+        // Switched off, nothing more is saved; switched on or set more frequent during an edit, changes made meanwhile are saved.
         const Preferences before = PreferenceStore::instance().value();
         Preferences other = before;
         other.autosave = false;
@@ -433,7 +433,7 @@ private slots:
         QVERIFY(!keptNow());
         PreferenceStore::instance().set(before); // due in ten minutes, now in a second
         QTRY_VERIFY_WITH_TIMEOUT(keptNow(), longWait);
-        // Left: nothing stays behind.
+        // After leaving, nothing stays behind.
         window.leaveEdit();
         QTRY_VERIFY_WITH_TIMEOUT(!QFileInfo::exists(window.edit()->autosave()->file()), longWait); // once it is written
         MainWindow last;
@@ -441,7 +441,7 @@ private slots:
     }
 };
 
-// The other side of the test: edits until it is killed.
+// The other process of the test: edits until it is killed.
 static int editUntilKilled(int argc, char** argv)
 {
     QApplication app(argc, argv);

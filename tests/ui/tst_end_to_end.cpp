@@ -38,7 +38,7 @@ private slots:
         QCOMPARE(window.runs()->info(window.shownRef())->provenance, Provenance::Measured);
         QVERIFY(window.sidePanel()->plainText().contains(QStringLiteral("Loss of this step")));
 
-        // Edit, by mouse: a weight gradient behind the op that follows it.
+        // Edit by mouse: a weight gradient to after the op that follows it.
         window.enterEdit();
         QTest::qWait(50); // the panels lay themselves out
         ScheduleEditor& editor = *window.editor();
@@ -55,14 +55,14 @@ private slots:
         QVERIFY2(editor.valid(), editor.valid() ? "" : editor.validation().faults.front().message.c_str());
         const Schedule edited = editor.schedule();
 
-        // Run it; it lands in compare with the original, in the same file.
+        // Run it; it is compared with the original, in the same file.
         window.actions()[ActionId::RunEdited]->trigger();
         QVERIFY2(window.recording()->running(), qPrintable(window.bannerText()));
         QVERIFY(ended.wait(60000));
         QVERIFY2(window.recording()->state() == RecordProcess::State::Finished, qPrintable(window.recording()->errorMessage()));
         QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Compare && window.settled(), 20000);
         QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
-        // Between them stands what was predicted, in memory only.
+        // The prediction is between them, in memory only.
         std::vector<RunRef> refs;
         for (const RunRef& ref : window.runs()->refs())
             if (ref.file == path) refs.push_back(ref);
@@ -97,7 +97,7 @@ private slots:
         QSignalSpy ended(window.recording(), &RecordProcess::finished);
         window.startRecording(settings, path, true);
         QTRY_VERIFY_WITH_TIMEOUT(window.recording()->done() >= 3, 60000);
-        // Live: the timeline shows a step while the child goes on.
+        // Live: the timeline shows a step while the child continues.
         QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Run, 30000);
         QVERIFY(window.recording()->running());
         window.actions()[ActionId::CancelRecording]->trigger();

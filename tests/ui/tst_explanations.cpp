@@ -1,4 +1,4 @@
-// Questions to the run shown, in the real window and by keyboard: causes, gaps and their chains, slack.
+// Analyses of the run shown, in the real window and by keyboard: causes, gaps and their chains, slack.
 #include <QComboBox>
 #include <QLineEdit>
 #include <QPushButton>
@@ -62,14 +62,14 @@ private slots:
         QCOMPARE(m_window->chosenGap(), order[0]);
         press(Qt::Key_G, Qt::ShiftModifier);
         QCOMPARE(m_window->chosenGap(), order.back());
-        // The buttons that walk are made anew with each gap and keep the focus.
-        QTRY_VERIFY(button(QStringLiteral("Longer")) && button(QStringLiteral("Longer"))->isVisible());
-        button(QStringLiteral("Longer"))->setFocus();
+        // The navigation buttons are recreated with each gap and keep the focus.
+        QTRY_VERIFY(button(QStringLiteral("Previous gap")) && button(QStringLiteral("Previous gap"))->isVisible());
+        button(QStringLiteral("Previous gap"))->setFocus();
         for (int i = 2; i < 4; ++i) {
             press(Qt::Key_Space);
             QTRY_COMPARE(m_window->chosenGap(), order[order.size() - static_cast<std::size_t>(i)]);
             QVERIFY(WindowFixture::settle(*m_window));
-            QTRY_VERIFY(button(QStringLiteral("Longer")) && button(QStringLiteral("Longer"))->hasFocus());
+            QTRY_VERIFY(button(QStringLiteral("Previous gap")) && button(QStringLiteral("Previous gap"))->hasFocus());
         }
         m_window->timelineView()->setFocus();
         press(Qt::Key_Escape);
@@ -89,9 +89,9 @@ private slots:
         const auto drains = std::count_if(shown.gaps.begin(), shown.gaps.end(), [](const Gap& gap) { return gap.cause == IdleCause::Drain; });
         QTRY_COMPARE(static_cast<std::ptrdiff_t>(m_window->timelineView()->notes()->gaps.size()), drains);
         QTRY_VERIFY(button(QStringLiteral("Drain"))->isChecked());
-        QTRY_VERIFY(button(QStringLiteral("Drain"))->hasFocus()); // made anew, and still under the hand
+        QTRY_VERIFY(button(QStringLiteral("Drain"))->hasFocus()); // recreated, and still focused
         m_window->timelineView()->setFocus();
-        press(Qt::Key_G); // among these alone
+        press(Qt::Key_G); // only among these
         QCOMPARE(shown.gaps[static_cast<std::size_t>(m_window->chosenGap())].cause, IdleCause::Drain);
         press(Qt::Key_Escape);
         press(Qt::Key_Escape);
@@ -165,7 +165,7 @@ private slots:
         const auto expected = WhatIf::create(schedule, CostModel::uniform(schedule, unit))->answer(*parseWhatIf("F*0.5,B*0.5"));
         QCOMPARE(makespan(1), expected->makespanAfter);
         QVERIFY2(panel->plainText().contains(QStringLiteral("--what-if")), qPrintable(panel->plainText()));
-        // An unfinished text is told and leaves the picture; another number of microbatches is another schedule.
+        // An unfinished text is reported and the picture stays; another number of microbatches is another schedule.
         auto* further = panel->findChild<QLineEdit*>(QStringLiteral("further"));
         further->setFocus();
         QTest::keyClicks(further, QStringLiteral("F*"));
@@ -193,7 +193,7 @@ private slots:
         m_window->setTool(MainWindow::Tool::WhatIf);
         auto* slider = m_window->findChild<WhatIfPanel*>()->findChild<QSlider*>(QStringLiteral("opsFactor"));
         for (int place = 100; place >= 0; --place) slider->setValue(place);
-        m_window->showRun(m_window->shownRef()); // asked anew in between
+        m_window->showRun(m_window->shownRef()); // asked again in between
         slider->setValue(50);
         QVERIFY(WindowFixture::settle(*m_window));
         const auto& panels = m_window->timelineView()->panels();
@@ -204,7 +204,7 @@ private slots:
         unit.latency = 0.05;
         const auto expected = WhatIf::create(schedule, CostModel::uniform(schedule, unit))->answer(*parseWhatIf("F*0.5,B*0.5"));
         QCOMPARE(panels[1]->duration, expected->makespanAfter);
-        // Leaving in the middle of an answer leaves for good.
+        // Leaving during an answer really leaves.
         slider->setValue(20);
         m_window->setTool(MainWindow::Tool::None);
         QVERIFY(WindowFixture::settle(*m_window));
@@ -219,7 +219,7 @@ private slots:
         auto file = RunFile::open(path.toStdString(), OpenMode::Create);
         for (const Nanos longer : {Nanos(0), rankShare / 2}) {
             Run run = WindowFixture::simulated("1f1b");
-            run.costs = CostModel::uniform(*run.schedule); // without transfers, of which these timelines tell nothing
+            run.costs = CostModel::uniform(*run.schedule); // without transfers, which these timelines don't record
             TimelineBuilder builder(Provenance::Measured, "virtual", 4);
             Nanos begin = 0;
             for (int step = 0; step < 3; ++step) {
@@ -262,10 +262,10 @@ private slots:
         QVERIFY(WindowFixture::settle(*m_window));
         auto* panel = m_window->findChild<ResidualPanel*>();
         QVERIFY(panel->isVisible());
-        // Its own fit predicts the medians; the one op stands out, in another step.
+        // Its own fit predicts the medians; one op stands out, in another step.
         const QString text = panel->plainText();
         QVERIFY2(text.contains(QStringLiteral("Error: 0.0 %")), qPrintable(text));
-        QVERIFY2(text.contains(QStringLiteral("Each op took what was predicted")), qPrintable(text));
+        QVERIFY2(text.contains(QStringLiteral("Every op took exactly the predicted time")), qPrintable(text));
         QPushButton* group = nullptr;
         for (auto* found : panel->findChildren<QPushButton*>())
             if (found->text() == QStringLiteral("B of stage 0")) group = found;
@@ -280,7 +280,7 @@ private slots:
         QCOMPARE(worst.step, 2);
         QCOMPARE(QString::fromStdString(timeline.nameOf(worst)), QStringLiteral("0B0"));
         QTRY_VERIFY2(panel->plainText().contains(QStringLiteral("Residual: +")), qPrintable(panel->plainText()));
-        // In the plot: Home is the worst of the step; a click selects what lies under it.
+        // In the plot: Home goes to the largest error of the step; a click selects what is under it.
         auto* plot = panel->findChild<QWidget*>(QStringLiteral("residualPlot"));
         plot->setFocus();
         press(Qt::Key_Right);

@@ -1,4 +1,4 @@
-// The explorer's page: live points are what simulate says, picking by mouse and keyboard, surveys, opening, saving, exports.
+// The explorer's page: live points match simulate, selecting by mouse and keyboard, surveys, opening, saving, exports.
 #include <QAbstractItemModel>
 #include <QComboBox>
 #include <QFile>
@@ -17,7 +17,7 @@ class TestExplorer : public QObject {
     {
         return QTest::qWaitFor([&] { return window.explorer()->settled(); }, 120000);
     }
-    // The page in a window of this size, its first question answered; null: one of these failed.
+    // The page in a window of this size with its first request answered; null: failed.
     static ExploreView* shown(MainWindow& window, QSize size = {1400, 900})
     {
         if (!WindowFixture::show(window, size)) return nullptr;
@@ -67,7 +67,7 @@ private slots:
             ++good;
         }
         QVERIFY(good > 20);
-        // nobody beats the proven bounds
+        // no schedule beats the proven bounds
         for (const ExploreBound& bound : boundsOf(question)) {
             const int row = rowOf(view, bound.chunks == 1 ? "zb-h1" : "zbv");
             const SweepRow& at = *view->rowAt(row);
@@ -95,7 +95,7 @@ private slots:
         QVERIFY(settle(window));
         const int gpipe = rowOf(view, "gpipe");
         QVERIFY(overCap(*view->rowAt(gpipe), view->question()).contains("the cap is 5.0"));
-        // many questions in a row: the newest is answered
+        // many requests in a row: the latest is answered
         for (int m = 9; m < 40; ++m) view->form()->setQuestion(view->question().with(ExploreParameter::Microbatches, m));
         QVERIFY(settle(window));
         QCOMPARE(view->rowAt(gpipe)->microbatches, 39);
@@ -119,7 +119,7 @@ private slots:
         const double first = plot->placeOf(view->selected()).x();
         QTest::keyClick(plot, Qt::Key_Right);
         QVERIFY(plot->placeOf(view->selected()).x() >= first);
-        // labels lie in the plot and on nobody
+        // labels are in the plot and overlap nothing
         const auto labels = plot->labels();
         QVERIFY(labels.size() > 5);
         for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -134,7 +134,7 @@ private slots:
         QVERIFY(!window.explorer()->shown());
         QVERIFY(!window.actions()[ActionId::Explorer]->isChecked());
         QCOMPARE(window.timelineView()->panels().front()->timeline->ranks(), 8);
-        // and the page comes back with what was chosen
+        // and the page comes back with the selection
         QVERIFY(shown(window) != nullptr);
         QCOMPARE(view->selected(), rowOf(view, "zb-h1"));
     }
@@ -181,11 +181,11 @@ private slots:
         for (std::size_t cell = 0; cell < heat.cells(); ++cell) {
             QVERIFY(heat.done(cell));
             const int winner = heat.winner(cell);
-            QVERIFY(winner >= 0 && winner < 2); // stale weights take no part
+            QVERIFY(winner >= 0 && winner < 2); // stale weights are excluded
             for (std::size_t i = 0; i < 2; ++i)
                 if (heat.row(cell, i).good()) QVERIFY(heat.row(cell, static_cast<std::size_t>(winner)).makespan <= heat.row(cell, i).makespan);
         }
-        // on screen: both charts are drawn and walked by keys
+        // on screen: both charts are drawn and navigated by keys
         QTest::keyClick(view->lines(), Qt::Key_Right);
         QTest::keyClick(view->lines(), Qt::Key_Right);
         QCOMPARE(view->lines()->cursorValue(), std::size_t{1});
@@ -222,12 +222,12 @@ private slots:
         QCOMPARE(runs[0].scheduleName, std::string("zb-h1"));
         const Run run = (*file)->read(runs[0].id).value();
         QCOMPARE(run.timeline->end() - run.timeline->begin(), view->rowAt(rowOf(view, "zb-h1"))->makespan);
-        bool told = false;
+        bool exported = false;
         window.explorer()->saveAsRun(view->rowAt(0)->point, QStringLiteral("/nowhere/x.stagewright"), [&](const Result<void>& saved) {
             QVERIFY(!saved.has_value());
-            told = true;
+            exported = true;
         });
-        QVERIFY(QTest::qWaitFor([&] { return told; }, 20000));
+        QVERIFY(QTest::qWaitFor([&] { return exported; }, 20000));
         QVERIFY(!window.bannerText().isEmpty());
     }
 

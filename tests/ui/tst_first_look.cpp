@@ -1,5 +1,5 @@
-// A window's first ten minutes: no row widens a panel, keys go where they are meant, messages move nothing and go with what they
-// are about, small and large screens, the console's rows, the export's suffix, and one figure that says the same everywhere.
+// A window's first ten minutes: no row widens a panel, keys go where they should, messages move nothing and disappear with their
+// subject, small and large screens, the console's rows, the export's suffix, and one figure that is the same everywhere.
 #include <algorithm>
 #include <set>
 
@@ -39,7 +39,7 @@ using namespace stagewright;
 
 namespace {
 
-// What reaches over the right edge of the panel shown, or is cut off in it.
+// Content beyond the right edge of the visible panel, or clipped in it.
 QStringList tooWide(MainWindow& window)
 {
     auto* column = qobject_cast<SectionColumn*>(window.panels()->currentWidget());
@@ -50,7 +50,7 @@ QStringList tooWide(MainWindow& window)
     for (QWidget* child : column->widget()->findChildren<QWidget*>()) {
         if (!child->isVisibleTo(column->widget()) || internal(child) || child->parentWidget()->inherits("QAbstractScrollArea") || child->width() == 0) continue;
         const int right = child->mapTo(column->widget(), QPoint(child->width(), 0)).x();
-        if (right > room + 1) found << QStringLiteral("%1 ends at %2 of %3").arg(told(child)).arg(right).arg(room);
+        if (right > room + 1) found << QStringLiteral("%1 ends at %2 of %3").arg(described(child)).arg(right).arg(room);
     }
     return found + clipped(column);
 }
@@ -314,7 +314,7 @@ private slots:
         QCOMPARE(QRect(m_window->timelineView()->mapTo(m_window.get(), QPoint()), m_window->timelineView()->size()), timeline);
         const QRect banner(m_window->banner()->mapTo(m_window.get(), QPoint()), m_window->banner()->size());
         QVERIFY(m_window->rect().contains(banner) && m_window->banner()->isVisible());
-        QVERIFY(banner.top() > timeline.top() + 60); // the ruler and the first ranks stay in sight
+        QVERIFY(banner.top() > timeline.top() + 60); // the ruler and the first ranks stay visible
         m_window->showRun(refs[0]); // the same one
         QVERIFY(WindowFixture::settle(*m_window));
         QVERIFY(!m_window->bannerText().isEmpty());
@@ -381,14 +381,14 @@ private slots:
         QCOMPARE(rowHeight(), 48.0);
         m_window->resize(2560, 1440);
         QTRY_VERIFY(rowHeight() > 64);
-        QVERIFY(m_window->timelineView()->contentHeight() <= m_window->timelineView()->height() + 1); // all rows in sight
+        QVERIFY(m_window->timelineView()->contentHeight() <= m_window->timelineView()->height() + 1); // all rows visible
         m_window->resize(1600, 1000);
         QTRY_COMPARE(rowHeight(), 48.0);
         const TimeRange visible = m_window->viewState()->visible();
         wheel(2, Qt::ControlModifier | Qt::ShiftModifier);
         const double taller = rowHeight();
         QVERIFY(taller > 55);
-        QCOMPARE(m_window->viewState()->visible(), visible); // it zooms nothing
+        QCOMPARE(m_window->viewState()->visible(), visible); // it does not zoom
         m_window->actions()[ActionId::RowsTaller]->trigger();
         QVERIFY(rowHeight() > taller);
         m_window->actions()[ActionId::RowsLower]->trigger();
@@ -405,7 +405,7 @@ private slots:
     {
         open({"zb-h1"});
         QVERIFY(!m_window->theme().hatched());
-        m_window->setThemeChoice(ThemeChoice::HighContrast); // where colours are hard to tell
+        m_window->setThemeChoice(ThemeChoice::HighContrast); // where colours are hard to distinguish
         QVERIFY(m_window->theme().hatched() && m_window->actions()[ActionId::HatchKinds]->isChecked());
         m_window->setThemeChoice(ThemeChoice::Light);
         QVERIFY(!m_window->theme().hatched());
@@ -463,7 +463,7 @@ private slots:
         PictureStyle nothing = style;
         for (const PicturePart& part : m_window->exporter()->picture().parts)
             if (part.role == PicturePart::Role::View) nothing.without << part.name;
-        dialog->setStyle(nothing); // what can't be written leaves the dialog as it is
+        dialog->setStyle(nothing); // a failed write leaves the dialog open
         m_window->exporter()->savePicture(dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
         QVERIFY(dialog->isVisible() && m_window->bannerText().isEmpty());
         QVERIFY2(dialog->noteText().contains(QStringLiteral("nothing")), qPrintable(dialog->noteText()));

@@ -1,5 +1,4 @@
-// The user guide and the window name the same keys: what a page calls a key is one of the action table, of a key map, or of a field
-// that is listed here.
+// The user guide and the window name the same keys: a key on a page is in the action table, in a key map, or in a field listed here.
 #include <set>
 
 #include <QDir>
@@ -17,7 +16,7 @@ namespace {
 
 // Keys of the fields and lists themselves.
 const char* const ofFields[] = {"Shift+Return", "Ctrl+Return", "Ctrl+Space", "Ctrl+Up", "Ctrl+Down", "Shift+Left", "Shift+Right", "F2"};
-// Keys that mean what they mean everywhere.
+// Keys with the same meaning everywhere.
 const char* const everywhere[] = {"Return", "Esc", "Tab", "Space", "Left", "Right", "Up", "Down", "Home", "End", "PgUp", "PgDown", "Del", "Backspace"};
 
 QString portable(QString word)
@@ -41,7 +40,7 @@ std::set<QString> known()
     return keys;
 }
 
-// What a text calls keys: chords anywhere; in the column of keys of a table single ones too.
+// Keys in a text: chords anywhere; in a table's column of keys also single keys.
 QStringList keysIn(const QString& line, bool table, int column)
 {
     QStringList keys;
@@ -77,7 +76,7 @@ private slots:
             QFile file(folder.filePath(page));
             QVERIFY(file.open(QIODevice::ReadOnly));
             const QStringList lines = QString::fromUtf8(file.readAll()).split(QLatin1Char('\n'));
-            int column = -1; // of keys, in the table under way
+            int column = -1; // column of keys in the current table
             for (qsizetype i = 0; i < lines.size(); ++i) {
                 const bool table = lines[i].startsWith(QLatin1Char('|'));
                 if (!table) column = -1;
@@ -97,7 +96,7 @@ private slots:
         QVERIFY2(seen > 100, qPrintable(QString::number(seen)));
     }
 
-    // Pages, pictures and headings that a page points at are there.
+    // Pages, pictures and headings that a page links to exist.
     void linksOfTheGuideLead()
     {
         const QDir folder(QStringLiteral(STAGEWRIGHT_SOURCE_DIR "/docs/guide"));

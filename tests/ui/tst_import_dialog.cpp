@@ -1,5 +1,5 @@
-// Traces of other tools in the window: the dialog's preview, storing whole or not at all, drops, the plan beside what was measured, and
-// the way out again. Traces are made by our own writer; recorded ones (STAGEWRIGHT_SHARED) skip where absent.
+// Other tools' traces in the window: the dialog's preview, storing all or nothing, drops, the plan beside the measured run, and exporting
+// again. Our own writer makes the traces; tests of recorded traces (STAGEWRIGHT_SHARED) are skipped where those are absent.
 #include <QDropEvent>
 #include <QFileDialog>
 #include <QLabel>
@@ -49,7 +49,7 @@ class TestImportDialog : public WindowTest {
     QString traces(const char* schedule, const char* name, int ranks = 4, int microbatches = 8)
     {
         const QString folder = m_fixture->dir.filePath(QString::fromLatin1(name));
-        const Schedule order = *makeSchedule(schedule, Shape{ranks, microbatches, 0}); // without latency, which no message of theirs tells
+        const Schedule order = *makeSchedule(schedule, Shape{ranks, microbatches, 0}); // without latency, which their messages don't record
         const auto written = writeKinetoFolder(*simulatedRun(order, CostModel::uniform(order)), folder.toStdString());
         return written ? folder : QString();
     }
@@ -66,7 +66,7 @@ class TestImportDialog : public WindowTest {
         return QTest::qWaitFor([&] { return opened->settled(); }, 60000) ? opened : nullptr;
     }
     bool settle() { return QTest::qWaitFor([&] { return m_window->settled() && dialog() == nullptr; }, 60000); }
-    // Nothing of a half-written file is left beside what was asked for.
+    // No partial file is left beside the requested one.
     QStringList remains() const { return QDir(m_fixture->dir.path()).entryList({QStringLiteral("*.part*")}, QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot); }
     void drop(const QStringList& paths)
     {
@@ -100,7 +100,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled() && dialog()->reading(), 60000);
         QCOMPARE(dialog()->runs()->topLevelItemCount(), 1);
         const QString details = dialog()->detailsText();
-        for (const char* said : {"PyTorch profiler (Kineto), 4 files", "4 ranks, 1 step, 4 stages, 8 microbatches", "as the library has it", "64, named by PyTorch", "48 pairs of send and receive", "agree"})
+        for (const char* said : {"PyTorch profiler (Kineto), 4 files", "4 ranks, 1 step, 4 stages, 8 microbatches", "identical to the library's", "64, named by PyTorch", "48 pairs of send and receive", "agree"})
             QVERIFY2(details.contains(QString::fromUtf8(said)), qPrintable(QLatin1String(said) + QStringLiteral(" is not in:\n") + details));
         const QString target = m_fixture->dir.filePath(QStringLiteral("job.stagewright"));
         QCOMPARE(dialog()->target(), target); // beside the folder
@@ -117,7 +117,7 @@ private slots:
         QVERIFY(m_window->recentFiles().contains(target));
         QCOMPARE(remains(), QStringList());
 
-        // What is offered then: the plan beside it, with the first op that deviates chosen and told.
+        // The offer that follows: the plan beside it, with the first deviating op selected and reported.
         QVERIFY2(m_window->bannerText().contains(QStringLiteral("was read as 1F1B")), qPrintable(m_window->bannerText()));
         QPushButton* offer = m_window->banner()->answerButton();
         QVERIFY(offer->isVisible());
@@ -129,11 +129,11 @@ private slots:
         QCOMPARE(m_window->compare()->shown().size(), std::size_t(2));
         QCOMPARE(m_window->shownView()->run->info.provenance, Provenance::Simulated);
         QCOMPARE(m_window->comparedView()->ref.file, target);
-        // its own costs give its own times: nothing deviates
-        QVERIFY2(m_window->bannerText().contains(QStringLiteral("No op begins or ends more than a fiftieth")), qPrintable(m_window->bannerText()));
+        // with its own costs nothing deviates
+        QVERIFY2(m_window->bannerText().contains(QStringLiteral("No op starts or ends more than 2 %")), qPrintable(m_window->bannerText()));
     }
 
-    // An op that took longer than its like: found, chosen, told with what it did.
+    // An op that took longer than its like: found, selected, reported with its effect.
     void theFirstOpThatDeviatesIsChosen()
     {
         // GPipe of two ranks and four microbatches, µs: forwards 100, backwards 200, messages 5; 1F2 takes 800.
@@ -215,7 +215,7 @@ private slots:
         QCOMPARE(m_window->shownView()->run->info.ranks, 2);
     }
 
-    // Its runs stay, the new one is shown.
+    // Its runs stay; the new one is shown.
     void aFileThatIsThereKeepsItsRuns()
     {
         const QString path = m_fixture->file("there.stagewright", {"1f1b", "zb-h1"});
@@ -224,9 +224,9 @@ private slots:
         ImportDialog* opened = preview({traces("gpipe", "a")});
         QVERIFY(opened != nullptr);
         opened->setTarget(path);
-        bool told = false;
-        for (const QLabel* label : opened->findChildren<QLabel*>()) told = told || label->text().contains(QStringLiteral("are added to those it holds"));
-        QVERIFY(told);
+        bool noted = false;
+        for (const QLabel* label : opened->findChildren<QLabel*>()) noted = noted || label->text().contains(QStringLiteral("the runs are added to it"));
+        QVERIFY(noted);
         opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
         QVERIFY(settle());
         QCOMPARE(m_window->runs()->refs().size(), std::size_t(3));
@@ -234,19 +234,19 @@ private slots:
         QCOMPARE(remains(), QStringList());
     }
 
-    // Nothing is half-written, whatever goes wrong; the dialog stays, with the reason.
+    // No partial file, whatever goes wrong; the dialog stays open with the reason.
     void whatFailsLeavesNothing()
     {
         ImportDialog* opened = preview({traces("gpipe", "a")});
         QVERIFY(opened != nullptr && opened->reading());
         auto* import = opened->findChild<QPushButton*>(QStringLiteral("primary"));
         const QString letter = m_fixture->dir.filePath(QStringLiteral("letter.stagewright"));
-        QVERIFY(writeBytes(letter, "Dear reader, this is no run.\n"));
+        QVERIFY(writeBytes(letter, "Dear reader, this is not a run.\n"));
         opened->setTarget(letter);
         import->click();
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && !opened->faultText().isEmpty(), 30000);
         QVERIFY2(opened->faultText().contains(QStringLiteral("letter.stagewright")), qPrintable(opened->faultText()));
-        QCOMPARE(bytesOf(letter), QByteArray("Dear reader, this is no run.\n"));
+        QCOMPARE(bytesOf(letter), QByteArray("Dear reader, this is not a run.\n"));
         const QString nowhere = m_fixture->dir.filePath(QStringLiteral("no/such/folder/a.stagewright"));
         opened->setTarget(nowhere);
         import->click();
@@ -254,7 +254,7 @@ private slots:
         QVERIFY(!QFileInfo::exists(m_fixture->dir.filePath(QStringLiteral("no"))));
         QVERIFY(opened->isVisible());
 
-        // Cancelled while it is stored: from the storing itself.
+        // Cancelled during storing, from the storing code itself.
         const QString target = m_fixture->dir.filePath(QStringLiteral("never.stagewright"));
         std::stop_source stopped;
         Progress progress;
@@ -271,7 +271,7 @@ private slots:
         QCOMPARE(m_window->mode(), MainWindow::Mode::Empty);
     }
 
-    // The window may close, or the question change, while traces are read.
+    // The window may close, or the request change, while traces are read.
     void readingIsCancelled()
     {
         const QString folder = traces("1f1b", "many", 8, 64);
@@ -315,7 +315,7 @@ private slots:
         QVERIFY(writeBytes(bad, "# ours\nF fwd {stge}\n"));
         ImportDialog* opened = preview({folder});
         QVERIFY(opened != nullptr && opened->reading());
-        QVERIFY2(opened->detailsText().contains(QStringLiteral("a rules file can say which are")), qPrintable(opened->detailsText()));
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("a rules file can name the ops")), qPrintable(opened->detailsText()));
         opened->setRulesFile(bad);
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && !opened->faultText().isEmpty(), 30000);
         QVERIFY2(opened->faultText().contains(QStringLiteral("line 2")) && opened->faultText().contains(QStringLiteral("stge")), qPrintable(opened->faultText()));
@@ -329,14 +329,14 @@ private slots:
         opened->findChild<QPushButton*>(QStringLiteral("primary"))->click();
         QVERIFY(settle());
         QCOMPARE(m_window->shownView()->run->info.scheduleName, std::string("gpipe"));
-        // they come back the next time
+        // they are restored the next time
         m_window->importer()->open();
         QCOMPARE(dialog()->question().rulesFile, good);
         QVERIFY(dialog()->question().words.isEmpty());
         dialog()->reject();
     }
 
-    // What can't be read is named, the rest is there.
+    // Unreadable files are named; the rest is read.
     void whatIsNotReadIsTold()
     {
         const QString folder = traces("1f1b", "job");
@@ -347,7 +347,7 @@ private slots:
         ImportDialog* opened = preview({folder});
         QVERIFY(opened != nullptr && opened->reading());
         const QString details = opened->detailsText();
-        QVERIFY2(details.contains(QStringLiteral("readme.txt: no trace that is known")), qPrintable(details));
+        QVERIFY2(details.contains(QStringLiteral("readme.txt: unknown trace format")), qPrintable(details));
         QVERIFY2(details.contains(QStringLiteral("rank3.pt.trace.json: ")), qPrintable(details)); // it ends early
         opened->setTraces({m_fixture->dir.filePath(QStringLiteral("nowhere.json"))});
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled(), 30000);
@@ -355,12 +355,12 @@ private slots:
         QVERIFY(!opened->findChild<QPushButton*>(QStringLiteral("primary"))->isEnabled());
     }
 
-    // An order of nobody's: the nearest of the library and where it differs.
+    // A custom order: the nearest library schedule and where it differs.
     void anOrderOfItsOwnNamesTheNearest()
     {
         Schedule schedule = *makeSchedule("1f1b", Shape{4, 8, 0});
         auto& ops = schedule.order[0];
-        std::swap(ops[1], ops[2]); // two forwards the other way round
+        std::swap(ops[1], ops[2]); // two forwards swapped
         const auto run = simulatedRun(schedule, CostModel::uniform(schedule));
         QVERIFY(run.has_value());
         const QString folder = m_fixture->dir.filePath(QStringLiteral("own"));
@@ -368,7 +368,7 @@ private slots:
         ImportDialog* opened = preview({folder});
         QVERIFY(opened != nullptr && opened->reading());
         const QString details = opened->detailsText();
-        QVERIFY2(details.contains(QStringLiteral("none of the library's; ")) && details.contains(QStringLiteral("here, ")), qPrintable(details));
+        QVERIFY2(details.contains(QStringLiteral("not a library schedule; ")) && details.contains(QStringLiteral("here, ")), qPrintable(details));
     }
 
     void dropsAreImported()
@@ -389,7 +389,7 @@ private slots:
         dialog()->reject();
         QTRY_VERIFY(dialog() == nullptr);
 
-        // a run file opens as ever
+        // a run file opens as usual
         const QString runs = m_fixture->file("runs.stagewright", {"zb-h1"});
         drop({runs});
         QVERIFY(dialog() == nullptr);
@@ -402,7 +402,7 @@ private slots:
         drop({csv});
         QVERIFY(dialog() != nullptr);
         QTRY_VERIFY_WITH_TIMEOUT(dialog()->settled() && dialog()->reading(), 30000);
-        QVERIFY2(dialog()->detailsText().contains(QStringLiteral("simulated at unit costs")), qPrintable(dialog()->detailsText()));
+        QVERIFY2(dialog()->detailsText().contains(QStringLiteral("simulated with unit costs")), qPrintable(dialog()->detailsText()));
         QPushButton* open = nullptr;
         for (auto* button : dialog()->findChildren<QPushButton*>())
             if (button->text().contains(QStringLiteral("without storing"))) open = button;
@@ -436,14 +436,14 @@ private slots:
                 QVERIFY2(opened->width() <= 1280 && opened->height() <= 720, qPrintable(QStringLiteral("%1 × %2").arg(opened->width()).arg(opened->height())));
                 if (const QString pictures = qEnvironmentVariable("STAGEWRIGHT_PICTURES"); !pictures.isEmpty())
                     opened->grab().save(QStringLiteral("%1/import_%2%3.png").arg(pictures, theme == ThemeChoice::Dark ? QStringLiteral("dark") : QStringLiteral("light"), longer ? QStringLiteral("_long") : QString()));
-                // Tab comes by every field, and each says what it is.
+                // Tab reaches every field, and each has a name.
                 QSet<QWidget*> reached;
                 opened->findChild<QPlainTextEdit*>()->setFocus();
                 for (int i = 0; i < 24; ++i) {
                     QWidget* focus = QApplication::focusWidget();
                     QVERIFY(focus != nullptr);
                     QVERIFY2(!focus->accessibleName().isEmpty() || qobject_cast<QAbstractButton*>(focus), focus->metaObject()->className());
-                    QVERIFY2(!focus->toolTip().isEmpty() || focus == opened->findChild<QScrollArea*>(QStringLiteral("details")), qPrintable(told(focus)));
+                    QVERIFY2(!focus->toolTip().isEmpty() || focus == opened->findChild<QScrollArea*>(QStringLiteral("details")), qPrintable(described(focus)));
                     reached << focus;
                     QTest::keyClick(focus, Qt::Key_Tab);
                 }
@@ -455,7 +455,7 @@ private slots:
         }
     }
 
-    // Every format the window writes; what PyTorch can't express is told with the nearest that it can.
+    // Every format the window writes; what PyTorch can't express is reported with the nearest schedule that it can.
     void whatIsShownIsExported()
     {
         m_window->openFiles({m_fixture->file("runs.stagewright", {"zbv", "dualpipe"})});
@@ -483,21 +483,21 @@ private slots:
         QVERIFY2(m_window->bannerText().contains(QStringLiteral("not empty")), qPrintable(m_window->bannerText()));
         QCOMPARE(filesIn(m_fixture->dir.filePath(QStringLiteral("titan"))).size(), 4);
 
-        // refused before a place is asked for
+        // refused before a file name is requested
         m_window->showRun(m_window->runs()->refs()[1]);
         QVERIFY(settle());
         for (const ActionId id : {ActionId::ExportPyTorch, ActionId::ExportTorchTitan}) {
             m_window->banner()->clear();
             m_window->actions()[id]->trigger();
             QTRY_VERIFY_WITH_TIMEOUT(m_window->settled() && !m_window->bannerText().isEmpty(), 60000);
-            QVERIFY2(m_window->bannerText().contains(QStringLiteral("has copies on ranks")) && m_window->bannerText().contains(QStringLiteral("earest that it can: dualpipev")), qPrintable(m_window->bannerText()));
+            QVERIFY2(m_window->bannerText().contains(QStringLiteral("has copies on ranks")) && m_window->bannerText().contains(QStringLiteral("earest it can run: dualpipev")), qPrintable(m_window->bannerText()));
             QVERIFY(m_window->findChild<QFileDialog*>(QStringLiteral("exportTo")) == nullptr);
         }
         m_window->banner()->clear();
         QVERIFY(bytesOf(write(Kind::Csv, "dualpipe.csv")).size() > 100); // ours holds it
     }
 
-    // Asked for by the actions: the place is chosen in a dialog, its filter says the form.
+    // Triggered by the actions: a dialog selects the file, its filter the format.
     void exportsAskForAPlace()
     {
         m_window->openFiles({m_fixture->file("runs.stagewright", {"1f1b"})});
@@ -545,7 +545,7 @@ private slots:
         opened->setTraces({dlrm});
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
         QCOMPARE(opened->runs()->topLevelItemCount(), 1);
-        QVERIFY2(opened->detailsText().contains(QStringLiteral("of two ranks or more")), qPrintable(opened->detailsText()));
+        QVERIFY2(opened->detailsText().contains(QStringLiteral("over two or more ranks")), qPrintable(opened->detailsText()));
         opened->setTraces({nsys});
         QTRY_VERIFY_WITH_TIMEOUT(opened->settled() && opened->reading(), 60000);
         QVERIFY2(opened->detailsText().contains(QStringLiteral("Nsight Systems, one file")), qPrintable(opened->detailsText()));
@@ -561,7 +561,7 @@ private slots:
         QVERIFY(settle());
         QVERIFY(m_window->plans()->deviation().has_value());
         QVERIFY(m_window->viewState()->selected().valid());
-        QVERIFY2(m_window->bannerText().startsWith(QStringLiteral("The first op that deviates from the plan: ")), qPrintable(m_window->bannerText()));
+        QVERIFY2(m_window->bannerText().startsWith(QStringLiteral("First deviation from the plan: ")), qPrintable(m_window->bannerText()));
     }
 };
 

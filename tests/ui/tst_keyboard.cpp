@@ -11,7 +11,7 @@ using namespace stagewright;
 class TestKeyboard : public WindowTest {
     Q_OBJECT
 
-    // Goes to whatever has the focus, as a key does.
+    // Goes to the focused widget, like a real key.
     static void press(int key, Qt::KeyboardModifiers modifiers = {})
     {
         QWidget* focus = QApplication::focusWidget();
@@ -126,7 +126,7 @@ private slots:
         press(Qt::Key_Slash);
         auto* field = m_window->findChild<QLineEdit*>(QStringLiteral("find"));
         QTRY_VERIFY(field->hasFocus());
-        for (const char letter : std::string("e 2F5")) // E would begin to edit elsewhere
+        for (const char letter : std::string("e 2F5")) // E would start editing elsewhere
             QTest::keyClick(field, letter);
         QCOMPARE(field->text().toLower(), QStringLiteral("e 2f5"));
         QCOMPARE(m_window->mode(), MainWindow::Mode::Run);
@@ -156,7 +156,7 @@ private slots:
         QVERIFY(QTest::qWaitFor([&] { return m_window->shownRef().id == 1 && m_window->settled(); }, 10000));
     }
 
-    // Tab alone comes to every button of the toolbar, the list, the timeline and the charts, and each shows that it is there.
+    // Tab alone reaches every toolbar button, the list, the timeline and the charts, and each shows the focus.
     void tabComesEverywhere()
     {
         open({"1f1b", "zb-h1"});

@@ -1,4 +1,4 @@
-// A run of a few million spans: read in parts, step by step, every step on one axis, with damage and a file that is cut.
+// A run of a few million spans: read in parts, step by step, every step on one axis, with damage and a truncated file.
 #include <QtTest>
 
 #include <QComboBox>
@@ -65,7 +65,7 @@ private slots:
         QVERIFY(settle());
         QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
         QCOMPARE(m_window->mode(), MainWindow::Mode::Run);
-        QCOMPARE(static_cast<qint64>(panel().timeline->spans().size()), m_spans / m_steps); // this step alone
+        QCOMPARE(static_cast<qint64>(panel().timeline->spans().size()), m_spans / m_steps); // only this step
         QVERIFY(!panel().isPart());
         auto* steps = m_window->findChild<QComboBox*>(QString(), Qt::FindChildrenRecursively);
         for (auto* box : m_window->findChildren<QComboBox*>())
@@ -92,7 +92,7 @@ private slots:
     {
         m_window->actions()[ActionId::AllSteps]->trigger();
         QVERIFY(QTest::qWaitFor([&] { return panel().isPart(); }, 120000));
-        QVERIFY(panel().overview); // there before the slices are
+        QVERIFY(panel().overview); // ready before the slices are
         const std::vector<double> coarse = [&] {
             std::vector<double> busy;
             for (const PanelRank& rank : panel().ranks) busy.push_back(rank.busyFraction);
@@ -107,7 +107,7 @@ private slots:
         for (std::size_t rank = 0; rank < coarse.size(); ++rank) QVERIFY(std::abs(coarse[rank] - panel().ranks[rank].busyFraction) < 0.01);
         QVERIFY(!m_window->timelineView()->statusText().contains(QStringLiteral("overview")));
         QVERIFY(QTest::qWaitFor([&] { return !m_window->timelineView()->showsDraft(); }, 60000));
-        // The overview looks like the exact picture: most pixels of the rows are alike.
+        // The overview looks like the exact picture: most pixels of the rows are equal.
         const QImage second = m_window->timelineView()->grab().toImage();
         QCOMPARE(first.size(), second.size());
         int alike = 0, all = 0;
@@ -216,7 +216,7 @@ private slots:
         samples::RecordedShape slower = shape;
         slower.schedule = "1f1b";
         slower.memory = false;
-        slower.steps = m_steps + 30; // it has fewer spans a step
+        slower.steps = m_steps + 30; // it has fewer spans per step
         QVERIFY(samples::recordRun(other.toStdString(), slower).has_value());
         m_window->openFiles({m_path, other});
         QVERIFY(settle());
@@ -226,7 +226,7 @@ private slots:
         QCOMPARE(m_window->mode(), MainWindow::Mode::Compare);
         QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
         QCOMPARE(m_window->timelineView()->panels().size(), std::size_t(2));
-        for (const auto& one : m_window->timelineView()->panels()) QVERIFY(!one->isPart()); // of each a step, with its spans
+        for (const auto& one : m_window->timelineView()->panels()) QVERIFY(!one->isPart()); // a step of each, with its spans
         for (const int step : {3, m_steps - 1}) {
             m_window->compare()->setStep(step);
             QVERIFY(settle());
@@ -238,7 +238,7 @@ private slots:
         QVERIFY(settle());
     }
 
-    // More ops in one step than are analysed: drawn whole, and a sentence says what is missing.
+    // A step with too many ops to analyse: drawn in full, and a sentence says what is missing.
     void stepsBeyondDetailAreDrawnAndSaySo()
     {
         const QString path = RunLibrary::normalised(m_fixture->dir.filePath(QStringLiteral("vast.stagewright")));
@@ -258,7 +258,7 @@ private slots:
         QCOMPARE(static_cast<int>(drawn.ranks.size()), vast.ranks);
         for (const ActionId id : {ActionId::NextGap, ActionId::Slack, ActionId::WhatIf, ActionId::LoweredView, ActionId::Residuals, ActionId::EditMode, ActionId::ExportChrome})
             QVERIFY2(!window.actions()[id]->isEnabled(), qPrintable(window.actions()[id]->text()));
-        // The busy time is ink; nothing is known of the op under the pointer, and a click on it does no harm.
+        // Busy time is ink; the op under the pointer is unknown, and a click on it is harmless.
         const auto row = window.timelineView()->rowRect(0, 0);
         QVERIFY(row.has_value());
         QVERIFY(QTest::qWaitFor([&] { return !window.timelineView()->showsDraft(); }, 60000));

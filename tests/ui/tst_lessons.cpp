@@ -1,5 +1,5 @@
-// Lessons in the window: the shelf, a whole lesson by keyboard with a real recording, verdicts that fall with their schedule,
-// refused moves, what the program shows, going on later, a teacher's file with a mistake, the glossary.
+// Lessons in the window: the shelf, a whole lesson by keyboard with a real recording, verdicts that change with their schedule,
+// refused moves, the shown solution, continuing later, a teacher's file with a mistake, the glossary.
 #include <set>
 
 #include <QDockWidget>
@@ -100,7 +100,7 @@ private slots:
         QVERIFY(panel->isVisible());
         QVERIFY(!panel->nextReason().isEmpty()); // no guess yet
 
-        // Guess: typed, Enter, then on.
+        // Guess: typed, Enter, then Next.
         auto* field = panel->findChild<QLineEdit*>();
         QVERIFY(field != nullptr);
         field->setFocus();
@@ -124,7 +124,7 @@ private slots:
         QVERIFY(ready(window));
         QCOMPARE(window.lessons()->session()->pageIndex(), page);
 
-        // Do: an edit in words.
+        // Do: a typed edit.
         auto* words = panel->findChild<QLineEdit*>(QStringLiteral("editInWords"));
         QVERIFY(words != nullptr);
         words->setFocus();
@@ -132,7 +132,7 @@ private slots:
         QTest::keyClick(words, Qt::Key_Return);
         QVERIFY(ready(window));
         QCOMPARE(panel->nextReason(), QString());
-        QCOMPARE(window.lessons()->session()->markOf("thrifty"), lessons::Mark::Done);
+        QCOMPARE(window.lessons()->session()->markOf("low-memory"), lessons::Mark::Done);
         QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(ready(window));
 
@@ -154,7 +154,7 @@ private slots:
         // Keep: a figure on disk.
         QTest::keyClick(&window, Qt::Key_Right, Qt::ControlModifier | Qt::AltModifier);
         QVERIFY(ready(window));
-        auto* keep = named(panel, QStringLiteral("Keep figure…"));
+        auto* keep = named(panel, QStringLiteral("Save figure…"));
         QVERIFY(keep != nullptr);
         keep->setFocus();
         QTest::keyClick(keep, Qt::Key_Space);
@@ -167,7 +167,7 @@ private slots:
         QVERIFY(drawn.open(QIODevice::ReadOnly));
         QVERIFY(drawn.readAll().contains("1F1B on two ranks"));
 
-        // The shelf knows: done, with the bolt, under the learner's own.
+        // The shelf shows it: done, with the bolt, under Your lessons.
         window.lessons()->openShelf();
         QVERIFY(ready(window));
         bool listed = false;
@@ -193,7 +193,7 @@ private slots:
         window.editor()->undoStack()->undo();
         QVERIFY(ready(window));
         QVERIFY(!window.lessons()->panel()->nextReason().isEmpty());
-        QCOMPARE(window.lessons()->session()->markOf("thrifty"), lessons::Mark::Done); // what was done stays known
+        QCOMPARE(window.lessons()->session()->markOf("low-memory"), lessons::Mark::Done); // earlier progress is kept
     }
 
     void a_move_that_can_not_run_bounces_back_with_the_reason()
@@ -210,9 +210,9 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(window.editor()->schedule() == before, 10000);
         QTRY_VERIFY_WITH_TIMEOUT(!window.lessons()->refusal().isEmpty(), 10000);
         QVERIFY(window.lessons()->session()->canvas().schedule == before);
-        // In words likewise, and tools that the step does without.
+        // The same with typed edits, and tools that the step does not allow.
         emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("rank 1: 1F0 1F1 1F2 1F3 1B0 1B1 1B2 1B3"));
-        QVERIFY(window.lessons()->refusal().contains(QStringLiteral("does without")));
+        QVERIFY(window.lessons()->refusal().contains(QStringLiteral("doesn't allow")));
     }
 
     void show_me_is_shown_and_not_done()
@@ -221,18 +221,18 @@ private slots:
         QVERIFY(WindowFixture::show(window));
         window.lessons()->start(m_file, false, 1);
         QVERIFY(ready(window));
-        auto* show = named(window.lessons()->panel(), QStringLiteral("Show me"));
+        auto* show = named(window.lessons()->panel(), QStringLiteral("Show the solution"));
         QVERIFY(show != nullptr);
         show->click();
         QVERIFY(ready(window));
-        QCOMPARE(window.lessons()->session()->markOf("thrifty"), lessons::Mark::Shown);
+        QCOMPARE(window.lessons()->session()->markOf("low-memory"), lessons::Mark::Shown);
         QVERIFY(window.lessons()->panel()->plainText().contains(QStringLiteral("instead of four")));
         // From the start, by hand: done.
         window.lessons()->session()->reset();
         QVERIFY(ready(window));
         emit window.lessons()->panel()->tools()->editAsked(QStringLiteral("warmup 2,1"));
         QVERIFY(ready(window));
-        QCOMPARE(window.lessons()->session()->markOf("thrifty"), lessons::Mark::Done);
+        QCOMPARE(window.lessons()->session()->markOf("low-memory"), lessons::Mark::Done);
     }
 
     void hints_come_in_three_and_the_third_moves()
@@ -244,7 +244,7 @@ private slots:
         for (int hint = 0; hint < 3; ++hint) {
             QTest::keyClick(&window, Qt::Key_H, Qt::ControlModifier | Qt::AltModifier);
             QVERIFY(ready(window));
-            QCOMPARE(window.lessons()->session()->hintsOf("thrifty"), hint + 1);
+            QCOMPARE(window.lessons()->session()->hintsOf("low-memory"), hint + 1);
         }
         QCOMPARE(window.lessons()->panel()->nextReason(), QString()); // its edit was the solution
     }
@@ -287,7 +287,7 @@ private slots:
         window.openFiles({path});
         QVERIFY2(window.bannerText().contains(QRegularExpression(QStringLiteral("broken\\.md:\\d+:\\d+"))), qPrintable(window.bannerText()));
         QVERIFY(window.lessons()->session() == nullptr);
-        // Dropped onto the window, a good one begins.
+        // A valid lesson dropped onto the window starts.
         QMimeData data;
         data.setUrls({QUrl::fromLocalFile(m_file)});
         QDragEnterEvent enter(QPoint(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
@@ -328,7 +328,7 @@ private slots:
         QCOMPARE(window.viewState()->extent().duration(), rankShare);
     }
 
-    // The rail tells what is proved, what is taught and what somebody reached, of the same ops on the same ranks.
+    // The rail shows the proven bound, what is taught and what has been reached, for the same ops on the same ranks.
     void the_rail_tells_what_was_reached()
     {
         MainWindow window;
@@ -342,10 +342,10 @@ private slots:
         };
         auto latency = marks("latency"); // a split backward is shorter than 39: another task
         QCOMPARE(latency.size(), std::size_t(2));
-        QCOMPARE(latency[39], QStringLiteral("bound = par, eager-1f1b"));
+        QCOMPARE(latency[39], QStringLiteral("lower bound = par, eager-1f1b"));
         QCOMPARE(latency[49], QStringLiteral("you"));
         auto own = marks("your-own");
-        QCOMPARE(own[28.5], QStringLiteral("bound, not reached by any known"));
+        QCOMPARE(own[28.5], QStringLiteral("lower bound (no known schedule reaches it)"));
         QCOMPARE(own[30], QStringLiteral("best known, the lesson's solution"));
         QCOMPARE(own[31], QStringLiteral("par, zb-auto"));
         // "33. rank 0 waits" is a sentence, not the first item of a list
@@ -353,7 +353,7 @@ private slots:
         QCOMPARE(lessonHtml(QStringLiteral("1. one\n2. two")).count(QStringLiteral("<li>")), qsizetype(2));
     }
 
-    // A step's `compare:` stands above the canvas, or behind it as outlines where the order is edited; `view:` opens or offers a view.
+    // A step's `compare:` is above the canvas, or behind it as outlines in edit mode; `view:` opens or offers a view.
     void a_step_compares_and_opens_views()
     {
         MainWindow window;
@@ -376,7 +376,7 @@ private slots:
         QCOMPARE(panels[0]->duration, 35 * rankShare); // sound
         QCOMPARE(panels[1]->duration, 41 * rankShare + 3 * rankShare / 4);
         QVERIFY(window.lessons()->panel()->isVisible());
-        // memory charts that were hidden come back where the step is about memory
+        // hidden memory charts return for a step about memory
         window.actions()[ActionId::LeaveLesson]->trigger();
         if (window.actions()[ActionId::Memory]->isChecked()) window.actions()[ActionId::Memory]->trigger();
         window.lessons()->start(QStringLiteral("memory-wall"), false, 1);
@@ -453,7 +453,7 @@ private slots:
                     for (int x = 0; x < image.width(); x += 3) colours.insert(image.pixel(x, y));
                 QVERIFY2(colours.size() > 12, qPrintable(QStringLiteral("page %1").arg(page + 1)));
             }
-            // Nothing reaches over the panel's edge, and no label is less high than its words.
+            // Nothing extends beyond the panel's edge, and no label is lower than its text.
             for (const QLabel* label : panel->findChildren<QLabel*>()) {
                 if (!label->isVisible() || label->text().isEmpty()) continue;
                 const QRect place(label->mapTo(panel, QPoint()), label->size());

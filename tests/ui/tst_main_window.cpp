@@ -35,7 +35,7 @@ private slots:
         QVERIFY(buttons.contains(QStringLiteral("Open…")));
         QVERIFY(!window.actions()[ActionId::ExportPicture]->isEnabled());
         QVERIFY(window.actions()[ActionId::Record]->isEnabled());
-        // No blank window: many colours, in both themes, and they differ.
+        // The window is not blank: many colours in both themes, and the themes differ.
         window.setThemeChoice(ThemeChoice::Light);
         const QImage light = window.grab().toImage();
         window.setThemeChoice(ThemeChoice::Dark);
@@ -63,7 +63,7 @@ private slots:
         QVERIFY(window.sidePanel()->plainText().contains(QStringLiteral("Stages × microbatches: 4 × 8")));
         // Remembered.
         QVERIFY(QSettings().value(QStringLiteral("files/recent")).toStringList().contains(path));
-        // The list chooses the other run.
+        // The list selects the other run.
         auto* tree = window.findChild<QTreeView*>();
         tree->setCurrentIndex(window.runs()->indexOf({path, 2}));
         QVERIFY(QTest::qWaitFor([&] { return window.shownRef().id == 2; }, 10000));
@@ -105,7 +105,7 @@ private slots:
         QTest::keyClick(field, Qt::Key_Return);
         const Timeline& timeline = *window.timelineView()->panels().front()->timeline;
         QCOMPARE(window.viewState()->selected().span, WindowFixture::spanOf(timeline, "2I5"));
-        // Next and previous walk through the matches and come round.
+        // Next and previous go through the matches and wrap around.
         field->setText(QStringLiteral("mb:0 F"));
         QTest::keyClick(field, Qt::Key_Return);
         const SpanId first = window.viewState()->selected().span;
@@ -155,7 +155,7 @@ private slots:
         QTest::qWait(50); // the panels lay themselves out
         ScheduleEditor& editor = *window.editor();
         const Schedule original = editor.schedule();
-        // Rank 1: its first W behind the op that follows it.
+        // Rank 1: its first W to after the op that follows it.
         const auto& row = original.order[1];
         int w = 0;
         while (row[static_cast<std::size_t>(w)].kind != OpKind::WeightGrad)
@@ -180,7 +180,7 @@ private slots:
         window.viewState()->select({0, editor.spanAt({1, w})});
         QTest::keyClick(window.timelineView(), Qt::Key_Right, Qt::ControlModifier);
         QVERIFY(editor.changed());
-        // A fault is told, outlined and can't run.
+        // A fault is reported and outlined, and the order can't run.
         const Op firstForward = editor.schedule().order[0][0];
         editor.move({0, 0}, static_cast<int>(editor.schedule().order[0].size()) - 1);
         QVERIFY(!editor.valid());
@@ -227,7 +227,7 @@ private slots:
         const QString broken = m_fixture->dir.filePath(QStringLiteral("broken.stagewright"));
         QFile file(broken);
         QVERIFY(file.open(QIODevice::WriteOnly));
-        file.write("this is no run file at all");
+        file.write("this is not a run file at all");
         file.close();
         MainWindow window;
         QVERIFY(WindowFixture::show(window));

@@ -1,4 +1,4 @@
-// A computer without a single font: the window draws with its own, and has every letter it uses.
+// A computer without any font: the window draws with its own fonts, which have every letter it uses.
 #include <QAbstractButton>
 #include <QDialog>
 #include <QFontDatabase>
@@ -20,7 +20,7 @@ class TestNoFonts : public QObject {
 
     std::unique_ptr<WindowFixture> m_fixture;
 
-    // Letters of what is on screen that the bundled font has not, with where they stand.
+    // Letters on screen that the bundled font lacks, with their places.
     static QStringList missing(QWidget* root)
     {
         const QRawFont font = QRawFont::fromFont(fontOf(FontRole::Body));
@@ -58,7 +58,7 @@ private slots:
         window.openFiles({m_fixture->file("a.stagewright", {"1f1b", "zb-h1"})});
         QVERIFY(WindowFixture::settle(window));
         QCOMPARE(window.mode(), MainWindow::Mode::Run);
-        // A label is ink, and not the same box for every letter.
+        // A label is painted, and not with the same box for every letter.
         const auto inkOf = [](const QString& text) {
             QImage image(200, 30, QImage::Format_RGB32);
             image.fill(Qt::white);

@@ -1,4 +1,4 @@
-// Files that are empty, foreign, damaged or large, and the memory budget, in the real window.
+// Empty, foreign, damaged and large files, and the memory budget, in the real window.
 #include <QElapsedTimer>
 #include <QFile>
 #include <QLabel>
@@ -30,7 +30,7 @@ class TestOddFiles : public QObject {
         QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
         QCOMPARE(file.write(bytes), bytes.size());
     }
-    // All of it can be read: its texts are as large as they need.
+    // Everything is readable: its texts have the space they need.
     static void bannerIsWhole(MainWindow& window)
     {
         QVERIFY(window.banner()->isVisible());
@@ -75,7 +75,7 @@ private slots:
         QVERIFY2(window.bannerText().contains(QStringLiteral("no complete step")), qPrintable(window.bannerText()));
     }
 
-    // A building block that is dropped opens in its editor, by its suffix or its first word; one with a mistake is told.
+    // A dropped building block opens in its editor, by its suffix or its first word; a faulty one is reported.
     void aBuildingBlockThatIsDroppedOpens()
     {
         const auto write = [&](const char* name, const QByteArray& text) {
@@ -114,7 +114,7 @@ private slots:
         const QString path = m_fixture->dir.filePath(QStringLiteral("letter.stagewright"));
         QFile file(path);
         QVERIFY(file.open(QIODevice::WriteOnly));
-        file.write("Dear reader, this is no run.\n");
+        file.write("Dear reader, this is not a run.\n");
         file.close();
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
@@ -126,7 +126,7 @@ private slots:
         QVERIFY(window.runs()->files().isEmpty());
     }
 
-    // Opening it leaves the window as it was, and the banner names the file, what is wrong, and what to do.
+    // Opening it leaves the window unchanged, and the banner names the file, the fault and the remedy.
     void refusedFilesAreNamed_data()
     {
         QTest::addColumn<QByteArray>("change");
@@ -159,15 +159,15 @@ private slots:
         QVERIFY(WindowFixture::settle(window));
         QVERIFY2(window.bannerText().contains(QStringLiteral("odd.stagewright")) && window.bannerText().contains(says), qPrintable(window.bannerText()));
         QCOMPARE(window.shownRef().file, sound);
-        for (const RunRef& ref : window.runs()->refs()) QCOMPARE(ref.file, sound); // the list has its name and what is wrong, no run
+        for (const RunRef& ref : window.runs()->refs()) QCOMPARE(ref.file, sound); // the list has its name and the fault, but no run
         bannerIsWhole(window);
     }
 
-    // What is in it is shown; what would have to be written says why it can't be.
+    // Its content is shown; anything that needs writing says why it can't be done.
     void aFileThatCantBeWrittenIsRead()
     {
         const QString path = m_fixture->file("kept.stagewright", {"1f1b"});
-        rewrite(path, [](QByteArray& bytes) { bytes[18] = 3; }); // a write version that SQLite only reads, whoever asks
+        rewrite(path, [](QByteArray& bytes) { bytes[18] = 3; }); // a write version that SQLite treats as read-only for everyone
         QFile::setPermissions(path, QFileDevice::ReadOwner);
         MainWindow window;
         QVERIFY(WindowFixture::show(window));
@@ -186,7 +186,7 @@ private slots:
         QCOMPARE(window.mode(), MainWindow::Mode::Edit);
     }
 
-    // Another program puts something else in its place: what was read stays, reading it again says what it found.
+    // Another program replaces it: the loaded data stays, and reading it again reports the new content.
     void aFileThatBecomesUnreadableIsTold()
     {
         const QString path = m_fixture->file("fleeting.stagewright", {"1f1b", "gpipe"});
@@ -268,7 +268,7 @@ private slots:
         window.openFiles({path});
         QVERIFY(WindowFixture::settle(window));
         QCOMPARE(window.mode(), MainWindow::Mode::Run);
-        QVERIFY2(window.bannerText().contains(QStringLiteral("left out")), qPrintable(window.bannerText()));
+        QVERIFY2(window.bannerText().contains(QStringLiteral("skipped")), qPrintable(window.bannerText()));
         window.openFiles({sound});
         QVERIFY(WindowFixture::settle(window));
         QVERIFY(QTest::qWaitFor([&] { return window.shownRef().file == sound; }, 10000));
@@ -293,7 +293,7 @@ private slots:
             QVERIFY(window.setMemoryBudget(QStringLiteral("4 u")).has_value());
             QVERIFY(WindowFixture::settle(window));
             const QString text = window.sidePanel()->plainText();
-            QVERIFY2(text.contains(QStringLiteral("Budget of a rank: 4.00 u")) && text.contains(QStringLiteral("Headroom to budget: 0.00 u")), qPrintable(text));
+            QVERIFY2(text.contains(QStringLiteral("Budget per rank: 4.00 u")) && text.contains(QStringLiteral("Headroom to budget: 0.00 u")), qPrintable(text));
             QVERIFY2(memoryTime(window) > 0, "idle time that only memory keeps from being filled");
             window.close();
         }
@@ -373,7 +373,7 @@ private slots:
             QVERIFY(WindowFixture::settle(window));
             QCOMPARE(window.timelineView()->panels().size(), std::size_t(1));
         }
-        // Whatever is asked, compare, edit and close take over.
+        // Compare, edit and close override any pending request.
         const QString file = window.shownRef().file;
         for (const ActionId id : tools) {
             window.showRun({file, 3});
@@ -401,7 +401,7 @@ private slots:
         QCOMPARE(window.mode(), MainWindow::Mode::Empty);
     }
 
-    // A run too large for one thread to draw and read at once: the window goes on answering while it is read.
+    // A run too large to read and draw at once on one thread: the window stays responsive while it is read.
     void aLargeRunDoesNotHoldTheWindow()
     {
         const QString path = m_fixture->file("large.stagewright", {"zb-h1"}, 16, 4000); // 192,000 spans and 180,000 transfers

@@ -1,4 +1,4 @@
-// Playback: beats of a picture, the pace of the cursor, and what is drawn on either side of it.
+// Playback: the beats of a picture, the pace of the cursor, and what is drawn on either side of it.
 #include <algorithm>
 #include <set>
 
@@ -85,7 +85,7 @@ private slots:
         Player player;
         player.setBeats(beats);
         player.begin();
-        player.advance(300); // at a third of 2 ns a millisecond
+        player.advance(300); // at a third of 2 ns per millisecond
         QCOMPARE(player.cursor(), Nanos(200));
         player.seek(10000);
         player.advance(500);
@@ -97,7 +97,7 @@ private slots:
         player.seek(20000);
         player.advance(500);
         QCOMPARE(player.cursor(), Nanos(28000));
-        // Less motion: the same beats in the same time, and nothing in between.
+        // Reduced motion: the same beats in the same time, and nothing in between.
         player.setReducedMotion(true);
         player.seek(10000);
         player.advance(4000);
@@ -137,7 +137,7 @@ private slots:
             if (slice.end() <= player->cursor()) {
                 QCOMPARE(QColor(pixel), window->theme().of(slice.opKind()).fill);
                 ++past;
-            } else if (slice.begin() > player->cursor() + panel.duration / 8) { // parcels stand near the cursor
+            } else if (slice.begin() > player->cursor() + panel.duration / 8) { // parcels are near the cursor
                 QCOMPARE(QColor(pixel), window->theme().canvas);
                 ++ahead;
             }
@@ -145,7 +145,7 @@ private slots:
         QVERIFY(past > 2);
         QVERIFY(ahead > 2);
 
-        // One strip a tick, narrower than the view.
+        // One strip per tick, narrower than the view.
         player->nextBeat();
         const QRect strip = window->playback()->overlay()->lastStrip();
         QVERIFY(strip.width() > 0);
@@ -164,7 +164,7 @@ private slots:
         window->actions()[ActionId::NextBeat]->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(player->active(), 20000);
         const TimelinePanel& panel = *window->timelineView()->panels().front();
-        player->seek(panel.ranks[0].compute.slices()[4].begin() - 1); // four forwards are done, no gradient came back yet
+        player->seek(panel.ranks[0].compute.slices()[4].begin() - 1); // four forwards are done, no gradient has returned yet
         QCOMPARE(window->playback()->memory()->stacks().at(0), (std::vector<int>{0, 1, 2, 3}));
         player->seek(player->beats()->end);
         QVERIFY(window->playback()->memory()->stacks().at(0).empty());

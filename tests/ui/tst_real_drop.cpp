@@ -17,7 +17,7 @@ class TestRealDrop : public QObject {
     std::unique_ptr<WindowFixture> m_fixture;
     std::unique_ptr<MainWindow> m_window;
 
-    // What the source says of the drag; empty where it could not be made.
+    // The source's report of the drag; empty if it could not be made.
     QString drop(const QStringList& files, const QWidget* onto)
     {
         QProcess source;
@@ -35,8 +35,8 @@ class TestRealDrop : public QObject {
         const auto move = [&](QPoint to) { return mouse({QStringLiteral("mousemove"), QString::number(to.x()), QString::number(to.y())}); };
         const QPoint from(1510, 100), to = onto->mapToGlobal(onto->rect().center());
         bool done = move(from) && mouse({QStringLiteral("mousedown"), QStringLiteral("1")});
-        for (int step = 1; step <= 8 && done; ++step) done = move(from + (to - from) * step / 8); // the drag begins, and enters the window
-        QTest::qWait(200); // the window answers whether it takes them
+        for (int step = 1; step <= 8 && done; ++step) done = move(from + (to - from) * step / 8); // the drag starts and enters the window
+        QTest::qWait(200); // the window answers whether it accepts them
         done = done && move(to + QPoint(3, 3)) && mouse({QStringLiteral("mouseup"), QStringLiteral("1")});
         if (done) says(QStringLiteral("ed\n"));
         source.kill();
@@ -57,7 +57,7 @@ private slots:
         m_window->setGeometry(0, 0, 1400, 860);
         m_window->show();
         QVERIFY(QTest::qWaitForWindowExposed(m_window.get(), 20000));
-        m_window->activateWindow(); // without a window manager nobody hands out the focus
+        m_window->activateWindow(); // without a window manager nothing sets the focus
         QVERIFY(QTest::qWaitForWindowActive(m_window.get(), 20000));
     }
     void cleanup()
@@ -69,7 +69,7 @@ private slots:
     void tracesAreImported()
     {
         const Schedule order = *makeSchedule("1f1b", Shape{4, 8, 0});
-        const QString folder = m_fixture->dir.filePath(QStringLiteral("a job's traces")); // with what URLs escape
+        const QString folder = m_fixture->dir.filePath(QStringLiteral("a job's traces")); // with characters that URLs escape
         QVERIFY(writeKinetoFolder(*simulatedRun(order, CostModel::uniform(order)), folder.toStdString()).has_value());
         QStringList files;
         for (const QString& name : QDir(folder).entryList(QDir::Files, QDir::Name)) files << QDir(folder).filePath(name);
@@ -87,7 +87,7 @@ private slots:
         QVERIFY(QFileInfo::exists(m_window->shownRef().file));
     }
 
-    // Onto what is shown, too, and run files open as ever.
+    // Also onto the current view, and run files open as usual.
     void runFilesAreOpened()
     {
         const QString first = m_fixture->file("first.stagewright", {"1f1b"}), second = m_fixture->file("second.stagewright", {"zb-h1"});
@@ -99,7 +99,7 @@ private slots:
         QVERIFY2(m_window->bannerText().isEmpty(), qPrintable(m_window->bannerText()));
     }
 
-    // Fields of text are no place for files: the window takes them.
+    // Text fields don't take files: the window does.
     void fieldsLeaveThemToTheWindow()
     {
         const QString file = m_fixture->file("runs.stagewright", {"gpipe"});

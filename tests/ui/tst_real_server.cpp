@@ -1,4 +1,4 @@
-// The window on a real X server, driven by its mouse and keyboard: what offscreen events can't prove.
+// The window on a real X server, driven by its mouse and keyboard: what offscreen events can't test.
 #include <QDialogButtonBox>
 #include <QDir>
 #include <QFileInfo>
@@ -21,7 +21,7 @@ using namespace stagewright;
 class TestRealServer : public QObject {
     Q_OBJECT
 
-    // Without a window manager nobody hands out the focus.
+    // Without a window manager nothing sets the focus.
     static bool show(MainWindow& window)
     {
         window.setGeometry(0, 0, 1400, 860);
@@ -56,7 +56,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(window.findChild<RecordDialog*>() != nullptr, 20000);
         auto* dialog = window.findChild<RecordDialog*>();
         QVERIFY(QTest::qWaitForWindowExposed(dialog, 20000));
-        dialog->setSettings(WindowFixture::tinyRecording()); // small; what is pressed below is real
+        dialog->setSettings(WindowFixture::tinyRecording()); // small; the input below is real
         dialog->setTargets({}, fixture.dir.filePath(QStringLiteral("loop.stagewright")));
         QVERIFY2(dialog->faultText().isEmpty(), qPrintable(dialog->faultText()));
         QPushButton* start = nullptr;
@@ -99,7 +99,7 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(!ended.isEmpty(), 120000);
         QVERIFY2(window.recording()->state() == RecordProcess::State::Finished, qPrintable(window.recording()->errorMessage()));
         QTRY_VERIFY_WITH_TIMEOUT(window.mode() == MainWindow::Mode::Compare && window.settled(), 60000);
-        QCOMPARE(window.timelineView()->panels().size(), std::size_t(3)); // the original, what was predicted, what was measured
+        QCOMPARE(window.timelineView()->panels().size(), std::size_t(3)); // the original, the prediction, the measurement
         QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
     }
 
@@ -126,14 +126,14 @@ private slots:
         QVERIFY(RealInput::key(QStringLiteral("Home")));
         QTRY_VERIFY_WITH_TIMEOUT(window.viewState()->isFitted(), 20000);
 
-        // An area by dragging over idle time and ops alike.
+        // An area, by dragging over idle time and ops.
         QVERIFY(RealInput::drag(view, QPoint(400, 60), QPoint(700, 160)));
         QTRY_VERIFY_WITH_TIMEOUT(window.viewState()->areas().size() == 1, 20000);
         QVERIFY(RealInput::key(QStringLiteral("Escape")));
         QTRY_VERIFY_WITH_TIMEOUT(window.viewState()->areas().empty(), 20000);
     }
 
-    // A schedule made elsewhere becomes a run, and goes from a search over a note to a picture.
+    // A schedule from elsewhere becomes a run: search, note, picture.
     void importSearchNoteExport()
     {
         WindowFixture fixture;
@@ -172,7 +172,7 @@ private slots:
         QVERIFY(RealInput::key(QStringLiteral("Return")));
         QTRY_COMPARE_WITH_TIMEOUT(kept()[0].text, std::string("comes late"), 20000);
 
-        // Ctrl+E shows what it will be, Escape takes that away; the file is written as the dialog writes it.
+        // Ctrl+E shows the preview, Escape closes it; the file is written as the dialog writes it.
         const QString picture = fixture.dir.filePath(QStringLiteral("own.png"));
         QVERIFY(RealInput::key(QStringLiteral("ctrl+e")));
         QTRY_VERIFY_WITH_TIMEOUT(window.findChild<ExportDialog*>() != nullptr, 20000);
@@ -188,7 +188,7 @@ private slots:
         QVERIFY2(window.bannerText().isEmpty(), qPrintable(window.bannerText()));
     }
 
-    // A whole lesson by hand, from its card on the shelf to the real run and back to the shelf.
+    // A whole lesson by hand, from its card on the shelf to the real run and back.
     void aLessonFromTheShelf()
     {
         WindowFixture fixture;
@@ -235,7 +235,7 @@ private slots:
         words->setFocus();
         QVERIFY(RealInput::type(QStringLiteral("warmup 2,1")));
         QVERIFY(RealInput::key(QStringLiteral("Return")));
-        QTRY_COMPARE_WITH_TIMEOUT(lessons.session()->markOf("thrifty"), lessons::Mark::Done, 20000);
+        QTRY_COMPARE_WITH_TIMEOUT(lessons.session()->markOf("low-memory"), lessons::Mark::Done, 20000);
         QVERIFY(ready());
         QVERIFY(RealInput::click(button(panel, QStringLiteral("Next"))));
         QTRY_COMPARE_WITH_TIMEOUT(lessons.session()->pageIndex(), 2, 20000);
@@ -262,7 +262,7 @@ private slots:
         qunsetenv("XDG_DATA_HOME");
     }
 
-    // The program is killed while an order is edited, and gives it back at its next start.
+    // The program is killed while an order is edited, and recovers it at its next start.
     void killedWhileEditing()
     {
         // Keys for another process need its focus, which a busy server without a window manager may take away.
@@ -290,16 +290,16 @@ private slots:
             program.setProcessChannelMode(QProcess::ForwardedChannels);
             program.start(window, words);
             if (!program.waitForStarted(20000)) return false;
-            // It is there when the server shows it; without a window manager the focus is set by hand.
+            // Wait until the server shows it; without a window manager, set the focus here.
             return QTest::qWaitFor(focus, 60000);
         };
         Schedule edited;
         {
             QProcess program;
             QVERIFY(start(program, {runs}));
-            // Into edit mode, the first op, and later by one place, until that is on disk.
+            // Enter edit mode, move the first op one place later, and wait until that is on disk.
             QVERIFY(QTest::qWaitFor([&] {
-                (void)focus(); // a window that is shown anew has lost it
+                (void)focus(); // a window that is shown again has lost it
                 for (const char* key : {"Escape", "e", "period", "period", "ctrl+Right"}) RealInput::key(QLatin1String(key));
                 return QTest::qWaitFor([&] { return !records().empty(); }, 4000);
             }, 90000));

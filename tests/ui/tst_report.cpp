@@ -157,7 +157,7 @@ private slots:
             const QByteArray label = QStringLiteral("%1#%2\n%3").arg(ref.file).arg(ref.id).arg(panel).toUtf8();
             QCOMPARE(json[QStringLiteral("step")].toInt(), view->step);
             if (view->run->info.stages > 0) {
-                QVERIFY2(rowOf(panel, QStringLiteral("Time of a step")) == time(json[QStringLiteral("makespan")]), label.constData());
+                QVERIFY2(rowOf(panel, QStringLiteral("Step time")) == time(json[QStringLiteral("makespan")]), label.constData());
                 QCOMPARE(m_window->sidePanel()->headline(), percentText(json[QStringLiteral("bubble_fraction")].toDouble()));
                 for (const QJsonValue& of : json[QStringLiteral("by_rank")].toArray()) {
                     const QJsonObject rank = of.toObject();

@@ -38,7 +38,7 @@ class TestRows : public WindowTest {
         m_window = std::make_unique<MainWindow>();
         QVERIFY(WindowFixture::show(*m_window));
     }
-    // A run of the schedule over several steps, a pause of a tenth of its time between them.
+    // A run of the schedule over several steps, with a pause of 10 % of its time between them.
     QString stepsFile(int steps)
     {
         const Run one = WindowFixture::simulated("zb-h1");
@@ -194,7 +194,7 @@ private slots:
         const Nanos half = shown->panel->duration / 2;
         m_window->viewState()->setAreas({{{0, half}, 0, 3}});
         QTRY_VERIFY_WITH_TIMEOUT(m_window->sidePanel()->filtered() && m_window->range()->settled(), 20000);
-        QVERIFY(m_window->sidePanel()->plainText().contains(QStringLiteral("All figures are of the selected range")));
+        QVERIFY(m_window->sidePanel()->plainText().contains(QStringLiteral("All figures are for the selected range")));
         QVERIFY(m_window->sidePanel()->headline() != whole);
         AggregationPanel* table = m_window->range()->table();
         QVERIFY(table->isVisible());
@@ -205,14 +205,14 @@ private slots:
         QTRY_VERIFY(table->view()->hasFocus());
         QTest::keyClick(table->view(), Qt::Key_C, Qt::ControlModifier);
         QTRY_VERIFY(QGuiApplication::clipboard()->text().startsWith(QStringLiteral("What,Count,")));
-        // Another run keeps nothing of it.
+        // Another run does not inherit it.
         m_window->viewState()->clearSelection();
         QTRY_VERIFY(!m_window->sidePanel()->filtered());
         QCOMPARE(m_window->sidePanel()->headline(), whole);
         QVERIFY(!table->isVisible());
     }
 
-    // Two ranges that meet come to the whole: busy time, idle time by cause, transfers.
+    // Two adjacent ranges add up to the whole: busy time, idle time by cause, transfers.
     void rangesAddUp()
     {
         open({"zb-v"});

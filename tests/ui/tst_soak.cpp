@@ -1,8 +1,7 @@
-// A soak: random actions, keys, clicks, drags, wheel, edits, undo and redo, themes, sizes, opening, closing, comparing, from a seed, in
-// every window and dialog that is open. No crash, no warning of Qt, no widget left behind, no object more than before, undoing
-// everything gives the order that was begun with and redoing it the one that was there, what is autosaved is what is edited, and the
-// window settles.
-// STAGEWRIGHT_SOAK_ACTIONS, STAGEWRIGHT_SOAK_SEED, STAGEWRIGHT_SOAK_LOG (a file that names every action as it begins).
+// A soak test: random actions, keys, clicks, drags, wheel, edits, undo and redo, themes, sizes, opening, closing, comparing, from a seed,
+// in every open window and dialog. No crash, no Qt warning, no leaked widget or object; undoing everything restores the first order and
+// redoing it the last; the autosave matches the edit; and the window settles.
+// STAGEWRIGHT_SOAK_ACTIONS, STAGEWRIGHT_SOAK_SEED, STAGEWRIGHT_SOAK_LOG (a file that names every action as it starts).
 #include <cstdio>
 #include <map>
 #include <random>
@@ -30,7 +29,7 @@ using namespace stagewright;
 
 namespace {
 
-// What Qt complains of; the offscreen platform's own limits are none of ours.
+// Qt's warnings, except those about the offscreen platform's own limits.
 QStringList warnings;
 QtMessageHandler tellOn = nullptr;
 void hear(QtMsgType type, const QMessageLogContext& context, const QString& message)
@@ -40,7 +39,7 @@ void hear(QtMsgType type, const QMessageLogContext& context, const QString& mess
     tellOn(type, context, message);
 }
 
-// Dialogs that wait for an answer get none: they are closed from inside their own event loop.
+// Modal dialogs are closed from inside their own event loop.
 class Closer : public QTimer {
 public:
     Closer()
@@ -100,7 +99,7 @@ public:
         return QStringLiteral("wait");
     }
 
-    // Undoing everything gives the order that editing began with, redoing it the order of before. Empty: it does, or nothing is edited.
+    // Undoing everything restores the first order, redoing everything the last. Empty: correct, or nothing is edited.
     QString undoFault()
     {
         if (m_window.mode() != MainWindow::Mode::Edit || !m_begun) return {};
@@ -114,7 +113,7 @@ public:
         if (m_window.editor()->schedule() != now) return QStringLiteral("undoing everything and redoing it gives another order");
         return {};
     }
-    // What a crash would leave is the order as it is; nothing where it was not changed.
+    // The autosave matches the current order; there is none if it is unchanged.
     QString autosaveFault()
     {
         if (m_window.mode() != MainWindow::Mode::Edit) return {};
@@ -185,7 +184,7 @@ private:
         return name;
     }
 
-    // Half of the time the timeline, else anything in sight that is not behind a dialog that waits.
+    // Half of the time the timeline, else any visible widget that is not blocked by a modal dialog.
     QWidget* someWidget()
     {
         if (pick(2) == 0) return m_window.timelineView();
@@ -326,7 +325,7 @@ class TestSoak : public QObject {
     Q_OBJECT
     QTemporaryDir m_home;
 
-    // What keeps the window from being settled.
+    // Why the window is not settled.
     static QString busy(MainWindow& window)
     {
         QStringList parts;
@@ -339,7 +338,7 @@ class TestSoak : public QObject {
         return QStringLiteral("the window does not settle: ") + (parts.isEmpty() ? QStringLiteral("a run, a tool or a file") : parts.join(QLatin1String(", ")));
     }
 
-    // Everything closed and left, light, as large as in the beginning.
+    // Everything closed, light theme, initial size.
     static QString reset(MainWindow& window) // what went wrong; empty: nothing
     {
         window.lessons()->leave();
@@ -364,7 +363,7 @@ class TestSoak : public QObject {
         return window.mode() == MainWindow::Mode::Empty ? QString() : QStringLiteral("something is shown where every file is closed: mode %1, %2").arg(static_cast<int>(window.mode())).arg(window.windowTitle());
     }
 
-    // Every action once, so that what is made when it is first needed is there.
+    // Every action once, so that lazily created objects exist.
     static bool tour(MainWindow& window, const QString& file)
     {
         for (const ActionEntry& entry : Actions::table()) {
@@ -391,7 +390,7 @@ private slots:
     }
     void cleanupTestCase() { qInstallMessageHandler(tellOn); }
 
-    // Where an object too many comes from: every action so often, one after another; STAGEWRIGHT_SOAK_EACH asks for it.
+    // To find the source of a leaked object: repeats every action in turn; enabled by STAGEWRIGHT_SOAK_EACH.
     void eachAction()
     {
         const int times = setting("STAGEWRIGHT_SOAK_EACH", 0);
@@ -440,7 +439,7 @@ private slots:
         const QWidgetList before = QApplication::topLevelWidgets();
         QString last;
         warnings.clear();
-        const auto told = [&](int action, const QString& fault) { return QStringLiteral("seed %1, action %2 (%3): %4").arg(seed).arg(action).arg(last, fault); };
+        const auto report = [&](int action, const QString& fault) { return QStringLiteral("seed %1, action %2 (%3): %4").arg(seed).arg(action).arg(last, fault); };
         {
             Closer closer;
             MainWindow window;
@@ -454,8 +453,8 @@ private slots:
                 Monkey monkey(window, files, seed, log);
                 for (int i = 0; i < count; ++i) {
                     last = monkey.step();
-                    QVERIFY2(monkey.fault().isEmpty(), qPrintable(told(i, monkey.fault())));
-                    QVERIFY2(warnings.isEmpty(), qPrintable(told(i, warnings.join(QLatin1String("; ")))));
+                    QVERIFY2(monkey.fault().isEmpty(), qPrintable(report(i, monkey.fault())));
+                    QVERIFY2(warnings.isEmpty(), qPrintable(report(i, warnings.join(QLatin1String("; ")))));
                     if (i % 8 == 0) QCoreApplication::processEvents();
                     if (i % 100 == 99 && log != nullptr) std::fprintf(log, "after %d actions: %lld widgets, %zu windows\n", i + 1, static_cast<long long>(QApplication::allWidgets().size()), WindowSet::instance().windows().size());
                     for (MainWindow* other : std::vector<MainWindow*>(WindowSet::instance().windows().begin(), WindowSet::instance().windows().end()))
@@ -465,20 +464,20 @@ private slots:
                         }
                     if (!window.isVisible()) window.show(); // Ctrl+W and the like may have closed it
                 }
-                QVERIFY2(QTest::qWaitFor([&] { return window.settled(); }, 60000), qPrintable(told(count, busy(window))));
+                QVERIFY2(QTest::qWaitFor([&] { return window.settled(); }, 60000), qPrintable(report(count, busy(window))));
                 QString fault = monkey.autosaveFault();
                 if (fault.isEmpty()) fault = monkey.undoFault();
-                QVERIFY2(fault.isEmpty(), qPrintable(told(count, fault)));
+                QVERIFY2(fault.isEmpty(), qPrintable(report(count, fault)));
             }
             const QString stays = reset(window);
-            QVERIFY2(stays.isEmpty(), qPrintable(told(count, stays)));
-            QStringList more; // than a few that were needed for the first time
+            QVERIFY2(stays.isEmpty(), qPrintable(report(count, stays)));
+            QStringList more; // than a few created on first use
             for (const auto& [name, number] : objects()) {
                 const auto at = begun.find(name);
                 const int was = at == begun.end() ? 0 : at->second;
                 if (number > was + 24 + was / 2) more << QStringLiteral("%1 %2, before %3").arg(QLatin1String(name)).arg(number).arg(was);
             }
-            QVERIFY2(more.isEmpty(), qPrintable(told(count, more.join(QLatin1String("; ")))));
+            QVERIFY2(more.isEmpty(), qPrintable(report(count, more.join(QLatin1String("; ")))));
         }
         QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
         QCoreApplication::processEvents();

@@ -1,4 +1,4 @@
-// What a new user meets first: closing while it records, cancelling, starting again, finding, comparing a third run, predictions of a
+// What a new user meets first: closing during a recording, cancelling, restarting, finding, comparing a third run, predictions for a
 // split backward.
 #include <cmath>
 #include <QDir>
@@ -56,7 +56,7 @@ class TestStartAndStop : public QObject {
         settings.warmup = warmup;
         return settings;
     }
-    // Asked to close while it records; the question it asks.
+    // Closes it while it records; returns the question it asks.
     static QMessageBox* asked(MainWindow& window)
     {
         window.close();
@@ -79,7 +79,7 @@ private slots:
     void init() { m_fixture = std::make_unique<WindowFixture>(); }
     void cleanup() { m_fixture.reset(); }
 
-    // A window that records asks before it goes, and what was measured is in its file when it has gone.
+    // A recording window asks before it closes, and the measured steps are in its file afterwards.
     void closingWhileItRecordsAsksAndKeeps()
     {
         const QString path = m_fixture->file("kept.stagewright", {"1f1b"});
@@ -102,7 +102,7 @@ private slots:
         QCOMPARE(runs.size(), std::size_t(2));
         QVERIFY(runs[1].steps >= 2);
         QVERIFY(runs[1].state == RunState::Interrupted);
-        // The next start opens it without a word.
+        // The next start opens it without a message.
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
         again.session()->restore(stateOf(window));
@@ -111,7 +111,7 @@ private slots:
         QCOMPARE(again.runs()->refs().size(), std::size_t(2));
     }
 
-    // A recording under way leaves nothing in the session that is gone with its window.
+    // A running recording leaves nothing in the session that disappears with its window.
     void aKilledWindowLosesNoStep()
     {
         const QString path = m_fixture->file("kept.stagewright", {"1f1b"});
@@ -131,7 +131,7 @@ private slots:
             scratch = m_fixture->dir.filePath(QStringLiteral("left/recording-1.stagewright"));
             QVERIFY(QDir().mkpath(QFileInfo(scratch).path()));
             QTRY_VERIFY_WITH_TIMEOUT(window.settled(), longWait);
-            QVERIFY(!QFileInfo::exists(file)); // adopted here; another one stands for it
+            QVERIFY(!QFileInfo::exists(file)); // adopted here; replaced by another one
             QVERIFY(QFile::copy(path, scratch));
         }
         const std::size_t before = runsOf(path).size();
@@ -140,11 +140,11 @@ private slots:
         QVERIFY(WindowFixture::show(again));
         again.session()->restore(state);
         QTRY_COMPARE_WITH_TIMEOUT(runsOf(path).size(), 2 * before, longWait);
-        QTRY_VERIFY2_WITH_TIMEOUT(again.bannerText().contains(QStringLiteral("while it recorded")), qPrintable(again.bannerText()), longWait);
+        QTRY_VERIFY2_WITH_TIMEOUT(again.bannerText().contains(QStringLiteral("during a recording")), qPrintable(again.bannerText()), longWait);
         QVERIFY(!QFileInfo::exists(scratch));
     }
 
-    // Cancelled in its warm-up: a good file stays as it was; a new one is not made; nothing says that runs were recorded.
+    // Cancelled in its warm-up: an existing file is unchanged, a new one is not created, and nothing claims that runs were recorded.
     void warmUpAloneIsNotKept()
     {
         const QString good = m_fixture->file("good.stagewright", {"1f1b"});
@@ -156,7 +156,7 @@ private slots:
             QTRY_VERIFY_WITH_TIMEOUT(window.recording()->done() >= 2, longWait);
             window.actions()[ActionId::CancelRecording]->trigger();
             QTRY_VERIFY_WITH_TIMEOUT(!window.recording()->running() && window.settled(), longWait);
-            QVERIFY2(window.bannerText().contains(QStringLiteral("nothing is kept")), qPrintable(window.bannerText()));
+            QVERIFY2(window.bannerText().contains(QStringLiteral("nothing was kept")), qPrintable(window.bannerText()));
         }
         QCOMPARE(runsOf(good).size(), std::size_t(1));
         QVERIFY(!QFileInfo::exists(fresh));
@@ -185,7 +185,7 @@ private slots:
         QVERIFY(window.bannerText().contains(QStringLiteral("names-2.stagewright")));
     }
 
-    // A start shows a run wherever there is one, brings back runs in memory, and says once what is gone.
+    // A start shows a run if there is one, restores in-memory runs, and reports missing files once.
     void aStartContradictsNothing()
     {
         const QString path = m_fixture->file("runs.stagewright", {"1f1b", "zb-h1"});
@@ -204,7 +204,7 @@ private slots:
             QVERIFY(WindowFixture::settle(window));
             QVERIFY(!window.bannerText().isEmpty());
             state = stateOf(window);
-            QCOMPARE(state.value(QStringLiteral("files")).toStringList(), QStringList{path}); // what can't be read was said
+            QCOMPARE(state.value(QStringLiteral("files")).toStringList(), QStringList{path}); // unreadable files were reported
         }
         { // the run that was shown is in memory only
             MainWindow again;
@@ -216,7 +216,7 @@ private slots:
             QCOMPARE(again.shownView()->run->info.ranks, 3);
             QCOMPARE(again.runs()->refs().size(), std::size_t(3));
         }
-        { // it can't be had: the first of the others, and no page that says nothing is open
+        { // it is gone: shows the first of the others, not the welcome page
             QVERIFY(QFile::remove(SessionController::folder() + QLatin1Char('/') + state.value(QStringLiteral("id")).toString() + QStringLiteral(".simulated")));
             MainWindow again;
             QVERIFY(WindowFixture::show(again));
@@ -226,13 +226,13 @@ private slots:
         }
         MainWindow listed; // runs are listed, none is shown
         QVERIFY(WindowFixture::show(listed));
-        QVERIFY(welcomeText(listed).contains(QStringLiteral("Nothing is open yet")));
+        QVERIFY(welcomeText(listed).contains(QStringLiteral("Start in one of these ways")));
         listed.library()->open(path);
         QTRY_COMPARE_WITH_TIMEOUT(listed.runs()->refs().size(), std::size_t(2), longWait);
-        QVERIFY2(welcomeText(listed).contains(QStringLiteral("No run is shown")) && !welcomeText(listed).contains(QStringLiteral("Nothing is open")), qPrintable(welcomeText(listed)));
+        QVERIFY2(welcomeText(listed).contains(QStringLiteral("No run is shown")) && !welcomeText(listed).contains(QStringLiteral("Start in one of these ways")), qPrintable(welcomeText(listed)));
     }
 
-    // Edit mode comes back only where no edit waits to be recovered; a simulated run is edited again as itself.
+    // Edit mode is restored only if no edit can be recovered; a simulated run is edited again as itself.
     void recoveringIsNotContradicted()
     {
         const QString path = m_fixture->file("runs.stagewright", {"1f1b"});
@@ -264,7 +264,7 @@ private slots:
         again.leaveEdit();
     }
 
-    // The example in the field is understood where B is split, and the answer stands in the field.
+    // The field's example works with a split B, and the answer is in the field.
     void theFieldAnswersBesideItself()
     {
         const QString path = m_fixture->file("runs.stagewright", {"zb-h1"});
@@ -320,7 +320,7 @@ private slots:
         QVERIFY2(text.contains(QStringLiteral("Differences from A")), qPrintable(text));
         QVERIFY2(text.contains(QRegularExpression(QStringLiteral("\\bB is [0-9.]+ % (faster|slower)"))) || text.contains(QStringLiteral("A and B take the same time")), qPrintable(text));
         QVERIFY2(text.contains(QRegularExpression(QStringLiteral("\\bC is [0-9.]+ % (faster|slower)"))), qPrintable(text));
-        // The memory curves are of A and of the run compared, by its own letter.
+        // The memory curves show A and the compared run, with its own letter.
         QVERIFY2(window.memoryView()->subtitle().contains(QStringLiteral("solid = C")) && window.memoryView()->subtitle().contains(QStringLiteral("dashed grey = A")), qPrintable(window.memoryView()->subtitle()));
         window.actions()[ActionId::NextCompared]->trigger();
         QVERIFY(window.memoryView()->subtitle().contains(QStringLiteral("solid = B")));
@@ -328,11 +328,11 @@ private slots:
         QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.timelineView()->panels().size() == 4, longWait);
         click(5); // no room
         QVERIFY(window.settled());
-        QVERIFY(window.bannerText().contains(QStringLiteral("Four runs")));
+        QVERIFY(window.bannerText().contains(QStringLiteral("At most four runs")));
         click(2); // off again
         QTRY_VERIFY_WITH_TIMEOUT(window.settled() && window.timelineView()->panels().size() == 3, longWait);
         QCOMPARE(window.runs()->indexOf({path, 3}).data(RunsModel::MarkRole).toString(), QStringLiteral("B"));
-        // All of it comes back.
+        // All of it is restored.
         const QVariantMap state = stateOf(window);
         MainWindow again;
         QVERIFY(WindowFixture::show(again));
@@ -341,7 +341,7 @@ private slots:
         QCOMPARE(again.timelineView()->panels().size(), std::size_t(3));
     }
 
-    // Cut ops wait in the tray; the text keeps its lines.
+    // Cut ops are in the tray; the text keeps its lines.
     void theTrayLeavesRoom()
     {
         const QString path = m_fixture->file("runs.stagewright", {"zb-h1"}, 4, 8);
@@ -364,7 +364,7 @@ private slots:
         window.leaveEdit();
     }
 
-    // What a run does not know of I and W is said, and taken from one of the file that does.
+    // Missing I and W are reported and taken from a run of the file that has them.
     void splitBackwardsArePredictedFromAnotherRun()
     {
         const QString path = m_fixture->dir.filePath(QStringLiteral("split.stagewright"));
@@ -384,7 +384,7 @@ private slots:
             QVERIFY(window.editor()->apply(QStringLiteral("split"), splitBackward(window.editor()->schedule(), allPositions(window.editor()->schedule(), 1))));
         };
         split();
-        QVERIFY2(window.editPanel()->plainText().contains(QStringLiteral("I and W were not measured: each is taken as half of B")), qPrintable(window.editPanel()->plainText()));
+        QVERIFY2(window.editPanel()->plainText().contains(QStringLiteral("I and W were not measured: each counts as half of B")), qPrintable(window.editPanel()->plainText()));
         const CostModel guessed = window.editor()->costs();
         window.editor()->revert();
         window.leaveEdit();
@@ -403,7 +403,7 @@ private slots:
         };
         const auto freed = [](const CostModel& costs) { return static_cast<double>(costs.memory[0].freedAtInput) / static_cast<double>(costs.memory[0].activation); };
         QVERIFY(std::abs(share(taken) - share(*measured->costs)) < 1e-3);
-        QVERIFY(std::abs(freed(taken) - freed(*measured->costs)) < 1e-3); // what I adds or frees was not known either
+        QVERIFY(std::abs(freed(taken) - freed(*measured->costs)) < 1e-3); // the memory that I adds or frees was unknown too
         window.editor()->revert();
         window.leaveEdit();
     }

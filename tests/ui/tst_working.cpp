@@ -66,7 +66,7 @@ private slots:
         action(ActionId::AddNote)->trigger();
         QVERIFY(notes.passing().has_value());
         QCOMPARE(m_window->timelineView()->flags()->notes.size(), std::size_t(1));
-        QVERIFY(stored(path).empty()); // a passing note is nowhere
+        QVERIFY(stored(path).empty()); // a temporary note is not stored
         action(ActionId::KeepNote)->trigger();
         QVERIFY(!notes.passing());
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 1, 20000);
@@ -88,7 +88,7 @@ private slots:
         QVERIFY(m_window->timelineView()->flags() == nullptr);
         while (notes.undoStack()->canRedo()) action(ActionId::Redo)->trigger();
         QTRY_VERIFY_WITH_TIMEOUT(stored(path).size() == 2, 20000);
-        // The flag is drawn, and a click on it chooses the note, which Delete removes.
+        // The flag is drawn, and a click on it selects the note, which Delete removes.
         QVERIFY(WindowFixture::settle(*m_window));
         const auto rect = m_window->timelineView()->rectOf({0, span("2F3")});
         const QPoint flag(static_cast<int>(rect->left()) + 8, static_cast<int>(rect->top()) - 12);
@@ -147,7 +147,7 @@ private slots:
         action(ActionId::Palette)->trigger();
         auto* palette = m_window->findChild<CommandPalette*>();
         QVERIFY(palette != nullptr);
-        // Every action but the palette itself and the menu of recent files, whatever its state.
+        // Every action in any state, except the palette itself and the menu of recent files.
         palette->field()->clear();
         QCOMPARE(palette->model()->rowCount() >= static_cast<int>(Actions::table().size()) - 2, true);
         QTest::keyClicks(palette->field(), QStringLiteral("zb-h1"));
@@ -161,7 +161,7 @@ private slots:
         QVERIFY(palette->model()->entry(0)->id.startsWith(QLatin1String("op:")));
         QTest::keyClick(palette->field(), Qt::Key_Return);
         QCOMPARE(m_window->viewState()->selected().span, span("2F3"));
-        // Used lately comes first; what can't be used says why.
+        // Recently used entries come first; unavailable ones say why.
         QTRY_VERIFY(m_window->findChild<CommandPalette*>() == nullptr);
         palette = m_window->palettes()->open();
         palette->field()->setText(QStringLiteral("swap a and b"));
@@ -182,7 +182,7 @@ private slots:
         action(ActionId::SqlConsole)->trigger();
         SqlConsole& console = *m_window->sql()->console();
         QVERIFY(m_window->sql()->dock()->isVisible());
-        for (const SavedQuery& query : builtInQueries()) { // those that come with the program
+        for (const SavedQuery& query : builtInQueries()) { // the built-in ones
             ask(query.sql.c_str());
             QVERIFY2(console.model()->columnCount() > 0, query.sql.c_str());
             QVERIFY2(!console.status().contains(QStringLiteral("error")), qPrintable(console.status()));
@@ -193,7 +193,7 @@ private slots:
         QCOMPARE(m_window->viewState()->selected().span, span("2F3"));
         m_window->sql()->showAllRows();
         QCOMPARE(m_window->timelineView()->flags()->hits->size(), std::size_t(2));
-        // By rank and name alone, and by rank and begin.
+        // By rank and name only, and by rank and start.
         ask("SELECT rank, name FROM spans WHERE run=1 AND name='3B0'");
         m_window->sql()->chooseRow(0);
         QCOMPARE(m_window->viewState()->selected().span, span("3B0"));
@@ -205,7 +205,7 @@ private slots:
         m_window->sql()->chooseRow(0);
         QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef().id, 2, 20000);
         QTRY_VERIFY_WITH_TIMEOUT(m_window->viewState()->selected().valid() && m_window->viewState()->selected().span == span("1I2"), 20000);
-        // Faults say what is known.
+        // Faults name what is known.
         ask("SELECT * FROM spam");
         QVERIFY(console.status().contains(QStringLiteral("spam")));
         ask("DELETE FROM run");
@@ -329,7 +329,7 @@ private slots:
         const TimeRange view = m_window->viewState()->visible();
         WindowSet& set = WindowSet::instance();
         set.keepSession();
-        set.save(); // as while one works; the process ends without another word
+        set.save(); // as during work; the process ends abruptly
         const QVariant saved = QSettings().value(QStringLiteral("session/windows"));
         QCOMPARE(saved.toList().size(), 1);
         set.keepSession(false);
@@ -349,9 +349,9 @@ private slots:
         QCOMPARE(again.runs()->files().size(), 2);
         QCOMPARE(again.viewState()->visible(), view);
         QCOMPARE(again.viewState()->selected().span, span("1I2"));
-        QVERIFY(again.bannerText().contains(QStringLiteral("did not end properly")));
+        QVERIFY(again.bannerText().contains(QStringLiteral("did not exit properly")));
 
-        // Switched off; and a restoring that ended the program is not tried again unasked.
+        // Switched off; and a restore that crashed the program is not retried automatically.
         Preferences preferences = PreferenceStore::instance().value();
         preferences.restoreSession = false;
         PreferenceStore::instance().set(preferences);
@@ -362,7 +362,7 @@ private slots:
         before(true);
         QVERIFY(WindowFixture::show(third));
         QVERIFY(!set.restore(third));
-        QVERIFY(third.bannerText().contains(QStringLiteral("could not be opened again")));
+        QVERIFY(third.bannerText().contains(QStringLiteral("could not be reopened")));
         third.banner()->answerButton()->click();
         QTRY_COMPARE_WITH_TIMEOUT(third.shownRef().id, 2, 20000);
         QVERIFY(WindowFixture::settle(third));
@@ -402,14 +402,14 @@ private slots:
         QTRY_COMPARE_WITH_TIMEOUT(other->shownRef(), (RunRef{path, 1}), 20000);
         QTRY_COMPARE_WITH_TIMEOUT(m_window->shownRef(), (RunRef{path, 2}), 20000);
         QCOMPARE(other->viewState()->selected().span, WindowFixture::spanOf(*other->timelineView()->panels().front()->timeline, "2F3"));
-        // Each has a view of its own, the theme is of all.
+        // Each has its own view; the theme is shared.
         other->viewState()->setVisible({0, rankShare});
         QVERIFY(!(m_window->viewState()->visible() == other->viewState()->visible()));
         m_window->setThemeChoice(ThemeChoice::HighContrast);
         QVERIFY(other->theme().highContrast);
         other->setThemeChoice(ThemeChoice::Light);
         QVERIFY(!m_window->theme().dark);
-        // A note of one is no change from outside to the other.
+        // A note set in one window is not an outside change to the other.
         other->viewState()->select({0, WindowFixture::spanOf(*other->timelineView()->panels().front()->timeline, "0F0")});
         other->notes()->keep();
         QTRY_VERIFY_WITH_TIMEOUT(!other->notes()->busy() && stored(path).size() == 1, 20000);
@@ -440,7 +440,7 @@ private slots:
         QVERIFY(m_window->mode() == MainWindow::Mode::Run); // what was read is still there
     }
 
-    // A key means one thing wherever it is pressed: the timeline's keys and the window's.
+    // A key means the same wherever it is pressed: the timeline's keys and the window's.
     void noKeyIsBoundTwice()
     {
         const std::map<ActionId, ViewAction> same{{ActionId::Fit, ViewAction::FitAll}, {ActionId::FitSelection, ViewAction::FitSelection}, {ActionId::Back, ViewAction::HistoryBack}, {ActionId::Forward, ViewAction::HistoryForward}};

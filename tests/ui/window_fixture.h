@@ -1,4 +1,4 @@
-// A window under test: settings of its own, runs made by simulation in a file of its own, and waiting until it is settled.
+// A window under test: its own settings, simulated runs in its own file, and waiting until it is settled.
 #pragma once
 
 #include <QFileInfo>
@@ -20,7 +20,7 @@ struct WindowFixture {
 
     WindowFixture() { QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, dir.path()); }
 
-    // The program that records is the one built beside the test. False: it is not built.
+    // The recording program is the one built beside the test. False: not built.
     static bool recordsWithBuiltProgram()
     {
         const QString program = QStringLiteral(STAGEWRIGHT_BINARY_DIR "/stagewright");
@@ -106,7 +106,7 @@ struct WindowFixture {
     }
 };
 
-// A shown window of its own for each test function.
+// A fresh visible window for each test function.
 class WindowTest : public QObject {
     Q_OBJECT
 

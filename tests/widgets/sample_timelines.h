@@ -13,7 +13,7 @@ namespace stagewright::samples {
 
 inline constexpr Bytes gib = Bytes(1) << 30;
 
-// F 10 ms, I 10 ms, W 10 ms, B 20 ms, link latency 1 ms, 1 GiB an activation.
+// F 10 ms, I 10 ms, W 10 ms, B 20 ms, link latency 1 ms, 1 GiB per activation.
 inline std::shared_ptr<const Timeline> simulated(const std::string& name, int ranks = 4, int microbatches = 8)
 {
     const auto schedule = makeSchedule(name, Shape{ranks, microbatches, 0});

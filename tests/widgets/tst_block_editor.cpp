@@ -1,4 +1,4 @@
-// The building-block editor: papers' blocks, dragging and keys, live validity, figures and the schedule made of a block.
+// The building-block editor: papers' blocks, dragging and keys, live validity, figures and the schedule made from a block.
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -22,7 +22,7 @@ private slots:
             QVERIFY(editor.schedule());
             QCOMPARE(editor.schedule()->ranks, 4);
             QCOMPARE(editor.schedule()->microbatches, 8);
-            QVERIFY(editor.figuresText().contains(QStringLiteral("Time of a step")));
+            QVERIFY(editor.figuresText().contains(QStringLiteral("Step time")));
         }
     }
 

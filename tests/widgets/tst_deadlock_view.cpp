@@ -1,4 +1,4 @@
-// Orders that never end: the circle drawn on the lists, the sentence, and the change that removes it.
+// Orders that never end: the cycle drawn on the lists, the sentence, and the change that removes it.
 #include <QComboBox>
 #include <QPushButton>
 #include <QSignalSpy>
@@ -14,7 +14,7 @@ using namespace stagewright;
 
 namespace {
 
-// 1F1B on four ranks, in which rank 1 wants a gradient that can't be there yet.
+// 1F1B on four ranks in which rank 1 needs a gradient that can't exist yet.
 std::shared_ptr<const Schedule> stuck()
 {
     Schedule schedule = *makeSchedule("1f1b", Shape{4, 8, 0});

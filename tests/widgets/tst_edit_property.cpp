@@ -1,5 +1,5 @@
-// Ten thousand random changes on random orders of the library: nothing crashes, nothing is lost, all of it undone is the start,
-// all of it done again the end, and every order on the way reads back from its text.
+// Ten thousand random changes to random library orders: nothing crashes, nothing is lost, undoing everything gives the start, redoing
+// everything the end, and every order in between reads back from its text.
 #include <random>
 
 #include <QtTest>
@@ -27,7 +27,7 @@ class TestEditProperty : public QObject {
         return out;
     }
 
-    // One change, as the window makes it. The editor's own answer says whether it could be made.
+    // One change, as the window makes it. The editor's answer says whether it was possible.
     static bool change(std::mt19937& random, ScheduleEditor& editor, OpPattern& pattern, int& copies)
     {
         const Schedule& order = editor.schedule();
@@ -95,7 +95,7 @@ private slots:
                 if (!change(random, editor, pattern, copies)) continue;
                 ++made;
                 const Schedule& order = editor.schedule();
-                // What is drawn is of this order.
+                // The picture is of this order.
                 QCOMPARE(editor.times().start.size(), order.opCount());
                 QVERIFY(editor.timeline() != nullptr);
                 for (int r = 0; r < order.ranks; ++r)

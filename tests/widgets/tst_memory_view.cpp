@@ -1,4 +1,4 @@
-// MemoryView: steps, peak, budget, ghost, who holds it; pixels at computed places.
+// MemoryView: steps, peak, budget, ghost, what holds memory; pixels at computed places.
 #include <functional>
 #include <map>
 #include <random>
@@ -117,7 +117,7 @@ void TestMemoryView::stepsAreNotSmoothed()
     int checked = 0;
     for (const MemoryPoint& point : points) {
         const double x = axis.toX(point.time - m_panel->origin);
-        if (point.inUse == before) continue; // one left as another came
+        if (point.inUse == before) continue; // one was freed as another arrived
         const Bytes high = std::max(before, point.inUse), low = std::min(before, point.inUse);
         const double y = m_view->yOf(1, (high + low) / 2 + gib / 8); // between the two, off the grid lines
         const bool rises = point.inUse > before;
@@ -370,11 +370,11 @@ void TestMemoryView::scalesAndViolations()
     const QImage image = m_view->grab().toImage();
     const QPointF flag(m_view->axis().toX(*over), m_view->yOf(0, 2 * gib + gib / 2) - 6);
     QCOMPARE(image.pixelColor(flag.toPoint()), Theme::light().critical);
-    QVERIFY(m_view->accessibleDescription().contains(QStringLiteral("over the budget from 30.0 ms on")));
-    QVERIFY(m_view->cardAt(0, 45'000'000).plain().contains(QStringLiteral("First over it: 30.0 ms")));
+    QVERIFY(m_view->accessibleDescription().contains(QStringLiteral("over budget from 30.0 ms")));
+    QVERIFY(m_view->cardAt(0, 45'000'000).plain().contains(QStringLiteral("First exceeded at: 30.0 ms")));
 }
 
-// The index against looking at every value, over random parts of random sequences.
+// The index compared with reading every value, over random parts of random sequences.
 void TestMemoryView::extremesAreExact()
 {
     std::mt19937 random(7);
@@ -432,7 +432,7 @@ void TestMemoryView::countersAreCharted()
     m_view->setSettings(settings);
     QTRY_COMPARE_WITH_TIMEOUT(m_view->rowTitles(), QStringList{QStringLiteral("Rank 0")}, 20000);
     QCOMPARE(counterText(0.5, QStringLiteral("%")), QStringLiteral("0.50 %"));
-    QCOMPARE(counterUnit(4e11, QStringLiteral("B/s")).name, QStringLiteral("GB/s")); // what the ticks are printed in
+    QCOMPARE(counterUnit(4e11, QStringLiteral("B/s")).name, QStringLiteral("GB/s")); // the unit of the ticks
     QCOMPARE(counterUnit(4e11, QStringLiteral("B/s")).factor, 1e9);
     QCOMPARE(counterText(3 * 1073741824.0, QStringLiteral("bytes")), QStringLiteral("3 GiB"));
 }
@@ -493,7 +493,7 @@ void TestMemoryView::largeRunsComeLater()
     m_view->setPanels({panel});
     QVERIFY(!m_view->ready()); // made on a worker
     QVERIFY(!m_view->grab().isNull());
-    m_view->setPanels({m_panel}); // the late answer is of no use any more
+    m_view->setPanels({m_panel}); // the late answer is obsolete
     QVERIFY(m_view->ready());
     m_view->setPanels({panel});
     QTRY_VERIFY_WITH_TIMEOUT(m_view->ready(), 30000);

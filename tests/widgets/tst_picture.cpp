@@ -1,4 +1,4 @@
-// Pictures for export: kinds and suffixes, sizes on screen and on paper, captions, what is left out, embedded images, hatch.
+// Pictures for export: formats and suffixes, sizes on screen and on paper, captions, omitted parts, embedded images, hatch.
 #include <QBuffer>
 #include <QImageReader>
 #include <QRegularExpression>

@@ -1,4 +1,4 @@
-// Recording: what the form refuses, the arguments it makes, the protocol it reads from a child process.
+// Recording: what the form refuses, the arguments it builds, the protocol it reads from a child process.
 #include <QComboBox>
 #include <QDir>
 #include <QFile>
@@ -78,7 +78,7 @@ private slots:
         s.scheduleFile = QStringLiteral("/tmp/own.csv");
         const QStringList own = recordArguments(s, QStringLiteral("x"));
         QCOMPARE(own[own.indexOf(QStringLiteral("--schedule")) + 1], QStringLiteral("/tmp/own.csv"));
-        QVERIFY(!own.contains(QStringLiteral("--ranks"))); // the file says how many
+        QVERIFY(!own.contains(QStringLiteral("--ranks"))); // the file gives the number
         QVERIFY(commandLine(s, QStringLiteral("a b")).contains(QStringLiteral("'a b'")));
     }
 
@@ -147,8 +147,8 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         QVector<TrainingDevice> devices;
         bool answered = false;
         QObject context;
-        askDevices(program, &context, [&](const QVector<TrainingDevice>& told) {
-            devices = told;
+        askDevices(program, &context, [&](const QVector<TrainingDevice>& found) {
+            devices = found;
             answered = true;
         });
         QTRY_VERIFY_WITH_TIMEOUT(answered, 20000);
@@ -183,7 +183,7 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--device")) + 1), QStringLiteral("0,1"));
         QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--sharing")) + 1), QStringLiteral("partitions"));
         QCOMPARE(arguments.at(arguments.indexOf(QStringLiteral("--transport")) + 1), QStringLiteral("nccl"));
-        QVERIFY(!arguments.contains(QStringLiteral("--clock"))); // sharing says it
+        QVERIFY(!arguments.contains(QStringLiteral("--clock"))); // sharing decides
 
         dialog.setDevices({{QStringLiteral("cpu"), QStringLiteral("p"), {}}, {QStringLiteral("cuda"), {}, QStringLiteral("no driver")}});
         QVERIFY2(dialog.faultText().contains(QStringLiteral("no driver")), qPrintable(dialog.faultText()));
@@ -194,7 +194,7 @@ echo '{"devices":[{"backend":"cpu","name":"a processor","usable":true,"reason":n
         devices->setText(QStringLiteral("first"));
         QVERIFY2(dialog.faultText().contains(QStringLiteral("first")), qPrintable(dialog.faultText()));
         qobject_cast<QComboBox*>(dialog.fieldNamed(QStringLiteral("backend")))->setCurrentIndex(0);
-        QVERIFY(dialog.faultText().isEmpty()); // the processor asks for no GPU
+        QVERIFY(dialog.faultText().isEmpty()); // the processor needs no GPU
         QVERIFY(!devices->isEnabled());
         QVERIFY(!recordArguments(dialog.settings(), QStringLiteral("o")).contains(QStringLiteral("--device")));
     }

@@ -1,4 +1,4 @@
-// The runs list: the model's own rules by QAbstractItemModelTester, and what its rows say.
+// The runs list: the rules of QAbstractItemModelTester, and the text of its rows.
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
 #include <QtTest>
@@ -78,7 +78,7 @@ private slots:
         QVERIFY(kept.isValid());
         QVERIFY(model.hasSummary({path, 1}));
         QVERIFY(kept.sibling(kept.row(), RunsModel::Time).data().toString() != QStringLiteral("…"));
-        // A run that went on has other figures: the old ones are dropped until they are read again.
+        // A run that grew has other figures: the old ones are dropped until it is read again.
         model.setRuns(path, {info(1, "1f1b"), info(2, "zb-h1")});
         QVERIFY(kept.isValid());
         QCOMPARE(kept.sibling(kept.row(), RunsModel::State).data().toString(), QStringLiteral("complete"));

@@ -1,5 +1,5 @@
-// The browser of the library: every schedule has a page with a picture, aliases are found, faults offer a shape that works,
-// and the keyboard alone does all of it.
+// The library browser: every schedule has a page with a picture, aliases are found, faults offer a shape that works, and all of it works
+// by keyboard alone.
 #include <QComboBox>
 #include <QLineEdit>
 #include <QListWidget>
@@ -33,7 +33,7 @@ private slots:
             }
             QVERIFY2(!browser.preview().fault && browser.preview().panel, info.name.data());
             QVERIFY(browser.preview().makespan > 0);
-            QVERIFY(page != QString() && browser.pageText().contains(QStringLiteral("Time of a step")));
+            QVERIFY(page != QString() && browser.pageText().contains(QStringLiteral("Step time")));
         }
     }
 
@@ -47,7 +47,7 @@ private slots:
         request.costs.latency = 0.5;
         const SchedulePreview slow = previewOf(request);
         QVERIFY(slow.makespan > plain.makespan);
-        QVERIFY(slow.closed.makespan < 0); // the closed form knows of no links
+        QVERIFY(slow.closed.makespan < 0); // the closed form ignores links
         request.name = "no-such";
         const SchedulePreview none = previewOf(request);
         QVERIFY(none.fault && !none.nearest && !none.panel);
@@ -55,7 +55,7 @@ private slots:
 
     void faultsOfferTheNearestShape()
     {
-        const Shape bad{4, 9, 0}; // interleaved 1F1B wants whole groups of microbatches
+        const Shape bad{4, 9, 0}; // interleaved 1F1B needs whole groups of microbatches
         QVERIFY(!makeSchedule("interleaved-1f1b", bad));
         const auto nearest = nearestShape("interleaved-1f1b", bad);
         QVERIFY(nearest);

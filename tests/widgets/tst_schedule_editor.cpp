@@ -1,4 +1,4 @@
-// The editor's model: moves, undo, faults, deltas, previews; without any view.
+// The editor's model without a view: moves, undo, faults, deltas, previews.
 #include <QSignalSpy>
 #include <QtTest>
 
@@ -39,7 +39,7 @@ private slots:
         const Schedule schedule = make("zb-h1");
         editor.start(schedule, CostModel::uniform(schedule));
         QSignalSpy edited(&editor, &ScheduleEditor::edited);
-        // A weight gradient may wait: to the end of its rank.
+        // A weight gradient may move to the end of its rank.
         const auto& row = schedule.order[0];
         const auto w = std::find_if(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::WeightGrad; });
         const int from = static_cast<int>(w - row.begin());
@@ -73,7 +73,7 @@ private slots:
         QCOMPARE(editor.undoStack()->count(), 1);
         editor.undoStack()->undo();
         QVERIFY(editor.schedule() == schedule);
-        QVERIFY(!editor.nudge({0, 0}, -1)); // beyond the begin
+        QVERIFY(!editor.nudge({0, 0}, -1)); // beyond the start
         QVERIFY(!editor.nudge({9, 0}, 1));  // no such rank
     }
 
@@ -148,23 +148,17 @@ private slots:
         QVERIFY(!editor.positionOf(noSpan).valid());
     }
 
-    void relaxedPlacementEqualsSimulationOfWhatRuns()
+    // Costs with launch delays: the figures of the order before the edit have them too.
+    void newCostsCountForTheOriginalAsForTheEdit()
     {
-        std::vector<std::string> names;
-        for (const ScheduleInfo& info : allSchedules())
-            for (std::string& name : variantsOf(info)) names.push_back(std::move(name));
-        for (const std::string& name : names) {
-            auto schedule = makeOnNearShape(name, Shape{4, 8, 0});
-            if (!schedule) continue;
-            CostModel::UnitCosts unit;
-            unit.latency = 0.1;
-            const CostModel costs = CostModel::uniform(*schedule, unit);
-            auto exact = simulate(*schedule, costs);
-            QVERIFY(exact.has_value());
-            const SimResult relaxed = placeRelaxed(*schedule, costs);
-            QVERIFY2(relaxed.start == exact->start, name.c_str());
-            QCOMPARE(relaxed.makespan, exact->makespan);
-        }
+        const Schedule schedule = *makeSchedule("1f1b", {3, 4, 0});
+        CostModel costs = CostModel::uniform(schedule);
+        ScheduleEditor editor;
+        editor.start(schedule, costs);
+        costs.launch.assign(3, rankShare / 4);
+        editor.setCosts(costs);
+        QCOMPARE(editor.originalFigures().makespan, simulate(schedule, costs)->makespan);
+        QCOMPARE(editor.figures().makespan, editor.originalFigures().makespan);
     }
 };
 

@@ -1,4 +1,4 @@
-// The schedule as text beside the canvas: places of ops in it, typed texts read into the edited shape, records of edits.
+// The schedule as text beside the canvas: where ops are in it, typed texts read into the edited shape, records of edits.
 #include <QLabel>
 #include <QSignalSpy>
 #include <QtTest>
@@ -53,7 +53,7 @@ private slots:
         const TypedOrder same = readTypedOrder(text, frame);
         QVERIFY(same.schedule.has_value());
         QVERIFY(*same.schedule == frame);
-        // An op taken out: the shape stays, so that it is missing and not the last microbatch of another schedule.
+        // An op removed: the shape stays, so it is missing and not the last microbatch of another schedule.
         QString without = text;
         without.remove(QStringLiteral(",3B7"));
         const TypedOrder missing = readTypedOrder(without, frame);
@@ -61,7 +61,7 @@ private slots:
         QCOMPARE(missing.schedule->microbatches, 8);
         QCOMPARE(unplacedOps(*missing.schedule).size(), std::size_t{1});
         QCOMPARE(readTypedOrder(QStringLiteral(",\n,\n,\n,"), frame).schedule->opCount(), std::size_t{0});
-        // A whole other schedule is taken as what it is.
+        // A completely different schedule is read as it is.
         const Schedule other = make("zb-h1", 3, 5);
         const TypedOrder pasted = readTypedOrder(textOf(other), frame);
         QVERIFY(pasted.schedule.has_value());
@@ -88,7 +88,7 @@ private slots:
             QCOMPARE(order.fault.line, 1);
             QCOMPARE(changed[1].mid(order.fault.column, order.fault.length), QString::fromLatin1(c.typed));
         }
-        QVERIFY(!readTypedOrder(text + QStringLiteral("\n0F0"), frame).schedule.has_value()); // a fifth rank
+        QVERIFY(!readTypedOrder(text + QStringLiteral("\n0F0"), frame).schedule.has_value()); // one rank too many
     }
 
     void whatIsTypedComesOutAndWhatCannotBeReadStays()
@@ -120,20 +120,20 @@ private slots:
         std::swap(moved->order[3][2], moved->order[3][3]);
         text.setSchedule(moved, validate(*moved));
         QVERIFY(text.field()->toPlainText().startsWith(QStringLiteral("0X0")));
-        // Mended: the typed text is the order, with what was typed elsewhere kept as it was then.
+        // Fixed: the typed text is the order, including text typed elsewhere before.
         QTest::keyClick(text.field(), Qt::Key_Backspace);
         QTest::keyClicks(text.field(), QStringLiteral("F"));
         QTRY_VERIFY_WITH_TIMEOUT(!typed.isEmpty(), 20000);
         QVERIFY(typed.last().at(0).value<Schedule>() == *schedule);
         text.setSchedule(schedule, validate(*schedule));
         QVERIFY(text.inStep());
-        // Undo belongs to the order once the text says what the canvas shows.
+        // Undo belongs to the order once the text matches the canvas.
         QSignalSpy undo(&text, &ScheduleText::undoAsked);
         QTest::keyClick(text.field(), Qt::Key_Z, Qt::ControlModifier);
         QCOMPARE(undo.count(), 1);
     }
 
-    // Blanks and blank cells stay while one types, also once they are taken over; the canvas alone brings lines to one form.
+    // Blanks and blank cells stay while typing, also once applied; only the canvas normalises lines.
     void whatIsTypedIsNeverRewritten()
     {
         ScheduleText text;
@@ -154,13 +154,13 @@ private slots:
         const QString first = text.field()->toPlainText().section(QLatin1Char('\n'), 0, 0);
         QVERIFY2(first.endsWith(QStringLiteral("0B7 , ")), qPrintable(first));
         for (int i = 0; i < 3; ++i) QTest::keyClick(text.field(), Qt::Key_Backspace);
-        for (int i = 0; i < 4; ++i) QTest::keyClick(text.field(), Qt::Key_Backspace); // ",0B7": it waits in the tray
+        for (int i = 0; i < 4; ++i) QTest::keyClick(text.field(), Qt::Key_Backspace); // ",0B7": it is in the tray
         QTest::keyClicks(text.field(), QStringLiteral("  "));
         QTRY_VERIFY_WITH_TIMEOUT(!typed.isEmpty() && text.settled(), 20000);
         QVERIFY(text.inStep());
         QVERIFY2(text.field()->toPlainText().section(QLatin1Char('\n'), 0, 0).endsWith(QStringLiteral("0B6  ")), qPrintable(text.field()->toPlainText()));
         const int caret = text.field()->textCursor().position();
-        text.setSchedule(schedule, validate(*schedule)); // told once more
+        text.setSchedule(schedule, validate(*schedule)); // set once more
         QCOMPARE(text.field()->textCursor().position(), caret);
         auto moved = std::make_shared<Schedule>(*schedule);
         std::swap(moved->order[0][2], moved->order[0][3]);
@@ -168,7 +168,7 @@ private slots:
         QCOMPARE(text.field()->toPlainText(), textOf(*moved));
     }
 
-    // The reason has room of its own at the right of its line; no text lies under it.
+    // The reason has its own space at the right of its line; it covers no text.
     void faultsStandBesideTheirLine()
     {
         ScheduleText text;

@@ -1,5 +1,5 @@
-// How ops of every form look: pairs in two halves, chunks and copies in tints of their own, recompute striped, labels that
-// say slice, count and half.
+// How ops of every form are drawn: pairs in two halves, chunks and copies in their own tints, recompute striped, labels with slice,
+// count and half.
 #include <QtTest>
 
 #include "sample_timelines.h"

@@ -1,4 +1,4 @@
-// Tables as text: CSV and Markdown of made-up cells, models, grids and panels, and the keys that copy them.
+// Tables as text: CSV and Markdown of synthetic cells, models, grids and panels, and the keys that copy them.
 #include <QClipboard>
 #include <QGridLayout>
 #include <QLabel>
@@ -50,7 +50,7 @@ private slots:
         view.setModel(&model);
         view.hideColumn(1);
         QCOMPARE(toText(tableOf(view), TableFormat::Csv), QString("op,time\nfile,\nrun,3 ms\nlast,4 ms\n"));
-        view.selectRow(0); // one row is where one is, not a choice
+        view.selectRow(0); // a single row is the current one, not a selection
         QCOMPARE(tableOf(view).rows.size(), 3);
     }
     void gridWithAnEmptyCorner()

@@ -151,7 +151,7 @@ void TestTimelineGeometry::slicesPack()
     QCOMPARE(slice.opKind(), OpKind::Filler);
     QCOMPARE(slice.microbatchOr(-1), -1);
     QVERIFY(slice.discarded != 0);
-    span.end = span.start + (Nanos(1) << 45); // too long for the field: cut, not wrapped
+    span.end = span.start + (Nanos(1) << 45); // too long for the field: clamped, not wrapped
     LaneData longLane;
     longLane.append(span, 9, 0);
     QCOMPARE(longLane.end() - longLane.begin(), (Nanos(1) << 44) - 1);
@@ -164,7 +164,7 @@ void TestTimelineGeometry::lanesKeepIds()
     const std::vector<SpanId> ids{10, 11, 12, 20, 21};
     for (std::size_t i = 0; i < ids.size(); ++i) {
         span.start = static_cast<Nanos>(100 * i);
-        span.end = span.start + 150; // overlaps the next: cut at its begin
+        span.end = span.start + 150; // overlaps the next: cut at its start
         lane.append(span, ids[i], 0);
     }
     for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -85,7 +85,7 @@ private slots:
             shown.view.setNotes(notes);
             const QImage marked = shown.painted(*theme);
             QVERIFY(ofColour(marked, theme->critical) > red + 100);
-            notes = std::make_shared<TimelineNotes>(*notes); // of a long chain the root, not the last arrow
+            notes = std::make_shared<TimelineNotes>(*notes); // for a long chain the root, not the last arrow
             for (int i = 0; i < 400; ++i) notes->chain.insert(notes->chain.begin(), {3, 2});
             shown.view.setNotes(notes);
             const QRectF start = shown.rectOf(0);

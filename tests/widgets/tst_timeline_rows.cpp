@@ -18,7 +18,7 @@ using samples::Piece;
 
 namespace {
 
-// Rank r works for (r % 10 + 1) tenths of the 10,000 ns.
+// Rank r is busy for (r % 10 + 1) × 10 % of the 10,000 ns.
 std::shared_ptr<const Timeline> manyRanks(int ranks)
 {
     std::vector<std::vector<Piece>> pieces(static_cast<std::size_t>(ranks));
@@ -165,7 +165,7 @@ void TestTimelineRows::groupsByCount_data()
     QTest::addColumn<int>("groups");
     QTest::addColumn<int>("size");
     QTest::newRow("few") << 64 << 0 << 0;
-    QTest::newRow("65") << 65 << 9 << 8; // the last rank stands alone: no group of one
+    QTest::newRow("65") << 65 << 9 << 8; // the last rank is alone: no group of one
     QTest::newRow("256") << 256 << 32 << 8;
     QTest::newRow("1024") << 1024 << 32 << 32;
     QTest::newRow("4000") << 4000 << 32 << 128;
@@ -206,7 +206,7 @@ void TestTimelineRows::groupsByStageAndBusyTime()
     QCOMPARE(byStage.groups[0][1].title, QStringLiteral("stage 1"));
     rows.grouping = Grouping::Busy;
     const RowPlan byBusy = planRows({panel}, rows);
-    QCOMPARE(byBusy.groups[0].size(), std::size_t(1)); // the idle one stands alone, first
+    QCOMPARE(byBusy.groups[0].size(), std::size_t(1)); // the idle one is alone and first
     QCOMPARE(byBusy.items[0].kind, RowKind::Rank);
     QCOMPARE(byBusy.items[0].rankIndex, 7);
     QCOMPARE(byBusy.groups[0][0].ranks.size(), std::size_t(11));
@@ -240,7 +240,7 @@ void TestTimelineRows::everyRankHasOneRowAndPosition()
     }
 }
 
-// In every column: the time the ranks work there ÷ ranks; least and most of any of them.
+// In every column: the ranks' busy time ÷ ranks; minimum and maximum over them.
 void TestTimelineRows::groupColumnsAreTheMean()
 {
     const auto panel = makePanel(manyRanks(10));
@@ -271,9 +271,9 @@ void TestTimelineRows::thousandRanksAreReadable()
             const RowPlace& row = m_view->layout().rows[5];
             const double y = rulerHeight + row.top;
             const auto pixel = [&](Nanos t, double at) { return image.pixelColor(static_cast<int>(m_view->axis().toX(t) * ratio), static_cast<int>((y + at) * ratio)); };
-            QCOMPARE(pixel(500, row.height - 2), theme->of(OpKind::Forward).fill); // at the begin all work
+            QCOMPARE(pixel(500, row.height - 2), theme->of(OpKind::Forward).fill); // at the start all work
             QCOMPARE(pixel(500, 2), theme->of(OpKind::Forward).fill);
-            QCOMPARE(pixel(9500, row.height - 1.2), theme->of(OpKind::Forward).fill); // at the end a tenth of them
+            QCOMPARE(pixel(9500, row.height - 1.2), theme->of(OpKind::Forward).fill); // at the end 10 % of them
             QVERIFY(pixel(9500, 4) != theme->of(OpKind::Forward).fill);
         }
     }
@@ -331,7 +331,7 @@ void TestTimelineRows::pinnedRanksStay()
         const QPointF probe(m_view->axis().toX(9500), before->top() + 6); // where only rank 9 (and 19, 29 …) works
         QCOMPARE(image.pixelColor((probe * ratio).toPoint()), theme.of(OpKind::Forward).fill);
         QCOMPARE(m_view->spanAt(probe), pinned);
-        // Nothing of the rows that scroll shows through above the line.
+        // Scrolling rows don't show through above the line.
         QCOMPARE(image.pixelColor((QPointF(m_view->axis().toX(9500), before->bottom() + 6) * ratio).toPoint()).rgb() == theme.of(OpKind::Forward).fill.rgb(), false);
     }
     // The other ranks keep their order, and the last one can be scrolled to.
@@ -375,7 +375,7 @@ void TestTimelineRows::kernelsStandUnderTheirOp()
     const auto& panel = *m_view->panels()[0];
     QCOMPARE(panel.ranks[0].lanes.size(), std::size_t(5)); // three kernels, a copy, a wait
     QCOMPARE(panel.ranks[0].workLanes(), 4);
-    QCOMPARE(m_view->layout().rows[0].lanes, 4); // waits are idle time: shown when asked for
+    QCOMPARE(m_view->layout().rows[0].lanes, 4); // waits are idle time: shown on request
     QCOMPARE(m_view->layout().rows[1].lanes, 0);
     const Slice& kernel = panel.ranks[0].lanes[0].data.slices()[0];
     QCOMPARE(kernel.opKind(), OpKind::InputGrad); // of the op that launched it
@@ -445,7 +445,7 @@ void TestTimelineRows::areasOutliveFolding()
     QCOMPARE(m_view->chosenRanks(), (std::vector<int>{3, 4, 5}));
     setRows([](RowSettings& rows) { rows.pinned = {4}; });
     QCOMPARE(m_view->aggregation().busy, open.busy);
-    setRows([](RowSettings& rows) { rows.grouping = Grouping::Busy; }); // other ranks would lie under it
+    setRows([](RowSettings& rows) { rows.grouping = Grouping::Busy; }); // other ranks would be under it
     QVERIFY(m_state->areas().empty());
 }
 
@@ -502,7 +502,7 @@ void TestTimelineRows::stepsOnOneAxis()
     QCOMPARE(panel->steps.size(), std::size_t(3));
     QCOMPARE(panel->steps[1].begin, Nanos(1200));
     QCOMPARE(panel->duration, Nanos(3400));
-    QCOMPARE(panel->shownTime(1300, TimeOrigin::Step), Nanos(100)); // from the begin of step 2
+    QCOMPARE(panel->shownTime(1300, TimeOrigin::Step), Nanos(100)); // from the start of step 2
     QCOMPARE(panel->shownTime(1300, TimeOrigin::Run), Nanos(1300));
     QCOMPARE(panel->ranks[0].compute.size(), std::size_t(3));
     PanelOptions part;
@@ -514,7 +514,7 @@ void TestTimelineRows::stepsOnOneAxis()
     QCOMPARE(two->ranks[1].compute.slices()[0].begin(), Nanos(0));
     QCOMPARE(two->duration, Nanos(2200));
     QCOMPARE(two->shownTime(0, TimeOrigin::Run), Nanos(1200));
-    // Lines where the steps begin, at every ratio.
+    // Lines at the starts of the steps, at every ratio.
     m_view->setPanels({panel});
     for (const double ratio : {1.0, 1.5, 2.0}) {
         const QImage image = painted(ratio, Theme::light());
@@ -523,7 +523,7 @@ void TestTimelineRows::stepsOnOneAxis()
             QCOMPARE(image.pixelColor(static_cast<int>(x), static_cast<int>((m_view->height() - 20) * ratio)), Theme::light().secondary);
         }
     }
-    // One step alone has no line.
+    // A single step has no line.
     m_view->setRun(timeline, {1, 0, QString()});
     const QImage image = painted(1, Theme::light());
     QVERIFY(image.pixelColor(static_cast<int>(m_view->axis().toX(0)), m_view->height() - 20) != Theme::light().secondary);
@@ -547,7 +547,7 @@ void TestTimelineRows::timesAsChosen()
     QCOMPARE(durationText(3 * rankShare, Units{rankShare, 1}), QStringLiteral("3.00 u")); // unit-cost work keeps its own
 }
 
-// Ops, transfers apart, and idle time of any area come to ranks × range; grouping changes the lines, not the sums.
+// Ops (without transfers) and idle time of any area add up to ranks × range; grouping changes the rows, not the sums.
 void TestTimelineRows::tableAddsUp()
 {
     const auto panel = makePanel(samples::simulated("zb-h1"), {0, 0, QString()});
@@ -578,7 +578,7 @@ void TestTimelineRows::tableAddsUp()
         if (line.what == AggregateLine::What::Ops) QCOMPARE(line.total, sum.timeByKind[static_cast<std::size_t>(*line.kind)]);
         if (line.what == AggregateLine::What::Idle) QCOMPARE(line.total, sum.idle);
     }
-    // An op that the range cuts counts with its part.
+    // An op cut by the range counts in part.
     const AggregateTable cut = aggregateTable({panel}, {{{0, 4'000'000}, 0, 0}}, nullptr, AggregateBy::Kind);
     QCOMPARE(cut.lines[0].total, Nanos(4'000'000));
     QCOMPARE(cut.lines[0].most, Nanos(4'000'000));

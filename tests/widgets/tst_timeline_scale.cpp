@@ -1,5 +1,5 @@
-// Timelines of any size: lanes made of blocks are those of the whole run, details of a step fit them, a panned frame has the
-// pixels of a fresh one.
+// Timelines of any size: lanes built from blocks equal those of the whole run, details of a step fit them, a panned frame has the
+// same pixels as a fresh one.
 #include <random>
 
 #include <QElapsedTimer>
@@ -303,10 +303,10 @@ void TestTimelineScale::pansMovePixels()
                     QFAIL(qPrintable(QStringLiteral("pan by %1, pixel %2, %3: %4 moved, %5 fresh").arg(by).arg(x).arg(y)
                                          .arg(QColor(canvas.image.pixel(x, y)).name(), QColor(fresh.pixel(x, y)).name())));
     }
-    if (perPixel >= 9001) QVERIFY2(moved >= 6, qPrintable(QString::number(moved))); // close up, wide slices make moving useless
+    if (perPixel >= 9001) QVERIFY2(moved >= 6, qPrintable(QString::number(moved))); // zoomed in, wide slices make moving useless
 }
 
-// Rows without room for an outline are written as rectangles of pixels; a painter that has no pixels draws the same picture.
+// Rows without room for an outline are written as pixel rectangles; a painter without pixels draws the same picture.
 void TestTimelineScale::thinRowsAreTheSameByEveryPainter()
 {
     const auto panel = randomPanel(40, 3000, 100'000, 5);
@@ -341,7 +341,7 @@ void TestTimelineScale::pansKeepWholePixels()
     const TimeRange second = pannedBy(first, -16, axisWidth, 1);
     QCOMPARE(second.duration(), first.duration());
     QCOMPARE(second.begin, first.begin - 16 * (first.duration() / 732));
-    const TimeRange close{0, 7320}; // ten ns a pixel: left as it is
+    const TimeRange close{0, 7320}; // ten ns per pixel: unchanged
     QCOMPARE(pannedBy(close, 5, axisWidth, 1).duration(), close.duration());
     QCOMPARE(pannedBy(close, 5, axisWidth, 1).begin, Nanos{50});
 }
@@ -394,7 +394,7 @@ void TestTimelineScale::framesCostPixelsNotSlices()
     QVERIFY2(large / small <= 3, qPrintable(QStringLiteral("ratio %1").arg(large / small)));
 }
 
-// What the pointer finds is a slice, however coarse the picture.
+// The pointer finds a slice, however coarse the picture.
 void TestTimelineScale::draftsAreHitExactly()
 {
     TimelineBuilder builder(Provenance::Simulated, "model", 1);

@@ -419,7 +419,7 @@ void TestTimelineView::historyKeys()
     QCOMPARE(m_state->visible(), all);
     QTest::keyClick(m_view.get(), Qt::Key_Right, Qt::AltModifier);
     QCOMPARE(m_state->visible(), (TimeRange{10'000'000, 20'000'000}));
-    // A flurry of keys is one entry, made when they rest.
+    // A burst of keys is one entry, made when they rest.
     for (int i = 0; i < 3; ++i) QTest::keyClick(m_view.get(), Qt::Key_D);
     QTest::qWait(150);
     QTest::keyClick(m_view.get(), Qt::Key_Left, Qt::AltModifier);
@@ -443,7 +443,7 @@ void TestTimelineView::editDrags()
     const int from = m_view->panels()[0]->positionOf(moved.span);
     const auto& order = m_view->panels()[0]->timeline->schedule()->order[3];
     QCOMPARE(toText(order[static_cast<std::size_t>(from)]), std::string("3W0"));
-    // To behind the last op: all others count.
+    // After the last op: all others count.
     const auto last = m_view->rectOf(ref("3W7"));
     drag(centre("3W0"), last->center() + QPointF(last->width(), 0));
     QCOMPARE(pressed.count(), 1);
@@ -453,12 +453,12 @@ void TestTimelineView::editDrags()
     QCOMPARE(dropped[0][2].toInt(), from);
     QCOMPARE(dropped[0][3].toInt(), 3);
     QCOMPARE(dropped[0][4].toInt(), static_cast<int>(order.size()) - 1);
-    // Back onto its own place: nothing happens.
+    // Back to its own place: nothing happens.
     drag(centre("3W0"), centre("3W0") + QPointF(6, 0));
     QCOMPARE(dropped.count(), 1);
     QCOMPARE(cancelled.count(), 1);
     QVERIFY(m_state->areas().empty());
-    // Feedback is painted: a ghost where the model says, its frame in the colour of validity.
+    // Feedback is painted: a ghost at the model's place, its frame coloured by validity.
     DragFeedback feedback;
     feedback.span = moved;
     feedback.toRank = 3;

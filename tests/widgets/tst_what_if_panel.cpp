@@ -1,4 +1,4 @@
-// The panel of what-if questions: its fields say what --what-if would, and the picture is what the library answers.
+// The what-if panel: its fields match --what-if, and its picture matches the library's answer.
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QLineEdit>
@@ -34,7 +34,7 @@ private slots:
     {
         Asked asked;
         QVERIFY(asked.panel.question()->empty());
-        QSignalSpy told(&asked.panel, &WhatIfPanel::changed);
+        QSignalSpy changes(&asked.panel, &WhatIfPanel::changed);
         asked.field<QComboBox>("kind")->setCurrentIndex(3); // F, I, W: a schedule without B
         asked.field<QSpinBox>("stage")->setValue(2);
         asked.field<QSlider>("opsFactor")->setValue(150);
@@ -54,12 +54,12 @@ private slots:
         QCOMPARE(asked.text(), std::string("m=12,rank1*1.25,F*0.5"));
         asked.field<QDoubleSpinBox>("latency")->setValue(0.25);
         QCOMPARE(asked.panel.question()->latency, 0.25);
-        QVERIFY(told.count() >= 9);
+        QVERIFY(changes.count() >= 9);
         asked.field<QLineEdit>("further")->setText(QStringLiteral("F*"));
         QVERIFY(!asked.panel.question());
         asked.panel.reset();
         QVERIFY(asked.panel.question()->empty());
-        // Of a smaller shape nothing stays that is not there.
+        // A smaller shape keeps no values that don't exist in it.
         asked.field<QSpinBox>("stage")->setValue(3);
         const Schedule two = *makeSchedule("1f1b", Shape{2, 4, 0});
         asked.panel.setSchedule(two, CostModel::uniform(two));
@@ -71,7 +71,7 @@ private slots:
     void sliderAndFieldAgree()
     {
         FactorField field;
-        QSignalSpy told(&field, &FactorField::changed);
+        QSignalSpy changes(&field, &FactorField::changed);
         field.slider()->setValue(0);
         QCOMPARE(field.factor(), 0.0);
         field.slider()->setValue(200);
@@ -81,7 +81,7 @@ private slots:
         field.field()->setValue(50); // beyond the slider: its end, and the factor stays
         QCOMPARE(field.slider()->value(), 200);
         QCOMPARE(field.factor(), 50.0);
-        QCOMPARE(told.count(), 4);
+        QCOMPARE(changes.count(), 4);
     }
 
     void thePictureIsTheAnswer()
@@ -104,7 +104,7 @@ private slots:
             QCOMPARE(picture.panel->duration, expected->makespanAfter);
             QCOMPARE(picture.panel->timeline->ranks(), 4);
         }
-        // Latency in forwards, where the costs have none: a factor could not tell.
+        // Latency in forwards if the costs have none: a factor would not show.
         WhatIfQuestion question;
         question.latency = 0.5;
         QVERIFY(whatIfPicture(base, question).answer.makespanAfter > base.panel->duration);

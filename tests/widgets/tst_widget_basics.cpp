@@ -184,10 +184,10 @@ void TestWidgetBasics::historyWalks()
     const TimeRange all = state.visible();
     QVERIFY(!state.canGoBack());
     state.setVisible({100, 300});
-    state.setVisible({120, 200}, false); // a drag under way
+    state.setVisible({120, 200}, false); // during a drag
     state.setVisible({130, 210}, false);
     QSignalSpy changed(&state, &ViewState::visibleChanged);
-    state.goBack(); // from where the drag stands
+    state.goBack(); // from where the drag is
     QCOMPARE(state.visible(), (TimeRange{100, 300}));
     state.goBack();
     QCOMPARE(state.visible(), all);

@@ -1,5 +1,5 @@
-// The parts of search, palette, console and notes: fuzzy matching, what is offered first, queries and their rows, the
-// language of the search field, completion; every model under Qt's own tester.
+// The parts of search, palette, console and notes: fuzzy matching, ranking, queries and their rows, the language of the search field,
+// completion; every model under Qt's own tester.
 #include <QAbstractItemModelTester>
 #include <QAbstractButton>
 #include <QComboBox>
@@ -50,8 +50,8 @@ private slots:
         QCOMPARE(fuzzyMatch({}, QStringLiteral("Open"))->score, 0);
         const auto match = fuzzyMatch(QStringLiteral("crpa"), QStringLiteral("Critical path"));
         QVERIFY(match.has_value());
-        QCOMPARE(match->places, (std::vector<int>{0, 1, 9, 10})); // at the begin of words
-        // At the begin of words and in a row scores more than scattered.
+        QCOMPARE(match->places, (std::vector<int>{0, 1, 9, 10})); // at the start of words
+        // At the start of words and adjacent scores more than scattered.
         QVERIFY(fuzzyMatch(QStringLiteral("cp"), QStringLiteral("Critical path"))->score > fuzzyMatch(QStringLiteral("cp"), QStringLiteral("Escape"))->score);
         QVERIFY(fuzzyMatch(QStringLiteral("open"), QStringLiteral("Open file"))->score > fuzzyMatch(QStringLiteral("open"), QStringLiteral("Show predictions even"))->score);
     }
@@ -66,8 +66,8 @@ private slots:
                                           {"r:1", "Run", "ZB-H1", "demo, run 1", {}, {}, [&] { performed += 10; }}};
         model.setEntries(entries, {"r:1"});
         QCOMPARE(model.rowCount(), 3);
-        QCOMPARE(model.entry(0)->id, QStringLiteral("r:1")); // used lately
-        QCOMPARE(model.entry(2)->id, QStringLiteral("a:2")); // can't be used
+        QCOMPARE(model.entry(0)->id, QStringLiteral("r:1")); // used recently
+        QCOMPARE(model.entry(2)->id, QStringLiteral("a:2")); // unavailable
         model.setPattern(QStringLiteral("cl"));
         QCOMPARE(model.rowCount(), 1);
         QVERIFY(model.index(0).data(Qt::AccessibleTextRole).toString().contains(QStringLiteral("No run is open")));
@@ -196,7 +196,7 @@ private slots:
         QTest::keyClick(&editor, Qt::Key_Return, Qt::ControlModifier);
         QCOMPARE(asked.count(), 1);
         editor.clear();
-        QTest::keyClick(&editor, Qt::Key_Return, Qt::ControlModifier); // nothing to ask
+        QTest::keyClick(&editor, Qt::Key_Return, Qt::ControlModifier); // empty query
         QCOMPARE(asked.count(), 1);
     }
 
@@ -240,20 +240,20 @@ private slots:
         combos[0]->setCurrentIndex(3);
         QCOMPARE(store.value().theme, ThemeChoice::HighContrast);
         QCOMPARE(changed.count(), 1);
-        QVERIFY(store.value().hatches()); // where colours are hard to tell
+        QVERIFY(store.value().hatches()); // where colours are hard to distinguish
         combos[1]->setCurrentIndex(2);
         QCOMPARE(store.value().hatch, HatchChoice::Never);
         QVERIFY(!store.value().hatches());
         Preferences other = store.value();
         other.recentFiles = 3;
-        other.textScale = 1000; // brought into range when read
+        other.textScale = 1000; // clamped when read
         store.set(other);
         store.reload();
         QCOMPARE(store.value().textScale, largestTextScale);
         QCOMPARE(readPreferences(), store.value());
         QCOMPARE(dialog.findChildren<QSpinBox*>().front()->value(), 3);
         store.set(Preferences{});
-        // Nothing is cut off, in every theme.
+        // Nothing is clipped, in every theme.
         for (QLabel* label : dialog.findChildren<QLabel*>())
             if (label->isVisible() && !label->wordWrap()) QVERIFY2(label->width() >= label->sizeHint().width() - 1, qPrintable(label->text()));
         for (QWidget* field : dialog.findChildren<QWidget*>())

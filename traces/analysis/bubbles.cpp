@@ -22,7 +22,7 @@ namespace {
 constexpr Nanos never = std::numeric_limits<Nanos>::max();
 constexpr Nanos always = std::numeric_limits<Nanos>::min();
 
-// An idle interval before it is told by cause.
+// An idle interval before it is split by cause.
 struct Idle {
     Nanos start = 0;
     Nanos end = 0;
@@ -70,7 +70,7 @@ private:
     std::map<int, Bytes> m_bytesOfStage;
 };
 
-// The step run again with median durations on ranks of one speed, and with the mean over stages: what of a wait is left then.
+// The step replayed with median durations on ranks of equal speed, and with the mean over stages: the remaining part of a wait.
 class Replays {
 public:
     Replays(const Timeline& timeline, const StepOps& ops) : m_timeline(timeline), m_graph(timeline, ops)
@@ -122,7 +122,7 @@ public:
         return worst;
     }
 
-    // Of an op that is a straggler: the factor of its rank, where that is more of its length than what it takes beyond its own median; else 0.
+    // For a straggler op: the factor of its rank, if that explains more of its length than the time beyond its own median; else 0.
     double rankFactor(SpanId culprit) const
     {
         const SlotId slot = m_graph.slotOf(culprit);
@@ -212,7 +212,7 @@ private:
         }
     }
 
-    // Gives the time to the spans [first, last) in equal parts, what does not divide to the first.
+    // Distributes the time over the spans [first, last) in equal parts, the remainder to the first.
     void share(std::size_t first, std::size_t last, Nanos time)
     {
         const auto& all = m_ops.all(m_rank);
@@ -229,7 +229,7 @@ private:
         }
     }
 
-    // From the back: the earliest ready op among those that stand at or after a position, apart for ops that take memory.
+    // From the back: the earliest ready op at or after a position, separately for ops that take memory.
     void findCandidates()
     {
         const auto& busy = m_ops.busy(m_rank);
@@ -247,7 +247,7 @@ private:
         }
     }
 
-    // The input whose producer ended last, the one that arrived last, and what of the arrival was a reload.
+    // The input whose producer ended last, the one that arrived last, and the part of the arrival due to a reload.
     struct Arrival {
         Input produced{noSpan, always, always};
         Input arrived{noSpan, always, always};
@@ -281,7 +281,7 @@ private:
 
         const std::span<const Input> inputs = m_replays.inputs().of(m_rank, m_next);
         const Arrival input = arrivalOf(inputs);
-        Nanos recompute = 0; // of a recomputation that waits for its backward's gradient: what could run in the wait
+        Nanos recompute = 0; // of a recomputation that waits for its backward's gradient: the part that could run during the wait
         if (m_ops.heldFor(next) != noSpan) {
             Nanos own = always;
             for (const Input& each : inputs)
@@ -311,7 +311,7 @@ private:
         });
     }
 
-    // A reduction begins on all ranks of its stage at once: what the last of them ran before it came. noSpan: none is known.
+    // A reduction starts on all ranks of its stage at once: the previous op of the last rank to reach it. noSpan: unknown.
     SpanId lastToCome(SpanId reduction) const
     {
         const Span& own = m_spans[reduction];
@@ -357,7 +357,7 @@ private:
         add(gaps, start, end, IdleCause::Transfer, next, from);
     }
 
-    // An interval in which the rank may have stood at a message of its own, or at one for a later op; the rest has another cause.
+    // An interval in which the rank may have waited in a message of its own, or in one for a later op; the rest has another cause.
     template <typename Rest>
     void addStanding(std::vector<Gap>& gaps, Nanos start, Nanos end, SpanId next, Rest&& rest)
     {

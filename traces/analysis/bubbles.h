@@ -20,16 +20,16 @@ enum class IdleCause : std::uint8_t {
     Warmup,     // before the rank's first busy span
     Drain,      // after the rank's last busy span
     Dependency, // the input's producer had not finished
-    Transfer,   // produced, still under way
+    Transfer,   // produced, still in transit
     PeerWait,   // the peer had not posted its side
     HeadOfLine, // another message went first on the link
     Memory,     // another op was ready, but would have exceeded the memory cap
-    Order,      // another op was ready, but the schedule's order puts it later; also fillers
-    Imbalance,  // the producer came late because a stage costs more than the mean over stages
-    Straggler,  // … because an op took longer than the median of its own kind, stage and rank, or its rank than others for the same
-    RecomputeWait, // a recomputation was held back until the gradient came, although its input was there
-    ReloadWait,    // offloaded activations were on their way back
-    Launch, // everything was ready and the op still had not begun: runtime overhead
+    Order,      // another op was ready, but the schedule orders it later; also fillers
+    Imbalance,  // the producer came late because a stage costs more than the average stage
+    Straggler,  // … because an op took longer than the median of its kind, stage and rank, or its rank is slower than others at the same work
+    RecomputeWait, // a recomputation was delayed until the gradient came, although its input was there
+    ReloadWait,    // offloaded activations were still being reloaded
+    Launch, // everything was ready, but the op had not started: runtime overhead
 };
 inline constexpr std::size_t idleCauseCount = 13;
 std::string_view toText(IdleCause cause);  // "warmup", "drain" … the JSON keys
@@ -46,12 +46,12 @@ struct Gap {
     IdleCause cause = IdleCause::Dependency;
     SpanId next = noSpan;   // the span that ends the wait; noSpan in the drain
     // Dependency, Transfer, RecomputeWait: the producer waited for; Imbalance, Straggler: the op that takes too long;
-    // ReloadWait: the reload; PeerWait before a reduction: what the last rank to come ran before; Order, Memory: see readyOp
+    // ReloadWait: the reload; PeerWait before a reduction: the previous op of the last rank to reach it; Order, Memory: see readyOp
     SpanId blamed = noSpan;
     Op readyOp;             // Order, Memory: the op that could have run
     bool hasReadyOp = false;
-    double rankFactor = 0;  // Straggler: how many times as long as others the rank of `blamed` takes; 0: it is the op alone
-    SpanId wait = noSpan;   // the message of its own that the rank stood at, on lane Wait; blamed is then that message's producer
+    double rankFactor = 0;  // Straggler: the rank of `blamed` takes this many times as long as others; 0: only the op is slow
+    SpanId wait = noSpan;   // the message of its own that the rank waited in, on lane Wait; blamed is then that message's producer
 };
 
 struct RankBubbles {
@@ -87,8 +87,8 @@ struct BubbleOptions {
 // Empty timeline or step: an empty report. O(spans of the step + edges).
 Result<BubbleReport> analyseBubbles(const Timeline& timeline, int step, const BubbleOptions& options = {});
 
-// The rank that is busy longest, where that is more than 5 % above the median over ranks and not because one of its stages costs
-// more while another one, or a copy elsewhere, does not; none: no rank stands out.
+// The rank that is busy longest, if that is more than 5 % above the median over ranks and not because one of its stages costs
+// more while another one, or a copy elsewhere, does not; empty: no rank stands out.
 std::optional<int> stragglerRank(const BubbleReport& report);
 // "rank 2 is busy 36.0 units, 50.0 % longer than the median rank, and takes 1.50× as long as others for the same stage"; "" where there
 // is none.

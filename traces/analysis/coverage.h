@@ -1,4 +1,4 @@
-// Coverage: the union of time intervals, asked how much of it lies inside another one.
+// Coverage: the union of time intervals, and how much of it lies inside another interval.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@ namespace stagewright {
 
 class Coverage {
 public:
-    void add(Nanos begin, Nanos end); // in any order; empty ones are passed over
+    void add(Nanos begin, Nanos end); // in any order; empty ones are ignored
 
     // Part of [begin, end) that is covered. O(log intervals); the first call after an add() sorts.
     Nanos within(Nanos begin, Nanos end);
-    Nanos total(); // covered time in all
+    Nanos total(); // total covered time
     bool empty() const { return m_parts.empty(); }
 
 private:

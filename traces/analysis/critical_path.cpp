@@ -25,7 +25,7 @@ std::vector<CriticalLink> criticalPath(const Timeline& timeline, int step)
         const auto& all = ops.all(ops.rankOf(id));
         auto place = std::lower_bound(all.begin(), all.end(), spans[id].start,
                                       [&](SpanId other, Nanos time) { return spans[other].start < time; });
-        while (place != all.end() && *place != id) ++place; // zero-length spans at the same time stand before it
+        while (place != all.end() && *place != id) ++place; // zero-length spans at the same time come before it
         while (place != all.begin()) {
             --place;
             if (spans[*place].end <= spans[id].start) return *place;
@@ -33,7 +33,7 @@ std::vector<CriticalLink> criticalPath(const Timeline& timeline, int step)
         return noSpan;
     };
 
-    std::unordered_set<SpanId> seen; // spans without duration could close a circle
+    std::unordered_set<SpanId> seen; // spans without duration could close a cycle
     while (at != noSpan && seen.insert(at).second) {
         const Nanos start = spans[at].start;
         SpanId from = before(at);

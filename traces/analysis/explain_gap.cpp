@@ -32,20 +32,20 @@ public:
             return fmt::format("{} waits {} before {}{}", who, length, next, producer(": "));
         case IdleCause::Transfer:
             if (m_gap.blamed == noSpan) return fmt::format("{} waits {} for the input of {} to arrive", who, length, next);
-            return fmt::format("{} waits {} before {}: {} on rank {} has ended and its {} is still under way", who, length,
+            return fmt::format("{} waits {} before {}: {} on rank {} has ended and its {} is still in transit", who, length,
                                next, name(m_gap.blamed), rankOf(m_gap.blamed), message(m_gap.blamed));
         case IdleCause::Order:
-            if (!m_gap.hasReadyOp) return fmt::format("{} waits {} before {}: the schedule asks for this delay", who, length, next);
-            return fmt::format("{} waits {} before {} although {} could run: the schedule's order puts it later", who,
+            if (!m_gap.hasReadyOp) return fmt::format("{} waits {} before {}: the schedule contains this delay", who, length, next);
+            return fmt::format("{} waits {} before {} although {} could run: the schedule orders it later", who,
                                length, next, toText(m_gap.readyOp));
         case IdleCause::Memory:
             return fmt::format("{} waits {} before {}: {} could run, but would exceed the memory cap", who, length, next,
                                toText(m_gap.readyOp));
         case IdleCause::Launch:
-            return fmt::format("{} takes {} to begin {} although everything it needs is there", who, length, next);
+            return fmt::format("{} takes {} to start {} although all its inputs are there", who, length, next);
         case IdleCause::Imbalance:
             if (m_gap.blamed == noSpan) break;
-            return fmt::format("{} waits {} before {} because stage {} costs more than the mean over stages, as in {} on rank {}", who,
+            return fmt::format("{} waits {} before {} because stage {} costs more than the average stage, as in {} on rank {}", who,
                                length, next, m_timeline.spans()[m_gap.blamed].op.stage, name(m_gap.blamed), rankOf(m_gap.blamed));
         case IdleCause::Straggler:
             if (m_gap.blamed == noSpan) break;
@@ -58,17 +58,17 @@ public:
         case IdleCause::HeadOfLine:
             if (m_gap.blamed == noSpan) break;
             if (m_gap.cause == IdleCause::PeerWait && rankOf(m_gap.blamed) != m_gap.rank && !isInput(m_gap.blamed))
-                return fmt::format("{} waits {} before {}: a reduction begins when rank {} comes to it, too, after {}", who, length, next,
+                return fmt::format("{} waits {} before {}: a reduction starts only when rank {} reaches it too, after {}", who, length, next,
                                    rankOf(m_gap.blamed), name(m_gap.blamed));
             return fmt::format("{} waits {} before {}: the {} of {} {}", who, length, next, message(m_gap.blamed), name(m_gap.blamed),
-                               m_gap.cause == IdleCause::PeerWait ? "waits until the other side is ready for it"
-                                                                  : "stands behind other messages");
+                               m_gap.cause == IdleCause::PeerWait ? "waits until the other side is ready"
+                                                                  : "is queued behind other messages");
         case IdleCause::RecomputeWait:
-            return fmt::format("{} holds {} back for {} until its gradient arrives, although the input it needs is there", who, next,
+            return fmt::format("{} delays {} by {} until its gradient arrives, although its input is there", who, next,
                                length);
         case IdleCause::ReloadWait:
             if (m_gap.blamed == noSpan) break;
-            return fmt::format("{} waits {} before {} until {} has brought its activations back", who, length, next, name(m_gap.blamed));
+            return fmt::format("{} waits {} before {} until {} has reloaded its activations", who, length, next, name(m_gap.blamed));
         default:
             break;
         }
@@ -80,7 +80,7 @@ private:
     std::string name(SpanId id) const { return m_timeline.nameOf(m_timeline.spans()[id]); }
     int rankOf(SpanId id) const { return m_timeline.trackOf(id).rank; }
 
-    // Times in sentences count from the begin of the step.
+    // Times in sentences count from the start of the step.
     std::string clock(Nanos time, int step) const
     {
         const auto marks = m_timeline.stepMarks();
@@ -107,24 +107,24 @@ private:
         return false;
     }
 
-    // Of the message that the rank stands at.
+    // Describes the message that the rank waits at.
     std::string standing() const
     {
         const Span& wait = m_timeline.spans()[m_gap.wait];
         const auto view = messageOfWait(m_timeline, m_gap.wait);
         const std::string what = fmt::format("the {} of {}", message(m_gap.blamed), name(m_gap.blamed));
         const int receiver = view && view->receive != noSpan ? rankOf(view->receive) : m_gap.rank;
-        const std::string at = isSend(wait.op.kind) ? fmt::format("it stands at its send of {} to rank {}", what, receiver)
-                                                    : fmt::format("it stands at its receive of {} from rank {}", what, rankOf(m_gap.blamed));
+        const std::string at = isSend(wait.op.kind) ? fmt::format("it waits in its send of {} to rank {}", what, receiver)
+                                                    : fmt::format("it waits in its receive of {} from rank {}", what, rankOf(m_gap.blamed));
         switch (m_gap.cause) {
         case IdleCause::Dependency:
-            return fmt::format("{}, which is not made yet", at);
+            return fmt::format("{}, which is not computed yet", at);
         case IdleCause::PeerWait:
-            return fmt::format("{} until the other side is ready for it", at);
+            return fmt::format("{} until the other side is ready", at);
         case IdleCause::HeadOfLine:
-            return fmt::format("{}, which stands behind other messages", at);
+            return fmt::format("{}, which is queued behind other messages", at);
         default:
-            return fmt::format("{}, which is under way", at);
+            return fmt::format("{}, which is in transit", at);
         }
     }
 

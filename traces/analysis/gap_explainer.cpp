@@ -62,7 +62,7 @@ SlotId GapExplainer::waitedFor(const Gap& gap) const
     return found;
 }
 
-// What the rank that a send waits for did last before it came to receive.
+// The last op of the rank that a send waits for, before it posts the receive.
 SlotId GapExplainer::busyPeer(const Gap& gap) const
 {
     const auto message = messageOfWait(m_timeline, gap.wait);
@@ -84,39 +84,39 @@ GapChain GapExplainer::chainOf(const Gap& gap) const
     SlotId at = waitedFor(gap);
     if (at == noSlot) return chain;
     const auto messageOf = [&](SlotId slot) { return sendsGradient(spans[m_graph.slot(slot).first].op) ? "gradient" : "output"; };
-    std::string why = gap.next == noSpan ? std::string("ends the step") : fmt::format("its {} is what {} waits for", messageOf(at), nameOf(gap.next));
+    std::string why = gap.next == noSpan ? std::string("ends the step") : fmt::format("{1} waits for its {0}", messageOf(at), nameOf(gap.next));
     if (gap.wait != noSpan)
-        why = m_graph.slotOf(gap.blamed) == at ? fmt::format("its {} is what rank {} stands at", messageOf(at), gap.rank)
-                                               : fmt::format("keeps rank {} busy until it comes to receive", m_graph.slot(at).rank);
+        why = m_graph.slotOf(gap.blamed) == at ? fmt::format("rank {1} waits for its {0}", messageOf(at), gap.rank)
+                                               : fmt::format("keeps rank {} busy until it can receive", m_graph.slot(at).rank);
     else if (gap.cause == IdleCause::PeerWait && m_graph.slotOf(gap.blamed) == at)
-        why = fmt::format("keeps rank {} busy until it comes to the reduction", m_graph.slot(at).rank);
+        why = fmt::format("keeps rank {} busy until it reaches the reduction", m_graph.slot(at).rank);
     chain.push_back({m_graph.slot(at).first, std::move(why)});
     while (chain.size() < longestChain) {
         const Slot& slot = m_graph.slot(at);
         if (gap.next == noSpan ? spans[slot.first].start <= gap.start : slot.rank == gap.rank && chain.size() > 1) {
-            chain.back().why += gap.next == noSpan ? fmt::format("; it runs already when rank {} is done", gap.rank)
-                                                   : std::string("; the waiting rank itself ran it: a round trip");
+            chain.back().why += gap.next == noSpan ? fmt::format("; it is already running when rank {} finishes", gap.rank)
+                                                   : std::string("; the waiting rank ran it itself: a round trip");
             break;
         }
         const bool culprit = slot.first == gap.blamed || slot.second == gap.blamed;
         if (culprit && gap.cause == IdleCause::Straggler) {
-            chain.back().why += gap.rankFactor > 0 ? fmt::format("; rank {} takes longer than others for the same work", slot.rank)
+            chain.back().why += gap.rankFactor > 0 ? fmt::format("; rank {} takes longer than other ranks for the same work", slot.rank)
                                           : std::string("; it takes longer than the median of its kind");
             break;
         }
         if (culprit && gap.cause == IdleCause::Imbalance) {
-            chain.back().why += "; its stage costs more than the mean over stages";
+            chain.back().why += "; its stage costs more than the average stage";
             break;
         }
         const SlotId from = m_graph.releasedBy(at);
         if (from == noSlot) {
-            chain.back().why += "; the step begins with it";
+            chain.back().why += "; the step starts with it";
             break;
         }
         const bool sameRank = m_graph.before(at) == from;
         chain.push_back({m_graph.slot(from).first,
-                         sameRank ? fmt::format("keeps rank {} busy until {} begins", slot.rank, m_timeline.nameOf(spans[slot.first]))
-                                  : fmt::format("its {} is what {} waits for", messageOf(from), nameOf(slot.first))});
+                         sameRank ? fmt::format("keeps rank {} busy until {} starts", slot.rank, m_timeline.nameOf(spans[slot.first]))
+                                  : fmt::format("{1} waits for its {0}", messageOf(from), nameOf(slot.first))});
         at = from;
     }
     return chain;
@@ -142,11 +142,11 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
         }
         if (halved == 0 && next != noSlot) { // nothing to wait for: a late launch
             scenario.delay[next] = std::min<Nanos>(scenario.delay[next], 0);
-            change = fmt::format("if rank {} began it at once", gap.rank);
+            change = fmt::format("if rank {} started it at once", gap.rank);
             break;
         }
         if (halved == 0) return std::nullopt;
-        change = fmt::format("if the {} op{} it waits for took half as long, as with twice the chunks,", halved, halved == 1 ? "" : "s");
+        change = fmt::format("if the {} op{} it waits for took half as long, as with twice as many chunks,", halved, halved == 1 ? "" : "s");
         break;
     }
     case IdleCause::Dependency: {
@@ -165,18 +165,18 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
             const int rank = m_graph.slot(culprit).rank;
             for (SlotId id = 0; id < m_graph.size(); ++id)
                 if (m_graph.slot(id).busy && m_graph.slot(id).rank == rank) scenario.duration[id] = m_levels.even[id];
-            change = fmt::format("if rank {} took as long as others for the same work", rank);
+            change = fmt::format("if rank {} were as fast as the others for the same work", rank);
             break;
         }
         if (gap.cause == IdleCause::Straggler) {
             scenario.duration[culprit] = m_levels.median[culprit];
-            change = fmt::format("if {} took the {} that is the median of its kind", nameOf(gap.blamed), time(m_levels.median[culprit]));
+            change = fmt::format("if {} took {}, the median of its kind", nameOf(gap.blamed), time(m_levels.median[culprit]));
             break;
         }
         const int stage = spans[gap.blamed].op.stage;
         for (SlotId id = 0; id < m_graph.size(); ++id)
             if (m_graph.slot(id).busy && spans[m_graph.slot(id).first].op.stage == stage) scenario.duration[id] = m_levels.mean[id];
-        change = fmt::format("if stage {} cost the mean over stages", stage);
+        change = fmt::format("if stage {} cost as much as the average stage", stage);
         break;
     }
     case IdleCause::PeerWait:
@@ -190,14 +190,14 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
                 scenario.transfer[i] -= gap.end - gap.start;
                 shortened = true;
             }
-        if (!shortened) { // the rank stood at a message of its own, or at a reduction before the op
+        if (!shortened) { // the rank waited in a message of its own, or in a reduction before the op
             SlotId at = next;
             while (m_graph.before(at) != noSlot && spans[m_graph.slot(m_graph.before(at)).first].start >= gap.end) at = m_graph.before(at);
             scenario.delay[at] -= gap.end - gap.start;
         }
-        change = gap.cause == IdleCause::PeerWait     ? "if the peer had been there, or sends were buffered,"
-                 : gap.cause == IdleCause::HeadOfLine ? "if the message had not stood behind others"
-                                                      : "if it went on at once, as with buffered sends,";
+        change = gap.cause == IdleCause::PeerWait     ? "if the peer had been ready, or sends were buffered,"
+                 : gap.cause == IdleCause::HeadOfLine ? "if the message had not been queued behind others"
+                                                      : "if it continued at once, as with buffered sends,";
         break;
     }
     case IdleCause::Transfer: {
@@ -207,7 +207,7 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
             const SlotInput& input = m_graph.inputs()[i];
             if (m_graph.slot(input.from).rank == from && m_graph.slot(input.to).rank == gap.rank) scenario.transfer[i] = 0;
         }
-        change = fmt::format("with a free wire from rank {} to rank {}", from, gap.rank);
+        change = fmt::format("with zero transfer time from rank {} to rank {}", from, gap.rank);
         break;
     }
     case IdleCause::Memory:
@@ -237,7 +237,7 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
         const auto [first, last] = m_graph.inputsOf(next);
         for (std::size_t i = first; i < last; ++i)
             if (m_graph.slot(m_graph.inputs()[i].from).rank != gap.rank) scenario.transfer[i] = longAgo;
-        change = fmt::format("with {} begun before its gradient is there", m_timeline.nameOf(spans[gap.next]));
+        change = fmt::format("with {} started before its gradient arrives", m_timeline.nameOf(spans[gap.next]));
         break;
     }
     case IdleCause::ReloadWait: {
@@ -251,7 +251,7 @@ std::optional<GapExperiment> GapExplainer::experimentOf(const Gap& gap, const Ga
     case IdleCause::Launch:
         for (SlotId id = 0; id < m_graph.size(); ++id)
             if (m_graph.slot(id).rank == gap.rank) scenario.delay[id] = std::min<Nanos>(scenario.delay[id], 0);
-        change = fmt::format("if rank {} began every op at once", gap.rank);
+        change = fmt::format("if rank {} started every op at once", gap.rank);
         break;
     }
     const auto replay = m_graph.run(scenario);

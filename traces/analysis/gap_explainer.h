@@ -1,5 +1,5 @@
-// A gap explained: one sentence that names its cause and what would remove it, the chain of ops back to the root, and an
-// experiment: the step run again, from its own durations, with that one change.
+// A gap explained: one sentence with its cause and what would remove it, the chain of ops back to the root, and an
+// experiment: the step replayed, from its own durations, with that one change.
 #pragma once
 
 #include <optional>
@@ -13,23 +13,23 @@ namespace stagewright {
 
 struct GapLink {
     SpanId span = noSpan;
-    std::string why; // "its gradient is what 0B0 waits for"; the last one says why the chain ends
+    std::string why; // "0B0 waits for its gradient"; the last one says why the chain ends
 };
 using GapChain = std::vector<GapLink>; // from what the rank waited for, back to the root
 
 struct GapExperiment {
     std::string change; // "if 1B0 on rank 1 ended 2.0 units earlier"
-    Nanos before = 0;   // makespan as it was
-    Nanos after = 0;    // makespan of the step run again; the same where the gap has slack
+    Nanos before = 0;   // original makespan
+    Nanos after = 0;    // makespan of the replayed step; the same if the gap has slack
 };
 
 struct GapExplanation {
     std::string sentence;
     GapChain chain;
-    std::optional<GapExperiment> experiment; // nothing: no change of one thing would tell more
+    std::optional<GapExperiment> experiment; // empty: no single change would show more
 };
 
-// Over one step of a timeline, which must outlive it. Made in O(spans log spans); each explanation takes one replay.
+// For one step of a timeline, which must outlive it. Construction: O(spans log spans); each explanation takes one replay.
 class GapExplainer {
 public:
     GapExplainer(const Timeline& timeline, int step);

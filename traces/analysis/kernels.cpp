@@ -34,13 +34,13 @@ SpanId ownerOf(const Timeline& timeline, SpanId work)
 
 std::string unknownWithoutKernels(const Run& run)
 {
-    return hasKernels(*run.timeline) ? "" : "this run has no kernels: they are recorded on GPUs, and come with traces of Kineto or Nsight Systems";
+    return hasKernels(*run.timeline) ? "" : "this run has no kernels: only recordings on GPUs and traces of Kineto or Nsight Systems have them";
 }
 
 KernelReport analyseKernels(const Timeline& timeline, int step)
 {
     KernelReport report;
-    std::map<std::tuple<int, std::string, Lane>, KernelRow> rows; // kind −1: nobody's
+    std::map<std::tuple<int, std::string, Lane>, KernelRow> rows; // kind −1: of no op
     for (const Track& track : timeline.tracks()) {
         if (track.lane != Lane::Kernel && track.lane != Lane::Copy) continue;
         const auto [first, last] = timeline.stepRange(track, step);

@@ -12,14 +12,14 @@
 namespace stagewright {
 
 struct KernelRow {
-    std::optional<OpKind> kind; // of the op it belongs to; none: nobody's
+    std::optional<OpKind> kind; // of the op it belongs to; empty: of no op
     std::string name;
     Lane lane = Lane::Kernel;
     std::int64_t calls = 0;
-    Nanos total = 0; // sum of durations; what ran at the same time counts twice
+    Nanos total = 0; // sum of durations; simultaneous work counts twice
     Nanos shortest = 0;
     Nanos longest = 0;
-    SpanId longestSpan = noSpan; // the first that took so long
+    SpanId longestSpan = noSpan; // the first of that length
 
     Nanos mean() const { return calls > 0 ? total / calls : 0; }
 };
@@ -39,7 +39,7 @@ struct RankLaunchGaps {
     Nanos ops = 0;    // duration of the ops that have kernels
 };
 
-// Launch gaps: what a device waits for the host. Ops without a kernel of their own have none inside.
+// Launch gaps: time a device waits for the host. Ops without a kernel of their own have none inside.
 struct LaunchGapReport {
     std::vector<RankLaunchGaps> ranks;
     Nanos window = 0; // of the step
@@ -54,7 +54,7 @@ bool hasKernels(const Timeline& timeline); // spans on the lanes Kernel or Copy
 std::string unknownWithoutKernels(const Run& run); // why the run has none; empty: it has
 // Kernels of collectives and messages have a track of their own: they are communication, not computing.
 bool isCollectiveTrack(const Track& track);
-// The op a span on lane Kernel or Copy belongs to; noSpan: nobody's, or launched from a range that is no op.
+// The op a span on lane Kernel or Copy belongs to; noSpan: of no op, or launched from a range that is not an op.
 SpanId ownerOf(const Timeline& timeline, SpanId work);
 
 } // namespace stagewright

@@ -89,7 +89,7 @@ Result<AnalysisRows> launchGapRows(const Run& run, int step)
 } // namespace
 
 extern const AnalysisInfo launch_gaps;
-const AnalysisInfo launch_gaps{"launch_gaps", "Time a device waits for its launches", launchGapColumns, unknownWithoutKernels, launchGapRows};
+const AnalysisInfo launch_gaps{"launch_gaps", "Time a device waits for launches", launchGapColumns, unknownWithoutKernels, launchGapRows};
 
 } // namespace analyses
 

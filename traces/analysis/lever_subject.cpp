@@ -1,4 +1,4 @@
-// What levers are simulated of, read off a run.
+// The inputs of simulating levers, taken from a run.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t mostDraws = 16;
 constexpr std::size_t mostDrawnOps = 200'000; // ops simulated for each lever, at most, over all draws
-constexpr double slowStepFactor = 1.25;       // of a rank's time in one step against its median, beyond what all ranks have
+constexpr double slowStepFactor = 1.25;       // of a rank's time in one step compared with its median, beyond the change of all ranks
 constexpr std::size_t mostSlowSteps = 4;
 constexpr int fewestSteps = 3; // for a median over steps
 
@@ -34,7 +34,7 @@ int configuredNumber(const Run& run, std::string_view key)
 }
 
 // Where sides wait for each other, or messages for a channel, the time from a producer's end to the arrival is not the link's: that is
-// how long messages were on the wire, by pair of ranks the median over at most so many messages.
+// how long messages were in transit, by pair of ranks the median over at most this many messages.
 void setWireTimes(const Run& run, CostModel& costs)
 {
     constexpr std::size_t mostMessages = 4096;
@@ -87,7 +87,7 @@ Result<void> addChannels(const Run& run, LeverSubject& out)
     return {};
 }
 
-// Busy time by measured step and rank, and what stands out of it.
+// Busy time by measured step and rank, and its outliers.
 std::vector<SlowStep> slowStepsOf(const Run& run, const LeverSubject& subject)
 {
     const Timeline& timeline = *run.timeline;
@@ -114,7 +114,7 @@ std::vector<SlowStep> slowStepsOf(const Run& run, const LeverSubject& subject)
         for (std::size_t step = 0; step < factor[rank].size() && usual[rank] > 0; ++step)
             factor[rank][step] = static_cast<double>(busy[rank][step]) / static_cast<double>(usual[rank]);
     }
-    // What jitter alone makes of a rank's time in a step, four times its deviation, is no slow step.
+    // A rank's time in a step within four times its deviation under jitter does not make a slow step.
     const double opsOfRank = static_cast<double>(std::max<std::size_t>(1, subject.schedule.opCount())) / static_cast<double>(ranks);
     const double jitter = subject.costs.jitter;
     const double threshold = std::max(slowStepFactor, 1 + 4 * std::sqrt(std::expm1(jitter * jitter) / std::max(1.0, opsOfRank)));
@@ -133,7 +133,7 @@ std::vector<SlowStep> slowStepsOf(const Run& run, const LeverSubject& subject)
     return out;
 }
 
-// A simulation of one step can't show that a rank is slow in it alone: what it was asked for says so.
+// A simulation of one step can't show that a rank is slow only in it: its requested disturbances do.
 std::vector<SlowStep> askedSlowSteps(const Run& run, int step)
 {
     std::vector<SlowStep> out;
@@ -157,9 +157,9 @@ Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Byte
     out.costs = std::move(*costs);
     out.schedule = asExecuted(*run.schedule, *run.timeline);
     if (out.schedule.opCount() > mostLeverOps)
-        return fail(ErrorCode::Usage, fmt::format("a step of {} ops is not simulated here, {} are the most", out.schedule.opCount(), mostLeverOps));
+        return fail(ErrorCode::Usage, fmt::format("a step of {} ops is too large to simulate here, at most {} are simulated", out.schedule.opCount(), mostLeverOps));
     if (out.costs.stages() < out.schedule.stages)
-        return fail(ErrorCode::Usage, fmt::format("the run's costs are of {} stages, its schedule has {}", out.costs.stages(), out.schedule.stages));
+        return fail(ErrorCode::Usage, fmt::format("the run's costs are for {} stages, its schedule has {}", out.costs.stages(), out.schedule.stages));
     if (auto done = addChannels(run, out); !done) return tl::unexpected(std::move(done.error()));
     out.cap = cap ? cap : memoryCapOf(run);
     out.emulatedLinks = emulatedLinks(run);

@@ -172,7 +172,7 @@ private:
         return costs;
     }
 
-    // What a stage's copies take on ranks of one speed, mean over them; 0: the stage has no such op.
+    // Mean duration over a stage's copies on ranks of equal speed; 0: the stage has no such op.
     double evenDuration(OpKind kind, int stage) const
     {
         const auto& copies = m_subject.schedule.placement.copiesOf(stage);
@@ -243,9 +243,9 @@ private:
         };
         CostModel free = m_subject.costs;
         free.links = Links{};
-        if (used.size() > 1 || !asked(used.begin()->first)) addCosts(LeverKind::Links, "links", "messages that arrive at once", free);
+        if (used.size() > 1 || !asked(used.begin()->first)) addCosts(LeverKind::Links, "links", "messages that arrive instantly", free);
         if (used.size() == 1 && !asked(used.begin()->first)) return; // the only link is all of them: one row
-        // A slow link takes what the median of the other links takes; the only one, nothing.
+        // A slow link gets the median of the other links; the only link gets 0.
         std::vector<std::pair<Nanos, std::pair<int, int>>> slow;
         for (const auto& [ends, delay] : used) slow.emplace_back(delay, ends);
         std::stable_sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -259,7 +259,7 @@ private:
             CostModel costs = m_subject.costs;
             for (const auto& way : {ends, std::pair(ends.second, ends.first)}) costs.links.overrides[way] = {usual, 0};
             addCosts(LeverKind::Link, fmt::format("link:{}-{}", ends.first, ends.second),
-                     others.empty() ? fmt::format("messages between ranks {} and {} that arrive at once", ends.first, ends.second)
+                     others.empty() ? fmt::format("messages between ranks {} and {} that arrive instantly", ends.first, ends.second)
                                     : fmt::format("the link between ranks {} and {} as fast as the others", ends.first, ends.second),
                      costs);
         }
@@ -320,7 +320,7 @@ private:
         }
         if (other.perDirection == 0) return;
         other.perDirection = 0;
-        add(LeverKind::Channels, "channels", "any number of messages under way at once", timeOf(m_subject.schedule, m_subject.costs, other));
+        add(LeverKind::Channels, "channels", "any number of messages in transit at once", timeOf(m_subject.schedule, m_subject.costs, other));
     }
 
     void recompute()
@@ -350,7 +350,7 @@ private:
         const Schedule compute = m_subject.lowering ? withoutCommunication(m_subject.schedule) : m_subject.schedule;
         if (isLowered(compute)) return;
         CostModel usual = m_subject.costs;
-        usual.jitter = 0; // an order is not made for one draw
+        usual.jitter = 0; // an order is not planned for one draw
         auto other = communicating(earliestOrder(compute, usual));
         if (!other) return unknown(LeverKind::Order, "order", orderTitle, reasonOf(other.error()));
         add(LeverKind::Order, "order", orderTitle, timeOf(*other, m_subject.costs, m_subject.channels));
@@ -367,15 +367,15 @@ private:
         request.seconds = 0;
         if (schedule.stages == schedule.ranks && schedule.placement == Placement::loop(schedule.ranks, schedule.stages)) request.chunks = 1;
         else if (schedule.stages == 2 * schedule.ranks && schedule.placement == Placement::vShape(schedule.ranks)) request.chunks = 2;
-        else return fail(ErrorCode::Usage, fmt::format("plans are made for one stage a rank or two in V placement, and {} has another", schedule.name));
-        if (schedule.weights != WeightRule::Synchronous) return fail(ErrorCode::Usage, "asynchronous schedules are not planned");
+        else return fail(ErrorCode::Usage, fmt::format("the planner needs one stage per rank, or two in V placement, unlike {}", schedule.name));
+        if (schedule.weights != WeightRule::Synchronous) return fail(ErrorCode::Usage, "the planner does not support asynchronous schedules");
         if (static_cast<std::int64_t>(schedule.ranks) * schedule.microbatches > mostPlannedOps)
             return fail(ErrorCode::Usage, fmt::format("{} ranks × {} microbatches are too many to plan here", schedule.ranks, schedule.microbatches),
-                        "stagewright plan has more time");
+                        "use stagewright plan, which takes more time");
         for (const auto& row : schedule.order)
             for (const Op& op : row) {
-                if (op.kind == OpKind::Recompute) return fail(ErrorCode::Usage, "plans know no recomputation");
-                if (op.slice >= 0 || op.half != 0 || op.count > 1) return fail(ErrorCode::Usage, "plans know only whole microbatches");
+                if (op.kind == OpKind::Recompute) return fail(ErrorCode::Usage, "the planner does not support recomputation");
+                if (op.slice >= 0 || op.half != 0 || op.count > 1) return fail(ErrorCode::Usage, "the planner supports whole microbatches only");
             }
         if (schedule.splitsBackward()) return request;
         for (int stage = 0; stage < schedule.stages; ++stage) { // a full backward is an input gradient without a weight gradient behind it
@@ -395,7 +395,7 @@ private:
     void cap()
     {
         if (!m_subject.cap) return;
-        const std::string title = "no memory cap: planned again without it";
+        const std::string title = "no memory cap: a new plan without it";
         auto request = withoutCap();
         if (!request) return unknown(LeverKind::Cap, "cap", title, reasonOf(request.error()));
         auto planned = plan(*request);

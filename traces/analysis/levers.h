@@ -1,4 +1,4 @@
-// Levers: what would help. A step is simulated with its run's own costs, and again with one thing at a time taken away: slow links and
+// Levers: what would help. A step is simulated with its run's own costs, and again with one thing at a time removed: slow links and
 // ranks, stages of different cost, launch delays, jitter, a memory cap … docs/numbers.md has the formula of each.
 #pragma once
 
@@ -24,21 +24,21 @@ struct SlowStep {
     int rank = 0;
     int step = 0;           // from 0
     double factor = 1;      // > 1, against the rank's other steps
-    bool inCosts = false;   // the costs are of that very step
+    bool inCosts = false;   // the costs are from that step itself
 };
 
 // What is simulated.
 struct LeverSubject {
-    Schedule schedule; // as it ran, with its sends and receives where they matter
+    Schedule schedule; // as executed, with its sends and receives where they matter
     CostModel costs;
     Channels channels;
-    std::optional<Lowering> lowering; // where sends and receives are in the lists: the rule that puts them there again
+    std::optional<Lowering> lowering; // if the lists contain sends and receives: the rule that inserts them again
     std::optional<Bytes> cap;         // of a rank's activations
     std::vector<std::uint64_t> seeds; // of jitter: the mean over these draws; not empty
     std::vector<SlowStep> slowSteps;
-    std::vector<std::pair<int, int>> emulatedLinks; // lower rank first: asked to be slow
+    std::vector<std::pair<int, int>> emulatedLinks; // lower rank first: slow on request
     int step = 0;
-    Nanos measured = 0; // the step as it was
+    Nanos measured = 0; // the recorded step
 };
 
 enum class LeverKind : std::uint8_t {
@@ -62,7 +62,7 @@ struct Lever {
     std::string name;   // the JSON key: "rank:2", "link:0-1", "transient:1@4" (step from 1)
     std::string title;  // "rank 2 as fast as the others"
     int step = -1;      // Transient: the step it is about, from 0
-    std::optional<Nanos> makespan; // with the lever; nothing: it can't be simulated
+    std::optional<Nanos> makespan; // with the lever; empty: it can't be simulated
     Nanos gain = 0;                // the simulated step − makespan; negative: it would take longer
     Bytes peak = 0;                // largest activations of a rank then
     std::string reason;            // why makespan is unknown
@@ -70,15 +70,15 @@ struct Lever {
 
 struct LeverTable {
     int step = 0;
-    Nanos measured = 0;              // the step as it was
-    std::optional<Nanos> simulated;  // with the run's costs: what gains are against; nothing: see reason
+    Nanos measured = 0;              // the recorded step
+    std::optional<Nanos> simulated;  // with the run's costs: the reference of gains; empty: see reason
     std::string reason;
-    std::vector<Lever> levers;       // all that apply, largest gain first; of equal ones the more specific first; unknown ones last
+    std::vector<Lever> levers;       // all that apply, largest gain first; among equals the more specific first; unknown ones last
 
     double error() const; // (simulated − measured) / measured
-    // Those that gain something, and those that can't be simulated; where none gains, all.
+    // Levers with a gain, and those that can't be simulated; all if none has a gain.
     std::vector<Lever> shown() const;
-    // What taking a cause of idle time away gains: the largest gain of the levers that are about it, at least 0. Nothing: no lever is.
+    // The gain of removing a cause of idle time: the largest gain of the levers for it, at least 0. Empty: there is no lever for it.
     std::optional<Nanos> gainOf(IdleCause cause) const;
 };
 
@@ -88,11 +88,11 @@ std::vector<IdleCause> causesByGain(const IdleByCause& byCause, const LeverTable
 // O(levers × ops × draws of jitter), and a plan where there is a cap.
 LeverTable leversOf(const LeverSubject& subject);
 
-// Of a run: its schedule as its device ran it, its costs or fitted ones, channels and disturbances from its configuration, and
-// steps in which a rank stood out from its own median. cap: else the run's. Usage error where it has no schedule or no costs.
+// For a run: its schedule as its device ran it, its costs or fitted ones, channels and disturbances from its configuration, and
+// steps in which a rank stood out from its own median. cap: else the run's. Usage error if it has no schedule or no costs.
 Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Bytes> cap = {});
 
-// Both; a subject that can't be had is the table's reason. Steps of more than mostLeverOps ops are not simulated.
+// Both; a failure to build the subject becomes the table's reason. Steps of more than mostLeverOps ops are not simulated.
 inline constexpr std::size_t mostLeverOps = 500'000;
 LeverTable leversOf(const Run& run, int step, std::optional<Bytes> cap = {});
 

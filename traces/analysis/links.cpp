@@ -42,7 +42,7 @@ bool tellsBothEnds(const Timeline& timeline)
     return std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.kind == EdgeKind::Transfer; });
 }
 
-// A message that begins at `begin` and has arrived at `arrival`.
+// A message from `begin` to `arrival`.
 void add(LinkOverlap& link, int from, int to, Nanos begin, Nanos arrival, std::vector<Coverage>& busy)
 {
     link.from = from;

@@ -1,5 +1,6 @@
-// Communication by link: waiting, transfer, and how much of the transfer either end computes through. Of messages whose both ends are
-// told (message_view.h); timelines without such have messages from the producer's end to the arrival, for which nobody waits. Computing is what kernels tell where a rank has them, NCCL's apart, else its ops.
+// Communication by link: waiting, transfer, and how much of the transfer either end computes. Covers messages with both ends
+// recorded (message_view.h); in timelines without them a message lasts from the producer's end to the arrival, without waits. Computing time is
+// that of a rank's kernels other than NCCL's, or of its ops if it has no kernels.
 #pragma once
 
 #include <vector>
@@ -12,15 +13,15 @@ struct LinkOverlap {
     int from = 0; // ranks
     int to = 0;
     std::int64_t messages = 0;
-    Nanos sendWait = 0;    // sum over messages: posted by the sender until the receiver is there, too, and the channel free
-    Nanos receiveWait = 0; // posted by the receiver until the transfer begins
+    Nanos sendWait = 0;    // sum over messages: posted by the sender until the receiver is there too and the channel is free
+    Nanos receiveWait = 0; // posted by the receiver until the transfer starts
     Nanos transfer = 0;    // from then until it has arrived
     Nanos coveredBySender = 0;   // part of transfer in which the sender computes
     Nanos coveredByReceiver = 0; // … the receiver computes
     Nanos exposed() const { return transfer - coveredByReceiver; }
 };
 
-// By (from, to); links without a message in the step are left out. O(messages and kernels of the step × log).
+// By (from, to); links without a message in the step are omitted. O(messages and kernels of the step × log).
 std::vector<LinkOverlap> analyseLinks(const Timeline& timeline, int step);
 
 } // namespace stagewright

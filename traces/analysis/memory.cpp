@@ -9,7 +9,7 @@ namespace stagewright {
 
 namespace {
 
-// Begin of the step on the rank; false where the rank has nothing of it.
+// Start of the step on the rank; false if the rank has no part in it.
 bool stepBegin(const Timeline& timeline, int rank, int step, Nanos& begin)
 {
     for (const StepMark& mark : timeline.stepMarks()) {

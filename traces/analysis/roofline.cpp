@@ -96,7 +96,7 @@ Result<Ceilings> ceilingsOf(const Run& run)
 {
     const Ceilings ceilings{fact(run, "ceiling_matrix_flops"), fact(run, "ceiling_copy_bytes")};
     if (ceilings.flops > 0 && ceilings.bytesPerSecond > 0) return ceilings;
-    return fail(ErrorCode::Unavailable, "the run does not say what its device could do: ceilings are measured for GPU runs only");
+    return fail(ErrorCode::Unavailable, "the run lacks its device's peak rates: they are measured for GPU runs only");
 }
 
 Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
@@ -109,7 +109,7 @@ Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
     shape.samples = numberAfter("b=" + configured(run, "microbatch_size"), "b", 0);
     const std::vector<int> layers = numbers(configured(run, "stage_layers"));
     if (shape.hidden <= 0 || shape.sequence <= 0 || shape.samples <= 0 || layers.empty())
-        return fail(ErrorCode::Usage, fmt::format("the run does not say its model: '{}', microbatch size '{}', layers by stage '{}'", model,
+        return fail(ErrorCode::Usage, fmt::format("the run's model is unknown: model '{}', microbatch size '{}', layers by stage '{}'", model,
                                                   configured(run, "microbatch_size"), configured(run, "stage_layers")),
                     "only runs that trained a model have a roofline");
     const double elementBytes = configured(run, "precision") == "bf16" ? 2 : 4;

@@ -1,6 +1,6 @@
-// Roofline (Williams et al. 2009, CACM 52(4)): each kind of op against what the device could do at its arithmetic intensity. The
-// ceilings are measured once on the device and stored with the run ("ceiling_matrix_flops", floating-point operations a second of
-// the run's precision, and "ceiling_copy_bytes", bytes read and written a second, in its environment); operations and bytes follow
+// Roofline (Williams et al. 2009, CACM 52(4)): each kind of op compared with the device's limit at its arithmetic intensity. The
+// ceilings are measured once on the device and stored with the run ("ceiling_matrix_flops", floating-point operations per second in
+// the run's precision, and "ceiling_copy_bytes", bytes read and written per second, in its environment); operations and bytes follow
 // from the model (docs/numbers.md, "Roofline").
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace stagewright {
 
 struct Ceilings {
-    double flops = 0;          // a second
+    double flops = 0;          // per second
     double bytesPerSecond = 0; // of memory
 };
 
@@ -28,7 +28,7 @@ struct RooflineRow {
     double flops = 0;
     double bytes = 0;
 
-    double intensity() const { return bytes > 0 ? flops / bytes : 0; } // operations a byte
+    double intensity() const { return bytes > 0 ? flops / bytes : 0; } // operations per byte
     double achieved() const { return time > 0 ? flops / (static_cast<double>(time) * 1e-9) : 0; }
     double attainable(const Ceilings& ceilings) const; // min(ceiling of operations, intensity × ceiling of bytes)
     double share(const Ceilings& ceilings) const;      // achieved ÷ attainable; 0: no ceiling
@@ -38,7 +38,7 @@ struct RooflineRow {
 // elementBytes: of a weight or activation. Zero for kinds other than F, B, I, W, R.
 OpWork workOf(OpKind kind, const StageShape& stage, double elementBytes = 4);
 
-// Usage where the run does not say its model; Unavailable where its environment has no ceilings.
+// Usage error if the run's model is unknown; Unavailable if its environment has no ceilings.
 Result<Ceilings> ceilingsOf(const Run& run);
 Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step);
 

@@ -1,4 +1,4 @@
-// Slack: how much later an op could have begun without the step taking longer, durations, orders and transfers as they were.
+// Slack: how much later an op could have started without making the step longer, with unchanged durations, orders and transfers.
 // Ops of the critical path have none.
 #pragma once
 

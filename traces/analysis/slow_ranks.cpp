@@ -17,7 +17,7 @@ Nanos median(std::vector<Nanos>& values)
     return *middle;
 }
 
-// What others take for the same; −1: there are none.
+// The time of others for the same work; −1: there are none.
 Nanos elsewhere(const std::vector<const ChunkWork*>& ofSort, const ChunkWork& own, bool& copy)
 {
     std::vector<Nanos> copies;

@@ -1,4 +1,4 @@
-// Slow ranks: ranks that take longer than others for the same work, told apart from stages that cost more.
+// Slow ranks: ranks that take longer than others for the same work, as opposed to stages that cost more.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace stagewright {
 
-// What a rank does for one of its stages: `count` ops of one sort (kind, slice, half …) that take `duration` each.
+// A rank's work for one of its stages: `count` ops of one sort (kind, slice, half …) that take `duration` each.
 struct ChunkWork {
     int rank = 0;
     int stage = 0;
@@ -19,14 +19,14 @@ struct ChunkWork {
 };
 
 struct RankSlowness {
-    double factor = 1;  // how many times as long as other ranks it takes for the same work; at least 1
-    bool known = false; // false: its only stage stands on no other rank, so that it may be the stage that costs more
+    double factor = 1;  // it takes this many times as long as other ranks for the same work; at least 1
+    bool known = false; // false: its only stage is on no other rank, so the stage may be the one that costs more
 };
 
 inline constexpr double slowRank = 1.05; // a factor above this stands out
 
-// The work of a chunk (a stage on a rank) is set against the median over the same stage's other ranks, where it has copies, else over
-// the chunks of all other ranks; a rank's factor is the smallest of its chunks': where one of them is normal, the rank is. By rank;
+// The work of a chunk (a stage on a rank) is compared with the median over the same stage's other ranks if it has copies, else over
+// the chunks of all other ranks; a rank's factor is the smallest of its chunks': if one of them is normal, the rank is normal. By rank;
 // O(n × entries of a sort).
 std::vector<RankSlowness> slownessOf(std::span<const ChunkWork> work, int ranks);
 

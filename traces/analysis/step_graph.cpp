@@ -10,7 +10,7 @@ namespace stagewright {
 
 namespace {
 
-// What makes durations comparable: the ops of a slot without their microbatches; [0] and [1] are the stages, [2] the rank.
+// Key of comparable durations: the ops of a slot without their microbatches; [0] and [1] are the stages, [2] the rank.
 using SlotKind = std::array<int, 11>;
 
 SlotKind kindOf(const Timeline& timeline, const Slot& slot)
@@ -296,7 +296,7 @@ StepLevels StepGraph::levels() const
 std::vector<Nanos> StepGraph::slack() const
 {
     std::vector<Nanos> latestEnd(m_slots.size(), m_begin + m_makespan);
-    for (SlotId id = 0; id < m_slots.size(); ++id) // work apart may end after the window: it holds up nobody by itself
+    for (SlotId id = 0; id < m_slots.size(); ++id) // work apart may end after the window: it delays nothing by itself
         if (!m_slots[id].busy) latestEnd[id] = std::max(latestEnd[id], m_timeline.spans()[m_slots[id].first].end);
     std::vector<Nanos> out(m_slots.size(), 0);
     for (std::size_t i = m_order.size(); i-- > 0;) {

@@ -1,9 +1,9 @@
-// StepGraph: a step as a graph that can be run again with other durations, transfers or orders. What the analyses compute
-// "what would have been" with, from durations as they were: causes, slack, experiments on gaps.
+// StepGraph: a step as a graph that can be replayed with other durations, transfers or orders. Analyses use it to compute
+// "what would have been" from the recorded durations: causes, slack, experiments on gaps.
 //
-// A slot is what occupied a rank for one interval: an op, an overlapped pair, a delay, work apart. A slot begins at the
-// latest of the end of the slot before it on its rank and the arrivals of its inputs, plus its own delay; the delay is what
-// the step showed beyond that (launch; negative where clocks disagree). Run with nothing changed it repeats the step to the
+// A slot occupied a rank for one interval: an op, an overlapped pair, a delay, work apart. A slot starts at the
+// latest of the end of the slot before it on its rank and the arrivals of its inputs, plus its own delay; the delay is the
+// recorded remainder (launch; negative if clocks disagree). Replayed unchanged it reproduces the step to the
 // nanosecond.
 #pragma once
 
@@ -31,7 +31,7 @@ struct SlotInput {
     SlotId to = noSlot;
 };
 
-// What may be changed before a run; made by StepGraph::asItWas().
+// Inputs of a replay that may be changed; created by StepGraph::asItWas().
 struct StepScenario {
     std::vector<Nanos> duration; // by slot
     std::vector<Nanos> delay;    // by slot
@@ -42,12 +42,12 @@ struct StepScenario {
 struct StepReplay {
     std::vector<Nanos> start; // by slot
     std::vector<Nanos> end;
-    Nanos makespan = 0; // from the first begin to the last end of busy slots
+    Nanos makespan = 0; // from the first start to the last end of busy slots
 };
 
 struct StepLevels {
     std::vector<Nanos> median; // of slots of the same ops on the same stages and rank
-    std::vector<Nanos> even;   // the medians with every rank as fast as the others (slow_ranks.h), where that is known
+    std::vector<Nanos> even;   // the medians with every rank as fast as the others (slow_ranks.h), if known
     std::vector<Nanos> mean;   // of those over stages and ranks
     std::vector<RankSlowness> ranks; // by rank
     bool slow(int rank) const // the rank is, not its stages
@@ -67,21 +67,21 @@ public:
     SlotId slotOf(SpanId span) const; // noSlot: not of this step's window
     const std::vector<SlotInput>& inputs() const { return m_inputs; } // by consumer: inputsOf() is a range of it
     std::pair<std::size_t, std::size_t> inputsOf(SlotId id) const { return {m_firstInput[id], m_firstInput[id + 1]}; }
-    const StepInputs& stepInputs() const { return m_stepInputs; } // those left out as errors of clocks, too
+    const StepInputs& stepInputs() const { return m_stepInputs; } // including those left out as clock errors
     SlotId before(SlotId id) const { return m_before[id]; } // on its rank; noSlot: the first
-    // What let it begin: the input that arrived last, or the slot before it on its rank if that ended later or at the same
-    // time; noSlot: the begin of the window.
+    // What released it: the input that arrived last, or the previous slot on its rank if that ended later or at the same
+    // time; noSlot: the start of the window.
     SlotId releasedBy(SlotId id) const;
     const StepScenario& asItWas() const { return m_scenario; }
     Nanos makespan() const { return m_makespan; }
 
-    // Nothing where the order closes a circle. O(slots + inputs).
+    // Empty if the order has a cycle. O(slots + inputs).
     std::optional<StepReplay> run(const StepScenario& scenario) const;
 
-    // Durations by slot without what stands out. Slots that are not busy keep theirs.
+    // Durations by slot without outliers. Slots that are not busy keep theirs.
     StepLevels levels() const;
 
-    // By slot: how much later it could begin without the step taking longer, all else as it was. ≥ 0.
+    // By slot: how much later it could start without making the step longer, all else unchanged. ≥ 0.
     std::vector<Nanos> slack() const;
 
 private:
@@ -89,7 +89,7 @@ private:
     std::vector<Nanos> medianDurations() const;
     std::vector<Nanos> meanDurations(const std::vector<Nanos>& medians) const;
     std::vector<RankSlowness> slowness(const std::vector<Nanos>& medians) const;
-    std::vector<SlotId> topologicalOrder(const std::vector<std::vector<SlotId>>& order) const; // empty: a circle
+    std::vector<SlotId> topologicalOrder(const std::vector<std::vector<SlotId>>& order) const; // empty: a cycle
 
     const Timeline& m_timeline;
     std::vector<Slot> m_slots;
@@ -108,7 +108,7 @@ private:
     std::vector<std::size_t> m_firstInput;
     std::vector<SlotId> m_before;
     StepScenario m_scenario;
-    std::vector<SlotId> m_order; // topological, as it was
+    std::vector<SlotId> m_order; // topological, of the recorded step
     Nanos m_begin = 0;
     Nanos m_makespan = 0;
 };

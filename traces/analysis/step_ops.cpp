@@ -134,7 +134,7 @@ void StepOps::findPairs()
 
 namespace {
 
-// The first edge into `span` or a later one, looked for from `from` on in growing steps.
+// The first edge into `span` or a later one, searched from `from` in growing steps.
 std::size_t firstEdgeInto(std::span<const Edge> edges, SpanId span, std::size_t from)
 {
     const auto before = [span](const Edge& edge) { return edge.to < span; };

@@ -1,4 +1,4 @@
-// What the analyses share about one step: its window, each rank's work in order, and what each op waited for.
+// Shared by the analyses of one step: its window, each rank's work in order, and what each op waited for.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace stagewright {
 
-// Something an op needed before it could begin.
+// Something an op needed before it could start.
 struct Input {
     SpanId from = noSpan;
     Nanos ready = 0;   // from's end
-    Nanos arrival = 0; // when it was there; ready where nothing is known of a transfer
+    Nanos arrival = 0; // when it was there; ready if no transfer is known
 };
 
 // The ops of one step over a timeline, which must outlive it.
@@ -39,21 +39,21 @@ public:
     // The backward that directly follows a recomputation on its rank: it is issued with it. noSpan: none.
     SpanId heldFor(SpanId recompute) const;
 
-    // Data edges into the span, and what its kind needs where no edge tells: the producer's end. One entry per producer.
+    // Data edges into the span and, without an edge, the needs of its kind: the producer's end. One entry per producer.
     // Ops issued together (one interval, or paired in the timeline's schedule and run one after the other; a recomputation and
-    // its backward) begin with the inputs of both: those of the other that were there when the span began are its own, too.
+    // its backward) start with the inputs of both: those of the other that were there when the span started also count as its own.
     std::vector<Input> inputs(SpanId id) const;
 
 private:
     friend class StepInputs;
     static constexpr std::size_t wholeKinds = 5; // F, B, I, W, R
 
-    // `edge` is where to look first among the timeline's edges, and then where they were: spans asked for in order are found at once.
+    // `edge` is the position to look at first among the timeline's edges, updated to where they were: spans requested in order are found at once.
     void appendInputs(SpanId id, std::vector<Input>& to, std::size_t& edge) const;
     void findPairs();
     void appendOwn(SpanId id, std::vector<Input>& to, std::size_t first, std::size_t& edge) const;
     void indexOps();
-    std::size_t cellOf(const Op& op) const; // in m_whole; beyond it where the op is not a whole one
+    std::size_t cellOf(const Op& op) const; // in m_whole; beyond it if the op is not whole
     void addNeeded(const Op& op, std::vector<Input>& inputs, std::size_t first) const;
 
     const Timeline& m_timeline;

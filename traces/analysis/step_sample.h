@@ -1,4 +1,4 @@
-// Steps as a sample: what a figure is over the measured steps of a run, beside the one that is shown.
+// Steps as a sample: a figure over the measured steps of a run, beside that of the step shown.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace stagewright {
 
-// Median (of an even number the lower of the two in the middle) and its 95 % confidence interval by order statistics: the narrowest
-// k-th smallest to k-th largest that holds the median of what steps take with a probability of at least 95 %, whatever their
-// distribution. There is one from six values on; below, low and high are the least and the greatest.
+// Median (for an even number the lower of the two in the middle) and its 95 % confidence interval by order statistics: the narrowest
+// k-th smallest to k-th largest that contains the median step time with a probability of at least 95 %, whatever the
+// distribution. It needs six values; with fewer, low and high are the smallest and the largest.
 struct FigureSample {
     double median = 0;
     double low = 0;
@@ -29,14 +29,14 @@ inline constexpr int mostSampledSteps = 64;
 // Figures of measured steps, by the keys of `report --json`: makespan, span, bubble_fraction, bubble_rate_span, busy, idle,
 // idle_by_cause.CAUSE, peak_activation (of the fullest rank), comm_time, exposed_time; in timeline units.
 struct StepSamples {
-    std::vector<int> steps; // those taken, from 0
-    int measured = 0;       // of so many
+    std::vector<int> steps; // those used, from 0
+    int measured = 0;       // out of this many
     std::vector<std::pair<std::string, FigureSample>> figures;
 
     const FigureSample* find(std::string_view key) const;
 };
 
-// Evenly spread over the measured steps, the first and the last among them, at most mostSampledSteps, and so many that they have no
+// Evenly spread over the measured steps, the first and the last among them, at most mostSampledSteps, and as many as have no
 // more than mostSampledOps spans (two at least). Empty: the run has fewer than two measured steps. O(spans of the steps).
 inline constexpr std::size_t mostSampledOps = 200'000;
 StepSamples sampleSteps(const Run& run, std::optional<Bytes> memoryCap = {});

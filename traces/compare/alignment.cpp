@@ -75,7 +75,7 @@ std::vector<SpanId> Alignment::passed(const StepOps& ops, const Timeline& timeli
     for (const SpanId before : ops.busy(ops.rankOf(id))) {
         if (timeline.spans()[before].start >= timeline.spans()[id].start) break;
         SpanId there = partners[before];
-        // a weight gradient that the other run hides in a full backward stands where that does
+        // a weight gradient that is part of a full backward in the other run is placed with that
         if (there == noSpan && timeline.spans()[before].op.kind == OpKind::WeightGrad) {
             Op full = timeline.spans()[before].op;
             full.kind = OpKind::Backward;

@@ -1,4 +1,4 @@
-// Two steps side by side: which op of one run is which of the other.
+// Two steps side by side: which op of one run corresponds to which of the other.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ public:
     SpanId partnerOfB(SpanId b) const;
     std::size_t onlyInA() const { return m_onlyA; }
     std::size_t onlyInB() const { return m_onlyB; }
-    // A full backward of one run stands beside the input gradient of the other.
+    // A full backward of one run is aligned with the input gradient of the other.
     bool splitsBackward() const { return m_splits; }
 
     // Ops of B that precede `b` on its rank though A runs them after b's partner, in B's order.

@@ -172,7 +172,7 @@ std::vector<RunDifference> differencesOf(const Run& a, const Run& b)
     const std::vector<RunFact> factsB = factsOf(b);
     for (std::size_t i = 0; i < factsA.size(); ++i)
         if (factsA[i].value != factsB[i].value) differences.push_back({factsA[i].key, factsA[i].title, factsA[i].value, factsB[i].value});
-    // what one run does not say is no difference of substance, but for the model and the batch it is worth knowing
+    // a fact missing in one run does not count as a difference, except for the model and the batch
     std::erase_if(differences, [](const RunDifference& one) {
         return (one.a.empty() || one.b.empty()) && one.key != "model" && one.key != "microbatch_size" && one.key != "perturb" &&
                one.key != "recomputed_layers" && one.key != "sends" && one.key != "channels";
@@ -182,7 +182,7 @@ std::vector<RunDifference> differencesOf(const Run& a, const Run& b)
 
 Result<int> stepOf(const Run& run, int wanted, const char* which)
 {
-    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {}: it has no timeline", which));
+    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", which));
     const int step = wanted < 0 ? run.representativeStep() : wanted;
     if (step >= std::max(1, run.timeline->steps()))
         return fail(ErrorCode::Usage, fmt::format("run {}: no step {}, it has {}", which, stepNumber(step), run.timeline->steps()),
@@ -229,17 +229,6 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
     comparison.headline = headlineOf(comparison, a, b);
     comparison.why = whyOf(comparison, alignment, a, b);
     return comparison;
-}
-
-Result<std::vector<Comparison>> compareWithFirst(const std::vector<std::shared_ptr<const Run>>& runs)
-{
-    std::vector<Comparison> comparisons;
-    for (std::size_t i = 1; i < runs.size(); ++i) {
-        auto comparison = compareRuns(*runs.front(), *runs[i]);
-        if (!comparison) return tl::unexpected(std::move(comparison.error()));
-        comparisons.push_back(std::move(*comparison));
-    }
-    return comparisons;
 }
 
 } // namespace stagewright

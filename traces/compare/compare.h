@@ -1,5 +1,5 @@
-// Compare: runs aligned by (rank, stage, op, microbatch) in their representative steps. Of two: figures, the exact split of the change,
-// the ledger of the critical path, the ladder of single changes, ops with what they differ by from step to step, and sentences.
+// Compare: runs aligned by (rank, stage, op, microbatch) in their representative steps. For two runs: figures, the exact split of the change,
+// the ledger of the critical path, the ladder of single changes, ops with their spread between steps, and sentences.
 #pragma once
 
 #include <memory>
@@ -32,23 +32,23 @@ struct OpDelta {
     SpanId b = noSpan;
     Nanos startDelta = 0; // relative to each step's window begin
     Nanos durationDelta = 0;
-    NoiseVerdict start{};    // whether it exceeds what the op differs by from step to step
+    NoiseVerdict start{};    // whether it exceeds the op's spread between steps
     NoiseVerdict duration{};
 
     bool inBoth() const { return a != noSpan && b != noSpan; }
 };
 
-// The makespan change split exactly: ranks × Δmakespan = Δbusy + Δapart + Σ Δidle by cause (same number of ranks). All 0 where the
+// The makespan change split exactly: ranks × Δmakespan = Δbusy + Δapart + Σ Δidle by cause (same number of ranks). All 0 if the
 // runs are in different units.
 struct ChangeSplit {
     Nanos makespanDelta = 0;
     Nanos busyDelta = 0;
     Nanos apartDelta = 0;
     IdleByCause idleDelta{}; // signed
-    Nanos unexplained = 0;   // 0 where the ranks are equal in number
+    Nanos unexplained = 0;   // 0 if both have the same number of ranks
 };
 
-// Something the runs were not made with alike. Other than the schedule, which is what is compared.
+// A difference in setup between the runs, other than the schedule, which is what is compared.
 struct RunDifference {
     std::string key;   // as RunFact::key
     std::string title; // "model"
@@ -59,9 +59,9 @@ struct RunDifference {
 struct Comparison {
     int stepA = 0;
     int stepB = 0;
-    bool sameUnits = true; // else times are set against each other as shares of ranks × makespan only: no sums over both
-    // What the makespan differs by from step to step (step_noise.h); nothing where either run is measured and has fewer than four
-    // measured steps. A smaller change can't be told from noise.
+    bool sameUnits = true; // else times are compared only as shares of ranks × makespan: no sums over both
+    // Spread of the makespan between steps (step_noise.h); empty if either run is measured and has fewer than four
+    // measured steps. A smaller change can't be distinguished from noise.
     std::optional<Nanos> spread;
     bool withinSpread = false;
     bool tooFewSteps = false; // a measured run has fewer than four measured steps: no difference is claimed
@@ -69,13 +69,13 @@ struct Comparison {
     std::vector<RunDifference> differences;
     RunReport reportA; // of stepA, without a memory cap
     RunReport reportB;
-    // Where the units differ: keys and units of shares ("idle_share.drain", "fraction") instead of times, and no sizes.
+    // If the units differ: keys and units of shares ("idle_share.drain", "fraction") instead of times, and no sizes.
     std::vector<MetricDelta> metrics;
     ChangeSplit change;
     PathLedger ledgerA;
     PathLedger ledgerB;
-    std::vector<LadderRung> ladder; // empty where there is none
-    std::string noLadder;           // why, then
+    std::vector<LadderRung> ladder; // empty if there is none
+    std::string noLadder;           // the reason then
     std::vector<OpDelta> ops;       // largest |startDelta| first
     std::shared_ptr<const OpHistory> historyA; // null: fewer than two measured steps, or too many ops
     std::shared_ptr<const OpHistory> historyB;
@@ -86,8 +86,5 @@ struct Comparison {
 // Runs of different shapes compare by what they share; ops without a partner are counted in the sentences.
 // Steps −1: the representative ones.
 Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA = -1, int stepB = -1);
-
-// Each run against the first, in turn; A is the first. Fails where compareRuns does.
-Result<std::vector<Comparison>> compareWithFirst(const std::vector<std::shared_ptr<const Run>>& runs);
 
 } // namespace stagewright

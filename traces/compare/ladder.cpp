@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/edit_ops.h"
 #include "schedules/kinds.h"
 #include "schedules/simulate.h"
 #include "traces/fit/fit_costs.h"
@@ -29,24 +30,6 @@ bool sameKeys(const Schedule& a, const Schedule& b) // one placement, one set of
     return a.ranks == b.ranks && a.stages == b.stages && a.microbatches == b.microbatches && a.placement == b.placement;
 }
 
-// Every whole B becomes I and, at once, W.
-Schedule split(Schedule schedule)
-{
-    for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
-        std::vector<Op> order;
-        for (const Op& op : schedule.order[rank]) {
-            order.push_back(op);
-            if (op.kind != OpKind::Backward || op.half != 0) continue;
-            order.back().kind = OpKind::InputGrad;
-            Op weight = op;
-            weight.kind = OpKind::WeightGrad;
-            order.push_back(weight);
-        }
-        schedule.order[rank] = std::move(order);
-    }
-    return schedule;
-}
-
 // A's order of everything but W, with each W behind as many input gradients as in B, and behind as many of the forwards that
 // follow there; after its own I.
 std::optional<Schedule> placedAs(const Schedule& a, const Schedule& b)
@@ -60,7 +43,7 @@ std::optional<Schedule> placedAs(const Schedule& a, const Schedule& b)
             if (op.kind == OpKind::InputGrad) inputs.push_back(others.size());
             others.push_back(op);
         }
-        std::vector<std::pair<std::size_t, Op>> weights; // behind so many others
+        std::vector<std::pair<std::size_t, Op>> weights; // after this many others
         std::size_t passed = 0;
         std::size_t since = 0; // other ops since the last input gradient
         for (const Op& op : b.order[rank]) {
@@ -170,14 +153,14 @@ Result<Climb> climb(const Schedule& a, const CostModel& costsA, const Schedule& 
     Schedule now = a;
     if (auto done = step(path, RungKind::Start, {}, now, costsA); !done) return tl::unexpected(done.error());
     if (!a.splitsBackward() && b.splitsBackward() && hasWhole(a, OpKind::Backward) && !pairs(a)) {
-        now = split(std::move(now));
+        now = splitEveryBackward(now);
         if (auto done = step(path, RungKind::Split, "the backward is split in I and W", now, costs); !done) return tl::unexpected(done.error());
     }
     const bool alike = sameKeys(now, b);
     if (alike && now.splitsBackward() && b.splitsBackward() && !pairs(now) && !pairs(b))
         if (auto placed = placedAs(now, b); placed && !(*placed == now)) {
-            // an order that can't run is no rung
-            if (step(path, RungKind::Place, "weight gradients stand where B has them", *placed, costs)) now = std::move(*placed);
+            // an order that can't run does not get a rung
+            if (step(path, RungKind::Place, "weight gradients placed as in B", *placed, costs)) now = std::move(*placed);
         }
     if (!(now == b)) {
         CostModel onB = alike ? costs : costsOnStagesOf(b, costsA, costsB);
@@ -192,7 +175,7 @@ Result<Climb> climb(const Schedule& a, const CostModel& costsA, const Schedule& 
     const auto own = simulate(b, costsB);
     if (!own) return tl::unexpected(own.error());
     if (durationsOf(b, costs) != durationsOf(b, costsB) || figuresOf(b, *own).makespan != path.last || costs.launch != costsB.launch)
-        if (auto done = step(path, RungKind::Costs, "what ops take in B", b, costsB); !done) return tl::unexpected(done.error());
+        if (auto done = step(path, RungKind::Costs, "op durations of B", b, costsB); !done) return tl::unexpected(done.error());
     return path;
 }
 
@@ -209,12 +192,12 @@ Climb reversed(const Climb& up)
         rung.change = -rung.change;
         rung.peak = up.rungs[i - 1].peak;
         switch (rung.kind) {
-        case RungKind::Split: rung.title = "I and W are one backward again"; break;
+        case RungKind::Split: rung.title = "I and W rejoined as one backward"; break;
         case RungKind::Place: rung.title = "weight gradients directly after their input gradients"; break;
         case RungKind::Order: rung.title = "forwards and backwards in B's order"; break;
         case RungKind::Placement: rung.title = "B's placement and order"; break;
         case RungKind::Wire: rung.title = "B's links"; break;
-        case RungKind::Costs: rung.title = "what ops take in B"; break;
+        case RungKind::Costs: rung.title = "op durations of B"; break;
         case RungKind::Start:
         case RungKind::Rest: break;
         }
@@ -315,18 +298,18 @@ Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Ru
     auto costsB = usualCosts(b);
     if (!costsB) return tl::unexpected(std::move(costsB.error()).with("run B"));
     if ((costsA->timeUnit == 1) != (costsB->timeUnit == 1))
-        return fail(ErrorCode::Usage, "one run is timed in rank shares and the other in nanoseconds", "fit costs to simulate it: simulate --costs-from");
+        return fail(ErrorCode::Usage, "one run is timed in rank shares and the other in nanoseconds", "fit costs and simulate with them: simulate --costs-from");
     const bool down = a.schedule->splitsBackward() && !b.schedule->splitsBackward();
     auto path = down ? climb(*b.schedule, *costsB, *a.schedule, *costsA) : climb(*a.schedule, *costsA, *b.schedule, *costsB);
     if (!path) return tl::unexpected(std::move(path.error()));
     std::vector<LadderRung> rungs = down ? reversed(*path).rungs : std::move(path->rungs);
-    rungs.front().title = "A as it was";
+    rungs.front().title = "A as recorded";
     Nanos now = makespanA;
     for (LadderRung& rung : rungs) rung.makespan = now += rung.change;
     if (now != makespanB) {
         LadderRung rest;
         rest.kind = RungKind::Rest;
-        rest.title = "what the costs do not tell";
+        rest.title = "what the costs do not explain";
         rest.change = makespanB - now;
         rest.makespan = makespanB;
         rest.peak = rungs.back().peak;

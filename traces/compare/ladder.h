@@ -1,5 +1,5 @@
 // Ladder: from run A to run B by one change at a time, each simulated: split the backward, place the weight gradients, the order of
-// forwards and backwards, the placement or shape, the links, the costs; and what the costs do not tell. The rungs' changes sum to
+// forwards and backwards, the placement or shape, the links, the costs; and what the costs do not explain. The rungs' changes sum to
 // the change of the makespan, and the last rung is B.
 #pragma once
 
@@ -15,20 +15,20 @@ enum class RungKind { Start, Split, Place, Order, Placement, Wire, Costs, Rest }
 
 struct LadderRung {
     RungKind kind = RungKind::Start;
-    std::string title;  // "the backward is split in I and W"
+    std::string title;  // "the backward is split into I and W"
     Nanos makespan = 0; // after it: A's measured one plus the changes so far
     Nanos change = 0;
     Bytes peak = 0;     // largest activation peak of any rank, simulated
 };
 std::string_view toText(RungKind kind); // "start", "split" … the JSON keys
 
-// makespans: of the steps compared, as they were. Usage error where the runs are in different units, one has no schedule, or its
-// order can't be simulated. Rungs that change nothing about the orders, links or costs are left out; those that change them and not
+// makespans: of the compared steps as recorded. Usage error if the runs are in different units, one has no schedule, or its
+// order can't be simulated. Rungs that do not change the orders, links or costs are omitted; those that change them but not
 // the time stay. O(ops) for each rung.
 Result<std::vector<LadderRung>> ladderOf(const Run& a, Nanos makespanA, const Run& b, Nanos makespanB);
 
 // A's costs for the stages of another schedule: a stage takes its part of the model from the stages it covers; kinds that A's costs
-// do not have get what B's have, scaled by the forwards, I and W so that they sum to A's B where that is known.
+// lack are taken from B's, scaled by the forwards, I and W so that they sum to A's B if that is known.
 CostModel costsOnStagesOf(const Schedule& target, const CostModel& a, const CostModel& b);
 
 } // namespace stagewright

@@ -21,10 +21,10 @@ constexpr ClassWords words[pathClassCount] = {
     {"return", "Return trip", "Ops on other ranks after the path has left the bottleneck rank for the last time."},
     {"detour", "Round trips", "Ops on other ranks between two stays on the bottleneck rank."},
     {"wire", "Wire", "From a producer's end to the arrival of its message on another rank."},
-    {"order", "Order waits", "Ops that the next one on the path only stands behind on its rank, without needing them."},
-    {"straggler", "Straggler surplus", "What ops take above the median of their kind, stage and rank over the measured steps."},
-    {"apart", "Optimizer and collectives", "Optimizer, collectives and wanted delays on the path."},
-    {"launch", "Launch", "Everything was there and the op had not begun."},
+    {"order", "Order waits", "Ops that the next op on the path only queues behind on its rank, without needing their results."},
+    {"straggler", "Straggler surplus", "Time of ops beyond the median of their kind, stage and rank over the measured steps."},
+    {"apart", "Optimizer and collectives", "Optimizer, collectives and intended delays on the path."},
+    {"launch", "Launch", "Everything was ready, but the op had not started."},
 };
 
 enum class By : std::uint8_t { Begin, Rank, Input };
@@ -35,7 +35,7 @@ struct Step {
     By by = By::Begin;
 };
 
-// The spans of the window in an order in which predecessors come first, and for each what held it longest.
+// The spans of the window with predecessors first, and for each what delayed it longest.
 class TightGraph {
 public:
     TightGraph(const Timeline& timeline, const StepOps& ops) : m_spans(timeline.spans()), m_ops(ops)
@@ -93,7 +93,7 @@ private:
 
 struct Link {
     SpanId span = noSpan;
-    Step step; // what led to it
+    Step step; // the step that led to it
 };
 
 Nanos workOn(const Timeline& timeline, const StepOps& ops, SpanId id, int rank)

@@ -1,6 +1,6 @@
-// Ledger: the critical path of a step cut in classes. The classes sum to the makespan to the nanosecond, so the differences of two
-// ledgers sum to the change of the makespan. Of several critical paths the one is taken that stays longest on a single rank, the
-// bottleneck, so that two runs of the same time have the same ledger where they can.
+// Ledger: the critical path of a step, cut into classes. The classes sum to the makespan to the nanosecond, so the differences of two
+// ledgers sum to the change of the makespan. If there are several critical paths, the one is used that stays longest on a single rank, the
+// bottleneck, so that two runs of the same time have the same ledger if possible.
 #pragma once
 
 #include <array>
@@ -18,10 +18,10 @@ enum class PathClass : std::uint8_t {
     Return,    // … after it has left it for the last time
     Detour,    // … in between
     Wire,      // from a producer's end to the arrival on another rank
-    Order,     // an op of another rank that the path's next op only stands behind, without needing it
-    Straggler, // what a busy op takes above the median of its kind, stage and rank over the measured steps
+    Order,     // an op of another rank that the path's next op only queues behind, without needing it
+    Straggler, // the time of a busy op beyond the median of its kind, stage and rank over the measured steps
     Apart,     // optimizer, collectives, fillers
-    Launch,    // everything was there and the op had not begun
+    Launch,    // everything was ready, but the op had not started
 };
 inline constexpr std::size_t pathClassCount = 9;
 std::string_view toText(PathClass part);    // "work", "fill" … the JSON keys
@@ -40,8 +40,8 @@ struct PathLedger {
     Nanos of(PathClass part) const { return byClass[static_cast<std::size_t>(part)]; }
 };
 
-// firstStep: medians are over the steps from there on (warm-up is left out). O(spans + ranks × spans of the step); where that
-// product is over 40 million, the critical path of traces/analysis is taken as it is.
+// firstStep: medians are over the steps from there on (warm-up is left out). O(spans + ranks × spans of the step); if that
+// product exceeds 40 million, the critical path of traces/analysis is used unchanged.
 PathLedger ledgerOf(const Timeline& timeline, const StepOps& ops, int firstStep = 0);
 
 } // namespace stagewright

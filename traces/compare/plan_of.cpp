@@ -14,10 +14,10 @@ namespace stagewright {
 Result<Run> planOf(const Run& run)
 {
     if (!run.schedule)
-        return fail(ErrorCode::Usage, fmt::format("run {} has no schedule: there is no plan of it", run.info.name), "only a run whose schedule is known has one; its note says why it is not");
+        return fail(ErrorCode::Usage, fmt::format("run {} has no schedule, so it has no plan", run.info.name), "only runs with a known schedule have a plan; the run's note says why its schedule is unknown");
     auto costs = usualCosts(run);
     if (!costs) return tl::unexpected(std::move(costs.error()));
-    costs->clearMicrobatchDurations(); // an op that took longer than its stage's others is what the comparison is to show
+    costs->clearMicrobatchDurations(); // the comparison should show ops that took longer than their stage's others
     auto plan = simulatedRun(*run.schedule, *costs);
     if (!plan) return tl::unexpected(std::move(plan.error()));
     plan->info.name = fmt::format("{} as planned", run.info.name);
@@ -53,7 +53,7 @@ std::optional<Deviation> firstDeviation(const Run& plan, const Run& run, const C
         out.sentence = fmt::format("{} ends {}: it took {} instead of {}", name, later(first->startDelta + first->durationDelta), formatDuration(took), formatDuration(took - first->durationDelta));
         return out;
     }
-    out.sentence = fmt::format("{} begins {}", name, later(first->startDelta));
+    out.sentence = fmt::format("{} starts {}", name, later(first->startDelta));
     const Gap* before = nullptr; // the longest wait that it ended
     for (const Gap& gap : comparison.reportB.bubbles.gaps)
         if (gap.next == first->b && (before == nullptr || gap.end - gap.start > before->end - before->start)) before = &gap;

@@ -12,24 +12,24 @@
 
 namespace stagewright {
 
-// Of one figure over the measured steps.
+// One figure over the measured steps.
 struct StepSample {
     int count = 0;
-    Nanos median = 0; // of an even number the lower of the two in the middle
+    Nanos median = 0; // for an even number the lower of the two in the middle
     Nanos mad = 0;    // median of |value − median|
     Nanos least = 0;
     Nanos low = 0;    // quartiles: the values at (count − 1) / 4 and 3 (count − 1) / 4 of the sorted ones
     Nanos high = 0;
     Nanos most = 0;
-    double sigma = 0; // 1.4826 × mad; where that is 0 and the values differ, 1.2533 × mean of |value − median|
+    double sigma = 0; // 1.4826 × mad; if that is 0 and the values differ, 1.2533 × mean of |value − median|
 };
 StepSample sampleOf(std::span<const Nanos> values);
 
-inline constexpr int fewestSteps = 4; // under which noise is not known
+inline constexpr int fewestSteps = 4; // with fewer the noise is unknown
 
-// A change from A to B shows where |change| ≥ 2 √(σ_A² + σ_B²); the right side is the spread, rounded up.
+// A change from A to B counts if |change| ≥ 2 √(σ_A² + σ_B²); the right side is the spread, rounded up.
 struct NoiseVerdict {
-    std::optional<Nanos> spread; // nothing: noise is not known
+    std::optional<Nanos> spread; // empty: the noise is unknown
     bool shows = true;           // with an unknown spread: false
 };
 NoiseVerdict verdictOn(Nanos change, const StepSample& a, const StepSample& b);
@@ -40,7 +40,7 @@ bool hasNoise(const Run& run);
 // Start (from the step's window begin) and duration of every op in every measured step.
 class OpHistory {
 public:
-    // Null where the run has fewer than two measured steps, or over 4 million ops in them. O(spans).
+    // Null if the run has fewer than two measured steps, or more than 4 million ops in them. O(spans).
     static std::shared_ptr<const OpHistory> of(const Run& run);
 
     int steps() const { return m_steps; }

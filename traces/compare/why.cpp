@@ -69,7 +69,7 @@ public:
             waits();
             sameTime();
         } else {
-            m_sentences.push_back("the runs are timed in different units, so times are not set against each other, only shares");
+            m_sentences.push_back("the runs use different units of time, so only shares are compared");
         }
         peaks();
         price();
@@ -86,15 +86,15 @@ private:
 
     std::string change(Nanos a, Nanos b) const { return fmt::format("{} → {}", time(a), time(b)); }
 
-    // What else differs is said before any figure is believed.
+    // Different setups are named before any figure.
     void madeAlike()
     {
         std::vector<std::string> words;
         for (const RunDifference& one : m_comparison.differences) {
-            const auto named = [](const std::string& value) { return value.empty() ? std::string("not told") : value; };
+            const auto named = [](const std::string& value) { return value.empty() ? std::string("unknown") : value; };
             words.push_back(fmt::format("{} {} against {}", one.title, named(one.a), named(one.b)));
         }
-        if (!words.empty()) m_sentences.push_back("not made alike: " + list(words, words.size()));
+        if (!words.empty()) m_sentences.push_back("different setups: " + list(words, words.size()));
     }
 
     void noise()
@@ -102,10 +102,10 @@ private:
         const Nanos delta = m_comparison.change.makespanDelta;
         if (delta == 0) return;
         if (m_comparison.withinSpread)
-            m_sentences.push_back(fmt::format("the change of {} is smaller than what steps differ by ({}), so it shows nothing",
+            m_sentences.push_back(fmt::format("the change of {} is smaller than the spread between steps ({}), so it is not significant",
                                               time(std::llabs(delta)), time(*m_comparison.spread)));
         else if (m_comparison.tooFewSteps)
-            m_sentences.push_back(fmt::format("no difference is claimed, the noise is not known: that takes {} measured steps of each run, and {}", fewestSteps, stepsText()));
+            m_sentences.push_back(fmt::format("the noise is unknown, so no difference is claimed: each run needs {} measured steps, and {}", fewestSteps, stepsText()));
     }
 
     std::string stepsText() const
@@ -198,11 +198,11 @@ private:
                                         change(m_comparison.ledgerA.of(part), m_comparison.ledgerB.of(part))));
             rest -= moved;
         }
-        if (rest != 0) words.push_back(fmt::format("the rest {}", signedTime(rest)));
+        if (rest != 0) words.push_back(fmt::format("the remainder {}", signedTime(rest)));
         m_sentences.push_back(fmt::format("on the critical path: {}", list(words, words.size())));
     }
 
-    // "one change at a time: 33.0 units → 30.0 units (the backward is split in I and W) → …"
+    // "one change at a time: 33.0 units → 30.0 units (the backward is split into I and W) → …"
     void ladder()
     {
         const auto& rungs = m_comparison.ladder;
@@ -251,7 +251,7 @@ private:
         const int chunksA = m_runA.info.stages / std::max(1, m_a.ranks());
         const int chunksB = m_runB.info.stages / std::max(1, m_b.ranks());
         if (chunksA == chunksB || a == b || chunksA == 0 || chunksB == 0) return;
-        m_sentences.push_back(fmt::format("the first op of rank {} begins after {} turns: {}", m_a.ranks() - 1,
+        m_sentences.push_back(fmt::format("the first op of rank {} starts after {} chunks: {}", m_a.ranks() - 1,
                                           b < a ? "shorter" : "longer", change(a, b)));
     }
 
@@ -269,7 +269,7 @@ private:
     void sameTime()
     {
         if (m_comparison.change.makespanDelta != 0 || !peaksDiffer()) return;
-        m_sentences.push_back("the same step time; they differ in memory");
+        m_sentences.push_back("same step time; the runs differ in memory");
     }
 
     bool peaksDiffer() const
@@ -278,7 +278,7 @@ private:
                peakByRank(m_a, MemoryCategory::Activations, m_comparison.stepA) != peakByRank(m_b, MemoryCategory::Activations, m_comparison.stepB);
     }
 
-    // What the time is paid with, besides activations: messages and copies of weights.
+    // Other costs of the saved time besides activations: messages and copies of weights.
     void price()
     {
         if (!m_runA.schedule || !m_runB.schedule) return;
@@ -295,7 +295,7 @@ private:
         if (const std::size_t x = perMicrobatch(a), y = perMicrobatch(b); x != y)
             words.push_back(fmt::format("messages of a microbatch {} → {}", x, y));
         if (a.placement.hasCopies() != b.placement.hasCopies())
-            words.push_back(b.placement.hasCopies() ? "every stage's weights are held twice" : "stages' weights are held once instead of twice");
+            words.push_back(b.placement.hasCopies() ? "every stage's weights are stored twice" : "every stage's weights are stored once instead of twice");
         if (!words.empty()) m_sentences.push_back("besides: " + list(words, 2));
     }
 
@@ -334,7 +334,7 @@ private:
         m_sentences.push_back(std::move(text));
     }
 
-    // Work that takes longer or shorter is told apart from waiting.
+    // Longer or shorter work is listed separately from waiting.
     void busy()
     {
         const Nanos change = m_comparison.change.busyDelta;
@@ -356,7 +356,7 @@ private:
         if (forward != 0) parts.push_back(fmt::format("forwards {}", signedTime(forward)));
         if (backward != 0) parts.push_back(fmt::format("backwards {}", signedTime(backward)));
         if (recompute != 0) parts.push_back(fmt::format("recomputing {}", signedTime(recompute)));
-        m_sentences.push_back(fmt::format("the ops themselves take {} {} in all: {}", time(std::llabs(change)),
+        m_sentences.push_back(fmt::format("the ops themselves take {} {} in total: {}", time(std::llabs(change)),
                                           change < 0 ? "less" : "more", list(parts, 3)));
     }
 
@@ -378,7 +378,7 @@ private:
             if (change.delta() != 0) sorted.push_back(change);
         const bool faster = m_comparison.change.makespanDelta < 0;
         std::stable_sort(sorted.begin(), sorted.end(), [faster](const WaitChange& x, const WaitChange& y) {
-            const bool xExplains = (x.delta() < 0) == faster; // what goes the way of the whole comes first
+            const bool xExplains = (x.delta() < 0) == faster; // changes in the direction of the total come first
             const bool yExplains = (y.delta() < 0) == faster;
             if (xExplains != yExplains) return xExplains;
             return std::llabs(x.delta()) > std::llabs(y.delta());
@@ -454,7 +454,7 @@ private:
         if (endDelta > 0 && !come.empty()) return text + fmt::format(", because {} {} before it", names(come, true), come.size() > 1 ? "run" : "runs");
         const Nanos durationDelta = spanB.duration() - spanA.duration();
         if ((durationDelta < 0) == (endDelta < 0) && std::llabs(durationDelta) * 2 >= std::llabs(endDelta))
-            text += fmt::format(", being {} {}", time(std::llabs(durationDelta)), durationDelta < 0 ? "shorter" : "longer");
+            text += fmt::format(", because it is {} {}", time(std::llabs(durationDelta)), durationDelta < 0 ? "shorter" : "longer");
         return text;
     }
 
@@ -489,19 +489,19 @@ private:
         m_sentences.push_back(fmt::format("peak activation {} {}", !alike ? "changed" : risen > 0 ? "rose" : "fell", list(words, 4)));
     }
 
-    // A run that changes the mathematics is no mere change of speed.
+    // A run that changes the mathematics is more than a change of speed.
     void weights()
     {
         const std::string a = weightsText(m_runA);
         const std::string b = weightsText(m_runB);
-        if (!a.empty()) m_sentences.push_back("A changes the mathematics, weights " + a);
-        if (!b.empty()) m_sentences.push_back("B changes the mathematics, weights " + b);
+        if (!a.empty()) m_sentences.push_back("A changes the mathematics: weights " + a);
+        if (!b.empty()) m_sentences.push_back("B changes the mathematics: weights " + b);
     }
 
     void partners()
     {
         if (m_alignment.splitsBackward())
-            m_sentences.push_back("one run splits the backward in input and weight gradient: its input gradients are set against "
+            m_sentences.push_back("one run splits the backward into input and weight gradient: its input gradients are compared with "
                                   "the full backwards of the other");
         if (m_alignment.onlyInA() + m_alignment.onlyInB() > 0)
             m_sentences.push_back(fmt::format("{} of A and {} of B have no partner in the other run", ops(m_alignment.onlyInA()), ops(m_alignment.onlyInB())));
@@ -530,10 +530,10 @@ std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
     const Nanos unit = a.timeline->timeUnit();
     if (timeA == timeB) return fmt::format("A and B take the same time: {}", formatDuration(timeA, unit));
     if (comparison.withinSpread)
-        return fmt::format("no difference we can show: {} against {}, and steps differ by {}", formatDuration(timeB, unit),
+        return fmt::format("no significant difference: {} against {}, and steps differ by {}", formatDuration(timeB, unit),
                            formatDuration(timeA, unit), formatDuration(*comparison.spread, unit));
     if (comparison.tooFewSteps)
-        return fmt::format("no difference is claimed below {} measured steps of each run: {} against {}", fewestSteps, formatDuration(timeB, unit), formatDuration(timeA, unit));
+        return fmt::format("no difference is claimed with fewer than {} measured steps per run: {} against {}", fewestSteps, formatDuration(timeB, unit), formatDuration(timeA, unit));
     const double change = timeA > 0 ? static_cast<double>(timeB - timeA) / static_cast<double>(timeA) : 0;
     if (timeA == 0 || std::fabs(change) < 0.0005)
         return fmt::format("A and B take the same time to within 0.1 %: {} and {}", formatDuration(timeA, unit), formatDuration(timeB, unit));

@@ -9,7 +9,7 @@
 
 namespace stagewright {
 
-// comparison: everything but the sentences is filled in.
+// comparison: everything except the sentences is filled in.
 std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b);
 std::vector<std::string> whyOf(const Comparison& comparison, const Alignment& alignment, const Run& a, const Run& b);
 

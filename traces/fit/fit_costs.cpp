@@ -72,8 +72,8 @@ private:
         m_costs.jitter = durations.jitter;
     }
 
-    // By rank the median of what its compute ops began after their inputs and their rank were there, over at most 16 steps. A rank
-    // that stands at a send or receive is not free; a backward behind its recomputation was launched with it.
+    // By rank the median delay of its compute ops after their inputs and their rank were ready, over at most 16 steps. A rank
+    // that waits in a send or receive is not free; a backward after its recomputation was launched with it.
     void setLaunch()
     {
         constexpr int mostSteps = 16;
@@ -107,7 +107,7 @@ private:
         }
     }
 
-    // The last end in (from, to] of what the rank stood at to send or receive; from: none.
+    // The last end in (from, to] of a wait of the rank in a send or receive; from: none.
     Nanos messagesUntil(int rank, Nanos from, Nanos to) const
     {
         if (from >= to) return from;
@@ -120,7 +120,7 @@ private:
         return from;
     }
 
-    // Bandwidth can't be told from messages of one size: all of a transfer is latency.
+    // Messages of one size don't determine the bandwidth: a transfer counts as latency.
     void setLinks()
     {
         std::map<std::pair<int, int>, std::vector<Nanos>> delays;
@@ -145,7 +145,7 @@ private:
 
     void setMemory()
     {
-        // What stays: the balance of each category over the whole run; what comes and goes: its largest event.
+        // For memory that stays: the balance of each category over the whole run; for transient memory: its largest event.
         std::map<std::tuple<MemoryCategory, int, int>, Bytes> balance; // (category, stage, rank)
         for (const MemoryEvent& event : m_timeline.memory()) {
             if (event.stage >= m_stages) continue;
@@ -161,7 +161,7 @@ private:
         setActivations();
     }
 
-    // What the ops of one microbatch on a stage did to its activations, together.
+    // The combined effect of the ops of one microbatch on a stage on its activations.
     struct Held {
         Bytes forward = 0;
         Bytes again = 0; // R
@@ -194,7 +194,7 @@ private:
                     const Cell cell{track.rank, span.step, op.stage, op.microbatch + k};
                     const auto found = changes.find(cell);
                     Bytes sum = 0;
-                    Bytes most = 0; // an R that is one interval with its backward: what there was before that freed it
+                    Bytes most = 0; // an R in one interval with its backward: the amount before that freed it
                     if (found != changes.end())
                         for (const Change& change : found->second)
                             if (change.time > span.start && change.time <= span.end) most = std::max(most, sum += change.delta);
@@ -216,13 +216,13 @@ private:
             if (of.input) freed[stage].push_back(of.freed);
             if (of.recomputed) kept[stage].push_back(of.forward);
         }
-        // Of memory that is not told by category a forward may leave less than it found: then nothing is known of activations.
+        // If memory is not recorded by category, a forward may leave less than before: then activations are unknown.
         for (auto& [stage, bytes] : activation) m_costs.memory[static_cast<std::size_t>(stage)].activation = std::max<Bytes>(0, lowerMedian(bytes));
         for (auto& [stage, bytes] : freed) {
             auto& memory = m_costs.memory[static_cast<std::size_t>(stage)];
-            memory.freedAtInput = memory.activation > 0 ? lowerMedian(bytes) : 0; // below 0 where I adds what W needs
+            memory.freedAtInput = memory.activation > 0 ? lowerMedian(bytes) : 0; // below 0 if I adds memory that W needs
         }
-        for (auto& [stage, bytes] : kept) // a stage's input is as large as its output; messages tell where there are any
+        for (auto& [stage, bytes] : kept) // a stage's input is as large as its output; messages give its size if there are any
             if (Bytes& boundary = m_costs.memory[static_cast<std::size_t>(stage)].boundary; boundary == 0) boundary = std::max<Bytes>(0, lowerMedian(bytes));
     }
 

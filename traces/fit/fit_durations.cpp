@@ -188,7 +188,7 @@ private:
         m_out.sliceStarts = explained ? m_starts : std::move(measured);
     }
 
-    // Before pairs are parted: what is known is known of ops alone.
+    // Before pairs are divided: known durations are those of single ops.
     void fitPairs()
     {
         std::map<std::pair<Key, Key>, std::vector<Nanos>> durations;
@@ -208,7 +208,7 @@ private:
         }
     }
 
-    // What whole ops of one kind, stage and rank differ in.
+    // The spread of whole ops of one kind, stage and rank.
     struct Group {
         const Key* key;
         Nanos median = 0;
@@ -220,7 +220,7 @@ private:
     {
         std::vector<Group> groups;
         std::size_t ops = 0;
-        std::size_t repeated = 0; // took what another of the group took
+        std::size_t repeated = 0; // took exactly as long as another of the group
         for (const auto& [key, samples] : m_samples) {
             if (samples.whole.size() < 2 || !isBusy(std::get<0>(key))) continue;
             std::map<Nanos, std::size_t> times;
@@ -249,7 +249,7 @@ private:
         if (!exact) m_out.jitter = std::round(spreadOf(deviations) * 1e6) / 1e6;
     }
 
-    // A median of few values lies nearer to them than the true one.
+    // A median of few values is nearer to them than the true one.
     static void addDeviation(Nanos duration, Nanos median, std::size_t count, std::vector<double>& to)
     {
         if (duration <= 0 || median <= 0 || count < 2) return;
@@ -269,7 +269,7 @@ private:
         return spreadOf(deviations);
     }
 
-    // Pairs of which no processor time is known.
+    // Pairs without known processor times.
     void partPairs()
     {
         std::map<std::pair<Key, Key>, std::vector<Pair>> groups;
@@ -311,7 +311,7 @@ private:
         for (std::size_t k = 0; k < 2; ++k) m_out.whole[keyOf(pairs.front().ops[k], pairs.front().rank)] = lowerMedian(parts[k]);
     }
 
-    // What a kind takes where it is known, for all kinds alike; else relative to a forward.
+    // The known duration of a kind, averaged the same way for all kinds; else relative to a forward.
     double usualOf(OpKind kind) const
     {
         double sum[2] = {0, 0};

@@ -1,4 +1,4 @@
-// The median of fits: of an even number the lower one, a value that occurred.
+// The median for fits: for an even number the lower one, a value that occurred.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Residuals: what fitted costs predict against what was measured, per op and for the step.
+// Residuals: predictions of fitted costs compared with measured times, per op and for the step.
 #pragma once
 
 #include <vector>
@@ -15,9 +15,9 @@ struct OpResiduals {
     int stage = 0;
     int rank = 0;
     std::int64_t count = 0;
-    Nanos predicted = 0;   // median of what the costs say of each: they may be parts of unequal length
+    Nanos predicted = 0;   // median of the predictions: ops may be parts of unequal length
     Nanos measured = 0;    // median
-    Nanos residual = 0;    // median; 0 where the costs are fitted from this run
+    Nanos residual = 0;    // median; 0 if the costs are fitted from this run
     Nanos percentile95 = 0; // of |residual|
     SpanId worst = noSpan;  // largest |residual|
     Nanos worstResidual = 0;
@@ -38,14 +38,14 @@ struct OpResidual { // one op; residual: measured − predicted
     Nanos residual() const { return measured - predicted; }
 };
 
-// Every op of one step that costs tell something of (no overlapped pair, nothing discarded), by rank, then start.
+// Every op of one step with predicted costs (no overlapped pairs, no discarded ops), by rank, then start.
 std::vector<OpResidual> residualsOfStep(const Timeline& timeline, int step, const CostModel& costs);
 
-// What the device made of the schedule. Where the timeline has no two ops in one interval, it ran pairs one op after the other: the
-// schedule without them. Only a recomputation still waits for what its backward needs.
+// The schedule as the device ran it. If the timeline has no two ops in one interval, it ran pairs one op after the other: the
+// schedule without pairs. Only a recomputation still waits for what its backward needs.
 Schedule asExecuted(const Schedule& schedule, const Timeline& timeline);
 
-// Steps before the run's warm-up steps are left out. Usage error where the run has no schedule.
+// The run's warm-up steps are left out. Usage error if the run has no schedule.
 Result<Residuals> residualsOf(const Run& run, const CostModel& costs);
 
 } // namespace stagewright

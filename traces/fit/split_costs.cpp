@@ -35,7 +35,7 @@ SplitSource sourceOf(const CostModel& costs, std::string words)
     return source;
 }
 
-// Parts B of the stage on every rank that has a time of its own.
+// Splits B of the stage on every rank that has its own time.
 void part(CostModel& costs, int stage, double share, int ranks)
 {
     const auto set = [&](int rank) {
@@ -75,7 +75,7 @@ Result<std::optional<SplitSource>> splitOfFile(const RunFile& file, const Run& r
     for (std::size_t i = infos->size(); i-- > 0;) {
         const RunInfo& info = (*infos)[i];
         if (info.id == run.info.id || info.stages != run.info.stages || info.provenance != Provenance::Measured) continue;
-        auto other = file.readStep(info.id, std::min(info.warmupSteps, std::max(0, info.steps - 1))); // its costs lie beside its steps
+        auto other = file.readStep(info.id, std::min(info.warmupSteps, std::max(0, info.steps - 1))); // its costs are stored outside its steps
         if (!other || !other->costs || !knowsSplit(*other->costs) || !sameSetup(run, *other)) continue;
         SplitSource source = sourceOf(*other->costs, fmt::format("#{} {}", info.id, info.name));
         source.run = info;
@@ -92,7 +92,7 @@ std::optional<SplitSource> splitOfLayers(const CostModel& costs, const std::vect
     stages.ranks = stages.stages;
     auto byLayer = costsByLayer(costs, stages, blocksByStage);
     if (!byLayer || byLayer->stages() != costs.stages() || !knowsSplit(*byLayer)) return std::nullopt;
-    SplitSource source = sourceOf(*byLayer, "what its layers took");
+    SplitSource source = sourceOf(*byLayer, "its layers");
     std::fill(source.freedShare.begin(), source.freedShare.end(), std::nullopt);
     return source;
 }

@@ -1,4 +1,4 @@
-// What costs of a run that never split its backward don't know: how long I and W take, and what I frees.
+// Costs missing in a run that never split its backward: how long I and W take, and what I frees.
 #pragma once
 
 #include <optional>
@@ -15,24 +15,24 @@ namespace stagewright {
 // Whether the costs have a time for I and one for W on some stage.
 bool knowsSplit(const CostModel& costs);
 
-// Where it is taken from. By stage; shares outside of what is known are < 0 (inputShare) and none (freedShare).
+// A source of these costs. By stage; unknown shares are < 0 (inputShare) or empty (freedShare).
 struct SplitSource {
     std::vector<double> inputShare;                // of a full backward that is I
-    std::vector<std::optional<double>> freedShare; // of an activation that I frees; below 0 where it adds what W needs
+    std::vector<std::optional<double>> freedShare; // of an activation that I frees; below 0 if it adds memory that W needs
     std::string words;                             // "#2 zb-h1", "the model's shape"
-    std::optional<RunInfo> run;                    // the run, where it is one
+    std::optional<RunInfo> run;                    // the run, if it is one
 };
 
 // The model, microbatch size, backend, precision and layers by stage are the same and known.
 bool sameSetup(const Run& a, const Run& b);
-// The newest other run of the file of the same setup whose costs know I and W.
+// The newest other run of the file with the same setup whose costs include I and W.
 Result<std::optional<SplitSource>> splitOfFile(const RunFile& file, const Run& run);
-// What the layers of the run itself took, where they were timed. Times only.
+// The times of the run's own layers, if recorded. Times only.
 std::optional<SplitSource> splitOfLayers(const CostModel& costs, const std::vector<int>& blocksByStage);
 
-// Parts every full backward in I and W, and sets what I frees: each from the first source that knows it; half each, and nothing, where
-// none does. inputShare: given by the user, goes before all. The origin says what was not measured and where it is from. Nothing
-// where the costs know it. ranks: how many there are.
+// Splits every full backward into I and W, and sets what I frees: each from the first source that has it; half each, and nothing, if
+// none does. inputShare: given by the user, takes precedence. The origin says what was not measured and its source. Does nothing
+// if the costs have it. ranks: their number.
 void completeSplit(CostModel& costs, int ranks, const std::vector<SplitSource>& sources, std::optional<double> inputShare = {});
 
 } // namespace stagewright

@@ -17,11 +17,11 @@ namespace {
 tl::unexpected<Error> failure(const std::string& path, int problem)
 {
     const bool full = problem == ENOSPC || problem == EDQUOT || problem == EFBIG;
-    if (full) return fail(ErrorCode::Failed, "file " + path + ": the disk is full", "free some space or choose another place");
-    return fail(ErrorCode::Failed, "file " + path + ": " + std::strerror(problem), "choose another place");
+    if (full) return fail(ErrorCode::Failed, "file " + path + ": the disk is full", "free some space or choose another location");
+    return fail(ErrorCode::Failed, "file " + path + ": " + std::strerror(problem), "choose another location");
 }
 
-// A device, pipe or the like: written to as it is, never replaced.
+// A device, pipe or the like: written directly, never replaced.
 bool isSpecial(const std::string& path)
 {
     struct stat found{};
@@ -105,8 +105,8 @@ Result<void> writeFileAtomically(const std::string& path, const std::function<Re
     const std::string real = target(path);
     TemporaryFile file(real);
     if (!file.isOpen())
-        return fail(ErrorCode::Unreadable, "file " + path + ": can't be made (" + std::strerror(errno) + ")",
-                    "check that its folder exists and may be written");
+        return fail(ErrorCode::Unreadable, "file " + path + ": can't be created (" + std::strerror(errno) + ")",
+                    "check that its folder exists and is writable");
     const auto written = write([&file](std::string_view bytes) { return file.write(bytes); });
     if (file.problem() != 0) return failure(path, file.problem());
     if (!written) return written;
@@ -117,7 +117,7 @@ Result<void> writeFileAtomically(const std::string& path, const std::function<Re
 Result<void> writeFileAtomically(const std::string& path, std::string_view text)
 {
     return writeFileAtomically(path, [text](const Sink& out) -> Result<void> {
-        out(text); // a write that fails is told by the file
+        out(text); // the file reports a failed write
         return {};
     });
 }
@@ -129,11 +129,11 @@ Result<void> writeFolderAtomically(const std::string& given, const std::function
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     std::error_code code;
     const bool there = fs::exists(fs::symlink_status(path, code));
-    if (there && !fs::is_directory(path, code)) return fail(ErrorCode::Unreadable, "folder " + path + ": there is a file of that name", "choose another name");
+    if (there && !fs::is_directory(path, code)) return fail(ErrorCode::Unreadable, "folder " + path + ": a file with that name exists", "choose another name");
     if (there && !fs::is_empty(path, code)) return fail(ErrorCode::Unreadable, "folder " + path + ": it is not empty", "choose another name, or empty it");
     std::string pattern = path + ".part-XXXXXX";
     if (::mkdtemp(pattern.data()) == nullptr)
-        return fail(ErrorCode::Unreadable, "folder " + path + ": can't be made (" + std::strerror(errno) + ")", "check that the folder above exists and may be written");
+        return fail(ErrorCode::Unreadable, "folder " + path + ": can't be created (" + std::strerror(errno) + ")", "check that its parent folder exists and is writable");
     auto written = write(pattern);
     if (written) {
         ::chmod(pattern.c_str(), 0755);

@@ -1,4 +1,4 @@
-// Writing a file whole or not at all: a temporary name beside it, then renamed.
+// Writing a file completely or not at all: under a temporary name beside it, then renamed.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@ namespace stagewright {
 
 using Sink = std::function<bool(std::string_view)>; // false: the bytes could not be written
 
-// Calls write with a sink; renames to `path` where both succeed, else removes the temporary file. A full disk is an Error
-// (Failed) that names the file; a folder that is missing or may not be written is Unreadable. An existing file is replaced, a link
-// followed; a device or pipe is written to as it is.
+// Calls write with a sink; renames to `path` if both succeed, else removes the temporary file. A full disk is an Error
+// (Failed) that names the file; a missing or read-only folder is Unreadable. An existing file is replaced, a link
+// followed; a device or pipe is written directly.
 Result<void> writeFileAtomically(const std::string& path, const std::function<Result<void>(const Sink&)>& write);
 Result<void> writeFileAtomically(const std::string& path, std::string_view text);
-// The same for a folder of files: write gets the path of a folder beside it, which is then renamed. A folder that is there must
+// The same for a folder of files: write gets the path of a folder beside it, which is then renamed. An existing folder must
 // be empty.
 Result<void> writeFolderAtomically(const std::string& path, const std::function<Result<void>(const std::string& folder)>& write);
 

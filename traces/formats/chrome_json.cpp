@@ -107,7 +107,7 @@ public:
 private:
     Result<void> writeOut()
     {
-        if (!m_out(m_buffer)) return fail(ErrorCode::Failed, "the trace could not be written", "free some space or choose another place");
+        if (!m_out(m_buffer)) return fail(ErrorCode::Failed, "the trace could not be written", "free some space or choose another location");
         m_buffer.clear();
         return {};
     }
@@ -161,7 +161,7 @@ private:
 
 Result<TraceCounts> writeChromeJson(const Run& run, const std::function<bool(std::string_view)>& out, const Progress& progress)
 {
-    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {}: it has no timeline", run.info.name));
+    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
     ChromeWriter writer(run, out);
     auto counts = walkTrace(run, writer, progress);
     if (!counts) return counts;

@@ -16,7 +16,7 @@ namespace stagewright {
 // "1234.567": microseconds with three decimals from integer nanoseconds. The only such conversion.
 std::string microseconds(Nanos nanos);
 
-// With quotes; control characters escaped, bytes that are no UTF-8 replaced.
+// With quotes; control characters escaped, bytes that are not UTF-8 replaced.
 std::string jsonText(std::string_view text);
 
 // Streams to `out`; a false return stops with an Error (Failed). Same run, same bytes.

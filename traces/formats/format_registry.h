@@ -16,14 +16,14 @@
 
 namespace stagewright {
 
-struct ForeignFile { // what a file held
+struct ForeignFile { // the content of a file
     std::vector<ForeignRank> ranks;
-    std::optional<Schedule> schedule; // of a format that holds an order without times; then there are no ranks
+    std::optional<Schedule> schedule; // for a format that contains an order without times; then ranks is empty
 };
 
 struct FormatOption { // of writing
     std::string_view name;  // without dashes: "pytorch"
-    std::string_view value; // what stands behind it: "RULE"; empty: a flag
+    std::string_view value; // its argument: "RULE"; empty: a flag
     std::string_view help;
     Result<void> (*check)(const std::string& value) = nullptr; // a Usage error for a value that can't be; null: any
 };
@@ -50,7 +50,7 @@ struct WrittenFile {
 struct FormatInfo {
     std::string_view name;  // "chrome"
     std::string_view title; // "Chrome JSON"
-    std::string_view reads = {};  // what is read, within a sentence: "schedule CSV"; empty where it is not read
+    std::string_view reads = {};  // what is read, within a sentence: "schedule CSV"; empty: it is not read
     std::string_view writes = {}; // what is written, likewise: "trace events for chrome://tracing"
     std::vector<std::string_view> suffixes = {}; // of its files, the usual one first: ".json"
     std::vector<FormatOption> options = {};
@@ -60,11 +60,11 @@ struct FormatInfo {
     bool drawn = false;    // written by stagewright-ui alone, which takes the options as they are; `write` is null
     bool bySuffix = false; // a file of its suffix is of this format though sniff() does not take it: the reader says what is wrong
     bool hostExports = false; // a file read holds what ran on a host, of any number of jobs (import/export_groups.h)
-    // To a temporary name, then renamed. Null where it is not written, or drawn.
+    // To a temporary name, then renamed. Null if it is not written, or drawn.
     Result<WrittenFile> (*write)(const ExportRequest& request) = nullptr;
-    // Whether a file that begins like this (uncompressed) is of this format. Null where it is not read.
+    // Whether a file that starts like this (uncompressed) has this format. Null if it is not read.
     bool (*sniff)(std::string_view head) = nullptr;
-    // Damage within is counted in the ranks; an Error where nothing can be read.
+    // Damage within is counted in the ranks; an Error if nothing can be read.
     Result<ForeignFile> (*read)(const std::string& path, const ImportOptions& options, const Progress& progress) = nullptr;
 };
 

@@ -95,7 +95,7 @@ std::string metaText(const Run& run, int step, const std::string& source)
     if (!source.empty()) text += "; " + source;
     if (const std::string when = timeText(info.createdUnixMs); !when.empty()) text += ", " + when;
     if (info.state != RunState::Complete) text += "; " + std::string(toText(info.state));
-    if (info.damagedBlocks > 0) text += fmt::format("; {} left out", counted(info.damagedBlocks, "damaged block"));
+    if (info.damagedBlocks > 0) text += fmt::format("; {} skipped", counted(info.damagedBlocks, "damaged block"));
     return text;
 }
 
@@ -104,15 +104,15 @@ std::string headline(const Run& run, const RunReport& report)
     const Nanos unit = report.units.time;
     const BubbleReport& bubbles = report.bubbles;
     std::string out = "<dl class=\"headline\">\n";
-    out += figure("Bubble ratio", formatPercent(bubbles.bubbleFraction), "idle time over all ranks ÷ (ranks × time of the step)");
-    out += figure("Time of a step", formatDuration(bubbles.makespan(), unit), "from the begin of the first to the end of the last busy span over all ranks");
+    out += figure("Bubble ratio", formatPercent(bubbles.bubbleFraction), "idle time over all ranks ÷ (ranks × step time)");
+    out += figure("Step time", formatDuration(bubbles.makespan(), unit), "from the start of the first to the end of the last busy span over all ranks");
     if (!report.memory.empty())
-        out += figure("Peak activation memory", formatBytes(report.largestPeak(MemoryCategory::Activations), report.units.memory), "the largest of any rank at any moment of the step");
+        out += figure("Peak activation memory", formatBytes(report.largestPeak(MemoryCategory::Activations), report.units.memory), "the highest of any rank at any time in the step");
     const OverlapReport& overlap = report.overlap;
     if (overlap.messages > 0)
-        out += figure("Exposed communication", formatDuration(overlap.exposedTime, unit), fmt::format("of {} in {} transfers: while the receiving rank is not busy", formatDuration(overlap.commTime, unit), overlap.messages));
+        out += figure("Exposed communication", formatDuration(overlap.exposedTime, unit), fmt::format("of {} in {} transfers: the part while the receiving rank is idle", formatDuration(overlap.commTime, unit), overlap.messages));
     if (const Metric* loss = run.metric("loss"); loss != nullptr && !loss->values.empty())
-        out += figure("Loss", fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()), fmt::format("mean cross-entropy, {} a token, first and last of {}", loss->unit, counted(static_cast<long long>(loss->values.size()), "step")));
+        out += figure("Loss", fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()), fmt::format("mean cross-entropy, {} per token, first and last of {}", loss->unit, counted(static_cast<long long>(loss->values.size()), "step")));
     return out + "</dl>\n";
 }
 
@@ -134,10 +134,10 @@ std::string leversHtml(const Run& run, const LeverTable& levers)
         const auto before = static_cast<double>(std::max<Nanos>(1, *lever.makespan + lever.gain));
         table.add({lever.title, formatDuration(*lever.makespan, unit), formatDuration(-lever.gain, unit), formatPercent(-static_cast<double>(lever.gain) / before)}, lever.gain > 0 ? "better" : "");
     }
-    if (!any) out += "<p>None of these makes the step shorter.</p>\n";
+    if (!any) out += "<p>None of these shortens the step.</p>\n";
     if (!levers.levers.empty()) out += table.text();
     const std::string error = formatPercent(levers.error());
-    return out + unknown + "<p class=\"note\">" + escaped(fmt::format("Each simulated with the run's own costs, with which the step takes {}; as it was it took {} ({}{}).",
+    return out + unknown + "<p class=\"note\">" + escaped(fmt::format("Each is simulated with the run's own costs. With them the step takes {}; recorded it took {} ({}{}).",
                                     formatDuration(*levers.simulated, unit), formatDuration(levers.measured, unit), levers.error() > 0 ? "+" : "", error)) + "</p>\n";
 }
 
@@ -145,7 +145,7 @@ std::string samplesHtml(const Run& run, const StepSamples& samples)
 {
     if (samples.figures.empty()) return {};
     HtmlTable table({"over the measured steps", "median", "from", "to"});
-    for (const auto& [key, title, time] : {std::tuple("makespan", "time of a step", true), std::tuple("bubble_fraction", "bubble ratio", false), std::tuple("exposed_time", "exposed communication", true)}) {
+    for (const auto& [key, title, time] : {std::tuple("makespan", "step time", true), std::tuple("bubble_fraction", "bubble ratio", false), std::tuple("exposed_time", "exposed communication", true)}) {
         const FigureSample* sample = samples.find(key);
         if (sample == nullptr) continue;
         const auto text = [&run, timed = time](double value) { return timed ? formatDuration(std::llround(value), run.timeline->timeUnit()) : formatPercent(value); };
@@ -153,7 +153,7 @@ std::string samplesHtml(const Run& run, const StepSamples& samples)
     }
     const bool interval = static_cast<int>(samples.steps.size()) >= FigureSample::fewestForInterval;
     return table.text() + fmt::format("<p class=\"note\">{} of {} measured steps; from and to are {}.</p>\n", samples.steps.size(), samples.measured,
-                                      interval ? "the 95 % interval of the median by order statistics" : "the least and the greatest");
+                                      interval ? "the 95 % interval of the median by order statistics" : "the smallest and the largest");
 }
 
 std::string causesHtml(const Run& run, const BubbleReport& bubbles, const LeverTable* levers = nullptr)
@@ -245,13 +245,13 @@ std::string pairsHtml(const std::string& title, const TextPairs& pairs)
 
 std::string provenanceHtml(const Run& run)
 {
-    std::string out = "<h2>Where it comes from</h2>\n";
+    std::string out = "<h2>Origin</h2>\n";
     TextPairs facts{{"provenance", std::string(toText(run.info.provenance))}, {"clock", clockText(run)}};
     if (run.costs) facts.emplace_back("costs", run.costs->origin.empty() ? "a cost model" : run.costs->origin);
     for (const RunFact& fact : factsOf(run))
         if (!fact.value.empty()) facts.emplace_back(fact.title, fact.value);
     if (std::string weights = weightsText(run); !weights.empty()) facts.emplace_back("weights", std::move(weights));
-    out += pairsHtml("Made with", facts) + pairsHtml("Configuration", run.configuration) + pairsHtml("Environment", run.environment);
+    out += pairsHtml("Setup", facts) + pairsHtml("Configuration", run.configuration) + pairsHtml("Environment", run.environment);
     if (!run.info.note.empty()) out += "<h2>Note</h2>\n<pre>" + escaped(run.info.note) + "</pre>\n";
     return out;
 }
@@ -281,7 +281,7 @@ std::string stepsHtml(const Run& run)
 Result<int> stepOf(const Run& run, int asked)
 {
     const int step = asked < 0 ? std::max(0, run.representativeStep()) : asked;
-    if (!run.timeline || run.timeline->empty()) return fail(ErrorCode::Invalid, fmt::format("run {} has no spans: there is nothing to report", run.info.name));
+    if (!run.timeline || run.timeline->empty()) return fail(ErrorCode::Invalid, fmt::format("run {} has no spans, so there is nothing to report", run.info.name));
     if (step >= run.timeline->steps()) return fail(ErrorCode::Usage, fmt::format("run {} has no step {}; its steps are 1 to {}", run.info.name, stepNumber(step), run.timeline->steps()));
     return step;
 }
@@ -337,7 +337,7 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
         out += "</ul>\n";
     }
     if (!c.differences.empty()) {
-        HtmlTable table({"not alike", "A", "B"}, 3);
+        HtmlTable table({"different", "A", "B"}, 3);
         for (const RunDifference& difference : c.differences) table.add({difference.title, difference.a, difference.b});
         out += table.text();
     }
@@ -358,7 +358,7 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
         axis.title = std::string("Activation memory of ") + (second ? "B" : "A");
         if (const std::string memory = memorySvg(run, step, axis); !memory.empty()) out += "<h3>Activation memory</h3>\n" + memory;
     }
-    HtmlTable metrics({"figure", "A", "B", "B less A"});
+    HtmlTable metrics({"figure", "A", "B", "B − A"});
     for (const MetricDelta& metric : c.metrics) {
         if (metric.a == 0 && metric.b == 0) continue;
         const std::string both = deltaText(metric, unit, memoryUnit, false);
@@ -368,7 +368,7 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
     }
     out += "<h2>Figures</h2>\n" + metrics.text();
     if (c.sameUnits) {
-        HtmlTable split({"where the change comes from", "a rank's mean share"});
+        HtmlTable split({"where the change comes from", "mean per rank"});
         const double ranks = std::max<double>(1, static_cast<double>(c.reportB.bubbles.ranks.size()));
         const auto add = [&](const std::string& title, Nanos time) {
             const auto share = static_cast<Nanos>(std::llround(static_cast<double>(time) / ranks));
@@ -378,7 +378,7 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
         add("optimizer and collectives", c.change.apartDelta);
         for (std::size_t i = 0; i < idleCauseCount; ++i) add("idle: " + std::string(titleOf(static_cast<IdleCause>(i))), c.change.idleDelta[i]);
         out += split.text();
-        HtmlTable ops({"op", "rank", "begins", "lasts"}, 1);
+        HtmlTable ops({"op", "rank", "start", "duration"}, 1);
         std::size_t rows = 0;
         for (const OpDelta& op : c.ops) {
             if (!op.inBoth() || ++rows > mostOps) continue;
@@ -386,7 +386,7 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
             ops.add({b.timeline->nameOf(b.timeline->spans()[op.b]), std::to_string(op.rank), text(op.startDelta), text(op.durationDelta)});
         }
         out += "<h2>Ops by change</h2>\n" + ops.text();
-        if (rows > mostOps) out += fmt::format("<p class=\"note\">The {} that begin the most earlier or later, of {}.</p>\n", mostOps, rows);
+        if (rows > mostOps) out += fmt::format("<p class=\"note\">The {} ops whose start moved most, of {}.</p>\n", mostOps, rows);
     }
     for (const bool second : {false, true}) out += fmt::format("<details><summary>More on {}</summary>\n", second ? "B" : "A") + provenanceHtml(second ? b : a) + "</details>\n";
     return out + foot(options);

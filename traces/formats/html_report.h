@@ -1,4 +1,4 @@
-// A run, or two of them compared, as one HTML file that needs nothing else: figures with their definitions, timeline and
+// A run, or a comparison of two, as one self-contained HTML file: figures with their definitions, timeline and
 // memory as inline SVG, idle time by cause, ops, costs, provenance, environment, notes. No script, no outside resource;
 // light and dark by the reader's setting, light in print. Every text of the run is escaped. Same runs, same bytes.
 #pragma once
@@ -18,7 +18,7 @@ struct HtmlOptions {
     std::string otherSource; // of B
 };
 
-// Usage for a step that the run does not have. A run without spans gives a page that says so; it can't be compared (Invalid).
+// Usage for a step that the run does not have. A run without spans gives a page that says this; it can't be compared (Invalid).
 Result<std::string> htmlReport(const Run& run, const HtmlOptions& options = {});
 // B against A, as compareRuns() compares them.
 Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions& options = {});

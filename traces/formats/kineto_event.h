@@ -1,4 +1,4 @@
-// One event of a JSON trace, parsed: what Kineto and Chrome's format say of it that the reader uses.
+// One parsed event of a JSON trace: the fields of Kineto's and Chrome's format that the reader uses.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace stagewright {
 
 struct KinetoArgs {
     std::int64_t correlation = -1;
-    std::int64_t external = -1; // "External id", the same of an operator and what it launched
+    std::int64_t external = -1; // "External id", the same for an operator and the work it launched
     std::int64_t stream = -1;
     std::int64_t sourceRank = -1;
     std::int64_t targetRank = -1;
@@ -26,7 +26,7 @@ struct KinetoArgs {
     std::uint64_t address = 0;
     std::int64_t peer = -1; // third and fourth of "Concrete Inputs"
     std::int64_t tag = 0;
-    std::string_view collective; // as it stands in the file, unescaped
+    std::string_view collective; // as in the file, unescaped
     std::string_view group;
     std::string_view groupPurpose;
     std::string_view groupRanks;
@@ -40,7 +40,7 @@ struct KinetoEvent {
     char phase = 0; // 0: none
     std::string_view name;
     std::string_view category;
-    std::string_view pid;    // token as it stands, strings without quotes
+    std::string_view pid;    // token as in the file, strings without quotes
     std::string_view tid;
     std::string_view id;
     std::optional<Nanos> time;
@@ -53,11 +53,11 @@ public:
     KinetoEventParser();
     ~KinetoEventParser();
 
-    // False: no valid JSON object. `text` has JsonEvents::padding readable bytes behind it. wantArgs answers whether the
-    // arguments of an event of this category and name are looked at (where both stand before them).
+    // False: no valid JSON object. `text` is followed by JsonEvents::padding readable bytes. wantArgs says whether the
+    // arguments of an event of this category and name are parsed (if both come before them).
     using WantArgs = bool (*)(std::string_view category, std::string_view name);
     bool parse(std::string_view text, KinetoEvent& event, WantArgs wantArgs);
-    // Every object of a JSON array in turn: how many were parsed and taken. Ends where one is not, or `take` says no.
+    // Every object of a JSON array in turn; returns how many were parsed and accepted. Stops at the first that is not, or if `take` returns false.
     std::size_t parseAll(std::string_view array, KinetoEvent& event, WantArgs wantArgs, const std::function<bool()>& take);
 
 private:
@@ -65,8 +65,8 @@ private:
     std::unique_ptr<State> m_state;
 };
 
-// "1694128201435418", "4331969872415.343", "1.5e3" microseconds, without rounding where there are at most three decimals.
-// None: no number, or no such time.
+// "1694128201435418", "4331969872415.343", "1.5e3" microseconds, without rounding if there are at most three decimals.
+// Empty: not a number, or not a possible time.
 std::optional<Nanos> nanosOfMicroseconds(std::string_view token);
 std::optional<std::int64_t> wholeNumberOf(std::string_view token); // "12" with or without quotes
 

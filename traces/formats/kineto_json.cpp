@@ -54,7 +54,7 @@ bool isHostMessage(std::string_view name)
     return name == "c10d::send" || name == "c10d::recv_" || name == "c10d::recv_any_source_";
 }
 
-// The host's record of a collective or a message, with what is known of it.
+// The host's record of a collective or a message, with its known data.
 bool isRecord(std::string_view name)
 {
     return name == "record_param_comms";
@@ -78,7 +78,7 @@ public:
         while (true) {
             auto more = events.next(item);
             if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "reading was cancelled");
-            if (!more) return tl::unexpected(source.damage().empty() ? std::move(more.error()) : Error{ErrorCode::Unreadable, source.damage(), "copy it again from where it comes"});
+            if (!more) return tl::unexpected(source.damage().empty() ? std::move(more.error()) : Error{ErrorCode::Unreadable, source.damage(), "copy it again from its source"});
             if (!*more) break;
             if (item.member) {
                 m_own = m_own || (item.key == "otherData" && item.text.find("\"generator\":\"stagewright\"") != std::string_view::npos);
@@ -98,12 +98,12 @@ public:
             makeRoom(source);
         }
         m_progress.tell("reading", source.size(), source.size());
-        if (!events.sawEvents()) return fail(ErrorCode::Unreadable, "JSON, but no trace: there are no traceEvents");
+        if (!events.sawEvents()) return fail(ErrorCode::Unreadable, "JSON, but not a trace: traceEvents is missing");
         m_rank.damaged += events.damaged();
-        if (m_rank.events == 0) return fail(ErrorCode::Unreadable, m_rank.damaged == 0 ? "the trace has no events" : "the trace has no event that can be read");
+        if (m_rank.events == 0) return fail(ErrorCode::Unreadable, m_rank.damaged == 0 ? "the trace has no events" : "the trace has no readable events");
         if (!source.damage().empty()) m_rank.notes.push_back(source.damage());
-        else if (events.gaveUp()) m_rank.notes.push_back(fmt::format("damaged in {} places: not read further than byte {}", events.damaged(), events.bytes()));
-        else if (events.cutOff()) m_rank.notes.push_back(fmt::format("the file ends within its events, after {} of them", m_rank.events));
+        else if (events.gaveUp()) m_rank.notes.push_back(fmt::format("damaged in {} places: reading stopped at byte {}", events.damaged(), events.bytes()));
+        else if (events.cutOff()) m_rank.notes.push_back(fmt::format("the file is cut off after {} events", m_rank.events));
         joinHostMessages();
         if (auto tied = tieWithoutLaunches(source, m_external, m_threads, m_rank, m_progress); !tied) return tl::unexpected(std::move(tied.error()));
         return finish();
@@ -111,7 +111,7 @@ public:
 
 private:
     // Lists that double when they are full hold everything twice for a moment: they get room for as much as the rest of the file will
-    // bring if it is like what was read. Room that is not used takes no memory.
+    // bring if it resembles the part already read. Unused capacity takes no memory.
     void makeRoom(const ByteSource& source)
     {
         const double read = static_cast<double>(source.consumed()) / static_cast<double>(std::max<std::int64_t>(1, source.size()));
@@ -132,7 +132,7 @@ private:
     bool readEvent(std::string_view text)
     {
         if (m_parser.parse(text, m_event, wantsArgs)) return take();
-        // Control characters and bytes that are no UTF-8 stand unescaped in names that some versions wrote.
+        // Some versions wrote names with unescaped control characters and bytes that are not UTF-8.
         m_repair.assign(text);
         for (char& c : m_repair)
             if (static_cast<unsigned char>(c) < 0x20) c = ' ';
@@ -159,7 +159,7 @@ private:
             if (!m_event.time) return false;
             auto& open = m_open[threadOf(false)];
             if (open.empty()) {
-                ++m_rank.leftOut["ends without a begin"];
+                ++m_rank.leftOut["end events without a start event"];
                 return true;
             }
             ForeignSpan span = open.back();
@@ -214,7 +214,7 @@ private:
             if (isHostMessage(m_event.name)) takeHostMessage(span);
             else if (isRecord(m_event.name)) takeRecord(span);
             if (const std::uint32_t name = m_rank.names.idOf(m_event.name); isLabel(name)) {
-                // In 2021 ranges of the user were operators like any other.
+                // In 2021 user ranges were ordinary operators.
                 m_rank.annotations.push_back({span.start, span.end, name, threadOf(false)});
             } else if (m_options.hostOps) {
                 m_rank.hostOps.push_back({span.start, span.end, name, threadOf(false)});
@@ -238,7 +238,7 @@ private:
         return true;
     }
 
-    // Chrome JSON as it is written here: ops have their kind for a category, and bubbles follow from them.
+    // Chrome JSON as exported here: ops have their kind as category, and bubbles follow from them.
     bool takeOwn(ForeignSpan& span)
     {
         if (m_event.category == "bubble") {
@@ -247,7 +247,7 @@ private:
         }
         const auto op = parseOp(m_event.name);
         if (!op || ruleOf(op->kind).text != m_event.category) return false;
-        // A pair that ran as one interval stands one behind the other.
+        // The ops of a pair that ran as one interval are listed one after the other.
         if (m_ownBefore.process == m_event.pid && m_ownBefore.start == span.start && m_ownBefore.end == span.end && span.end > span.start && isCompute(op->kind) && !m_rank.annotations.empty()) {
             m_rank.annotations.back().name = m_rank.names.idOf(fmt::format("PP:({};{})OVERLAP_F_B", m_ownBefore.op, m_event.name));
             m_ownBefore = {};
@@ -291,7 +291,7 @@ private:
         m_deviceMessages = true;
     }
 
-    // Sends and receives of which the device shows nothing: a job without GPUs.
+    // Sends and receives without device spans: a job without GPUs.
     void takeRecord(const ForeignSpan& span)
     {
         if (m_deviceMessages || m_event.args.collective.empty()) return;
@@ -319,7 +319,7 @@ private:
         return message;
     }
 
-    // An operator that posts a message on the host; the range of the library that follows it tells when it was through.
+    // An operator that posts a message on the host; the range of the library that follows it gives its end.
     void takeHostMessage(const ForeignSpan& span)
     {
         ForeignMessage message;
@@ -344,7 +344,7 @@ private:
         }
         const auto open = m_async.find(key);
         if (open == m_async.end() || open->second.empty()) {
-            ++m_rank.leftOut["ends without a begin"];
+            ++m_rank.leftOut["end events without a start event"];
             return true;
         }
         ForeignSpan span = open->second.back();
@@ -377,7 +377,7 @@ private:
         }
         const KinetoArgs& args = m_event.args;
         MemoryChangeSeen seen{*m_event.time, args.bytes, args.address, args.total, threadOf(false), args.deviceType > 0, std::nullopt, 0, -1};
-        for (std::size_t k = 0; k < memoryCategoryCount; ++k) { // as written here: the address stands for category, stage and microbatch
+        for (std::size_t k = 0; k < memoryCategoryCount; ++k) { // as exported here: the address encodes category, stage and microbatch
             if (args.category != toText(static_cast<MemoryCategory>(k)) || args.address >> 48 != k + 1) continue;
             seen.category = static_cast<MemoryCategory>(k);
             seen.stage = static_cast<std::uint16_t>(args.address >> 32);
@@ -416,9 +416,9 @@ private:
     Result<ForeignFile> finish()
     {
         for (const auto& [thread, open] : m_open)
-            if (!open.empty()) m_rank.leftOut["begins without an end"] += static_cast<std::int64_t>(open.size());
+            if (!open.empty()) m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
         for (const auto& [key, open] : m_async)
-            if (!open.empty()) m_rank.leftOut["begins without an end"] += static_cast<std::int64_t>(open.size());
+            if (!open.empty()) m_rank.leftOut["start events without an end event"] += static_cast<std::int64_t>(open.size());
         m_threads.useNames(m_rank);
         m_rank.format = m_kineto ? "kineto" : "chrome";
         ForeignFile file;
@@ -446,7 +446,7 @@ private:
     Category m_category = Category::Unknown;
     TraceThreads m_threads;
     std::vector<std::int64_t> m_external; // by ForeignRank::device
-    std::vector<std::int8_t> m_labels;    // by name: −1 not looked at
+    std::vector<std::int8_t> m_labels;    // by name: −1 not checked yet
     std::unordered_map<std::uint32_t, std::vector<ForeignSpan>> m_open;
     std::unordered_map<std::string, std::vector<ForeignSpan>> m_async;
     std::unordered_map<std::string, std::size_t> m_counters;

@@ -43,7 +43,7 @@ public:
         }
     }
 
-    // Work at the begin of a trace was launched before it: not worth a second look at a large file.
+    // Work at the start of a trace was launched before it: not worth reading a large file twice.
     bool worth(std::int64_t bytes) const { return !m_alone.empty() && (bytes < smallFile || m_alone.size() * 100 >= m_rank.device.size()); }
 
     Result<void> read(ByteSource& source, const Progress& progress)
@@ -91,7 +91,7 @@ public:
         for (const auto& [correlation, place] : added) m_rank.launches.push_back({correlation, place.time, place.thread});
         for (ForeignMessage& message : m_rank.messages)
             if (const auto found = message.device && message.work >= 0 ? changed.find(static_cast<std::uint32_t>(message.work)) : changed.end(); found != changed.end()) message.correlation = found->second;
-        m_rank.notes.push_back(fmt::format("{} of {} kernels and copies have no record of their launch: {} are tied by their External id or flow", m_alone.size(), m_rank.device.size(), tied));
+        m_rank.notes.push_back(fmt::format("{} of {} kernels and copies have no launch record: {} of these are matched by External id or flow", m_alone.size(), m_rank.device.size(), tied));
     }
 
 private:
@@ -128,7 +128,7 @@ private:
     ForeignRank& m_rank;
     std::vector<std::uint32_t> m_alone; // of ForeignRank::device
     std::unordered_map<std::int64_t, std::optional<HostPlace>> m_wanted;     // by External id
-    std::map<std::pair<std::uint32_t, Nanos>, std::int64_t> m_flowsInto;     // by stream and begin: the flow that ends there
+    std::map<std::pair<std::uint32_t, Nanos>, std::int64_t> m_flowsInto;     // by stream and start: the flow that ends there
     std::unordered_map<std::int64_t, HostPlace> m_flowsFrom;                 // by flow; only where something lacks an External id
 };
 

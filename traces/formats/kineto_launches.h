@@ -1,5 +1,5 @@
-// Device work that no record of a launch tells of: runtime calls were not traced, or the profiler lost them. It is tied to what its
-// "External id" names on the host, an operator or a range; in traces older than those ids to where its flow begins.
+// Device work without a launch record: runtime calls were not traced, or the profiler lost them. It is matched to the operator or range on the
+// host with the same "External id"; in traces older than those ids to the start of its flow.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace stagewright {
 
-// `external` is by ForeignRank::device, −1 or 0: none. Where work lacks its launch (of a large file a hundredth of it) the source is read a
-// second time from its begin, for operators are not kept; launches are added to the rank, and a note with the counts. Errors: Cancelled.
+// `external` is by ForeignRank::device, −1 or 0: none. If work lacks its launch (in a large file 1 % of it), the source is read a
+// second time from the start, because operators are not kept; launches are added to the rank, and a note with the counts. Errors: Cancelled.
 Result<void> tieWithoutLaunches(ByteSource& source, const std::vector<std::int64_t>& external, TraceThreads& threads, ForeignRank& rank,
                                 const Progress& progress);
 

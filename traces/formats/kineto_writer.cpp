@@ -53,7 +53,7 @@ public:
         m_buffer += "\n]}\n";
         flush(0);
         if (m_progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
-        if (!m_good) return fail(ErrorCode::Failed, fmt::format("the trace of rank {} could not be written", m_rank), "free some space or choose another place");
+        if (!m_good) return fail(ErrorCode::Failed, fmt::format("the trace of rank {} could not be written", m_rank), "free some space or choose another location");
         ++m_counts.ranks;
         return {};
     }
@@ -135,7 +135,7 @@ private:
                 if (track.lane == Lane::Compute) hold(bounds, span);
                 else if ((track.lane == Lane::Send || track.lane == Lane::Receive) && span.label == 0) hold(messages, span);
         }
-        Nanos before = std::numeric_limits<Nanos>::min(); // the end of the step before
+        Nanos before = std::numeric_limits<Nanos>::min(); // the end of the previous step
         for (auto at = bounds.begin(); at != bounds.end(); ++at) {
             auto& [begin, end] = at->second;
             if (const auto of = messages.find(at->first); of != messages.end()) {
@@ -278,10 +278,10 @@ private:
     struct Message {
         Span span;
         int peer;
-        std::uint64_t order; // among those that begin at once, the same at both ends
+        std::uint64_t order; // among those with the same start, the same at both ends
     };
 
-    // Records without ops of their own: they may begin before the rank's step.
+    // Records without ops of their own: they may start before the rank's step.
     void records(std::vector<Message>& messages, bool sends)
     {
         std::sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) { return std::tie(a.span.start, a.order) < std::tie(b.span.start, b.order); });
@@ -295,7 +295,7 @@ private:
         m_nextThread += rows;
     }
 
-    // Where only senders tell of messages, from the producer's end to the arrival, each has its other end here: readers pair both.
+    // If only senders record messages, from the producer's end to the arrival, this adds the other end, so that readers pair both.
     void receives()
     {
         std::vector<Message> ends;
@@ -309,7 +309,7 @@ private:
         records(ends, false);
     }
 
-    // Where ops alone tell of messages, by what they waited for on other ranks: from the producer's end to the arrival at both ends.
+    // If only ops show messages, by their waits for other ranks: from the producer's end to the arrival at both ends.
     void arrivals()
     {
         std::vector<Message> sent, received;
@@ -367,13 +367,13 @@ private:
 
 Result<void> writeKinetoRank(const Run& run, int rank, const Sink& out, KinetoCounts& counts, const Progress& progress)
 {
-    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {}: it has no timeline", run.info.name));
+    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
     return RankWriter(run, rank, out, counts, progress).write();
 }
 
 Result<KinetoCounts> writeKinetoFolder(const Run& run, const std::string& folder, const Progress& progress)
 {
-    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {}: it has no timeline", run.info.name));
+    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
     KinetoCounts counts;
     const auto written = writeFolderAtomically(folder, [&](const std::string& part) -> Result<void> {
         for (int rank = 0; rank < run.timeline->ranks(); ++rank) {

@@ -36,7 +36,7 @@ bool isMessage(std::string_view name)
     return name == "ncclSend" || name == "ncclRecv";
 }
 
-// A call on its own, or all between the outermost begin and end of a group. Calls are sorted by thread and start.
+// A single call, or all calls between the outermost start and end of a group. Calls are sorted by thread and start.
 std::vector<Batch> batchesOf(const ForeignRank& rank, const std::vector<NcclCall>& calls)
 {
     std::vector<Batch> batches;

@@ -1,5 +1,5 @@
-// Nsight Systems exported to SQLite (`nsys export --type sqlite`). Tables and columns come and go with versions and with what was
-// traced: each is looked for before it is read, rows come in any order. Every process that used a GPU is a rank; host ranges (NVTX)
+// Nsight Systems exported to SQLite (`nsys export --type sqlite`). Tables and columns vary with versions and with what was
+// traced: each is checked before it is read, rows come in any order. Every process that used a GPU is a rank; host ranges (NVTX)
 // are tied to kernels by the runtime calls within them.
 #include <algorithm>
 #include <array>
@@ -30,8 +30,8 @@ public:
         m_database = std::move(*opened);
         if (auto done = readTables(); !done) return fail(ErrorCode::Unreadable, reasonOf(done.error()), "export it again: nsys export --type sqlite");
         if (m_tables.contains("run") && m_tables.contains("span_block"))
-            return fail(ErrorCode::Unreadable, "a run file, no foreign trace", "open it as it is, or take its runs over with runs --merge");
-        if (!m_tables.contains("StringIds")) return fail(ErrorCode::Unreadable, "no export of Nsight Systems: there is no table StringIds", "make one with nsys export --type sqlite");
+            return fail(ErrorCode::Unreadable, "a run file, not a foreign trace", "open it directly, or copy its runs with runs --merge");
+        if (!m_tables.contains("StringIds")) return fail(ErrorCode::Unreadable, "not an export of Nsight Systems: table StringIds is missing", "create one with nsys export --type sqlite");
         readStrings();
         readSession();
         readDeviceWork("CUPTI_ACTIVITY_KIND_KERNEL", {"shortName", "demangledName", "mangledName"}, "kernel", false);
@@ -82,7 +82,7 @@ private:
         return columns;
     }
 
-    // Calls `take` for every row of these columns, NULL where a column is not there. A damaged table ends early and is told.
+    // Calls `take` for every row of these columns, NULL if a column is missing. A damaged table ends early and is reported.
     template <typename Take>
     void each(const std::string& table, const Columns& has, std::initializer_list<const char*> columns, Take&& take)
     {
@@ -94,7 +94,7 @@ private:
         while (rows) {
             const auto row = m_database->step(*rows);
             if (!row) {
-                m_notes.push_back(fmt::format("table {} is damaged behind row {}: {}", table, count, reasonOf(row.error())));
+                m_notes.push_back(fmt::format("table {} is damaged after row {}: {}", table, count, reasonOf(row.error())));
                 ++m_damaged;
                 return;
             }
@@ -179,7 +179,7 @@ private:
         const Columns has = columnsOf(table);
         if (has.empty()) return;
         if (!has.contains("start") || !has.contains("end")) {
-            m_notes.push_back(fmt::format("table {} has no times and was left out", table));
+            m_notes.push_back(fmt::format("table {} has no times and was skipped", table));
             return;
         }
         const char* nameColumn = "";
@@ -260,7 +260,7 @@ private:
         });
     }
 
-    // A call of NCCL with its payload, which tells the peer.
+    // A call of NCCL with its payload, which names the peer.
     void takeCall(const Statement& row, int column, const ForeignSpan& span, std::size_t rank, const std::string& name)
     {
         if (m_schemas.empty() || !isNcclCall(name)) return;
@@ -302,7 +302,7 @@ private:
             takeCall(row, 6, ranges.back().span, number, name);
         });
         for (auto& [rank, calls] : m_calls) tieNcclCalls(m_file.ranks[rank], std::move(calls));
-        if (m_payloadsUnread > 0) m_notes.push_back(fmt::format("{} of {} payloads of NCCL's calls are of a layout that is not known", m_payloadsUnread, m_payloadsRead + m_payloadsUnread));
+        if (m_payloadsUnread > 0) m_notes.push_back(fmt::format("{} of {} payloads of NCCL calls have an unknown layout", m_payloadsUnread, m_payloadsRead + m_payloadsUnread));
         std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
             return std::tuple(a.rank, a.span.thread, a.span.start, -a.span.end) < std::tuple(b.rank, b.span.thread, b.span.start, -b.span.end);
         });
@@ -365,7 +365,7 @@ private:
         first.damaged = m_damaged;
         first.notes = m_notes;
         if (m_openRanges > 0) first.leftOut["ranges without an end"] = m_openRanges;
-        if (!m_tables.contains("NVTX_EVENTS")) first.notes.emplace_back("no NVTX ranges were traced: nothing names ops");
+        if (!m_tables.contains("NVTX_EVENTS")) first.notes.emplace_back("no NVTX ranges were traced, so ops have no names");
         if (!m_tables.contains("CUPTI_ACTIVITY_KIND_KERNEL")) first.notes.emplace_back("no kernels were traced");
         return out;
     }

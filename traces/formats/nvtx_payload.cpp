@@ -50,7 +50,7 @@ std::optional<std::uint8_t> digitOf(std::byte text)
     return {};
 }
 
-// "0a1b…" as bytes; empty where it is no such text.
+// "0a1b…" as bytes; empty if the text has another form.
 std::vector<std::byte> fromHexadecimal(std::span<const std::byte> text)
 {
     std::vector<std::byte> bytes;

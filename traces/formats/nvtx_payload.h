@@ -1,4 +1,4 @@
-// Payloads of NVTX ranges as exports of Nsight Systems hold them: a blob that says its schema, and the tables with the schemas
+// Payloads of NVTX ranges as exports of Nsight Systems hold them: a blob that names its schema, and the tables with the schemas
 // (NVTX_PAYLOAD_SCHEMAS, NVTX_PAYLOAD_SCHEMA_ENTRIES). Entry types are those of nvToolsExtPayload.h (NVTX 3).
 //
 //   bytes    blob, little-endian
@@ -19,15 +19,15 @@
 
 namespace stagewright {
 
-using NvtxPayload = std::map<std::string, std::int64_t, std::less<>>; // whole numbers by the entry's name; others are left out
+using NvtxPayload = std::map<std::string, std::int64_t, std::less<>>; // whole numbers by the entry's name; others are ignored
 
 class NvtxPayloadSchemas {
 public:
-    // Entries of a schema come in their order. offset −1: behind the entry before, aligned to its own size. A second entry of
-    // that index is left out, as each process tells its schemas, and so is one that lies megabytes into the payload.
+    // Entries of a schema come in their order. offset −1: after the previous entry, aligned to its own size. A second entry with
+    // that index is ignored, because each process stores its schemas; so is one that lies megabytes into the payload.
     void add(std::int64_t domain, std::int64_t schema, std::int64_t index, std::int64_t type, std::string name, std::int64_t offset);
     bool empty() const { return m_schemas.empty(); }
-    // Nothing where the blob is of no schema that is known, or is damaged. Blobs written as hexadecimal text are read too.
+    // Empty if the blob has an unknown schema or is damaged. Blobs written as hexadecimal text are read too.
     NvtxPayload read(std::span<const std::byte> blob) const;
 
 private:

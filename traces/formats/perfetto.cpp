@@ -23,7 +23,7 @@ namespace pf = perfetto;
 template <typename Field>
 using Message = protozero::pbf_builder<Field>;
 
-// Fields of messages whose sizes are known before they are written: what every span takes is written several times as fast as by
+// Fields of messages whose sizes are known before they are written: the fields of every span are written several times as fast as by
 // builders, which write the contents before the length. Room is the caller's matter.
 class Fields {
 public:
@@ -75,8 +75,8 @@ private:
 constexpr std::uint32_t sequenceId = 1;
 constexpr std::size_t blockSize = 1 << 20;
 constexpr std::size_t flowBytes = 10;  // a flow's field and number
-constexpr std::size_t otherBytes = 176; // all else of a slice's event, besides what it is
-constexpr std::size_t headBytes = 48;   // of a packet: what stands before its event
+constexpr std::size_t otherBytes = 176; // the rest of a slice's event, besides its identity
+constexpr std::size_t headBytes = 48;   // of a packet: the part before its event
 
 // Names of annotations; iid = position + 1.
 enum class Note : std::uint8_t { Step, StepNumber, Stage, Microbatch, CpuTime, Discarded, Cause, Why, Text };
@@ -213,7 +213,7 @@ public:
 
     Result<void> finish()
     {
-        if (!m_buffer.empty() && !m_out(m_buffer)) return fail(ErrorCode::Failed, "the trace could not be written", "free some space or choose another place");
+        if (!m_buffer.empty() && !m_out(m_buffer)) return fail(ErrorCode::Failed, "the trace could not be written", "free some space or choose another location");
         m_buffer.clear();
         return {};
     }
@@ -320,7 +320,7 @@ private:
         return pairs;
     }
 
-    // Names begin anew. The names that never change come with it.
+    // Restarts the numbering of names. The names that never change come with it.
     void clearState(bool first)
     {
         m_names.clear();
@@ -347,7 +347,7 @@ private:
         for (std::size_t i = 0; i < noteNames.size(); ++i) add(pf::Interned::annotationNames, i + 1, noteNames[i]);
     }
 
-    // The fields of a span's event that follow from what it is: name, category, stage and microbatch.
+    // The fields of a span's event that follow from its identity: name, category, stage and microbatch.
     const std::string& whatOf(const Span& span, Lane lane)
     {
         if (span.label != 0) {
@@ -404,7 +404,7 @@ private:
     std::vector<std::uint64_t> m_trackOfRow;
     std::vector<std::uint64_t> m_trackOfCounter;
     std::uint64_t m_nextTrack = 1;
-    std::unordered_map<Op, std::string> m_names; // what whatOf() gives
+    std::unordered_map<Op, std::string> m_names; // results of whatOf()
     std::string m_foreign;
     std::unordered_map<std::uint64_t, std::uint64_t> m_labels; // labels, then causes of bubbles
     std::uint64_t m_nextName = 1;
@@ -414,7 +414,7 @@ private:
 
 Result<TraceCounts> writePerfetto(const Run& run, const Sink& out, const Progress& progress, std::size_t namesAtOnce)
 {
-    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {}: it has no timeline", run.info.name));
+    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
     PerfettoWriter writer(run, out, namesAtOnce);
     auto counts = walkTrace(run, writer, progress);
     if (!counts) return counts;

@@ -8,13 +8,13 @@ namespace stagewright {
 inline std::vector<FormatOption> pictureOptions()
 {
     return {{"style", "STYLE", "screen, or paper for print"},
-            {"width", "MM", "For paper, in mm: 84 one column, 178 two"},
-            {"text", "PT", "For paper: size of its text in points"},
+            {"width", "MM", "Width of a picture for paper, in mm: 84 for one column, 178 for two"},
+            {"text", "PT", "Text size of a picture for paper, in points"},
             {"theme", "THEME", "light or dark"},
-            {"parts", "PARTS", "timeline, memory or both, with a comma"},
-            {"hatched", "", "For paper: kinds differ by hatch, too"},
-            {"no-caption", "", "Leave it out"},
-            {"no-legend", "", "Leave it out"}};
+            {"parts", "PARTS", "timeline, memory or both, separated by a comma"},
+            {"hatched", "", "for paper: also hatch the kinds"},
+            {"no-caption", "", "omit it"},
+            {"no-legend", "", "omit it"}};
 }
 
 // name, suffix: literals, "png" and ".png".

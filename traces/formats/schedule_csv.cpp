@@ -33,7 +33,7 @@ Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Pr
     std::string text;
     while (true) {
         const std::size_t before = text.size();
-        if (before > mostBytes) return fail(ErrorCode::Unreadable, "more than 512 MiB of a schedule");
+        if (before > mostBytes) return fail(ErrorCode::Unreadable, "the schedule is larger than 512 MiB");
         text.resize(before + (std::size_t{1} << 20));
         const std::size_t got = (*source)->read(text.data() + before, text.size() - before);
         text.resize(before + got);
@@ -89,7 +89,7 @@ const FormatInfo schedule_csv{
     .writes = "the schedule",
     .suffixes = {".csv"},
     .options = {{"lower", "RULE", "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped", checkLowering},
-                {"pytorch", "", "Refuse what PyTorch's pipelining can't run, and name the nearest that it can"}},
+                {"pytorch", "", "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can"}},
     .bySuffix = true,
     .write = write,
     .sniff = looksLikeSchedule,

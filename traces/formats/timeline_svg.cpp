@@ -298,7 +298,7 @@ std::string memorySvg(const Run& run, int step, const SvgOptions& options)
         const Chart& chart = charts[i];
         const auto y = [&](Bytes bytes) { return base - static_cast<double>(bytes) / static_cast<double>(most) * (chartHeight - 6); };
         out += fmt::format("<text class=\"rank\" x=\"0\" y=\"{:.1f}\">Rank {}</text><text class=\"sub\" x=\"0\" y=\"{:.1f}\">peak {}</text>\n", base - 34, i, base - 19, formatBytes(chart.peak, timeline.memoryUnit()));
-        // Steps, at most four a unit of width: of what falls together the largest is kept.
+        // Steps, at most four per unit of width: the largest of coinciding values is kept.
         std::string path = fmt::format("M{:.2f} {:.2f}", gutter, base);
         double lastX = gutter;
         Bytes held = 0, largest = 0;

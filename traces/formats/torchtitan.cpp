@@ -55,7 +55,7 @@ std::string readme(const Schedule& schedule, const std::string& builder, const s
     const std::string known = recognise(schedule);
     std::string text = fmt::format("# {}\n\n{} ranks, {} stages, {} microbatches{}; written by Stagewright from {}.\n\n", schedule.name.empty() ? "Schedule" : schedule.name,
                                    schedule.ranks, schedule.stages, schedule.microbatches, known.empty() ? "" : fmt::format("; the library's {}", known), source);
-    text += "Names of settings are those of TorchTitan's `[parallelism]`, `[training]` and `[profiling]` sections. Nothing here was run on this job.\n\n";
+    text += "Settings have their names in TorchTitan's `[parallelism]`, `[training]` and `[profiling]` sections. None of this was verified on the job itself.\n\n";
     text += R"(| file | what it is |
 |---|---|
 | `schedule.csv` | the order, a line per rank: what `pipeline_parallel_schedule_csv` and `_load_csv` take ("compute_only") |
@@ -65,26 +65,26 @@ std::string readme(const Schedule& schedule, const std::string& builder, const s
 ## What the job must meet
 
 )";
-    text += fmt::format("- **{} pipeline ranks**: `pipeline_parallel_degree = {}`, and as many devices as this times the other degrees (data, tensor, context parallel).\n", schedule.ranks, schedule.ranks);
+    text += fmt::format("- **{} pipeline ranks**: `pipeline_parallel_degree = {}`; the job needs this many devices times the other degrees (data, tensor, context parallel).\n", schedule.ranks, schedule.ranks);
     text += fmt::format("- **{} stages**, {} on each rank: the model's layers, with `pipeline_parallel_first_stage_less_layers` and `…_last_stage_less_layers`\n"
                         "  added, divided by `pipeline_parallel_layers_per_stage` and rounded up, must give {}. Or name the modules: `module_fqns_per_model_part`.\n",
                         schedule.stages, schedule.stages / schedule.ranks, schedule.stages);
     text += fmt::format("- **{} microbatches**: `local_batch_size / pipeline_parallel_microbatch_size` must be {}.\n", schedule.microbatches, schedule.microbatches);
-    text += fmt::format("- **Stages where the CSV has them**: `pipeline_parallel_schedule = \"{}\"` builds them so. The table below must agree with the job's log\n"
+    text += fmt::format("- **Stages on the CSV's ranks**: `pipeline_parallel_schedule = \"{}\"` places them so. The table below must agree with the job's log\n"
                         "  (\"PP rank … is building stage_idx …\").\n",
                         builder);
     if (schedule.splitsBackward())
-        text += "- **The backward is split** in input and weight gradient. PyTorch does this through autograd: leave activation checkpointing off, as both\n"
+        text += "- **The backward is split** into input and weight gradient. PyTorch does this through autograd: leave activation checkpointing off, as both\n"
                 "  halves would recompute, and try without `compile` first.\n";
     else
-        text += "- The backward is whole, so that activation checkpointing may be used.\n";
+        text += "- The backward is whole, so activation checkpointing can be used.\n";
     if (overlaps(schedule))
-        text += "- **Overlapped pairs** (`OVERLAP_F_B`) need a PyTorch that knows them (DualPipeV is among its schedules); without a function registered for\n"
+        text += "- **Overlapped pairs** (`OVERLAP_F_B`) need a PyTorch that supports them (one with DualPipeV); without a function registered for\n"
                 "  them they run one after the other.\n";
     text += "- Gradients are summed over microbatches; the optimizer steps once, after the last op. Every microbatch has the same shape.\n";
-    text += "- TorchTitan takes the CSV as it is: it checks the order of compute ops, not the job's memory. `stagewright simulate` and `plan` do.\n";
-    text += "\n## Where the stages stand\n\n" + stageTable(schedule);
-    text += "\n## Back again\n\n```\nstagewright import outputs/profile_traces/iteration_20 -o job.stagewright\nstagewright report job.stagewright\n```\n";
+    text += "- TorchTitan uses the CSV unchanged: it checks the order of compute ops, not the job's memory. `stagewright simulate` and `plan` check memory.\n";
+    text += "\n## Placement of stages\n\n" + stageTable(schedule);
+    text += "\n## Import the job's trace\n\n```\nstagewright import outputs/profile_traces/iteration_20 -o job.stagewright\nstagewright report job.stagewright\n```\n";
     return text;
 }
 

@@ -1,4 +1,4 @@
-// Threads and streams of a JSON trace by the process and thread that its events name.
+// Threads and streams of a JSON trace by the process and thread named in its events.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ class TraceThreads {
 public:
     // The number of a thread, or of a stream, in ForeignRank::threads; a new one is added there.
     std::uint32_t of(std::string_view process, std::string_view thread, bool device, ForeignRank& rank);
-    // Of metadata events, wherever they stand.
+    // From metadata events, in any position.
     void nameProcess(std::string_view process, std::string_view name) { m_processNames[std::string(process)] = name; }
     void nameThread(std::string_view process, std::string_view thread, std::string_view name);
 
     bool oneProcess() const;
     void useNames(ForeignRank& rank) const; // for the threads of the host
-    // Every process is a rank: by the number in its name where all have one, else in order of their numbers. Counters, counts and
+    // Every process is a rank: by the number in its name if all have one, else in order of their numbers. Counters, counts and
     // notes are the first one's.
     std::vector<ForeignRank> byProcess(ForeignRank rank) const;
 

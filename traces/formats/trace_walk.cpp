@@ -60,7 +60,7 @@ private:
     void gather(SpanId begin)
     {
         m_begin = begin;
-        // [at + 2] counts, [at + 1] is where the next one goes: at the end [at] is where those of `at` begin.
+        // [at + 2] counts, [at + 1] is where the next one goes: at the end [at] is where those of `at` start.
         m_offsets.assign(std::min<std::size_t>(spansAtOnce, m_timeline.spans().size() - begin) + 2, 0);
         const auto edges = m_timeline.edges();
         const auto inside = [begin](const Edge& edge) { return edge.kind == EdgeKind::Data && edge.from - begin < spansAtOnce; }; // those before it wrap
@@ -286,7 +286,7 @@ private:
 
 Result<TraceCounts> walkTrace(const Run& run, TraceSink& sink, const Progress& progress)
 {
-    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {}: it has no timeline", run.info.name));
+    if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
     auto counts = Walk(run, sink, progress).run();
     if (!counts) return counts;
     if (progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");

@@ -1,6 +1,6 @@
 // The layout that trace files share, and the walk over a run in the order they are written: a process per rank, in it a row
 // per lane (weight gradients apart from the other compute), the rank's bubbles on rows of their own, arrows for data edges,
-// counters for memory by category. Rows of a rank have distinct names, and what lies on one row never overlaps: work that does
+// counters for memory by category. Rows of a rank have distinct names, and spans on one row never overlap: overlapping work
 // goes to further rows, "send (2)".
 #pragma once
 
@@ -44,7 +44,7 @@ struct TraceSpan {
     const Span* span = nullptr;
     const Track* track = nullptr;
     int row = 0;
-    // Numbers of the arrows that begin and that end here: positions in Timeline::edges().
+    // Numbers of the arrows that start and end here: positions in Timeline::edges().
     std::span<const std::uint32_t> leaves;
     std::span<const std::uint32_t> arrives;
 };
@@ -63,7 +63,7 @@ struct TraceSample {
     double value = 0;       // else; finite
 };
 
-// What writes a format. Rows and counters are declared before their first use; everything of one row comes by start.
+// The writer of a format. Rows and counters are declared before their first use; everything on one row comes by start.
 class TraceSink {
 public:
     virtual ~TraceSink() = default;
@@ -73,13 +73,13 @@ public:
     virtual void span(const TraceSpan& span) = 0;
     virtual void bubble(const TraceBubble& bubble) = 0;
     virtual void sample(const TraceCounter& counter, const TraceSample& sample) = 0;
-    virtual Result<void> flush() = 0; // called often; hands on what is buffered where that is much
+    virtual Result<void> flush() = 0; // called often; writes out large buffers
 };
 
-// What is added to every time, so that none is below 0, which viewers don't draw: 0 where none is.
+// The offset added to every time, so that none is below 0, which viewers don't draw; 0 if none is.
 Nanos traceShift(const Timeline& timeline);
 
-// Order: every process, spans by track, bubbles by step, memory, counters. Samples that are not finite are left out. Errors: no
+// Order: every process, spans by track, bubbles by step, memory, counters. Samples that are not finite are omitted. Errors: no
 // timeline (Usage), the sink's, those of the analysis, Cancelled. Memory beyond the run's: one step's bubbles, one rank's memory
 // points and the arrows of four million spans.
 Result<TraceCounts> walkTrace(const Run& run, TraceSink& sink, const Progress& progress = {});

@@ -30,7 +30,7 @@ void eachTime(ForeignRank& rank, Change&& change)
         for (CounterSample& sample : counter.samples) change(sample.time);
 }
 
-// To one origin, the first time of any rank; it is told apart.
+// Shifts to one origin, the first time of any rank, which is stored separately.
 Nanos toOneOrigin(std::vector<ForeignRank>& ranks)
 {
     constexpr Nanos none = std::numeric_limits<Nanos>::max();
@@ -56,12 +56,12 @@ void numberRanks(std::vector<ForeignRank>& ranks, std::vector<std::string>& note
     bool twice = false;
     for (const ForeignRank& rank : ranks) twice = !numbers.insert(rank.rank).second || twice;
     if (!said || twice) {
-        if (ranks.size() > 1) notes.emplace_back("ranks are numbered in the order of the files: they do not say their own");
+        if (ranks.size() > 1) notes.emplace_back("ranks are numbered in the order of the files, which don't name their ranks");
         for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].rank = static_cast<int>(i);
     }
     std::sort(ranks.begin(), ranks.end(), [](const ForeignRank& a, const ForeignRank& b) { return a.rank < b.rank; });
     const int world = std::accumulate(ranks.begin(), ranks.end(), 0, [](int most, const ForeignRank& rank) { return std::max(most, rank.worldSize); });
-    if (world > static_cast<int>(ranks.size())) notes.push_back(fmt::format("{} of the job's {} ranks are here", ranks.size(), world));
+    if (world > static_cast<int>(ranks.size())) notes.push_back(fmt::format("only {} of the job's {} ranks were imported", ranks.size(), world));
 }
 
 void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, ImportedRun& out)
@@ -84,12 +84,12 @@ void align(std::vector<ForeignRank>& ranks, const MessagePairs& messages, Import
     const ClockAlignment found = bounds.align(ranks.size());
     out.clockError = found.error;
     if (found.error < 0) {
-        out.clocks = "as recorded: no messages bound their difference";
+        out.clocks = "as recorded: no messages limit their difference";
     } else {
         Nanos most = 0;
         for (const Nanos by : found.correction) most = std::max(most, std::abs(by));
         out.clocks = found.corrected == 0 ? fmt::format("agree, ± {}", formatDuration(found.error))
-                                          : fmt::format("{} of {} ranks moved, at most {}, ± {}", found.corrected, ranks.size(), formatDuration(most), formatDuration(found.error));
+                                          : fmt::format("{} of {} ranks shifted, by at most {}, ± {}", found.corrected, ranks.size(), formatDuration(most), formatDuration(found.error));
     }
     if (found.contradiction > 0) out.notes.push_back(fmt::format("messages contradict each other by {}: a clock drifted", formatDuration(found.contradiction)));
     for (std::size_t r = 0; r < ranks.size(); ++r)
@@ -118,8 +118,8 @@ void describeRanks(const std::vector<ForeignRank>& ranks, ImportedRun& out)
         for (const std::string& note : rank.notes) out.notes.push_back(fmt::format("{}: {}", std::filesystem::path(rank.source).filename().string(), note));
     }
     out.leftOut.assign(leftOut.begin(), leftOut.end());
-    if (out.damaged > 0) out.notes.push_back(fmt::format("{} of {} events are damaged and were left out", out.damaged, out.events + out.damaged));
-    if (repaired > 0) out.notes.push_back(fmt::format("{} events were read after bad characters in them were replaced", repaired));
+    if (out.damaged > 0) out.notes.push_back(fmt::format("{} of {} events are damaged and were skipped", out.damaged, out.events + out.damaged));
+    if (repaired > 0) out.notes.push_back(fmt::format("{} events were read after replacing bad characters", repaired));
 }
 
 void describeRun(ImportedRun& out, Nanos origin)
@@ -211,14 +211,14 @@ Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const 
     MessagePairs messages = pairMessages(ranks, progress.stop);
     if (progress.cancelled()) return cancelled();
     job.notes.insert(job.notes.end(), messages.notes.begin(), messages.notes.end());
-    if (messages.unpaired > 0) job.notes.push_back(fmt::format("{} sends and receives are without their other side", messages.unpaired));
+    if (messages.unpaired > 0) job.notes.push_back(fmt::format("{} sends and receives lack their other side", messages.unpaired));
     align(ranks, messages, job);
     progress.tell("reading labels", 0, rankCount);
     OpReading reading = readOps(ranks, options.rules);
     if (progress.cancelled()) return cancelled();
     job.notes.insert(job.notes.end(), reading.notes.begin(), reading.notes.end());
-    if (reading.outside > 0) job.notes.push_back(fmt::format("{} ops are outside of whole steps and were left out", reading.outside));
-    if (reading.nested > 0) job.notes.push_back(fmt::format("{} ranges named like ops stand within other ops and were left out", reading.nested));
+    if (reading.outside > 0) job.notes.push_back(fmt::format("{} ops outside complete steps were skipped", reading.outside));
+    if (reading.nested > 0) job.notes.push_back(fmt::format("{} ranges named like ops lie within other ops and were skipped", reading.nested));
     if (reading.dialect) job.dialect = toText(*reading.dialect);
 
     const auto pipelines = pipelinesOf(ranks, reading);

@@ -17,10 +17,10 @@ struct ImportedRun {
     Run run;
     std::string format;             // "kineto", "nsight", "chrome", "csv"
     std::vector<std::string> files; // by rank
-    std::string dialect;            // whose words named the ops, "" where none did
-    std::string recognised;         // the library's name of the schedule, "" where it is none of them
-    std::string notRebuilt;         // why there is no schedule, "" where there is one
-    std::string clocks;             // "one clock, ± 12.0 µs", in words
+    std::string dialect;            // the dialect of the names, "" if none matched
+    std::string recognised;         // the library's name of the schedule, "" if it is not in the library
+    std::string notRebuilt;         // why the schedule is missing, "" if there is one
+    std::string clocks;             // as text: "one clock, ± 12.0 µs"
     Nanos clockError = -1;          // −1: not known
     std::int64_t events = 0;
     std::int64_t ops = 0;
@@ -35,8 +35,8 @@ struct ImportedRun {
     std::vector<std::string> notes; // sentences; also the run's note
 };
 
-// One run for each pipeline of the job (data-parallel copies are runs of their own). Ranks that say none are numbered in the order
-// given. Fails (Invalid) where the spans can't be put on a timeline, and Cancelled.
+// One run for each pipeline of the job (data-parallel copies are runs of their own). Ranks without a number are numbered in the order
+// given. Fails (Invalid) if the spans can't be put on a timeline, and Cancelled.
 Result<std::vector<ImportedRun>> assemble(std::vector<ForeignRank> ranks, const std::string& name, const ImportOptions& options,
                                           const Progress& progress = {});
 

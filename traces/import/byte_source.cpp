@@ -60,7 +60,7 @@ public:
     std::size_t read(char* to, std::size_t size) override
     {
         if (!m_damage.empty()) return 0;
-        // A part at a time: a call that meets damage gives nothing of what it had unpacked before.
+        // One part at a time: a call that hits damage loses the data it had unpacked before.
         constexpr std::size_t part = 1 << 16;
         std::size_t filled = 0;
         int got = 0;
@@ -124,7 +124,7 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string& path)
     struct stat about = {};
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
         close(file);
-        return fail(ErrorCode::Unreadable, fmt::format("file {}: no regular file", path), S_ISDIR(about.st_mode) ? "name the files in it" : "write what comes through it to a file first");
+        return fail(ErrorCode::Unreadable, fmt::format("file {}: not a regular file", path), S_ISDIR(about.st_mode) ? "name the files in the folder" : "write its contents to a file first");
     }
     std::array<unsigned char, 2> magic{};
     if (pread(file, magic.data(), magic.size(), 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b) {

@@ -1,4 +1,4 @@
-// Bytes of a file, plain or gzip (told by its first bytes, several members allowed), read once from begin to end.
+// Bytes of a file, plain or gzip (recognised by its first bytes, several members allowed), read once from start to end.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@ namespace stagewright {
 class ByteSource {
 public:
     virtual ~ByteSource() = default;
-    // A regular file only: Unreadable where it is missing, a folder, a device or may not be read.
+    // A regular file only: Unreadable if it is missing, a folder, a device or without read permission.
     static Result<std::unique_ptr<ByteSource>> open(const std::string& path);
 
     // At most `size` bytes, at least one; 0: the end, also where the file is damaged from there on (damage()).
     virtual std::size_t read(char* to, std::size_t size) = 0;
     virtual std::int64_t consumed() const = 0; // bytes of the file
-    virtual bool restart() = 0;                // from the begin again; false: it can't
+    virtual bool restart() = 0;                // from the start again; false: impossible
     std::int64_t size() const { return m_size; }
     const std::string& damage() const { return m_damage; } // "" or why the bytes ended early
 
@@ -28,7 +28,7 @@ protected:
     std::string m_damage;
 };
 
-// The first bytes of a file, uncompressed: what formats are told by. Empty where it can't be read.
+// The first bytes of a file, uncompressed, by which formats are recognised. Empty if unreadable.
 std::string headOf(const std::string& path, std::size_t bytes = 65536);
 
 // Of memory, for tests.

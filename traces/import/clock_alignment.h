@@ -1,5 +1,5 @@
-// Aligning the clocks of ranks by what must have happened before what: a message's send began before its receive ended, and
-// nobody left a collective before the last one came. Each such pair bounds how far one clock is ahead of the other (Cristian 1989;
+// Aligning the clocks of ranks by known orders of events: a message's send started before its receive ended, and
+// no rank left a collective before the last one entered it. Each such pair bounds how far one clock is ahead of the other (Cristian 1989;
 // the bounds of both directions meet at the fastest message).
 #pragma once
 
@@ -13,9 +13,9 @@
 namespace stagewright {
 
 struct ClockAlignment {
-    std::vector<Nanos> correction; // to be added to the times of each rank; 0 where the clocks agree within the bounds
+    std::vector<Nanos> correction; // to be added to the times of each rank; 0 if the clocks agree within the bounds
     Nanos error = -1;              // ± between ranks that talk, the largest; −1: nothing bounds the clocks
-    Nanos contradiction = 0;       // bounds of a pair of ranks exclude each other by so much: a clock drifted
+    Nanos contradiction = 0;       // the bounds of a pair of ranks contradict each other by this much: a clock drifted
     int corrected = 0;             // ranks moved
 };
 
@@ -23,7 +23,7 @@ class ClockBounds {
 public:
     // Something at `before` on the clock of rank `from` preceded something at `after` on the clock of rank `to`.
     void add(int from, Nanos before, int to, Nanos after);
-    // Along the pairs with the tightest bounds, from rank 0. A pair whose clocks may agree is taken to agree, else the middle
+    // Along the pairs with the tightest bounds, from rank 0. A pair whose clocks may agree is assumed to agree, else it gets the middle
     // of the bounds. O(pairs × log).
     ClockAlignment align(std::size_t ranks) const;
 

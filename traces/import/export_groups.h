@@ -14,13 +14,14 @@ namespace stagewright {
 
 struct ExportFile {
     std::string path;
-    Nanos begin = 0; // of what it holds, by the wall clock; end < begin: not known
+    Nanos begin = 0; // of its content, in wall-clock time; end < begin: unknown
     Nanos end = -1;
-    std::map<std::string, std::set<int>> places; // taken in communicators, which are told apart by random numbers
+    std::map<std::string, std::set<int>> places; // used in communicators, which are identified by random numbers
 };
 
-// Files that took different places in one communicator, whatever they are called; else paths alike but for numbers, and held at the same time: over at least half of the shorter one. Where times are not known, only
-// files that say different ranks ("rank0", "rank1"). Each group in the natural order of its paths, groups by their first file.
+// Groups files that used different places in one communicator, regardless of their names; else those whose paths differ only in numbers and
+// whose times overlap by at least half of the shorter one. If times are unknown, only
+// files that name different ranks ("rank0", "rank1"). Each group in the natural order of its paths, groups by their first file.
 std::vector<std::vector<std::size_t>> groupsOfExports(const std::vector<ExportFile>& files);
 
 // "node2" before "node10".

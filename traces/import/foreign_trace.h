@@ -1,6 +1,6 @@
-// ForeignTrace: what a reader of another tool's trace found, before anything is made of it: host ranges, launches, device work,
+// ForeignTrace: what a reader of another tool's trace found, before interpretation: host ranges, launches, device work,
 // messages, memory, one ForeignRank for each process of the job. Times are nanoseconds of the rank's own clock.
-// Readers fill it (traces/formats/kineto_json.cpp, nsys_sqlite.cpp); assemble() makes runs of it.
+// Readers fill it (traces/formats/kineto_json.cpp, nsys_sqlite.cpp); assemble() builds runs from it.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ public:
     NameTable() = default;
     NameTable(NameTable&&) = default;
     NameTable& operator=(NameTable&&) = default;
-    NameTable(const NameTable&) = delete; // names are pointed at
+    NameTable(const NameTable&) = delete; // names are referenced by pointer
     NameTable& operator=(const NameTable&) = delete;
 
     std::uint32_t idOf(std::string_view name);
@@ -64,13 +64,13 @@ struct ForeignMessage {
     Nanos end = 0;
     MessageKind kind = MessageKind::Collective;
     std::uint32_t name = 0;  // "send", "all_reduce", "SendRecv"
-    std::uint32_t group = 0; // name of the process group; "" where unknown
+    std::uint32_t group = 0; // name of the process group; "" if unknown
     int from = -1;           // ranks as recorded: of the job or of the group (see groups); −1: unknown
     int to = -1;
     std::int64_t sequence = -1; // −1: by order
     std::int64_t tag = 0;
     std::int64_t correlation = -1;
-    std::int64_t work = -1; // what shows it: of ForeignRank::device, or where it is the host's, of annotations; −1: nothing does
+    std::int64_t work = -1; // its span: in ForeignRank::device or, for the host's messages, in annotations; −1: none
     std::int64_t bytes = -1; // −1: unknown
     bool device = false;    // times are the device's
     bool inGroup = false;   // from and to are places in the group, known or not
@@ -83,7 +83,7 @@ struct MemoryChangeSeen { // of the allocator, on the host
     std::int64_t total = -1; // allocated after it; −1: unknown
     std::uint32_t thread = 0;
     bool device = false;
-    // What it was of, where the trace says so: one written here does.
+    // Its owner, if the trace has it: traces exported here do.
     std::optional<MemoryCategory> category = {};
     std::uint16_t stage = 0;
     std::int32_t microbatch = -1;
@@ -102,8 +102,8 @@ struct ForeignThread {
 struct ForeignRank {
     std::string source; // the file
     std::string format; // "kineto", "chrome", "nsight"
-    int rank = -1;      // −1: not said
-    int worldSize = 0;  // 0: not said
+    int rank = -1;      // −1: unknown
+    int worldSize = 0;  // 0: unknown
     Nanos epoch = 0;    // to be added to times to align ranks
     NameTable names;
     std::vector<ForeignThread> threads;
@@ -120,13 +120,13 @@ struct ForeignRank {
     std::map<std::string, std::string, std::less<>> groupPurpose; // process group → "mesh_pp", "default_pg"
     std::vector<std::pair<std::string, std::string>> environment; // "device", "backend" … as text
     std::int64_t events = 0;
-    std::map<std::string, std::int64_t, std::less<>> leftOut; // what was not taken over, by kind, counted
+    std::map<std::string, std::int64_t, std::less<>> leftOut; // counts of data not imported, by kind
     std::int64_t damaged = 0;      // events or rows that could not be read
     std::int64_t repaired = 0;     // read after bad characters in them were replaced
-    std::vector<std::string> notes; // sentences on what is odd
+    std::vector<std::string> notes; // sentences about anomalies
 };
 
-// "rank_3", "worker3", "r12.", "_3.json" in a file's name (without its folders): the number, and where it stands; −1: none.
+// "rank_3", "worker3", "r12.", "_3.json" in a file's name (without its folders): the number and its position; −1: none.
 struct RankInName {
     int rank = -1;
     std::size_t begin = 0;
@@ -134,7 +134,7 @@ struct RankInName {
 };
 RankInName rankInName(std::string_view fileName);
 
-// What a kernel of NCCL or RCCL does, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" of other kernels.
+// The operation of an NCCL or RCCL kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" → "AllReduce"; "" for other kernels.
 std::string collectiveOfKernel(std::string_view kernel);
 
 } // namespace stagewright

@@ -56,7 +56,7 @@ std::vector<std::string> globbed(const std::string& word)
     return files;
 }
 
-// What files of one job have in common: folder and name without the rank, and without long numbers (times, processes).
+// The common key of the files of one job: folder and name without the rank, and without long numbers (times, processes).
 std::string jobOf(const std::string& file)
 {
     const fs::path path(file);
@@ -101,18 +101,18 @@ bool hasSuffix(const std::string& path, std::initializer_list<std::string_view> 
     return std::any_of(suffixes.begin(), suffixes.end(), [&path](std::string_view suffix) { return path.ends_with(suffix); });
 }
 
-// What comes to mind to import and is not read, with the way to what is.
+// Files that users may try to import but that are not supported, with the alternative.
 Error unknown(const std::string& path, bool empty)
 {
     if (hasSuffix(path, {".nsys-rep", ".qdrep"}))
-        return {ErrorCode::Unreadable, fmt::format("file {}: a report of Nsight Systems that is not exported", path), fmt::format("export it: nsys export --type sqlite {}", path)};
+        return {ErrorCode::Unreadable, fmt::format("file {}: an Nsight Systems report, not its export", path), fmt::format("export it: nsys export --type sqlite {}", path)};
     if (hasSuffix(path, {".pftrace", ".perfetto-trace"}))
-        return {ErrorCode::Unreadable, fmt::format("file {}: Perfetto traces are written, not read", path), "for the way back export the run as kineto, or keep its run file"};
+        return {ErrorCode::Unreadable, fmt::format("file {}: Perfetto traces can be exported, not imported", path), "export the run as kineto instead, or keep its run file"};
     std::error_code failed;
     if (empty && fs::file_size(path, failed) > 0 && !failed)
-        return {ErrorCode::Unreadable, fmt::format("file {}: the compressed data is damaged from its begin on", path), "copy it again from where it comes"};
-    return {ErrorCode::Unreadable, fmt::format("file {}: {}", path, empty ? "it is empty" : "no trace that is known"),
-            "readable are " + readableFormats()};
+        return {ErrorCode::Unreadable, fmt::format("file {}: the compressed data is damaged from the start", path), "copy it again from its source"};
+    return {ErrorCode::Unreadable, fmt::format("file {}: {}", path, empty ? "it is empty" : "unknown trace format"),
+            "supported are " + readableFormats()};
 }
 
 Result<ForeignFile> readOne(const std::string& path, const ImportOptions& options, const Progress& progress, std::string& format)
@@ -187,7 +187,7 @@ private:
     std::vector<ReadFile> m_results;
 };
 
-// What an export holds by the wall clock.
+// The wall-clock range of an export.
 ExportFile extentOf(const std::string& path, const std::vector<ForeignRank>& ranks)
 {
     ExportFile out{path, 0, -1, {}};
@@ -219,7 +219,7 @@ void joinJobs(const std::vector<std::string>& files, const std::vector<ReadFile>
     jobs.emplace_back(*std::min_element(all.begin(), all.end()), std::move(all));
 }
 
-// Of a job of several files the numbers that tell them apart are no part of its name.
+// For a job of several files the numbers in which they differ are not part of its name.
 std::string jobNameOf(const std::vector<std::string>& files, const std::vector<std::size_t>& of)
 {
     std::string name = runNameOf(files[of.front()]);
@@ -242,7 +242,7 @@ Result<std::vector<std::string>> filesOf(const std::vector<std::string>& words)
         if (fs::is_directory(word, failed)) found = filesIn(word);
         else if (!fs::exists(word, failed) && isGlob(word)) found = globbed(word);
         else found = {word};
-        if (found.empty()) return fail(ErrorCode::Unreadable, fmt::format("{}: there are no files", word));
+        if (found.empty()) return fail(ErrorCode::Unreadable, fmt::format("{}: no files found", word));
         for (std::string& file : found) files.insert(std::move(file));
     }
     return std::vector<std::string>(files.begin(), files.end());
@@ -252,7 +252,7 @@ std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& f
 {
     std::map<std::string, std::vector<std::size_t>> byName;
     for (std::size_t i = 0; i < files.size(); ++i) byName[jobOf(files[i])].push_back(i);
-    // Names that tell a host and a process say nothing of the job.
+    // Names of a host and a process don't identify the job.
     std::vector<std::vector<std::size_t>> groups;
     std::map<std::pair<std::string, int>, std::vector<std::size_t>> alone;
     for (const auto& [job, of] : byName) {
@@ -344,7 +344,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
             one.files = {file};
             one.recognised = schedule.name == one.run.info.name ? "" : schedule.name;
             one.ops = static_cast<std::int64_t>(schedule.opCount());
-            one.notes.emplace_back("an order without times: simulated at unit costs");
+            one.notes.emplace_back("an order without times: simulated with unit costs");
             out.runs.push_back(std::move(one));
             continue;
         }

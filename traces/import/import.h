@@ -1,4 +1,4 @@
-// Bringing other tools' traces in: files, folders and globs in, runs out. The one way for the command line and the window.
+// Importing other tools' traces: files, folders and globs in, runs out. Used by both the command line and the window.
 #pragma once
 
 #include <string>
@@ -20,16 +20,16 @@ struct ImportResult {
     std::vector<RefusedFile> refused;
 };
 
-// The files that `words` mean: a folder's files (not of its folders, unless it has none), what a glob with * and ? finds, each
+// The files that `words` mean: a folder's files (not those of subfolders, unless it has none itself), what a glob with * and ? finds, each
 // once, sorted. Usage error where a word names nothing.
 Result<std::vector<std::string>> filesOf(const std::vector<std::string>& words);
 
-// Files of one job by their names without the rank (and without times and processes); files that are alone in that but say
-// different ranks of a job of one size are one job too. A number twice is another run.
+// Files of one job by their names without the rank (and without times and processes); single files that name
+// different ranks of a job of the same size are one job too. A repeated rank starts another run.
 std::vector<std::vector<std::size_t>> groupsOf(const std::vector<std::string>& files, const std::vector<int>& ranks, const std::vector<int>& worldSizes);
 
-// Reads files in parallel and makes runs. Exports of Nsight Systems are joined by groupsOfExports() (export_groups.h). A file that can't be read is refused, with the reason, and the others go on; an Error
-// where no run is left, and Cancelled.
+// Reads files in parallel and builds runs. Exports of Nsight Systems are joined by groupsOfExports() (export_groups.h). Unreadable files
+// are refused with the reason, and the others are imported; an Error if no run is left, and Cancelled.
 Result<ImportResult> importTraces(const std::vector<std::string>& words, const ImportOptions& options, const Progress& progress = {});
 
 } // namespace stagewright

@@ -1,4 +1,4 @@
-// What every reader of foreign traces is told.
+// Options for every reader of foreign traces.
 #pragma once
 
 #include "traces/import/label_rules.h"
@@ -7,8 +7,8 @@ namespace stagewright {
 
 struct ImportOptions {
     LabelRules rules = LabelRules::builtIn();
-    bool hostOps = false; // keep the framework's operators on the host as lanes; else they are counted and left out
-    bool oneJob = false;  // all files are ranks of one job, whatever they are called
+    bool hostOps = false; // keep the framework's operators on the host as lanes; else they are counted and skipped
+    bool oneJob = false;  // all files are ranks of one job, regardless of their names
     int threads = 0;      // files read at once; 0: as many as there are cores
 };
 

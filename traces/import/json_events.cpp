@@ -117,7 +117,7 @@ bool JsonEvents::scanValue(std::size_t most, bool here)
                 at = inString(at, end);
                 if (at == end) break;
                 if (*at == '\\') {
-                    if (end - at < 2) break; // what it escapes is not there yet
+                    if (end - at < 2) break; // the escaped character is not there yet
                     at += 2;
                     continue;
                 }
@@ -162,7 +162,7 @@ Result<bool> JsonEvents::begin()
     if (skipSpace() && m_end - m_at >= 3 && std::memcmp(m_buffer.data() + m_at, "\xef\xbb\xbf", 3) == 0) m_at += 3;
     if (!skipSpace()) return fail(ErrorCode::Unreadable, "the file is empty");
     const char first = m_buffer[m_at];
-    if (first != '{' && first != '[') return fail(ErrorCode::Unreadable, "no JSON object or array");
+    if (first != '{' && first != '[') return fail(ErrorCode::Unreadable, "not a JSON object or array");
     ++m_at;
     m_inObject = first == '{';
     m_sawEvents = !m_inObject;
@@ -184,7 +184,7 @@ Result<bool> JsonEvents::nextMember(Item& item)
         }
         const auto broken = [this] {
             ++m_damaged;
-            return m_sawEvents ? Result<bool>(false) : fail(ErrorCode::Unreadable, "no trace: the JSON is broken before its events");
+            return m_sawEvents ? Result<bool>(false) : fail(ErrorCode::Unreadable, "not a trace: the JSON is broken before its events");
         };
         if (m_buffer[m_at] != '"' || !scanValue(mostMemberBytes)) return broken();
         const std::string key(m_buffer.data() + m_at + 1, m_scan - m_at - 2);
@@ -271,7 +271,7 @@ bool JsonEvents::nextBatch(Item& item)
             m_events.push_back({m_at, m_scan - m_at});
             continue;
         }
-        // The end of the bytes inside a string that never closed is no end of the file.
+        // The bytes may end inside a string that never closed: not necessarily the end of the file.
         m_cutOff = cutBefore;
         ++m_damaged;
         m_limit = 1;

@@ -1,7 +1,7 @@
 // JsonEvents: cuts a trace's JSON, an object with `traceEvents` or an array, into batches of its events and the other members of the
-// object, whatever its size: a window of a few megabytes moves over the bytes. It only follows strings and brackets; what is inside
-// an event is the caller's matter, who rejects what does not parse. Damage is stepped over: an event that does not end within
-// mostEventBytes, or that was rejected, is left, and reading goes on at the next place that looks like an event's begin.
+// object, whatever its size: a window of a few megabytes moves over the bytes. It only follows strings and brackets; the content of
+// an event is up to the caller, who rejects events that do not parse. Damage is skipped: after an event that does not end within
+// mostEventBytes, or that was rejected, reading continues at the next place that looks like the start of an event.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ namespace stagewright {
 class JsonEvents {
 public:
     static constexpr std::size_t mostEventBytes = std::size_t{1} << 20;
-    static constexpr std::size_t mostMemberBytes = std::size_t{32} << 20; // of a member besides traceEvents; larger ones are left out
-    static constexpr std::size_t padding = 64;                           // readable bytes behind every text
+    static constexpr std::size_t mostMemberBytes = std::size_t{32} << 20; // of a member besides traceEvents; larger ones are skipped
+    static constexpr std::size_t padding = 64;                           // readable bytes after every text
     static constexpr std::int64_t mostDamage = 10'000;                   // places; reading ends there
 
     struct Sizes {
@@ -33,16 +33,16 @@ public:
 
     struct Item {
         bool member = false;   // of the object; else a batch of events
-        std::string_view key;  // of a member, as it stands in the file
+        std::string_view key;  // of a member, as in the file
         std::string_view text; // of the member; of a batch: a JSON array of its events. Valid until the next call
         std::size_t events = 0;
     };
-    // False: the end, also where a stop was requested. An Error (Unreadable) where the bytes are no such JSON at all.
+    // False: the end, also if a stop was requested. An Error (Unreadable) if the bytes are not such JSON at all.
     Result<bool> next(Item& item);
-    // One event of the last batch by itself. It may be parsed for as long as the batch.
+    // One event of the last batch by itself. Valid as long as the batch.
     std::string_view event(std::size_t number) const { return {m_buffer.data() + m_events[number].begin, m_events[number].size}; }
-    // That event of the last batch does not parse: reading goes on inside it, where another event may begin. Counts one damaged
-    // event; those behind it come again.
+    // That event of the last batch does not parse: reading continues inside it, where another event may start. Counts one damaged
+    // event; those after it come again.
     void reject(std::size_t number);
 
     bool sawEvents() const { return m_sawEvents; } // a `traceEvents` array, or the root is one
@@ -54,15 +54,15 @@ public:
 private:
     enum class State { Begin, Object, Events, End };
 
-    bool fill();            // more bytes behind those that are there; false: there are none
-    bool skipSpace();       // to the next byte that is no space; false: the end
-    // m_at at a value's first byte: m_scan at its end; false: too long or cut off, or `here` and it ends behind the bytes that are there.
+    bool fill();            // more bytes after the buffered ones; false: there are none
+    bool skipSpace();       // to the next byte that is not a space; false: the end
+    // m_at at a value's first byte: m_scan at its end; false: too long or cut off, or `here` and it ends after the buffered bytes.
     bool scanValue(std::size_t most, bool here = false);
     bool toNextEvent();     // after damage
     Result<bool> begin();
     Result<bool> nextMember(Item& item);
     bool nextBatch(Item& item);
-    void endBatch(); // gives the byte behind the last batch back
+    void endBatch(); // restores the byte after the last batch
 
     struct Piece {
         std::size_t begin;
@@ -75,11 +75,11 @@ private:
     Sizes m_sizes;
     std::vector<char> m_buffer;
     std::vector<Piece> m_events; // of the last batch
-    std::size_t m_limit;         // bytes of the next batch: few behind damage
-    std::size_t m_bracket = 0;   // where a batch's bracket stands instead of m_under; 0: nowhere
+    std::size_t m_limit;         // bytes of the next batch: few after damage
+    std::size_t m_bracket = 0;   // where a batch's bracket replaces m_under; 0: nowhere
     char m_under = 0;
-    std::size_t m_at = front;   // next byte to be looked at
-    std::size_t m_end = front;  // of the bytes that are there
+    std::size_t m_at = front;   // next byte to be examined
+    std::size_t m_end = front;  // of the buffered bytes
     std::size_t m_scan = front;
     std::size_t m_eventBegin = front; // of the last batch: kept in the buffer
     std::string m_keyText;

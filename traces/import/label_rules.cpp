@@ -38,7 +38,7 @@ std::string_view trimmed(std::string_view text)
     return text;
 }
 
-// "PP:0F1, seq = 12, op_id = 3": what a profiler hangs behind a name.
+// "PP:0F1, seq = 12, op_id = 3": the suffixes that a profiler adds to a name.
 std::string_view plainName(std::string_view name)
 {
     for (const std::string_view tail : std::to_array<std::string_view>({", op_id = ", ", seq = ", ", sizes = "}))
@@ -94,7 +94,7 @@ std::string_view toText(LabelDialect dialect)
 struct LabelRules::Match {
     std::vector<std::pair<std::string, std::int64_t>> numbers;
     std::string_view action;
-    std::size_t steps = 0; // bounds what several `*` may try
+    std::size_t steps = 0; // bounds the work of several `*`
 };
 
 Result<std::vector<LabelRules::Part>> LabelRules::partsOf(std::string_view pattern)
@@ -129,7 +129,7 @@ Result<std::vector<LabelRules::Part>> LabelRules::partsOf(std::string_view patte
             letter(c);
         }
     }
-    if (parts.empty()) return fail(ErrorCode::Usage, "a rule without a pattern", "write the name, such as: F forward of {microbatch}");
+    if (parts.empty()) return fail(ErrorCode::Usage, "the rule has no pattern", "write the name, for example: F forward of {microbatch}");
     return parts;
 }
 
@@ -150,7 +150,7 @@ Result<void> LabelRules::add(std::string_view text, LabelDialect dialect, bool u
         if (rule.kind == "step") rule.what = LabelMeaning::What::Step;
         else if (rule.kind == "ignore") rule.what = LabelMeaning::What::Ignore;
         else if (rule.kind != "action" && !kindOf(rule.kind))
-            return at({ErrorCode::Usage, fmt::format("'{}' is no kind of op", rule.kind), "write F, B, I, W, R, OPT, REDUCE_GRAD, UNSHARD, RESHARD, SEND_F, RECV_F, SEND_B, RECV_B, action, step or ignore"});
+            return at({ErrorCode::Usage, fmt::format("'{}' is not a kind of op", rule.kind), "write F, B, I, W, R, OPT, REDUCE_GRAD, UNSHARD, RESHARD, SEND_F, RECV_F, SEND_B, RECV_B, action, step or ignore"});
         auto parts = partsOf(trimmed(line.substr(word)));
         if (!parts) return at(std::move(parts.error()));
         rule.parts = std::move(*parts);

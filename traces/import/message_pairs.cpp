@@ -44,7 +44,7 @@ bool isLibraryRange(std::string_view name)
     return name.starts_with("nccl:") || name.starts_with("gloo:") || name.starts_with("mpi:") || name.starts_with("ucc:");
 }
 
-// What ranges of a communication library on the host tell: the peers of kernels launched within, or, without kernels, the message.
+// Data of a communication library's ranges on the host: the peers of kernels launched within, or, without kernels, the message.
 void readRanges(ForeignRank& rank)
 {
     struct Range {
@@ -107,7 +107,7 @@ void readRanges(ForeignRank& rank)
     }
 }
 
-struct GroupSense { // what numbers in a group mean
+struct GroupSense { // the meaning of numbers in a group
     std::vector<int> ranks;
     int global = 0;
     int local = 0;
@@ -120,7 +120,7 @@ int placeIn(const std::vector<int>& ranks, int rank)
     return found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
 }
 
-// Ranks of groups of which each member knows its own place alone. Of a group of two whose begin was not traced the peer is the other.
+// Ranks of groups whose members know only their own place. In a group of two whose creation was not traced the peer is the other rank.
 void listGroups(std::vector<ForeignRank>& ranks, MessagePairs& out)
 {
     std::map<std::string, std::map<int, int>> places;                       // by group and place: the rank
@@ -138,7 +138,7 @@ void listGroups(std::vector<ForeignRank>& ranks, MessagePairs& out)
             known[*toFirst.begin()] = ranks[last].rank;
             known[*toLast.begin()] = ranks[first].rank;
         }
-        if (known.empty()) out.notes.push_back(fmt::format("communicator {} was made before the trace began: whom its messages go to is not known", group));
+        if (known.empty()) out.notes.push_back(fmt::format("communicator {} was created before the trace started, so its messages' receivers are unknown", group));
         std::vector<int> list;
         for (const auto& [place, rank] : known) {
             if (place < 0 || place >= 1 << 14) continue;
@@ -185,7 +185,7 @@ void translate(std::vector<ForeignRank>& ranks, MessagePairs& out)
             } else if (sense != nullptr && sense->local > sense->global) {
                 for (int* end : {&message.from, &message.to})
                     if (*end >= 0) *end = *end < static_cast<int>(sense->ranks.size()) ? sense->ranks[static_cast<std::size_t>(*end)] : -1;
-                if (!sense->translated) out.notes.push_back(fmt::format("process group '{}' counts its own ranks: translated", rank.names[message.group]));
+                if (!sense->translated) out.notes.push_back(fmt::format("process group '{}' numbers its own ranks: translated to ranks of the job", rank.names[message.group]));
                 sense->translated = true;
             }
             int& own = message.kind == MessageKind::Send ? message.from : message.to;
@@ -218,7 +218,7 @@ public:
         for (auto& [key, ends] : channels) pairChannel(ends.first, ends.second);
         std::int64_t unequal = 0;
         for (const MessagePairs::Pair& pair : m_out.pairs) unequal += at(pair.send).bytes >= 0 && at(pair.receive).bytes >= 0 && at(pair.send).bytes != at(pair.receive).bytes ? 1 : 0;
-        if (unequal > 0) m_out.notes.push_back(fmt::format("{} of {} messages are of other sizes where they were sent and where they were received", unequal, m_out.pairs.size()));
+        if (unequal > 0) m_out.notes.push_back(fmt::format("{} of {} messages have different sizes at sender and receiver", unequal, m_out.pairs.size()));
     }
 
     void collectives()
@@ -324,7 +324,7 @@ private:
         return ahead;
     }
 
-    // In order alone does not tell that they are one: they must overlap, but for what clocks may be off.
+    // The order alone does not prove that they belong together: they must overlap, up to the clock error.
     bool overlap(const Ends& ends, const std::map<std::uint32_t, Nanos>& ahead) const
     {
         constexpr Nanos clocks = 1'000'000;

@@ -1,4 +1,4 @@
-// Which send of a job met which receive, and which collectives of several ranks were one.
+// Which sends of a job match which receives, and which collectives of several ranks belong together.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,16 @@ struct MessagePairs {
     };
     std::vector<Pair> pairs;
     std::vector<std::vector<MessageEnd>> collectives; // two ranks or more, in order of ranks
-    std::int64_t unpaired = 0;                        // sends and receives without their other side
+    std::int64_t unpaired = 0;                        // sends and receives that lack their other side
     std::int64_t unpairedCollectives = 0;
     std::vector<std::string> notes;
 };
 
-// Sends and receives by source, destination, tag and sequence number; in order where there are no numbers or they do not meet.
-// Numbers of a group are translated through its list of ranks where they can only be such. Collectives by group, name and sequence
+// Sends and receives by source, destination, tag and sequence number; in order if there are no numbers or they do not match.
+// Numbers of a group are translated through its list of ranks if they can only be group numbers. Collectives by group, name and sequence
 // number; without a number in order, and only where they overlap in time. Ranges named "nccl:send 0->1" name the messages of their
-// kernels. Changes `from` and `to` of the ranks' messages to ranks of the job, and sorts launches by correlation. Of no use once asked to stop.
+// kernels. Changes `from` and `to` of the ranks' messages to ranks of the job, and sorts launches by correlation. The result is
+// meaningless once a stop was requested.
 MessagePairs pairMessages(std::vector<ForeignRank>& ranks, const std::stop_token& stop = {});
 
 } // namespace stagewright

@@ -105,7 +105,7 @@ private:
         if (std::any_of(steps.begin(), steps.end(), [](const StepRange& step) { return step.number >= 0; }))
             std::erase_if(steps, [](const StepRange& step) { return step.number < 0; });
         std::sort(steps.begin(), steps.end(), [](const StepRange& a, const StepRange& b) { return std::tie(a.start, a.end) < std::tie(b.start, b.end); });
-        // One range for each number: of a name that stands on several threads the first.
+        // One range for each number: the first for a name on several threads.
         std::set<std::int64_t> seen;
         std::erase_if(steps, [&](const StepRange& step) { return step.number >= 0 && !seen.insert(step.number).second; });
         if (!steps.empty() && steps.front().number < 0)
@@ -128,7 +128,7 @@ private:
         for (std::size_t r = 0; r < out.ranks.size(); ++r)
             for (std::size_t i = 0; i < out.ranks[r].ops.size(); ++i)
                 if (OpKind& kind = out.ranks[r].ops[i].op.kind; kind == OpKind::Backward && !m_full[r].contains(i)) kind = OpKind::InputGrad;
-        out.notes.emplace_back("labels in PyTorch's older letters: B read as the input gradient, BW as the full backward");
+        out.notes.emplace_back("labels use PyTorch's older letters: B is read as the input gradient, BW as the full backward");
     }
 
     using Key = std::tuple<Op, int>; // an op and its chunk
@@ -238,7 +238,7 @@ private:
     bool m_oldLetters = false;
 };
 
-// The place of a rank in the group that is said to be the pipeline's; −1: none is.
+// The place of a rank in the group named as the pipeline's; −1: none.
 int placeInPipeline(const ForeignRank& rank, std::vector<int>* members = nullptr)
 {
     for (const auto& [group, purpose] : rank.groupPurpose) {

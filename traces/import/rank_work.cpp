@@ -18,7 +18,7 @@ bool onComputeLane(OpKind kind)
     return isCompute(kind) || isStageOp(kind);
 }
 
-// Compute ops by thread and by start, to be asked which one holds a time.
+// Compute ops by thread and by start, to find the one that contains a time.
 class Holders {
 public:
     explicit Holders(const std::vector<OpRange>& ops) : m_ops(ops)
@@ -205,7 +205,7 @@ std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRan
         tracks[trackOf[slotOf(span)]].work.push_back({span.start, span.end, span.name, work.opOfDevice[i], ranges.rangeOfDevice[i], static_cast<std::uint32_t>(i)});
         constexpr std::size_t atOnce = 1 << 16;
         if ((i + 1) % atOnce != 0) continue;
-        releaseItems(device, i + 1 - atOnce, i + 1); // most of what is kept of a large trace
+        releaseItems(device, i + 1 - atOnce, i + 1); // most of the kept data of a large trace
         releaseItems(work.opOfDevice, i + 1 - atOnce, i + 1);
         releaseItems(ranges.rangeOfDevice, i + 1 - atOnce, i + 1);
     }

@@ -1,4 +1,4 @@
-// What a rank did, ready for a timeline: its ops where they ran, device work under the op that launched it.
+// A rank's work, ready for a timeline: its ops at their times, device work under the op that launched it.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@ inline constexpr std::uint32_t noOpRange = 0xffffffffu;
 
 struct RankWork {
     std::vector<std::uint32_t> opOfDevice; // by ForeignRank::device: of RankOps::ops, or noOpRange
-    std::vector<std::uint32_t> compute;    // ops on the compute lane (busy kinds, optimizer, reduction), by start; times made disjoint
+    std::vector<std::uint32_t> compute;    // ops on the compute lane (busy kinds, optimizer, reduction), by start; times are disjoint
     std::int64_t projected = 0;            // ops whose times are now those of their kernels
-    std::int64_t clipped = 0;              // ops whose begin was moved behind the op before
-    Nanos overlap = 0;                     // by so much in all
+    std::int64_t clipped = 0;              // ops whose start was moved to the end of the previous op
+    Nanos overlap = 0;                     // by this much in total
     std::int64_t launched = 0;             // device spans under an op
 };
 
-// Device work belongs to the op on whose thread it was launched; to a backward where another thread launched it meanwhile (the
-// framework's own); of ranges on the device to the one that holds its begin. An op that launched kernels, those of communication
-// apart, runs from the first one's begin to the last one's end: changes RankOps::ops. Launches are sorted by correlation. All of
-// these return early, with what is of no use, once they are asked to stop.
+// Device work belongs to the op on whose thread it was launched; to a backward if another thread launched it meanwhile (the
+// framework's own); for ranges on the device to the one that contains its start. An op that launched kernels other than those of communication
+// runs from the start of the first to the end of the last: changes RankOps::ops. Launches are sorted by correlation. All of
+// these return early, with a meaningless result, once a stop is requested.
 RankWork placeWork(const ForeignRank& rank, RankOps& ops, const std::stop_token& stop);
 
-// Named ranges of the host where their kernels ran. Ranges that launched nothing have end < start.
+// Named host ranges at the times of their kernels. Ranges that launched nothing have end < start.
 struct DeviceRanges {
     std::vector<std::pair<Nanos, Nanos>> extent; // by ForeignRank::annotations
     std::vector<std::uint32_t> rangeOfDevice;    // by ForeignRank::device: the innermost range it was launched in, or noOpRange
@@ -42,7 +42,7 @@ struct ForeignWork {
     std::uint32_t name = 0;           // of ForeignRank::names
     std::uint32_t op = noOpRange;     // of RankOps::ops
     std::uint32_t range = noOpRange;  // of ForeignRank::annotations
-    std::uint32_t item = 0;           // what it was of ForeignRank::device
+    std::uint32_t item = 0;           // its index in ForeignRank::device
 };
 // A stream's kernels, or its copies, in order of time.
 struct DeviceTrack {
@@ -50,15 +50,15 @@ struct DeviceTrack {
     std::string name;
     std::vector<ForeignWork> work;
 };
-// The rank's device work by tracks, with what `work` and `ranges` say of it: takes all three, giving back their memory as it
-// goes. Tracks by name, kernels first.
+// The rank's device work by tracks, with what `work` and `ranges` say of it: takes all three and frees their memory along the
+// way. Tracks by name, kernels first.
 std::vector<DeviceTrack> takeDevice(ForeignRank& rank, RankWork& work, DeviceRanges& ranges, const std::stop_token& stop);
 
 // The step of something at `time` that belongs to no op.
 int stepAt(const RankOps& ops, Nanos time);
 
-// Memory by category from the allocator's events: what a forward leaves behind are activations of its microbatch, what a backward
-// leaves to the end gradients, what comes and goes within an op workspace. In use before the first event: weights. Takes the
+// Memory by category from the allocator's events: memory that a forward leaves allocated are activations of its microbatch, memory that a backward
+// leaves until the end are gradients, memory allocated and freed within an op is workspace. In use before the first event: weights. Takes the
 // rank's events.
 std::vector<MemoryEvent> memoryOf(ForeignRank& rank, const std::vector<OpRange>& hostOps, const RankOps& ops, int rankNumber, const std::stop_token& stop);
 

@@ -55,7 +55,7 @@ std::shared_ptr<const Schedule> rebuildSchedule(const std::vector<std::vector<st
         if (step == best || byStep[step] == byStep[best]) continue;
         if (++different <= 5) others += fmt::format("{}{}", others.empty() ? "" : ", ", stepNumber(step));
     }
-    if (different > 0) notes.push_back(fmt::format("the order is that of step {}; {} of {} steps differ from it ({}{})", stepNumber(best), different, byStep.size(), others, different > 5 ? " …" : ""));
+    if (different > 0) notes.push_back(fmt::format("the order is taken from step {}; {} of {} steps differ from it ({}{})", stepNumber(best), different, byStep.size(), others, different > 5 ? " …" : ""));
     return std::make_shared<const Schedule>(std::move(schedule));
 }
 

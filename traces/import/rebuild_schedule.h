@@ -9,8 +9,8 @@
 
 namespace stagewright {
 
-// The order of a whole step: the first of those with the most ops. By step, rank and place: the ops, and whether each is the first of
-// an overlapped pair. Null with `why` where there is no op, or the order is no valid schedule; steps that differ are noted.
+// The order of a complete step: the first of those with the most ops. By step, rank and place: the ops, and whether each is the first of
+// an overlapped pair. Null with `why` if there is no op, or the order is not a valid schedule; steps that differ are noted.
 std::shared_ptr<const Schedule> rebuildSchedule(const std::vector<std::vector<std::vector<Op>>>& byStep, const std::vector<std::vector<std::vector<bool>>>& paired,
                                                 const std::string& name, std::string& why, std::vector<std::string>& notes);
 

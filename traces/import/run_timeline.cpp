@@ -21,17 +21,17 @@ namespace stagewright {
 
 namespace {
 
-// Its memory, too, which assigning {} keeps.
+// Frees its memory too, which assigning {} would keep.
 template <typename List>
 void giveBack(List& list)
 {
     List().swap(list);
 }
 
-// Of large lists so many items are looked at before it is asked whether to go on, and given back at a time.
+// Items of large lists processed between checks for a stop, and freed at a time.
 constexpr std::size_t itemsAtOnce = 1 << 16;
 
-// Of a communication library or PyTorch's schedule; what it tells is on the lanes of messages.
+// From a communication library or PyTorch's schedule; its data is on the lanes of messages.
 bool isMessageRange(std::string_view name)
 {
     if (name == "gloo:send" || name == "gloo:recv" || name.starts_with("nccl:send") || name.starts_with("nccl:recv")) return true;
@@ -95,7 +95,7 @@ private:
     static tl::unexpected<Error> cancelled() { return fail(ErrorCode::Cancelled, "importing was cancelled"); }
     bool goesOn(std::size_t item) const { return item % itemsAtOnce != 0 || !m_progress.cancelled(); }
 
-    bool place() // this and what follows answers false where it was cancelled
+    bool place() // this and the following functions return false if cancelled
     {
         std::int64_t clipped = 0;
         Nanos overlap = 0;
@@ -111,9 +111,9 @@ private:
             m_out.kernels += static_cast<std::int64_t>(rank(r).device.size());
             m_out.kernelsUnderOps += m_work.back().launched;
         }
-        if (clipped > 0) m_out.notes.push_back(fmt::format("{} ops begin before the op before them ends, {} in all: they begin at its end", clipped, formatDuration(overlap)));
+        if (clipped > 0) m_out.notes.push_back(fmt::format("{} ops start before the previous op ends, by {} in total: they are moved to its end", clipped, formatDuration(overlap)));
         if (projected > 0 && projected < m_out.ops)
-            m_out.notes.push_back(fmt::format("{} of {} ops are where their kernels ran, the others where the host named them", projected, m_out.ops));
+            m_out.notes.push_back(fmt::format("{} of {} ops are timed by their kernels, the others by their ranges on the host", projected, m_out.ops));
         return true;
     }
 
@@ -300,7 +300,7 @@ private:
     bool addRanges(int r)
     {
         ForeignRank& from = rank(r);
-        // What the compute lane shows already is not shown again, unless it is elsewhere there: where its kernels ran.
+        // Ranges on the compute lane are not repeated, unless they have other times there: those of their kernels.
         std::set<std::tuple<std::uint32_t, Nanos, Nanos>> shown;
         for (std::size_t i = 0; i < ops(r).ops.size(); ++i)
             if (const OpRange& range = ops(r).ops[i]; m_spanOfOp[i] != noSpan && !range.device) shown.insert({range.thread, range.start, range.end});
@@ -357,7 +357,7 @@ private:
         rows->push_back({span, index});
     }
 
-    // Where the kernels of named ranges ran; ranges of the device itself where no launches tell.
+    // The times of the kernels of named ranges; ranges of the device itself if there are no launches.
     void addDeviceRanges(int r, RangeRows& tracks)
     {
         ForeignRank& from = rank(r);

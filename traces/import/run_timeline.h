@@ -14,15 +14,15 @@
 namespace stagewright {
 
 struct JobParts {
-    std::vector<ForeignRank> ranks; // of one clock, in order of their numbers
+    std::vector<ForeignRank> ranks; // on one clock, in order of their numbers
     OpReading ops;                  // stages known
     MessagePairs messages;
 };
 
-// Frees the parts as it goes. Fills counts, notes and schedule of `out`.
+// Frees the parts along the way. Fills counts, notes and schedule of `out`.
 //   Compute  ops, optimizer, reduction       Send, Receive  messages with both sides (schedules/timeline/message_view.h)
 //   Kernel, Copy  one track a stream, labelled; Span::op is the op they were launched by, with a Launch edge from it
-//   Other    named ranges, one track a thread, and where their kernels ran, with a Launch edge to those under no op
+//   Other    named ranges, one track a thread, and at the times of their kernels, with a Launch edge to kernels outside ops
 Result<std::shared_ptr<const Timeline>> buildTimeline(JobParts parts, ImportedRun& out, const Progress& progress);
 
 } // namespace stagewright

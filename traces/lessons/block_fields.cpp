@@ -31,7 +31,7 @@ tl::unexpected<Error> faultAt(const std::string& path, FilePlace at, const std::
 tl::unexpected<Error> faultAt(const std::string& path, FilePlace at, Error error)
 {
     constexpr std::string_view prefix = "expression, column ";
-    if (error.message.starts_with(prefix)) { // its columns count from its own begin
+    if (error.message.starts_with(prefix)) { // its columns count from its own start
         const std::size_t colon = error.message.find(": ", prefix.size());
         if (const auto column = wholeOf(std::string_view(error.message).substr(prefix.size(), colon - prefix.size()))) {
             at.column += *column - 1;
@@ -70,14 +70,14 @@ Result<Fields> Fields::read(const std::string& path, const std::string& what, co
         if (trimmed(text).empty()) continue;
         if (text.starts_with("  ")) {
             if (out.m_fields.empty())
-                return faultAt(path, {line.number, 1}, fmt::format("the {} begins with a continued line", what), "begin it with 'key: value'");
+                return faultAt(path, {line.number, 1}, fmt::format("the {} starts with a continuation line", what), "start it with 'key: value'");
             out.m_fields.back().value += " " + std::string(trimmed(text));
             continue;
         }
         const std::size_t colon = text.find(':');
         if (colon == std::string_view::npos || colon == 0)
-            return faultAt(path, {line.number, 1}, fmt::format("'{}' is no line of a {}", trimmed(text), what),
-                           "write 'key: value', or two blanks in front to continue the line before");
+            return faultAt(path, {line.number, 1}, fmt::format("a {} can't contain the line '{}'", trimmed(text), what),
+                           "write 'key: value', or indent by two spaces to continue the previous line");
         Field field;
         field.key = std::string(trimmed(text.substr(0, colon)));
         field.value = std::string(trimmed(text.substr(colon + 1)));
@@ -130,7 +130,7 @@ Result<void> Fields::onlyOnce(std::initializer_list<std::string_view> except) co
     for (const Field& field : m_fields) {
         if (std::find(except.begin(), except.end(), field.key) != except.end()) continue;
         if (const Field* first = find(field.key); first != &field)
-            return faultAt(m_path, field.keyAt, fmt::format("'{}' stands twice; the first is in line {}", field.key, first->keyAt.line),
+            return faultAt(m_path, field.keyAt, fmt::format("'{}' appears twice, first in line {}", field.key, first->keyAt.line),
                            "keep one of them");
     }
     return {};
@@ -168,7 +168,7 @@ Result<void> Fields::takeId(std::string_view key, std::string& out) const
     if (!field) return {};
     for (const char c : field->value)
         if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'))
-            return faultAt(m_path, field->at, fmt::format("'{}' is no id", field->value), "ids are of lower case letters, digits and '-'");
+            return faultAt(m_path, field->at, fmt::format("'{}' is not an id", field->value), "ids consist of lower-case letters, digits and '-'");
     out = field->value;
     return {};
 }
@@ -185,7 +185,7 @@ Result<void> Fields::takeWhole(std::string_view key, int& out, int least, int mo
     if (!field) return {};
     const auto number = wholeOf(field->value);
     if (!number || *number < least || *number > most)
-        return faultAt(m_path, field->at, fmt::format("'{}' is no whole number from {} to {}", field->value, least, most));
+        return faultAt(m_path, field->at, fmt::format("'{}' is not a whole number from {} to {}", field->value, least, most));
     out = *number;
     return {};
 }

@@ -20,7 +20,7 @@ std::vector<Line> linesOf(std::string_view text);
 
 // "path:line:column: what"
 tl::unexpected<Error> faultAt(const std::string& path, FilePlace at, const std::string& what, const std::string& remedy = {});
-// The error of something that was read at that place, which may begin with "expression, column n: ".
+// The error of something read at that place, which may start with "expression, column n: ".
 tl::unexpected<Error> faultAt(const std::string& path, FilePlace at, Error error);
 
 struct Field {
@@ -32,19 +32,19 @@ struct Field {
 
 class Fields {
 public:
-    // '#' begins a comment where it stands first or behind a blank; a line that begins with two blanks continues the one before.
+    // '#' starts a comment at the start of a line or after a space; a line that starts with two spaces continues the previous one.
     static Result<Fields> read(const std::string& path, const std::string& what, const std::vector<Line>& lines, FilePlace at);
 
     const Field* find(std::string_view key) const; // the first
     std::vector<const Field*> all(std::string_view key) const;
     const std::vector<Field>& fields() const { return m_fields; }
     Result<void> allow(std::initializer_list<std::string_view> keys) const;     // others are errors
-    Result<void> require(std::initializer_list<std::string_view> keys) const;   // their absence is one
+    Result<void> require(std::initializer_list<std::string_view> keys) const;   // a missing one is an error
     Result<void> onlyOnce(std::initializer_list<std::string_view> except) const; // all other keys
     const std::string& path() const { return m_path; }
     FilePlace at() const { return m_at; }
 
-    // The values of keys; what is absent stays as it is.
+    // The values of keys; outputs of missing keys are unchanged.
     Result<void> take(std::string_view key, std::string& out) const;
     Result<void> take(std::string_view key, Text& out) const;
     Result<void> take(std::string_view key, Expression& out) const;
@@ -62,7 +62,7 @@ private:
 };
 
 Result<Expression> readExpression(const std::string& path, std::string_view text, FilePlace at);
-// parseText with its error placed.
+// parseText with the place added to its error.
 Result<Text> readText(const std::string& path, std::string_view text, FilePlace at);
 
 } // namespace stagewright::lessons

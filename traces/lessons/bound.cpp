@@ -12,7 +12,7 @@ namespace stagewright::lessons {
 
 namespace {
 
-// Time from the begin of the step until stage `stage` can begin microbatch `microbatch`; and from the end of its backward until
+// Time from the start of the step until stage `stage` can start microbatch `microbatch`; and from the end of its backward until
 // stage 0 is done with it.
 Nanos headOf(const Schedule& schedule, const CostModel& costs, int stage, int microbatch)
 {
@@ -63,7 +63,7 @@ Bound boundOf(const Schedule& schedule, const CostModel& costs)
             else tail = std::min(tail, found->second.second);
         }
         if (work == 0) continue;
-        if (splits || tail == std::numeric_limits<Nanos>::max()) tail = 0; // its last op may be a W that nobody waits for
+        if (splits || tail == std::numeric_limits<Nanos>::max()) tail = 0; // its last op may be a W, for which nothing waits
         if (head == std::numeric_limits<Nanos>::max() || !plain) head = tail = 0;
         const Nanos value = head + work + tail;
         if (value <= bestValue) continue;
@@ -71,8 +71,8 @@ Bound boundOf(const Schedule& schedule, const CostModel& costs)
         const auto shares = [&](Nanos nanos) { return static_cast<double>(nanos) / static_cast<double>(costs.timeUnit); };
         best.value = shares(value);
         best.rank = rank;
-        best.why = fmt::format("rank {} can't begin before {:g} and has {:g} to do", rank, shares(head), shares(work));
-        if (tail > 0) best.why += fmt::format("; then {:g} until the gradient is home", shares(tail));
+        best.why = fmt::format("rank {} can't start before {:g} and has {:g} of work", rank, shares(head), shares(work));
+        if (tail > 0) best.why += fmt::format("; then {:g} until the last gradient is back", shares(tail));
     }
     return best;
 }

@@ -1,4 +1,4 @@
-// Proved lower bounds on a step's time, for the score of a lesson.
+// Proved lower bounds on a step's time, for a lesson's score.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace stagewright::lessons {
 
 struct Bound {
     double value = 0; // in rank shares
-    int rank = 0;     // whose work gives it
-    std::string why;  // "rank 3 can't begin before 3, has 24 to do"
+    int rank = 0;     // whose work determines it
+    std::string why;  // "rank 3 can't start before 3 and has 24 of work"
 };
 
-// Of every order with this schedule's placement, kinds and costs: some rank waits for its first forward (the forwards of the stages
-// before, each a link away), then has all its work to do; where its last op is a full backward, that gradient still travels to the
-// first stage. Times of one direction and of several copies alike; O(ops).
+// Holds for every order with this schedule's placement, kinds and costs: some rank waits for its first forward (the forwards of the stages
+// before, each a link away), then runs all its work; if its last op is a full backward, that gradient still travels to the
+// first stage. Valid for one direction and for several copies; O(ops).
 Bound boundOf(const Schedule& schedule, const CostModel& costs);
 
 } // namespace stagewright::lessons

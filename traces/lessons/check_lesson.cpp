@@ -67,7 +67,7 @@ public:
         names();
         const auto steps = m_lesson.all<Step>();
         if (steps.empty()) {
-            fault({1, 1}, Point::Simulates, "the lesson has no step");
+            fault({1, 1}, Point::Simulates, "the lesson has no steps");
             return std::move(m_report);
         }
         for (const Step* step : steps) startsOf(*step);
@@ -192,18 +192,18 @@ private:
         const auto made = m_starts.emplace(index, StepState(m_lesson, step, std::move(*canvas), m_told));
         const StepState& start = made.first->second;
         const auto report = start.report();
-        if (!state(report != nullptr, step.at, Point::Simulates, fmt::format("step '{}': its settings do not fit its schedule", step.id))) return;
+        if (!state(report != nullptr, step.at, Point::Simulates, fmt::format("step '{}': its settings don't fit its schedule", step.id))) return;
         if (step.expectInvalid.empty()) {
             state(report->validation().valid() || !report->complete(), step.at, Point::Simulates,
-                  fmt::format("step '{}' begins invalid: {}", step.id, report->validation().valid() ? "" : report->validation().faults.front().message));
+                  fmt::format("step '{}' starts invalid: {}", step.id, report->validation().valid() ? "" : report->validation().faults.front().message));
             return;
         }
-        std::string found = "nothing is wrong with it";
+        std::string found = "no fault";
         if (!report->validation().valid()) found = stagewright::toText(report->validation().faults.front().op);
         else if (const auto over = start.capFault()) found = stagewright::toText(over->op);
         if (!report->validation().valid() && step.expectInvalid == "deadlock")
             found = report->validation().cycle.empty() ? found : "deadlock";
-        state(found == step.expectInvalid, step.at, Point::Simulates, fmt::format("step '{}' expects {} to be at fault; found: {}", step.id, step.expectInvalid, found));
+        state(found == step.expectInvalid, step.at, Point::Simulates, fmt::format("step '{}' expects the fault {}; found: {}", step.id, step.expectInvalid, found));
     }
 
     void checks(const Check& check)
@@ -212,7 +212,7 @@ private:
         const Step& step = *m_lesson.step(check.step);
         std::set<int> said;
         if (const Grade grade = start.grade(check); check.graded) {
-            state(grade.verdict != Verdict::Pass, check.at, Point::StartFails, fmt::format("check '{}' passes for doing nothing", check.id));
+            state(grade.verdict != Verdict::Pass, check.at, Point::StartFails, fmt::format("check '{}' passes without any change", check.id));
             if (grade.remark >= 0) said.insert(grade.remark);
         }
         for (const Solution* solution : answersOf<Solution>(m_lesson, check.id)) solutions(check, step, *solution);
@@ -225,11 +225,11 @@ private:
             if (grade.remark >= 0) said.insert(grade.remark);
             if (!state(grade.verdict == Verdict::Fail, wrong->at, Point::WrongFails, fmt::format("a wrong answer to '{}' passes", check.id))) continue;
             state(grade.message.find(wrong->says) != std::string::npos, wrong->at, Point::WrongFails,
-                  fmt::format("a wrong answer to '{}' should be told '{}'; it is told: {}", check.id, wrong->says, grade.message));
+                  fmt::format("a wrong answer to '{}' should get '{}'; it gets: {}", check.id, wrong->says, grade.message));
         }
         for (std::size_t i = 0; i + 1 < check.fails.size(); ++i)
             state(said.count(static_cast<int>(i)) > 0, check.fails[i].at, Point::WrongFails,
-                  fmt::format("no wrong answer to '{}' is told this", check.id));
+                  fmt::format("no wrong answer to '{}' gets this message", check.id));
         hints(check, step);
         tight(check, step);
         generalises(check, step);
@@ -260,7 +260,7 @@ private:
             const bool ours = solution.schedule.empty() || !solution.edits.empty();
             if (ours && check.graded && !rail.bestKnownName.empty() && rail.bestKnown > *needed->number() + 1e-9)
                 add(Severity::Warning, Point::AboveBound, check.at,
-                    fmt::format("no schedule of the library reaches the goal of '{}'; best known is {} ({})", check.id, lessons::toText(Value(rail.bestKnown)),
+                    fmt::format("no library schedule reaches the goal of '{}'; best known is {} ({})", check.id, lessons::toText(Value(rail.bestKnown)),
                                 rail.bestKnownName));
         }
     }
@@ -297,7 +297,7 @@ private:
             for (int times = 0; times < 3; ++times) {
                 auto edited = applyEdits(hint->edits, canvas);
                 if (!state(edited.has_value(), check.at, Point::SolutionPasses,
-                           fmt::format("hint 3 of '{}'{}: {}", check.id, times > 0 ? ", applied again" : "", edited ? std::string() : edited.error().message)))
+                           fmt::format("hint 3 of '{}'{}: {}", check.id, times > 0 ? ", applied a second time" : "", edited ? std::string() : edited.error().message)))
                     return;
                 canvas = std::move(*edited);
             }
@@ -336,7 +336,7 @@ private:
             ++m_report.statements;
             if (!passes)
                 add(Severity::Warning, Point::Tight, check.at,
-                    fmt::format("'{}' may be too loose: with '{}' one unit looser no wrong answer passes", check.id, parts[i].text()));
+                    fmt::format("'{}' may be too loose: no wrong answer passes with '{}' one unit looser", check.id, parts[i].text()));
         }
     }
 
@@ -345,7 +345,7 @@ private:
         if (check.generaliseRanks.empty() && check.generaliseMicrobatches.empty()) return;
         const auto solutions = answersOf<Solution>(m_lesson, check.id);
         if (!state(!solutions.empty() && !solutions.front()->schedule.empty(), check.at, Point::Generalises,
-                   fmt::format("'{}' generalises, so its solution must be a schedule of the library", check.id)))
+                   fmt::format("'{}' generalises, so its solution must be a library schedule", check.id)))
             return;
         const auto ranks = check.generaliseRanks.empty() ? std::pair(step.settings.ranks, step.settings.ranks) : check.generaliseRanks.front();
         const auto batches = check.generaliseMicrobatches.empty() ? std::pair(step.settings.microbatches, step.settings.microbatches) : check.generaliseMicrobatches.front();
@@ -366,7 +366,7 @@ private:
                            fmt::format("the goal of '{}' does not hold at p={}, m={}: {}", check.id, p, m, grade.message)))
                     return;
             }
-        state(tried > 0, check.at, Point::Generalises, fmt::format("'{}' can't be tried at any other shape", check.id));
+        state(tried > 0, check.at, Point::Generalises, fmt::format("'{}' can't be tested at any other shape", check.id));
     }
 
     void quizzes(const Quiz& quiz)
@@ -384,17 +384,17 @@ private:
             const Grade grade = graded(*solution);
             std::string needed = grade.meters.empty() ? std::string() : lessons::toText(grade.meters.front().needed);
             state(grade.verdict == Verdict::Pass, solution->at, Point::SolutionPasses,
-                  fmt::format("the answer to '{}' is not right: the truth is {}; {}", quiz.id, needed, grade.message));
+                  fmt::format("the answer to '{}' is wrong: the truth is {}; {}", quiz.id, needed, grade.message));
         }
         for (const Wrong* wrong : answersOf<Wrong>(m_lesson, quiz.id)) {
             const Grade grade = graded(*wrong);
             if (grade.remark >= 0) said.insert(grade.remark);
             if (!state(grade.verdict == Verdict::Fail, wrong->at, Point::WrongFails, fmt::format("a wrong answer to '{}' passes", quiz.id))) continue;
             state(grade.message.find(wrong->says) != std::string::npos, wrong->at, Point::WrongFails,
-                  fmt::format("a wrong answer to '{}' should be told '{}'; it is told: {}", quiz.id, wrong->says, grade.message));
+                  fmt::format("a wrong answer to '{}' should get '{}'; it gets: {}", quiz.id, wrong->says, grade.message));
         }
         for (std::size_t i = 0; i + 1 < quiz.fails.size(); ++i)
-            state(said.count(static_cast<int>(i)) > 0, quiz.fails[i].at, Point::WrongFails, fmt::format("no wrong answer to '{}' is told this", quiz.id));
+            state(said.count(static_cast<int>(i)) > 0, quiz.fails[i].at, Point::WrongFails, fmt::format("no wrong answer to '{}' gets this message", quiz.id));
         const StepState& start = *startState(quiz.step);
         for (const Hints::Hint* hint : m_lesson.hintsOf(quiz.id)) evaluates(hint->text, start, nullptr);
         evaluates(quiz.ask, start, nullptr);
@@ -420,7 +420,7 @@ private:
               fmt::format("'{}' can't be evaluated: {}", expression.text(), value ? std::string() : value.error().message));
     }
 
-    // Prose and questions, each with the canvas of the step before them.
+    // Prose and questions, each with the canvas of the previous step.
     void texts()
     {
         int step = -1;
@@ -471,7 +471,7 @@ private:
         if (!truth) return;
         const std::string words = lessons::toText(*truth);
         state(std::find(predict.choices.begin(), predict.choices.end(), words) != predict.choices.end(), predict.at, Point::Names,
-              fmt::format("the truth of '{}' is '{}', which is no choice", predict.id, words));
+              fmt::format("the truth of '{}' is '{}', which is not among the choices", predict.id, words));
     }
 
     void figures()
@@ -488,7 +488,7 @@ private:
     void runs()
     {
         for (const RunBlock* run : m_lesson.all<RunBlock>()) {
-            if (!missingNeeds(run->needs).empty()) continue; // told already
+            if (!missingNeeds(run->needs).empty()) continue; // already reported
             const StepState* at = startState(std::max(run->step, 0));
             if (!at) continue;
             if (const auto failed = m_told.failures.find(run->id); failed != m_told.failures.end() && !run->expectFailure) {
@@ -507,7 +507,7 @@ private:
     const Lesson& m_lesson;
     const CheckOptions& m_options;
     LessonReport m_report;
-    Learner m_told; // the right answers to all questions, and what was recorded
+    Learner m_told; // the right answers to all questions, and the recordings
     std::map<int, StepState> m_starts;
 };
 

@@ -1,4 +1,4 @@
-// Proving a lesson: what `stagewright lesson --check` does. A lesson is a set of statements about schedules; every one is simulated.
+// Checking a lesson, as in `stagewright lesson --check`. A lesson is a set of statements about schedules; every one is simulated.
 #pragma once
 
 #include <functional>
@@ -11,17 +11,17 @@
 
 namespace stagewright::lessons {
 
-// The points that a finding belongs to.
+// The points to which findings belong.
 enum class Point {
-    Names = 1,     // predecessors, schedules, tools, hints, runs that are named exist
-    Simulates,     // every step does, or is invalid on purpose
-    StartFails,    // no check passes for doing nothing, and its solution can be reached with the step's tools
+    Names = 1,     // named predecessors, schedules, tools, hints and runs exist
+    Simulates,     // every step simulates, or is invalid on purpose
+    StartFails,    // no check passes without a change, and its solution can be reached with the step's tools
     SolutionPasses,
-    WrongFails,    // with its message; every fail line is said by some wrong answer
+    WrongFails,    // wrong answers fail with their message; every fail line is the message of some wrong answer
     AboveBound,    // no goal below the proved bound
-    Evaluates,     // every {{…}} does; no figure typed into prose
-    Generalises,   // goals hold for other shapes, where the lesson says so
-    Figures,       // are not empty
+    Evaluates,     // every {{…}} evaluates; no figure typed into prose
+    Generalises,   // goals hold for other shapes, if the lesson says so
+    Figures,       // figures are not empty
     Words,         // sentences of at most 25 words, abbreviations in the glossary
     Runs,          // recorded runs meet their goals
     Tight,         // a goal one unit looser lets a wrong answer pass
@@ -42,23 +42,23 @@ struct LessonReport {
     std::string lesson;
     std::string file;
     std::vector<Finding> findings; // in file order within a point
-    int statements = 0;            // how many were tried
+    int statements = 0;            // how many were checked
     bool sound() const;            // no fault
     int count(Severity severity) const;
 };
 
 struct CheckOptions {
-    std::vector<std::string> lessons; // ids that `after` may name; empty: not looked at
+    std::vector<std::string> lessons; // ids that `after` may name; empty: not checked
     Learner recorded;                 // runs to judge, with `judgeRuns`
     bool judgeRuns = false;
 };
 
-// Pure, deterministic, without input or output. Milliseconds a lesson.
+// Pure, deterministic, without input or output. Takes milliseconds per lesson.
 LessonReport checkLesson(const Lesson& lesson, const CheckOptions& options = {});
 
-// "needs chimera": what a lesson, step or block needs and this program lacks; empty: nothing.
+// "needs chimera": features that a lesson, step or block needs and this program lacks; empty: none.
 std::vector<std::string> missingNeeds(const std::vector<std::string>& needs);
-// Of a check or quiz: its own needs and those of its step.
+// For a check or quiz: its own needs and those of its step.
 template <typename Asked>
 std::vector<std::string> missingFor(const Lesson& lesson, const Asked& asked)
 {

@@ -53,10 +53,10 @@ private:
     }
     void close(std::size_t count, const std::string& first, FilePlace at)
     {
-        if (count > longestSentence) m_tell(Severity::Warning, at, fmt::format("a sentence of {} words, at most {} are easy to read: '{} …'", count, longestSentence, first));
+        if (count > longestSentence) m_tell(Severity::Warning, at, fmt::format("a sentence of {} words, more than the {} that are easy to read: '{} …'", count, longestSentence, first));
     }
 
-    // "peak 4", "33 units": what stands beside the word of a metric is to be computed.
+    // "peak 4", "33 units": a number next to the name of a metric must be computed.
     void figures(const std::string& words, FilePlace at)
     {
         static const std::set<std::string> metrics = {"units", "unit", "makespan", "peak", "bubble", "idle", "percent", "%", "messages", "activations"};
@@ -71,7 +71,7 @@ private:
         };
         for (std::size_t i = 0; i + 1 < parts.size(); ++i)
             if ((isFigure(parts[i]) && isMetric(parts[i + 1])) || (isMetric(parts[i]) && isFigure(parts[i + 1])))
-                m_tell(Severity::Warning, at, fmt::format("a figure that is not computed: '{} {}'", parts[i], parts[i + 1]));
+                m_tell(Severity::Warning, at, fmt::format("a hard-coded figure: '{} {}'", parts[i], parts[i + 1]));
     }
 
     void abbreviations(const std::string& words, FilePlace at)
@@ -97,7 +97,7 @@ private:
     }
 
     const std::function<void(Severity, FilePlace, std::string)>& m_tell;
-    std::set<std::string> m_known; // told once
+    std::set<std::string> m_known; // reported once
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// What a lesson's prose is checked for. Internal to traces/lessons.
+// Checks of a lesson's prose. Internal to traces/lessons.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace stagewright::lessons {
 
-// Sentences over 25 words (warning), figures typed into prose beside the word of a metric (warning), abbreviations that the glossary
-// does not know (note).
+// Sentences over 25 words (warning), figures typed into prose next to the name of a metric (warning), abbreviations missing in
+// the glossary (note).
 void checkWords(const Lesson& lesson, const std::function<void(Severity, FilePlace, std::string)>& tell);
 
 } // namespace stagewright::lessons

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedules/edit_ops.h"
 #include "schedules/kinds.h"
 #include "schedules/lower.h"
 #include "traces/lessons/words.h"
@@ -62,7 +63,7 @@ void unpair(Schedule& schedule, std::size_t rank)
 Result<Canvas> moved(const EditCommand& edit, Canvas canvas)
 {
     const auto words = partsOf(edit.words, " ");
-    if (words.size() != 3 || (words[1] != "after" && words[1] != "before")) return wrong(edit, "it moves nothing", "write move 3B0 after 3F0");
+    if (words.size() != 3 || (words[1] != "after" && words[1] != "before")) return wrong(edit, "what to move is missing", "write move 3B0 after 3F0");
     auto from = find(edit, canvas.schedule, words[0]);
     if (!from) return tl::unexpected(std::move(from.error()));
     auto to = find(edit, canvas.schedule, words[2]);
@@ -82,7 +83,7 @@ Result<Canvas> moved(const EditCommand& edit, Canvas canvas)
 Result<Canvas> swapped(const EditCommand& edit, Canvas canvas)
 {
     const auto words = partsOf(edit.words, " ");
-    if (words.size() != 2) return wrong(edit, "it swaps two ops", "write swap 3F1 3B0");
+    if (words.size() != 2) return wrong(edit, "it needs two ops", "write swap 3F1 3B0");
     auto a = find(edit, canvas.schedule, words[0]);
     if (!a) return tl::unexpected(std::move(a.error()));
     auto b = find(edit, canvas.schedule, words[1]);
@@ -93,13 +94,13 @@ Result<Canvas> swapped(const EditCommand& edit, Canvas canvas)
     return canvas;
 }
 
-// "3: 3F0 3B0 …": the rank's list anew (rank), or these ops first (begin).
+// "3: 3F0 3B0 …": a new list for the rank (rank), or these ops first (begin).
 Result<Canvas> listed(const EditCommand& edit, Canvas canvas)
 {
     const std::size_t colon = edit.words.find(':');
     const auto rank = colon == std::string::npos ? std::nullopt : wholeOf(std::string_view(edit.words).substr(0, colon));
     if (!rank || *rank < 0 || static_cast<std::size_t>(*rank) >= canvas.schedule.order.size())
-        return wrong(edit, "it names no rank of the canvas", fmt::format("write {} 0: 0F0 0B0; ranks are 0 to {}", edit.verb, canvas.schedule.order.size() - 1));
+        return wrong(edit, "it names no rank on the canvas", fmt::format("write {} 0: 0F0 0B0; ranks are 0 to {}", edit.verb, canvas.schedule.order.size() - 1));
     auto& list = canvas.schedule.order[static_cast<std::size_t>(*rank)];
     std::vector<Op> ops;
     for (const std::string& word : partsOf(std::string_view(edit.words).substr(colon + 1), " ,")) {
@@ -123,7 +124,7 @@ Result<std::vector<int>> perRank(const EditCommand& edit, const Canvas& canvas)
         return wrong(edit, fmt::format("it needs a number for each of {} ranks", canvas.schedule.order.size()), fmt::format("write {} 4,3,2,1", edit.verb));
     std::vector<int> out;
     for (const double number : *numbers) {
-        if (number < 0 || number > 4096 || number != std::floor(number)) return wrong(edit, fmt::format("{} is no count", number));
+        if (number < 0 || number > 4096 || number != std::floor(number)) return wrong(edit, fmt::format("{} is not a count", number));
         out.push_back(static_cast<int>(number));
     }
     return out;
@@ -131,7 +132,7 @@ Result<std::vector<int>> perRank(const EditCommand& edit, const Canvas& canvas)
 
 bool isReturn(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::InputGrad; }
 
-// Forwards and returns of a list in their order; what stands behind a return (its W, R before it) stays with it.
+// Forwards and returns of a list in their order; the ops around a return (R before it, W after it) stay with it.
 Result<Canvas> warmedUp(const EditCommand& edit, Canvas canvas)
 {
     auto counts = perRank(edit, canvas);
@@ -143,10 +144,10 @@ Result<Canvas> warmedUp(const EditCommand& edit, Canvas canvas)
             if (op.kind == OpKind::Forward) forwards.push_back(op);
             else if (isReturn(op.kind)) returns.push_back({op});
             else if (!returns.empty()) returns.back().push_back(op);
-            else return wrong(edit, fmt::format("rank {} begins with {}, which is neither F nor B", rank, toText(op)));
+            else return wrong(edit, fmt::format("rank {} starts with {}, which is neither F nor B", rank, toText(op)));
         }
         const auto warm = static_cast<std::size_t>((*counts)[rank]);
-        if (warm == 0) return wrong(edit, fmt::format("rank {} can't begin with a backward", rank), "warm-ups are at least 1: its first forward");
+        if (warm == 0) return wrong(edit, fmt::format("rank {} can't start with a backward", rank), "warm-ups are at least 1: its first forward");
         std::vector<Op> list(forwards.begin(), forwards.begin() + static_cast<std::ptrdiff_t>(std::min(warm, forwards.size())));
         std::size_t f = list.size();
         for (const auto& one : returns) {
@@ -175,21 +176,8 @@ Result<Canvas> flushed(const EditCommand& edit, Canvas canvas)
 
 Canvas split(Canvas canvas)
 {
-    for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) {
-        std::vector<Op> list;
-        for (Op op : canvas.schedule.order[rank]) {
-            if (op.kind != OpKind::Backward) {
-                list.push_back(op);
-                continue;
-            }
-            op.kind = OpKind::InputGrad;
-            list.push_back(op);
-            op.kind = OpKind::WeightGrad;
-            list.push_back(op);
-        }
-        canvas.schedule.order[rank] = std::move(list);
-        unpair(canvas.schedule, rank);
-    }
+    canvas.schedule = splitEveryBackward(canvas.schedule);
+    for (std::size_t rank = 0; rank < canvas.schedule.order.size(); ++rank) unpair(canvas.schedule, rank);
     return canvas;
 }
 
@@ -237,7 +225,7 @@ Result<Canvas> placed(const EditCommand& edit, Canvas canvas)
 {
     const auto words = partsOf(edit.words, " ");
     auto op = words.empty() || words.size() > 2 ? parseOp("") : parseOp(words[0]);
-    if (!op) return wrong(edit, "it places no op", "write place 1F1 3");
+    if (!op) return wrong(edit, "the op to place is missing", "write place 1F1 3");
     for (const auto& list : canvas.schedule.order) // placed already: nothing is left to do
         if (std::find(list.begin(), list.end(), *op) != list.end()) return canvas;
     const auto tray = trayOf(canvas.schedule);
@@ -261,9 +249,9 @@ Result<Canvas> placed(const EditCommand& edit, Canvas canvas)
 Result<Canvas> grouped(const EditCommand& edit, Canvas canvas)
 {
     const auto words = partsOf(edit.words, " ");
-    if (words.size() != 2) return wrong(edit, "it groups two messages", "write group 1SEND_B0 1RECV_F1");
+    if (words.size() != 2) return wrong(edit, "it needs two messages", "write group 1SEND_B0 1RECV_F1");
     for (const std::string& word : words)
-        if (auto op = parseOp(word); !op || !isMessage(op->kind)) return wrong(edit, fmt::format("{} is no message", word), "write group 1SEND_B0 1RECV_F1");
+        if (auto op = parseOp(word); !op || !isMessage(op->kind)) return wrong(edit, fmt::format("{} is not a message", word), "write group 1SEND_B0 1RECV_F1");
     auto shown = shownOn(canvas);
     if (!shown) return tl::unexpected(std::move(shown.error()));
     canvas.schedule = std::move(*shown);
@@ -281,7 +269,7 @@ Result<Canvas> grouped(const EditCommand& edit, Canvas canvas)
     return canvas;
 }
 
-// Recomputations are made anew from the setting; orders follow a changed shape where they are of the library or empty.
+// Recomputations are rebuilt from the setting; library orders and empty ones follow a changed shape.
 Result<Canvas> reset(const EditCommand& edit, Canvas canvas)
 {
     auto settings = withSettings(canvas.settings, edit.words);
@@ -330,13 +318,13 @@ Result<std::vector<EditCommand>> parseEdits(std::string_view text)
         if (!verb) {
             std::string known;
             for (const Verb& one : verbs) known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
-            return fail(ErrorCode::Usage, fmt::format("'{}' is no edit", edit.verb), "edits are " + known);
+            return fail(ErrorCode::Usage, fmt::format("'{}' is not an edit", edit.verb), "edits are " + known);
         }
         if (verb->words == edit.words.empty())
-            return fail(ErrorCode::Usage, fmt::format("edit '{}' {}", edit.text(), verb->words ? "needs to say what" : "takes no words"));
+            return fail(ErrorCode::Usage, fmt::format("edit '{}' {}", edit.text(), verb->words ? "needs arguments" : "takes no arguments"));
         out.push_back(std::move(edit));
     }
-    if (out.empty()) return fail(ErrorCode::Usage, "an edit that does nothing", "write load 1f1b, move 3B0 after 3F0 …");
+    if (out.empty()) return fail(ErrorCode::Usage, "the edit is empty", "write load 1f1b, move 3B0 after 3F0 …");
     return out;
 }
 
@@ -363,7 +351,7 @@ Result<Canvas> applyEdit(const EditCommand& edit, Canvas canvas)
     }
     if (edit.verb == "lag") return lagged(edit, std::move(canvas));
     if (edit.verb == "place") return placed(edit, std::move(canvas));
-    return wrong(edit, "it is no edit");
+    return wrong(edit, "it is not an edit");
 }
 
 Result<Canvas> applyEdits(const std::vector<EditCommand>& edits, Canvas canvas)

@@ -1,14 +1,14 @@
-// Edit commands: the moves that hints, steps and solutions make, as words.
+// Edit commands: the moves of hints, steps and solutions, as text.
 //
 //   load 1f1b               the library schedule of that name
 //   move 3B0 after 3F0      (or before) within its rank
-//   rank 3: 3F0 3B0 3F1     the rank's list anew
-//   warmup 7,5,3,1          by rank, so many forwards before the first backward, then one of each in turn
-//   flush 4                 GPipe in rounds of so many microbatches
-//   split                   every B into I and W side by side; merge: back
+//   rank 3: 3F0 3B0 3F1     a new list for the rank
+//   warmup 7,5,3,1          by rank, this many forwards before the first backward, then one of each in turn
+//   flush 4                 GPipe in rounds of this many microbatches
+//   split                   every B into I and W side by side; merge: the reverse
 //   serial                  no ops issued together with the next
-//   lag 0,1,2,3             by rank, each W so many backwards after its I
-//   begin 3: 3F0 3B0        these ops first, in this order; the others behind them as they stand
+//   lag 0,1,2,3             by rank, each W this many backwards after its I
+//   begin 3: 3F0 3B0        these ops first, in this order; the others after them, unchanged
 //   swap 3F1 3B0
 //   place 1F1 3             the tray's op at that position of its list (without a number: at the end)
 //   group 1SEND_B0 1RECV_F1 posted together; the second follows the first
@@ -25,7 +25,7 @@
 
 namespace stagewright::lessons {
 
-// What a learner has before them. The schedule may lack ops (they wait in a tray) and may be invalid.
+// The learner's canvas. The schedule may lack ops (they wait in a tray) and may be invalid.
 struct Canvas {
     Schedule schedule;
     Settings settings;
@@ -49,9 +49,9 @@ Result<Schedule> shownOn(const Canvas& canvas);
 
 // A canvas with all ops in the tray; the placement is a loop of chunks × ranks stages.
 Schedule emptySchedule(const Settings& settings);
-// Ops of the schedule's shape that stand nowhere, by rank: F, then B (or I and W where it splits), by microbatch.
+// Ops of the schedule's shape that are not placed, by rank: F, then B (or I and W where it splits), by microbatch.
 std::vector<std::vector<Op>> trayOf(const Schedule& schedule);
-// Without the ops that can't run yet because what they need is in the tray or never comes.
+// Without the ops that can't run yet because an input is in the tray or never comes.
 Schedule runnablePart(const Schedule& schedule);
 
 } // namespace stagewright::lessons

@@ -1,4 +1,4 @@
-// Expressions: the reader. The arithmetic stands in expression_value.cpp.
+// Expressions: the parser. The arithmetic is in expression_value.cpp.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -33,7 +33,7 @@ public:
         auto node = disjunction(0);
         if (!node) return node;
         skip();
-        if (m_at < m_text.size()) return wrong(fmt::format("'{}' does not belong here", here()), "an operator is missing before it, or it is one too many");
+        if (m_at < m_text.size()) return wrong(fmt::format("'{}' does not belong here", here()), "add an operator before it or remove it");
         return node;
     }
 
@@ -112,7 +112,7 @@ private:
     }
     Result<NodePointer> negation(int depth)
     {
-        if (depth > deepest) return wrong("it is nested too deeply", "write it in smaller parts");
+        if (depth > deepest) return wrong("nested too deeply", "split it into smaller parts");
         const std::size_t begin = start();
         if (!takeWord("not")) return comparison(depth);
         auto inner = negation(depth + 1);
@@ -135,12 +135,12 @@ private:
         }
         if (take("=")) {
             --m_at;
-            return wrong("'=' compares nothing", "write == for equal");
+            return wrong("'=' is not a comparison", "write == for equal");
         }
         if (!take("~")) return left;
         auto middle = sum(depth);
         if (!middle) return middle;
-        if (!take("±") && !take("+-")) return wrong("'~' needs how far off is still near", "write x ~ y ±5% or x ~ y ±0.5");
+        if (!take("±") && !take("+-")) return wrong("'~' needs a tolerance", "write x ~ y ±5% or x ~ y ±0.5");
         auto within = product(depth);
         if (!within) return within;
         Node node;
@@ -178,7 +178,7 @@ private:
     }
     Result<NodePointer> signedPart(int depth)
     {
-        if (depth > deepest) return wrong("it is nested too deeply", "write it in smaller parts");
+        if (depth > deepest) return wrong("nested too deeply", "split it into smaller parts");
         const std::size_t begin = start();
         if (take("-") || take("−")) {
             auto inner = signedPart(depth + 1);
@@ -210,7 +210,7 @@ private:
             } else if (take("[")) {
                 auto index = disjunction(depth + 1);
                 if (!index) return index;
-                if (!take("]")) return wrong(fmt::format("']' is expected, not '{}'", here()));
+                if (!take("]")) return wrong(fmt::format("expected ']', not '{}'", here()));
                 value = pair(Node::Kind::Index, std::move(*value), std::move(*index));
             } else {
                 break;
@@ -227,14 +227,14 @@ private:
 
     Result<NodePointer> primary(int depth)
     {
-        if (depth > deepest) return wrong("it is nested too deeply", "write it in smaller parts");
+        if (depth > deepest) return wrong("nested too deeply", "split it into smaller parts");
         const std::size_t begin = start();
-        if (m_at >= m_text.size()) return wrong("a value is missing at the end");
+        if (m_at >= m_text.size()) return wrong("expected a value at the end");
         const char c = m_text[m_at];
         if (take("(")) {
             auto inner = disjunction(depth + 1);
             if (!inner) return inner;
-            if (!take(")")) return wrong(fmt::format("')' is expected, not '{}'", here()));
+            if (!take(")")) return wrong(fmt::format("expected ')', not '{}'", here()));
             Node node = **inner;
             return made(std::move(node), begin);
         }
@@ -242,14 +242,14 @@ private:
         if (c == '"' || c == '\'') return quoted(begin);
         if (isDigit(c)) return numberOrOp(begin);
         if (isLetter(c)) return nameOrCall(begin, depth);
-        return wrong(fmt::format("a value is expected, not '{}'", here()), "a number, a name, a list [4,3,2,1], a text \"1f1b\"");
+        return wrong(fmt::format("expected a value, not '{}'", here()), "a number, a name, a list [4,3,2,1], a text \"1f1b\"");
     }
     Result<NodePointer> list(std::size_t begin, int depth)
     {
         Node node;
         node.kind = Node::Kind::Listing;
         while (!take("]")) {
-            if (!node.parts.empty() && !take(",")) return wrong(fmt::format("',' or ']' is expected, not '{}'", here()));
+            if (!node.parts.empty() && !take(",")) return wrong(fmt::format("expected ',' or ']', not '{}'", here()));
             auto part = disjunction(depth + 1);
             if (!part) return part;
             node.parts.push_back(std::move(*part));
@@ -260,7 +260,7 @@ private:
     {
         const char mark = m_text[m_at++];
         const std::size_t end = m_text.find(mark, m_at);
-        if (end == std::string_view::npos) return wrong("the text has no end", fmt::format("close it with {}", mark));
+        if (end == std::string_view::npos) return wrong("the text is not closed", fmt::format("close it with {}", mark));
         Node node;
         node.kind = Node::Kind::Text;
         node.text = std::string(m_text.substr(m_at, end - m_at));
@@ -285,7 +285,7 @@ private:
         }
         const char* const last = m_text.data() + m_text.size();
         const auto [stop, code] = std::from_chars(m_text.data() + m_at, last, node.number);
-        if (code != std::errc()) return wrong("it is no number that can be held");
+        if (code != std::errc()) return wrong("the number is out of range");
         m_at = static_cast<std::size_t>(stop - m_text.data());
         if (take("%")) node.number /= 100;
         return made(std::move(node), begin);
@@ -294,7 +294,7 @@ private:
     {
         auto op = parseOp(text);
         if (op) return NodePointer();
-        return wrong(fmt::format("'{}' is no op", text), "such as 3B0: stage, kind, microbatch");
+        return wrong(fmt::format("'{}' is not an op", text), "such as 3B0: stage, kind, microbatch");
     }
     Result<NodePointer> nameOrCall(std::size_t begin, int depth)
     {
@@ -306,14 +306,14 @@ private:
             return made(std::move(node), begin);
         }
         if (node.text == "and" || node.text == "or" || node.text == "not")
-            return wrong(fmt::format("'{}' stands where a value is expected", node.text));
+            return wrong(fmt::format("expected a value, not '{}'", node.text));
         if (!take("(")) {
             node.kind = Node::Kind::Name;
             return made(std::move(node), begin);
         }
         node.kind = Node::Kind::Call;
         while (!take(")")) {
-            if (!node.parts.empty() && !take(",")) return wrong(fmt::format("',' or ')' is expected, not '{}'", here()));
+            if (!node.parts.empty() && !take(",")) return wrong(fmt::format("expected ',' or ')', not '{}'", here()));
             node.argumentNames.push_back(argumentName());
             auto part = quotesNames(node.text) && node.argumentNames.back().empty() && takeId() ? quotedId() : disjunction(depth + 1);
             if (!part) return part;
@@ -321,7 +321,7 @@ private:
         }
         return made(std::move(node), begin);
     }
-    // An id with '-' that is an argument by itself, as in answer(best-fixed): m_at moves behind it.
+    // An id with '-' that is an argument by itself, as in answer(best-fixed): m_at moves past it.
     bool takeId()
     {
         m_idBegin = start();
@@ -398,7 +398,7 @@ bool quotesNames(std::string_view function)
 Result<Expression> Expression::parse(std::string_view text)
 {
     if (text.size() > longest)
-        return fail(ErrorCode::Usage, fmt::format("expression of {} characters, at most {} are read", text.size(), longest), "write it in smaller parts");
+        return fail(ErrorCode::Usage, fmt::format("the expression has {} characters, at most {} are allowed", text.size(), longest), "split it into smaller parts");
     auto root = Reader(text).whole();
     if (!root) return tl::unexpected(std::move(root.error()));
     return Expression(std::string(text), std::move(*root));

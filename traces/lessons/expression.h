@@ -1,6 +1,6 @@
-// Expressions of lessons: what stands in {{…}}, in goals and in truths. Total: no loops, no input or output, bounded size, so an
-// evaluation always ends. Arithmetic and comparisons go over lists element by element, a single value against a list with every
-// element; a list of truths holds where all of it holds.
+// Expressions of lessons: the content of {{…}}, goals and truths. Total: no loops, no input or output, bounded size, so an
+// evaluation always ends. Arithmetic and comparisons work on lists element by element, a single value with every
+// element of a list; a list of conditions holds if all of them hold.
 //
 //   numbers        33   0.125   1e3   50%   [4,3,2,1]        texts  "1f1b"        ops  3B0 (a text)
 //   arithmetic     + - * / ^   floor ceil min max abs sum size sqrt round argmin argmax range(a,b,step) first(values, truths)
@@ -32,7 +32,7 @@ public:
     virtual Result<Value> figure(std::string_view key) const = 0;
 };
 
-// Nothing (a figure that does not apply), a truth, a number, a text, a list, or a report.
+// Nothing (a figure that does not apply), a condition, a number, a text, a list, or a report.
 class Value {
 public:
     Value() = default;
@@ -57,17 +57,17 @@ private:
 
 // "33", "0.4286", "7, 5, 3, 1", "yes", "none": as prose prints it, numbers with up to four decimals.
 std::string toText(const Value& value);
-// Nothing and empty lists don't hold; a list holds where every element does. Numbers and texts are no truths: Usage.
+// Nothing and empty lists don't hold; a list holds if every element does. Numbers and texts are not conditions: Usage error.
 Result<bool> holds(const Value& value);
-// Within 1e-9 (absolute below 1, else relative); lists of one length by element.
+// Within 1e-9 (absolute below 1, else relative); lists of the same length by element.
 bool same(const Value& a, const Value& b);
 
 struct Argument {
-    std::string name; // "" where it has none
+    std::string name; // "" if it has none
     Value value;
 };
 
-// What the names mean. Errors (Usage) name what is unknown and what there is.
+// The meaning of names. Errors (Usage) name the unknown name and the known ones.
 class Scope {
 public:
     virtual ~Scope() = default;
@@ -87,16 +87,16 @@ public:
     const std::string& text() const { return m_text; }
     Result<Value> evaluate(const Scope& scope) const;
 
-    // The parts that `and` joins at the top; one where there is no `and`.
+    // The parts joined by `and` at the top level; one if there is no `and`.
     std::vector<Expression> conjuncts() const;
-    // Of a comparison: both sides and the sign between them ("<=", "~"); sign "" where it is none.
+    // For a comparison: both sides and the sign between them ("<=", "~"); otherwise sign "".
     struct Comparison;
     Comparison comparison() const;
     // Names that it reads and functions that it calls, each once, in order of appearance; names quoted for a function
     // (answer(total)) are not read.
     std::vector<std::string> names() const;
     std::vector<std::string> functions() const;
-    // Every whole or decimal number of it, with its place in text(): what a mutation of the expression changes.
+    // Every whole or decimal number in it, with its place in text(): the targets of a mutation.
     struct Literal {
         std::size_t begin = 0;
         std::size_t end = 0;
@@ -111,8 +111,8 @@ private:
     }
 
     std::string m_text;
-    std::shared_ptr<const Node> m_root; // its places count from the begin of the whole expression
-    bool m_isPart = false;              // m_text begins at m_root's place
+    std::shared_ptr<const Node> m_root; // its places count from the start of the whole expression
+    bool m_isPart = false;              // m_text starts at m_root's place
 };
 
 struct Expression::Comparison {

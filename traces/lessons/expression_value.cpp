@@ -50,7 +50,7 @@ Result<Value> byElement(const Value& a, const Value& b, const char* what, const 
     const List* lb = b.list();
     if (la || lb) {
         if (la && lb && la->size() != lb->size())
-            return wrong(fmt::format("{} of a list of {} and a list of {}", what, la->size(), lb->size()), "lists must be of one length");
+            return wrong(fmt::format("{} of lists of lengths {} and {}", what, la->size(), lb->size()), "lists must have the same length");
         List out;
         const std::size_t size = la ? la->size() : lb->size();
         for (std::size_t i = 0; i < size; ++i) {
@@ -81,7 +81,7 @@ Result<Value> arithmetic(const std::string& sign, const Value& a, const Value& b
             break;
         default: value = std::pow(p, q); break;
         }
-        if (!std::isfinite(value)) return wrong(fmt::format("{} {} {} is no number that can be held", numberText(p), sign, numberText(q)));
+        if (!std::isfinite(value)) return wrong(fmt::format("{} {} {} is out of range", numberText(p), sign, numberText(q)));
         return Value(value);
     });
 }
@@ -106,16 +106,16 @@ Result<Value> compare(const std::string& sign, const Value& a, const Value& b)
             return Value(is >= 0);
         }
         const bool alike = (x.text() && y.text()) || (x.truth() && y.truth());
-        if (!alike) return wrong(fmt::format("{} {} {}: they can't be compared", kindOf(x), sign, kindOf(y)));
+        if (!alike) return wrong(fmt::format("{} {} {}: these can't be compared", kindOf(x), sign, kindOf(y)));
         if (sign == "==") return Value(same(x, y));
         if (sign == "!=") return Value(!same(x, y));
-        return wrong(fmt::format("{} {} {}: they have no order", kindOf(x), sign, kindOf(y)), "write == or !=");
+        return wrong(fmt::format("{} {} {}: these have no order", kindOf(x), sign, kindOf(y)), "write == or !=");
     });
 }
 
 Result<Value> near(const Value& a, const Value& b, const Value& within, bool relative)
 {
-    if (!within.number()) return wrong("how far off is near must be a number");
+    if (!within.number()) return wrong("the tolerance must be a number");
     return byElement(a, b, "~", Value(false), [&](const Value& x, const Value& y) -> Result<Value> {
         if (!x.number() || !y.number()) return wrong(fmt::format("'~' of {} and {}", kindOf(x), kindOf(y)), "it takes numbers");
         const double room = *within.number() * (relative ? std::abs(*y.number()) : 1);
@@ -131,7 +131,7 @@ Result<void> flatten(const Value& value, const std::string& function, std::vecto
             if (auto added = flatten(one, function, out); !added) return added;
         return {};
     }
-    if (!value.number()) return wrong(fmt::format("{}(): {} is no number", function, kindOf(value)));
+    if (!value.number()) return wrong(fmt::format("{}(): {} is not a number", function, kindOf(value)));
     out.push_back(*value.number());
     return {};
 }
@@ -148,9 +148,9 @@ Result<Value> mapNumbers(const Value& value, const std::string& function, double
         }
         return Value(std::move(out));
     }
-    if (!value.number()) return wrong(fmt::format("{}(): {} is no number", function, kindOf(value)));
+    if (!value.number()) return wrong(fmt::format("{}(): {} is not a number", function, kindOf(value)));
     const double result = map(*value.number());
-    if (!std::isfinite(result)) return wrong(fmt::format("{}({}) is no number", function, numberText(*value.number())));
+    if (!std::isfinite(result)) return wrong(fmt::format("{}({}) is not a number", function, numberText(*value.number())));
     return Value(result);
 }
 
@@ -158,7 +158,7 @@ Result<Value> rangeOf(const std::vector<double>& n)
 {
     if (n.size() != 2 && n.size() != 3) return wrong("range() takes first, last and step", "range(0,2,0.125)");
     const double step = n.size() == 3 ? n[2] : 1;
-    if (step <= 0 || n[1] < n[0] || (n[1] - n[0]) / step > 1000) return wrong("range() gives at most 1,000 rising values");
+    if (step <= 0 || n[1] < n[0] || (n[1] - n[0]) / step > 1000) return wrong("range() gives at most 1,000 ascending values");
     List out;
     for (int i = 0; n[0] + i * step <= n[1] + 1e-9; ++i) out.emplace_back(n[0] + i * step);
     return Value(std::move(out));
@@ -169,7 +169,7 @@ Result<Value> firstWhere(const std::vector<Value>& arguments)
     const List* values = arguments.size() == 2 ? arguments[0].list() : nullptr;
     const List* truths = arguments.size() == 2 ? arguments[1].list() : nullptr;
     if (!values || !truths || values->size() != truths->size())
-        return wrong("first() takes a list of values and one of as many truths", "first(range(0,2,0.125), …)");
+        return wrong("first() takes a list of values and a list of conditions of the same length", "first(range(0,2,0.125), …)");
     for (std::size_t i = 0; i < values->size(); ++i) {
         auto here = holds((*truths)[i]);
         if (!here) return tl::unexpected(std::move(here.error()));
@@ -180,7 +180,7 @@ Result<Value> firstWhere(const std::vector<Value>& arguments)
 
 Result<Value> bySize(const std::string& function, const std::vector<double>& numbers)
 {
-    if (numbers.empty()) return wrong(fmt::format("{}() of nothing", function));
+    if (numbers.empty()) return wrong(fmt::format("{}() needs a value", function));
     if (function == "min") return Value(*std::min_element(numbers.begin(), numbers.end()));
     if (function == "max") return Value(*std::max_element(numbers.begin(), numbers.end()));
     if (function == "argmin") return Value(static_cast<double>(std::min_element(numbers.begin(), numbers.end()) - numbers.begin()));
@@ -226,7 +226,7 @@ Result<std::optional<Value>> builtIn(const std::string& function, const std::vec
     if (function == "round") {
         auto n = numbers();
         if (!n) return tl::unexpected(std::move(n.error()));
-        if (n->empty() || n->size() > 2) return wrong("round() takes a number and how many decimals");
+        if (n->empty() || n->size() > 2) return wrong("round() takes a number and the count of decimals");
         const double scale = std::pow(10, n->size() == 2 ? std::clamp((*n)[1], 0.0, 9.0) : 0);
         return std::optional<Value>(std::round((*n)[0] * scale) / scale);
     }
@@ -287,7 +287,7 @@ Result<Value> indexed(const Value& value, const Value& index)
     if (!index.number()) return wrong(fmt::format("a position is a whole number, not {}", kindOf(index)));
     const double at = *index.number() < 0 ? static_cast<double>(list->size()) + *index.number() : *index.number();
     if (!(at >= 0) || at >= static_cast<double>(list->size()) || at != std::floor(at))
-        return wrong(fmt::format("there is no position {}; the list has {}", numberText(*index.number()), list->size()));
+        return wrong(fmt::format("there is no position {}; the list has {} values", numberText(*index.number()), list->size()));
     return (*list)[static_cast<std::size_t>(at)];
 }
 
@@ -354,7 +354,7 @@ Result<bool> holds(const Value& value)
         }
         return !list->empty();
     }
-    return wrong(fmt::format("{} is no truth", kindOf(value)), "compare it with something");
+    return wrong(fmt::format("{} is not a condition", kindOf(value)), "compare it with something");
 }
 
 bool same(const Value& a, const Value& b)
@@ -383,7 +383,7 @@ Result<Value> evaluateNode(const Node& node, const Scope& scope)
             if (!value) return value;
             out.push_back(std::move(*value));
         }
-        if (out.size() > longestList) return wrong(fmt::format("a list of {} values, at most {} are held", out.size(), longestList));
+        if (out.size() > longestList) return wrong(fmt::format("a list of {} values, at most {} are allowed", out.size(), longestList));
         return Value(std::move(out));
     }
     case Kind::And:

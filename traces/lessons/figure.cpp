@@ -43,7 +43,7 @@ Result<double> number(const SimulatedReport& report, const std::string& key)
             if (one.number()) largest = std::max(largest, *one.number());
         return largest;
     }
-    return fail(ErrorCode::Usage, fmt::format("there is no number '{}' of {}", key, report.schedule().name));
+    return fail(ErrorCode::Usage, fmt::format("there is no figure '{}' of {}", key, report.schedule().name));
 }
 
 std::string escaped(std::string_view text)
@@ -73,9 +73,9 @@ Result<FigureData> sweep(const StepState& state, const Figure& figure, const std
     for (std::size_t i = 3; i + 1 < words.size(); i += 2) {
         if (words[i] == "step") step = numberOf(words[i + 1]).value_or(0);
         else if (words[i] == "of") key = words[i + 1];
-        else return wrong(figure, fmt::format("'{}' is not understood", words[i]));
+        else return wrong(figure, fmt::format("'{}' is unknown", words[i]));
     }
-    if (!first || !last || *last < *first || step <= 0 || (*last - *first) / step > 400) return wrong(figure, "its range is no range");
+    if (!first || !last || *last < *first || step <= 0 || (*last - *first) / step > 400) return wrong(figure, "its range is invalid");
     FigureData out;
     out.kind = FigureData::Kind::Lines;
     out.xTitle = words[1] == "comm" ? "latency" : words[1];
@@ -327,12 +327,12 @@ bool FigureData::empty() const
 Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const Figure& figure, const Learner& learner)
 {
     const auto clauses = partsOf(figure.of, ";");
-    if (clauses.empty()) return wrong(figure, "it is of nothing");
+    if (clauses.empty()) return wrong(figure, "it names no schedule");
     const std::string& text = clauses.front();
     const std::size_t blank = std::min(text.find(' '), text.size());
     const std::string what = text.substr(0, blank);
     const std::string rest = blank < text.size() ? text.substr(blank + 1) : std::string();
-    Result<FigureData> out = wrong(figure, fmt::format("'{}' is no figure", what));
+    Result<FigureData> out = wrong(figure, fmt::format("'{}' is not a kind of figure", what));
     const std::size_t of = rest.find("of ");
     if (what == "sweep") out = sweep(state, figure, text);
     else if (what == "timelines") out = timelines(state, partsOf(rest, ","));
@@ -343,7 +343,7 @@ Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const 
     if (!out) return out;
     for (std::size_t i = 1; i < clauses.size(); ++i) {
         constexpr std::string_view from = "points from ";
-        if (!clauses[i].starts_with(from)) return wrong(figure, fmt::format("'{}' is not understood", clauses[i]));
+        if (!clauses[i].starts_with(from)) return wrong(figure, fmt::format("'{}' is unknown", clauses[i]));
         const std::string id(trimmed(std::string_view(clauses[i]).substr(from.size())));
         const auto blocks = lesson.all<RunBlock>();
         if (std::none_of(blocks.begin(), blocks.end(), [&](const RunBlock* block) { return block->id == id; }))

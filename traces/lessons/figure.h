@@ -1,13 +1,13 @@
-// Figures of lessons, as data and as SVG. What a figure is of, in words:
+// Figures of lessons, as data and as SVG. The text forms:
 //
-//   sweep comm 0..2 step 0.125 for gpipe, 1f1b, eager-1f1b        a line a schedule, makespan over a setting; also microbatches,
+//   sweep comm 0..2 step 0.125 for gpipe, 1f1b, eager-1f1b        a line per schedule, makespan over a setting; also microbatches,
 //                                                                 chunks; "sweep … of bubble_fraction for …" for another figure
 //   timelines gpipe, 1f1b                                         one above the other on one axis
 //   memory gpipe, 1f1b                                            peak activations by rank, bars
-//   bars makespan of 1f1b, zb-h1                                  one bar a schedule
+//   bars makespan of 1f1b, zb-h1                                  one bar per schedule
 //   idle gpipe                                                    bars of idle time by cause
 //   pareto of 1f1b, v-min, …                                      peak against span
-//   …; points from ID                                             the measured figures of a run block beside them
+//   …; points from ID                                             also the measured figures of a run block
 #pragma once
 
 #include <string>
@@ -46,7 +46,7 @@ struct FigureData {
     bool empty() const;
 };
 
-// Errors (Usage) name what is not understood or can't be simulated.
+// Errors (Usage) name the part that is not understood or can't be simulated.
 Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const Figure& figure, const Learner& learner = {});
 std::string figureSvg(const FigureData& data);
 

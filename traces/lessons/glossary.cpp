@@ -79,11 +79,11 @@ Result<std::vector<Term>> readGlossary(std::string_view text)
             term.name = std::string(trimmed(words.substr(3)));
             term.id = idOf(term.name);
             for (const Term& one : terms)
-                if (one.id == term.id) return wrong(line.number, fmt::format("the term '{}' stands twice", term.name), "merge them");
+                if (one.id == term.id) return wrong(line.number, fmt::format("the term '{}' appears twice", term.name), "merge them");
             terms.push_back(std::move(term));
             continue;
         }
-        if (terms.empty() || words.empty()) continue; // the page's own words stand before the first term
+        if (terms.empty() || words.empty()) continue; // the page's introduction comes before the first term
         Term& term = terms.back();
         if (words.starts_with("Also: ")) term.aliases = partsOf(words.substr(6), ";");
         else if (words.starts_with("See: ")) term.related = partsOf(words.substr(5), ",");
@@ -95,7 +95,7 @@ Result<std::vector<Term>> readGlossary(std::string_view text)
         for (std::string& related : term.related) {
             const std::string id = idOf(related);
             if (std::none_of(terms.begin(), terms.end(), [&](const Term& one) { return one.id == id; }))
-                return wrong(1, fmt::format("the term '{}' names '{}', which is no term", term.name, related), "add it or leave it out");
+                return wrong(1, fmt::format("the term '{}' refers to '{}', which is not a term", term.name, related), "add it or remove the reference");
             related = id;
         }
     }

@@ -1,4 +1,4 @@
-// The glossary: every term on screen with its definition, other tools' names for the same thing and what it goes with. Read from
+// The glossary: every term on screen with its definition, its names in other tools and related terms. Read from
 // docs/glossary.md, which is built into the program.
 #pragma once
 
@@ -16,14 +16,14 @@ struct Term {
     std::vector<std::string> aliases; // "VPP (Megatron-LM)", "looped schedule" …
     std::string definition;           // plain words, a few sentences
     std::vector<std::string> related; // ids
-    std::string lesson;               // id of the lesson that teaches it; "" none
+    std::string lesson;               // id of the lesson that teaches it; "": none
 };
 
 const std::vector<Term>& glossary(); // by name
-// By id, name or alias (with or without the tool in brackets), whatever the case, plural or not; null: none.
+// By id, name or alias (with or without the tool in brackets), in any case, singular or plural; null: none.
 const Term* findTerm(std::string_view words);
 
-// Where terms are mentioned in a text, longest first, each term once; bytes.
+// Mentions of terms in a text, longest first, each term once; positions in bytes.
 struct Mention {
     std::size_t begin = 0;
     std::size_t length = 0;

@@ -1,5 +1,5 @@
-// Grading: a step of a lesson, what the learner has on the canvas and has said, against goals, truths and the values in the text.
-// A verdict is a function of these alone: it falls with the schedule that earned it.
+// Grading: a step of a lesson, the learner's canvas and answers, against goals, truths and the values in the text.
+// A verdict is a function of these alone: it changes with the schedule.
 #pragma once
 
 #include <map>
@@ -15,22 +15,22 @@
 
 namespace stagewright::lessons {
 
-// The canvas with which a step begins. kept: answers of checks by id, for a step that shows one; where there is none, the check's
-// solution is taken.
+// The canvas with which a step starts. kept: answers of checks by id, for a step that shows one; if there is none, the check's
+// solution is used.
 Result<Canvas> startOf(const Lesson& lesson, const Step& step, const std::map<std::string, Schedule>& kept = {});
-// The canvas that an answer of the file describes.
+// The canvas described by an answer in the file.
 Result<Canvas> canvasOf(const Lesson& lesson, const GivenAnswer& answer);
 
 // Why a run of a block was refused, or where it stopped.
 struct RunFailure {
     std::string message;
-    bool hung = false; // stopped by the watchdog, else refused before it began
+    bool hung = false; // stopped by the watchdog, else refused before it started
     bool skipped = false; // not tried
     std::vector<int> cycle;
     std::vector<int> victims;
 };
 
-// What the learner said and recorded. Runs are named "BLOCK/SCHEDULE" (as run() finds them), schedules as the block names them.
+// The learner's answers and recordings. Runs are named "BLOCK/SCHEDULE" (as run() finds them), schedules as the block names them.
 struct Learner {
     std::map<std::string, std::string> said; // by id of predict or quiz: "45", "4 3 2 1", "gpipe"
     std::map<std::string, std::shared_ptr<const Run>> runs;
@@ -44,26 +44,26 @@ std::string_view toText(Verdict verdict); // "open", "pass", "fail"
 struct Meter {
     std::string subject; // "makespan"
     Value yours;
-    std::string sign;    // "<="; "" where the part is a truth (complete, valid)
+    std::string sign;    // "<="; "" if the part is a condition (complete, valid)
     Value needed;
     bool holds = false;
 };
 
 struct Grade {
     Verdict verdict = Verdict::Open;
-    std::string message; // the pass text, the first fail text that fits, or what could not be evaluated
+    std::string message; // the pass text, the first fail text that applies, or what could not be evaluated
     std::string medal;   // of the best grade line that holds; "" none
-    int remark = -1;     // index of the fail line that was said
+    int remark = -1;     // index of the fail line used
     std::vector<Meter> meters;
 };
 
 struct LiveValue {
     std::string expression;
-    std::string text; // the value, or "?" where it can't be evaluated
+    std::string text; // the value, or "?" if it can't be evaluated
     std::string error; // "" none
 };
 
-// The three lines of a score; numbers in rank shares, NaN where there is none.
+// The three lines of a score; numbers in rank shares, NaN if missing.
 struct ScoreRail {
     double yours = 0;
     double guess = 0;
@@ -78,26 +78,26 @@ struct ScoreRail {
 // A step at a moment. Immutable; keeps references to the lesson, which must outlive it. Thread-safe for reading.
 class StepState {
 public:
-    // Simulates the canvas (microseconds); an order that can't run is a state too: its figures are nothing.
+    // Simulates the canvas (microseconds); an order that can't run is a state too: its figures are empty.
     StepState(const Lesson& lesson, const Step& step, Canvas canvas, Learner learner = {});
     ~StepState();
     StepState(StepState&&) noexcept;
 
     Grade grade(const Check& check) const;
-    // Where the step's cap is exceeded first, and by whom it is held; nothing: it fits, or there is no cap.
+    // Where the step's cap is first exceeded, and by which ops; empty: it fits, or there is no cap.
     std::optional<CapFault> capFault() const;
     Grade grade(const Quiz& quiz) const;
-    // In file order, with the run's figures; a run without result leaves them Open. The last one is the fit, where asked for.
+    // In file order, with the run's figures; a run without result leaves them Open. The last one is the fit, if requested.
     std::vector<Grade> grade(const RunBlock& run) const;
 
-    // Words with values; what can't be evaluated stands as "?". within: the check whose goal value(goal, n) means.
+    // Text with values; "?" for those that can't be evaluated. within: the check to whose goal value(goal, n) refers.
     std::string say(const Text& text, const Check* within = nullptr) const;
     std::vector<LiveValue> values(const Text& text, const Check* within = nullptr) const;
     Result<Value> evaluate(const Expression& expression, const Check* within = nullptr) const;
 
     ScoreRail rail(const Check& check) const;
     const Canvas& canvas() const;
-    // Its figures, timeline and faults; null where settings and order don't fit each other (evaluations then say why).
+    // Its figures, timeline and faults; null if settings and order don't fit each other (evaluations then say why).
     std::shared_ptr<const SimulatedReport> report() const;
 
     struct Inside;
@@ -106,7 +106,7 @@ private:
     std::unique_ptr<Inside> m_inside;
 };
 
-// A learner's words as a value: "4 3 2 1" or "4,3,2,1" a list, "50 %" a number, else a text.
+// A learner's answer as a value: "4 3 2 1" or "4,3,2,1" a list, "50 %" a number, else a text.
 Value saidValue(const std::string& words);
 
 } // namespace stagewright::lessons

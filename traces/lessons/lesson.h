@@ -24,7 +24,7 @@ struct FilePlace { // both from 1; 0: none
 struct Text {
     struct Piece {
         std::string words;     // Markdown, where `value` is empty
-        Expression expression; // else its value stands here
+        Expression expression; // else its value is inserted here
         FilePlace at;
     };
     std::vector<Piece> pieces;
@@ -44,26 +44,26 @@ struct Predict {
     std::vector<std::string> choices; // empty: a number (or a list of numbers)
     std::string unit;                 // of a number; "mark": a place on a plot
     Expression truth;
-    Text reveal; // said afterwards; may be empty
+    Text reveal; // shown afterwards; may be empty
     FilePlace at;
 };
 
-// What is on the canvas from here on, and which tools live.
+// The canvas from here on, and the available tools.
 struct Step {
-    std::string id; // "step-1" where none is given
-    std::string show = "empty";        // library name, "empty", or the id of a check whose answer is taken over
+    std::string id; // "step-1" if none is given
+    std::string show = "empty";        // library name, "empty", or the id of a check whose answer is used
     std::vector<EditCommand> edits;    // applied to it
-    std::string compare;               // a second schedule above; "" none
+    std::string compare;               // a second schedule above; "": none
     std::vector<std::string> allow;    // tools: lessons::tools()
-    Settings settings;                 // the lesson's with what the step sets
-    std::string expectInvalid;         // the op of its first fault, where the canvas begins invalid on purpose
-    std::string view;                  // "lowered", "memory", "plan" …: what the window opens besides; a wish
+    Settings settings;                 // the lesson's settings with the step's changes
+    std::string expectInvalid;         // the op of its first fault, if the canvas starts invalid on purpose
+    std::string view;                  // "lowered", "memory", "plan" …: what else the window opens; optional
     Expression targets;                // activation peaks to draw as lines, by rank
     std::vector<std::string> needs;    // features without which the step is skipped
     FilePlace at;
 };
 
-struct Remark { // "fail:" and "grade:" lines: what is said where the condition holds; an empty condition is the catch-all
+struct Remark { // "fail:" and "grade:" lines: the text shown if the condition holds; an empty condition is the catch-all
     Expression condition;
     Text text;
     FilePlace at;
@@ -77,7 +77,7 @@ struct Check {
     Text pass;
     std::vector<Remark> fails;
     std::vector<Remark> grades; // best last: "grade: makespan <= 33 -> silver"
-    std::string par;            // the schedule the lesson teaches; "" the solution's
+    std::string par;            // the schedule the lesson teaches; "": the solution's
     Text formula;               // beside the picture; may be empty
     std::vector<std::pair<int, int>> generaliseRanks, generaliseMicrobatches; // one range each, or none
     bool graded = true;         // false: reported only
@@ -86,13 +86,13 @@ struct Check {
     FilePlace at;
 };
 
-// A question whose answer has a truth.
+// A question with a right answer.
 struct Quiz {
     std::string id;
     Text ask;
     std::vector<std::string> choices; // empty: a number, or a list of numbers
     Expression truth;
-    double within = 0; // numbers: how far off is still right
+    double within = 0; // numbers: the tolerance
     Text pass;
     std::vector<Remark> fails;
     std::vector<std::string> needs;
@@ -104,21 +104,21 @@ struct Hints { // of the check or quiz `of`: point, principle, move
     std::string of;
     struct Hint {
         Text text;
-        std::vector<EditCommand> edits; // only the third has some
+        std::vector<EditCommand> edits; // only in the third
     };
     std::vector<Hint> hints;
     FilePlace at;
 };
 
-// A real run of the learner's computer.
+// A real run on the learner's computer.
 struct RunBlock {
     std::string id;
     std::vector<std::string> arguments; // of `stagewright record`, without -o
     std::vector<EditCommand> edits;     // applied to its schedules before
-    std::string look;                   // what to look at
-    std::vector<std::pair<Expression, Text>> goals; // with what is said of them; text may be empty
-    double fit = 0;                     // how far the fitted model may be off, relative; 0: not asked
-    bool expectFailure = false;         // the run is meant to be refused or to hang: run(id).hung, run(id).refused
+    std::string look;                   // where to look
+    std::vector<std::pair<Expression, Text>> goals; // with the text shown for them; may be empty
+    double fit = 0;                     // relative tolerance of the fitted model; 0: not checked
+    bool expectFailure = false;         // the run should be refused or hang: run(id).hung, run(id).refused
     bool wallClock = false;             // skipped unless cores are idle
     std::vector<std::string> needs;
     int step = -1;
@@ -133,11 +133,11 @@ struct Figure {
     FilePlace at;
 };
 
-// An answer: for the validator, and for "show me".
+// An answer: for the validator, and for "Show the solution".
 struct GivenAnswer {
-    std::string check;                  // of which check or quiz
-    std::string schedule;               // library name; "" the step's canvas
-    std::string rows;                   // orders, ranks separated by '/'; "" none
+    std::string check;                  // its check or quiz
+    std::string schedule;               // library name; "": the step's canvas
+    std::string rows;                   // orders, ranks separated by '/'; "": none
     std::vector<EditCommand> edits;     // applied to it, settings too
     std::vector<std::pair<std::string, std::string>> said; // answers to questions, by id
     std::string says;                   // Wrong: part of the message it gets
@@ -146,7 +146,7 @@ struct GivenAnswer {
 struct Solution : GivenAnswer {};
 struct Wrong : GivenAnswer {};
 
-// What the prose relies on, for the validator: it must hold on the step's canvas as it begins. Not shown.
+// A fact the prose relies on, for the validator: it must hold on the step's initial canvas. Not shown.
 struct Fact {
     std::vector<std::pair<Expression, FilePlace>> that;
     int step = -1;
@@ -172,11 +172,11 @@ struct Lesson {
     int minutes = 0;
     std::vector<std::string> uses;  // schedules
     std::vector<std::string> needs; // features without which the lesson is skipped
-    std::string shelf;              // "Basics", "Schedules", "Real world", "Mastery"; "" a teacher's own
+    std::string shelf;              // "Basics", "Schedules", "Real world", "Mastery"; "": a teacher's own
     Settings settings;
     std::vector<Section> sections;
 
-    std::string file;          // where it was read from
+    std::string file;          // the file it was read from
     std::uint64_t hash = 0;    // of its text
     std::string source;        // its text
 
@@ -190,7 +190,7 @@ struct Lesson {
                 if (const Kind* one = std::get_if<Kind>(&block)) found.push_back(one);
         return found;
     }
-    const Step* step(int index) const; // in file order; null where there is none
+    const Step* step(int index) const; // in file order; null if there is none
     const Check* check(const std::string& checkId) const;
     const Quiz* quiz(const std::string& quizId) const;
     const Solution* solutionOf(const std::string& checkId) const;

@@ -53,7 +53,7 @@ Result<void> LessonBlocks::newId(const std::string& id, FilePlace at)
 {
     const auto [found, added] = m_ids.try_emplace(id, at);
     if (added) return {};
-    return faultAt(path, at, fmt::format("the id '{}' stands in line {} already", id, found->second.line), "give every block its own id");
+    return faultAt(path, at, fmt::format("the id '{}' is already used in line {}", id, found->second.line), "give every block its own id");
 }
 
 Result<void> LessonBlocks::remarks(const Fields& fields, std::string_view key, std::vector<Remark>& out) const
@@ -62,7 +62,7 @@ Result<void> LessonBlocks::remarks(const Fields& fields, std::string_view key, s
         std::size_t textAt = 0;
         const auto [condition, words] = arrowParts(field->value, textAt);
         if (words.empty())
-            return faultAt(path, field->at, fmt::format("'{}' says nothing", key), "write 'condition -> text', or '-> text' for all other cases");
+            return faultAt(path, field->at, fmt::format("'{}' has no text", key), "write 'condition -> text', or '-> text' for all other cases");
         Remark remark;
         remark.at = field->keyAt;
         if (!condition.empty()) {
@@ -138,7 +138,7 @@ Result<Block> LessonBlocks::step(const Fields& fields)
     }
     if (const Field* field = fields.find("expect")) {
         const auto words = partsOf(field->value, " \"");
-        if (words.size() != 2 || words[0] != "invalid") return faultAt(path, field->at, "what is expected is not understood", "write expect: invalid \"0F4\"");
+        if (words.size() != 2 || words[0] != "invalid") return faultAt(path, field->at, "the expectation is not understood", "write expect: invalid \"0F4\"");
         out.expectInvalid = words[1];
     }
     STAGEWRIGHT_TAKE(fields.take("view", out.view));
@@ -157,7 +157,7 @@ Result<Block> LessonBlocks::check(const Fields& fields)
     STAGEWRIGHT_TAKE(fields.onlyOnce({"fail", "grade"}));
     STAGEWRIGHT_TAKE(fields.takeId("id", out.id));
     STAGEWRIGHT_TAKE(newId(out.id, out.at));
-    if (out.step < 0) return faultAt(path, out.at, fmt::format("the check '{}' stands before every step", out.id), "put a step block before it");
+    if (out.step < 0) return faultAt(path, out.at, fmt::format("the check '{}' comes before the first step", out.id), "put a step block before it");
     STAGEWRIGHT_TAKE(fields.take("goal", out.goal));
     STAGEWRIGHT_TAKE(fields.take("say", out.say));
     STAGEWRIGHT_TAKE(fields.take("pass", out.pass));
@@ -165,7 +165,7 @@ Result<Block> LessonBlocks::check(const Fields& fields)
     if (!out.fails.back().condition.empty())
         return faultAt(path, out.fails.back().at, "the last 'fail' has a condition, so some answers get no message", "end with 'fail: -> text'");
     for (std::size_t i = 0; i + 1 < out.fails.size(); ++i)
-        if (out.fails[i].condition.empty()) return faultAt(path, out.fails[i].at, "this 'fail' takes all cases; those behind it are never said", "put it last");
+        if (out.fails[i].condition.empty()) return faultAt(path, out.fails[i].at, "this 'fail' takes all cases, so those after it never apply", "put it last");
     STAGEWRIGHT_TAKE(remarks(fields, "grade", out.grades));
     STAGEWRIGHT_TAKE(fields.take("par", out.par));
     STAGEWRIGHT_TAKE(fields.take("formula", out.formula));
@@ -190,13 +190,13 @@ Result<Block> LessonBlocks::quiz(const Fields& fields)
     STAGEWRIGHT_TAKE(fields.onlyOnce({"fail"}));
     STAGEWRIGHT_TAKE(fields.takeId("id", out.id));
     STAGEWRIGHT_TAKE(newId(out.id, out.at));
-    if (out.step < 0) return faultAt(path, out.at, fmt::format("the quiz '{}' stands before every step", out.id), "put a step block before it");
+    if (out.step < 0) return faultAt(path, out.at, fmt::format("the quiz '{}' comes before the first step", out.id), "put a step block before it");
     STAGEWRIGHT_TAKE(fields.take("ask", out.ask));
     if (const Field* field = fields.find("choose")) out.choices = choicesOf(field->value);
     STAGEWRIGHT_TAKE(fields.take("truth", out.truth));
     if (const Field* field = fields.find("within")) {
         const auto number = numberOf(field->value);
-        if (!number || *number < 0) return faultAt(path, field->at, fmt::format("'{}' is no number from 0", field->value));
+        if (!number || *number < 0) return faultAt(path, field->at, fmt::format("'{}' is not a number from 0", field->value));
         out.within = *number;
     }
     STAGEWRIGHT_TAKE(fields.take("pass", out.pass));
@@ -217,7 +217,7 @@ Result<Block> LessonBlocks::hint(const Fields& fields)
     STAGEWRIGHT_TAKE(fields.onlyOnce({}));
     out.of = m_lastChecked;
     STAGEWRIGHT_TAKE(fields.take("of", out.of));
-    if (out.of.empty()) return faultAt(path, out.at, "hints of nothing", "put them behind their check or quiz");
+    if (out.of.empty()) return faultAt(path, out.at, "hints without a check or quiz", "put them after their check or quiz");
     for (const char* key : {"1", "2", "3"}) {
         const Field* field = fields.find(key);
         if (!field) continue;
@@ -264,11 +264,11 @@ Result<Block> LessonBlocks::run(const Fields& fields)
     if (const Field* field = fields.find("fit")) {
         const bool percent = field->value.ends_with("%");
         const auto number = numberOf(std::string_view(field->value).substr(0, field->value.size() - (percent ? 1 : 0)));
-        if (!number || *number <= 0) return faultAt(path, field->at, fmt::format("'{}' is no tolerance", field->value), "write 5%");
+        if (!number || *number <= 0) return faultAt(path, field->at, fmt::format("'{}' is not a tolerance", field->value), "write 5%");
         out.fit = percent ? *number / 100 : *number;
     }
     if (const Field* field = fields.find("expect")) {
-        if (field->value != "failure") return faultAt(path, field->at, fmt::format("'{}' is nothing to expect of a run", field->value), "write expect: failure");
+        if (field->value != "failure") return faultAt(path, field->at, fmt::format("'{}' is not an expectation for a run", field->value), "write expect: failure");
         out.expectFailure = true;
     }
     if (const Field* field = fields.find("clock")) {
@@ -291,7 +291,7 @@ Result<Block> LessonBlocks::figure(const Fields& fields)
     STAGEWRIGHT_TAKE(fields.take("of", out.of));
     STAGEWRIGHT_TAKE(fields.take("caption", out.caption));
     if (out.file.find('/') != std::string::npos || !out.file.ends_with(".svg"))
-        return faultAt(path, fields.find("file")->at, fmt::format("'{}' is no name of a figure", out.file), "write a name such as fig-6.svg");
+        return faultAt(path, fields.find("file")->at, fmt::format("'{}' is not a figure's file name", out.file), "write a name such as fig-6.svg");
     return Block(std::move(out));
 }
 
@@ -333,7 +333,7 @@ Result<Block> LessonBlocks::answer(const Fields& fields, bool wrong)
                               std::string(trimmed(std::string_view(field->value).substr(equals + 1))));
     }
     STAGEWRIGHT_TAKE(fields.take("says", out.says));
-    if (out.check.empty()) return faultAt(path, out.at, "an answer to nothing", "add a line 'check: id'");
+    if (out.check.empty()) return faultAt(path, out.at, "an answer without a check", "add a line 'check: id'");
     return Block(std::move(out));
 }
 

@@ -14,7 +14,7 @@ class LessonBlocks {
 public:
     static bool isTyped(std::string_view kind); // "check"
 
-    // In file order: blocks belong to the step before them, hints to the check before them.
+    // In file order: blocks belong to the preceding step, hints to the preceding check.
     Result<Block> read(const std::string& kind, const std::vector<Line>& lines, FilePlace at);
     // References between blocks.
     Result<void> finish(const Lesson& lesson) const;
@@ -37,7 +37,7 @@ private:
     Result<void> remarks(const Fields& fields, std::string_view key, std::vector<Remark>& out) const;
 
     std::map<std::string, FilePlace> m_ids;
-    std::string m_lastChecked; // id of the check or quiz before
+    std::string m_lastChecked; // id of the preceding check or quiz
     int m_steps = 0;
 };
 

@@ -51,7 +51,7 @@ public:
                 const Part part = *partOf(text.substr(3));
                 if (part <= lesson.sections.back().part)
                     return faultAt(m_path, {line.number, 1}, fmt::format("'{}' comes after '{}'", toText(part), toText(lesson.sections.back().part)),
-                                   "the headings are Guess, Do, Prove and Keep, in this order, each once");
+                                   "use the headings Guess, Do, Prove and Keep, each once and in this order");
                 lesson.sections.push_back({part, std::string(toText(part)), {}, {line.number, 1}});
                 ++m_at;
             } else if (auto taken = paragraph(lesson); !taken) {
@@ -73,10 +73,10 @@ private:
     Result<void> frontMatter(Lesson& lesson)
     {
         if (m_lines.empty() || trimmed(m_lines[0].text) != "---")
-            return faultAt(m_path, {1, 1}, "the front matter is missing", "begin the file with '---', 'lesson: id', 'title: …', '---'");
+            return faultAt(m_path, {1, 1}, "the front matter is missing", "start the file with '---', 'lesson: id', 'title: …', '---'");
         std::vector<Line> lines;
         for (m_at = 1; m_at < m_lines.size() && trimmed(m_lines[m_at].text) != "---"; ++m_at) lines.push_back(m_lines[m_at]);
-        if (m_at == m_lines.size()) return faultAt(m_path, {1, 1}, "the front matter has no end", "close it with a line '---'");
+        if (m_at == m_lines.size()) return faultAt(m_path, {1, 1}, "the front matter is not closed", "close it with a line '---'");
         ++m_at;
         auto fields = Fields::read(m_path, "front matter", lines, {1, 1});
         if (!fields) return tl::unexpected(std::move(fields.error()));
@@ -102,7 +102,7 @@ private:
         std::size_t end = m_at + 1;
         while (end < m_lines.size() && trimmed(m_lines[end].text) != "```") lines.push_back(m_lines[end++]);
         if (end == m_lines.size())
-            return faultAt(m_path, {first.number, 1}, fmt::format("the block '{}' has no end", kind), "close it with a line ```");
+            return faultAt(m_path, {first.number, 1}, fmt::format("the block '{}' is not closed", kind), "close it with a line ```");
         m_at = end + 1;
         auto& blocks = lesson.sections.back().blocks;
         if (!LessonBlocks::isTyped(kind)) {
@@ -165,17 +165,17 @@ Result<Text> parseText(std::string_view text, FilePlace at)
         advance(words);
         const std::size_t close = text.find("}}", open + 2);
         if (close == std::string_view::npos)
-            return fail(ErrorCode::Unreadable, fmt::format("{}:{}: '{{{{' has no end", place.line, place.column), "close the expression with }}");
+            return fail(ErrorCode::Unreadable, fmt::format("{}:{}: '{{{{' is not closed", place.line, place.column), "close the expression with }}");
         std::string inside(text.substr(open + 2, close - open - 2));
         auto expression = Expression::parse(inside);
         if (!expression) {
             advance("{{");
             auto fault = faultAt("", place, std::move(expression.error()));
-            fault.value().message.erase(0, 1); // the path stands before it
+            fault.value().message.erase(0, 1); // the path comes before it
             return fault;
         }
         if (trimmed(inside).empty())
-            return fail(ErrorCode::Unreadable, fmt::format("{}:{}: an empty {{{{}}}}", place.line, place.column), "write an expression in it");
+            return fail(ErrorCode::Unreadable, fmt::format("{}:{}: {{{{}}}} is empty", place.line, place.column), "write an expression in it");
         out.pieces.push_back({{}, std::move(*expression), place});
         advance(text.substr(open, close + 2 - open));
         from = close + 2;
@@ -186,10 +186,10 @@ Result<Text> parseText(std::string_view text, FilePlace at)
 Result<Lesson> readLesson(std::string_view text, const std::string& path)
 {
     if (text.size() > mostBytes)
-        return fail(ErrorCode::Unreadable, fmt::format("{}: {} bytes, lessons have at most {}", path, text.size(), mostBytes), "split the lesson");
+        return fail(ErrorCode::Unreadable, fmt::format("{}: {} bytes; a lesson may have at most {}", path, text.size(), mostBytes), "split the lesson");
     if (text.find('\0') != std::string_view::npos)
         return faultAt(path, {1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find('\0')), '\n')), 1},
-                       "a byte 0: this is no text", "name a Markdown file");
+                       "it contains a zero byte, so it is not text", "name a Markdown file");
     Lesson lesson;
     lesson.file = path;
     lesson.number = numberInName(path);

@@ -10,7 +10,7 @@
 namespace stagewright::lessons {
 
 // path: for messages, and the lesson's number ("06-latency.md"). Errors (Unreadable) say "path:line:column: what is wrong" and a
-// remedy. Files over 1 MiB are refused. What needs more than the one file (predecessors, schedules) is lessons::checkLesson's.
+// remedy. Files over 1 MiB are refused. Checks beyond the one file (predecessors, schedules) are in lessons::checkLesson.
 Result<Lesson> readLesson(std::string_view text, const std::string& path);
 
 // "say {{makespan}}" → words and expressions. at: of its first character.

@@ -22,7 +22,7 @@ Result<std::string> textOfFile(const std::string& path)
     std::error_code code;
     if (fs::is_directory(path, code)) return fail(ErrorCode::Unreadable, fmt::format("{} is a folder, not a lesson", path), "name a file in it");
     std::ifstream in(path, std::ios::binary);
-    if (!in) return fail(ErrorCode::Unreadable, fmt::format("{} can't be opened", path), "check the name and the permission");
+    if (!in) return fail(ErrorCode::Unreadable, fmt::format("{} can't be opened", path), "check its name and permissions");
     std::ostringstream text;
     text << in.rdbuf();
     if (in.bad()) return fail(ErrorCode::Unreadable, fmt::format("{} can't be read", path));
@@ -109,7 +109,7 @@ Result<Lesson> findLesson(const std::string& nameOrPath)
         if (fault.message.find(nameOrPath) != std::string::npos) return tl::unexpected(fault);
     std::string known;
     for (const Lesson& lesson : library.lessons) known += (known.empty() ? "" : ", ") + lesson.id;
-    return fail(ErrorCode::Usage, fmt::format("there is no lesson '{}'", nameOrPath), "lessons are " + known + "; a file is named with .md or a slash");
+    return fail(ErrorCode::Usage, fmt::format("there is no lesson '{}'", nameOrPath), "lessons are " + known + "; a file name needs .md or a slash");
 }
 
 } // namespace stagewright::lessons

@@ -1,4 +1,4 @@
-// Where lessons are: the learner's own folder, the installation, and the sixteen that are built into the program.
+// Where lessons are: the learner's own folder, the installation, and the sixteen built into the program.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace stagewright::lessons {
 std::string learnerFolder();
 
 // Every lesson by number, then title: those of learnerFolder()/lessons, then of the installation beside this program
-// (../share/stagewright/lessons), then the built-in ones; of one id the first. Files that can't be read are told in `faults`.
+// (../share/stagewright/lessons), then the built-in ones; for each id the first. Unreadable files are reported in `faults`.
 struct Library {
     std::vector<Lesson> lessons;
     std::vector<Error> faults;
@@ -21,7 +21,7 @@ struct Library {
 };
 Library loadLibrary();
 
-// A path (with '/' or ".md"), else an id or number of the library. Errors name what there is.
+// A path (with '/' or ".md"), else an id or number of the library. Errors list what exists.
 Result<Lesson> findLesson(const std::string& nameOrPath);
 
 struct BuiltInText {

@@ -18,7 +18,7 @@ Two or three short sentences that lead to the question. Numbers are computed: GP
 
 ```predict
 id: guess                   # kept and shown later, never graded
-ask: How many microbatches does rank 0 have to hold when 1F1B runs?
+ask: How many microbatches does rank 0 hold under 1F1B?
 number: microbatches
 truth: sim("1f1b").peak_activation[0]
 reveal: It holds {{sim("1f1b").peak_activation[0]}}, its distance from the last rank.
@@ -27,8 +27,8 @@ reveal: It holds {{sim("1f1b").peak_activation[0]}}, its distance from the last 
 ## Do
 
 ```step
-show: gpipe                 # what is on the canvas: a schedule's name, 'empty', or the id of an earlier check
-allow: move, text, library  # the tools that live
+show: gpipe                 # the canvas: a schedule's name, 'empty', or the id of an earlier check
+allow: move, text, library  # the available tools
 ```
 
 Say what to do. All backwards wait for all forwards here. Bring them forward, rank by rank.
@@ -44,7 +44,7 @@ fail: -> Rank 0 still holds {{peak_activation[0]}}.
 ```
 
 ```hint
-1: Which rank could give a microbatch back at once?
+1: Which rank could free a microbatch at once?
 2: Warm-ups of 4, 3, 2, 1; then always one forward, one backward.
 3: do warmup 4,3,2,1 -> Every rank now alternates.
 ```
@@ -53,7 +53,7 @@ fail: -> Rank 0 still holds {{peak_activation[0]}}.
 schedule: 1f1b
 ```
 
-```wrong                     # every answer that a message is written for
+```wrong                     # one wrong answer for each message
 do: warmup 5,3,2,1
 says: still holds 5
 ```

@@ -18,7 +18,7 @@ namespace {
 
 bool isReturn(OpKind kind) { return kind == OpKind::Backward || kind == OpKind::InputGrad; }
 
-// Events by rising priority: of several in one beat the last one here is told.
+// Events by ascending priority: of several in one beat the last one here is described.
 constexpr std::array<BeatEvent, 15> byPriority = {
     BeatEvent::None,        BeatEvent::GapEnds,   BeatEvent::Arrival,      BeatEvent::Filler,        BeatEvent::DrainOver,
     BeatEvent::Steady,      BeatEvent::Peak,      BeatEvent::LastForward,  BeatEvent::SteadySkip,    BeatEvent::GapBegins,
@@ -146,7 +146,7 @@ private:
                 if (const SpanId next = nextThatWaits(rank, op.id); next != noSpan) {
                     filled.insert(rank);
                     tell(one.start, BeatEvent::Filler, op.id, rank,
-                         fmt::format("No one waits for this weight gradient, so rank {} does it while {} is on its way.", rank, plain(next)),
+                         fmt::format("Nothing waits for this weight gradient, so rank {} runs it until the input of {} arrives.", rank, plain(next)),
                          fmt::format("{} fills until {}", terse(op.id), terse(next)));
                 }
             }
@@ -156,14 +156,14 @@ private:
         for (const auto& [rank, ids] : m_byRank) {
             const Nanos end = span(ids.back()).end;
             if (m_end - end >= m_median / 2)
-                tell(end, BeatEvent::DrainOver, ids.back(), rank, fmt::format("Rank {} is done, {} before the last one.", rank, time(m_end - end)),
+                tell(end, BeatEvent::DrainOver, ids.back(), rank, fmt::format("Rank {} is done, {} before the last rank.", rank, time(m_end - end)),
                      fmt::format("rank {} done", rank));
         }
     }
 
     std::string arrival(const OpAt& op, int microbatch) const
     {
-        std::string text = fmt::format("Rank {} receives microbatch {} and can begin", op.rank, microbatch);
+        std::string text = fmt::format("Rank {} receives microbatch {} and can start", op.rank, microbatch);
         const Nanos start = span(op.id).start;
         const auto before = m_byRank.find(op.rank - 1);
         if (before != m_byRank.end())
@@ -172,7 +172,7 @@ private:
         return text + ".";
     }
 
-    // … F B F: the next return makes two rounds.
+    // … F B F: the next return completes two rounds.
     static bool alternates(const std::vector<OpKind>& history)
     {
         std::vector<OpKind> rounds;
@@ -193,7 +193,7 @@ private:
         return held;
     }
 
-    // The next op of the rank that is no W, where its input was not there yet when this W began.
+    // The next op of the rank other than a W, if its input was not there yet when this W started.
     SpanId nextThatWaits(int rank, SpanId weight) const
     {
         const auto& ids = m_byRank.at(rank);
@@ -209,10 +209,10 @@ private:
     {
         const auto name = [&](SpanId id) { return id == noSpan ? std::string("its input") : plain(id); };
         switch (gap.cause) {
-        case IdleCause::Warmup: return "its first work has not reached it yet";
-        case IdleCause::Transfer: return fmt::format("the result of {} is on the wire", name(gap.blamed));
+        case IdleCause::Warmup: return "its first input has not arrived yet";
+        case IdleCause::Transfer: return fmt::format("the result of {} is in transit", name(gap.blamed));
         case IdleCause::Memory: return fmt::format("{} is ready, but memory is full", gap.hasReadyOp ? stagewright::toText(gap.readyOp) : "a forward");
-        case IdleCause::Order: return fmt::format("{} is ready, but the order puts it later", gap.hasReadyOp ? stagewright::toText(gap.readyOp) : "an op");
+        case IdleCause::Order: return fmt::format("{} is ready, but the schedule orders it later", gap.hasReadyOp ? stagewright::toText(gap.readyOp) : "an op");
         case IdleCause::Dependency:
         case IdleCause::Straggler:
         case IdleCause::Imbalance: return fmt::format("it needs {}", name(gap.blamed));
@@ -235,9 +235,9 @@ private:
                 if (gaps[k].end - gaps[k].start > largest->end - largest->start) largest = &gaps[k];
             const SpanId next = gaps[last].next;
             i = last + 1;
-            if (length * 2 < m_median || next == noSpan) continue; // of the drain something else is told
+            if (length * 2 < m_median || next == noSpan) continue; // the drain has its own text
             if (first.cause != IdleCause::Warmup)
-                tell(first.start, BeatEvent::GapBegins, next, first.rank, fmt::format("Rank {} has nothing it may run: {}.", first.rank, causeWords(*largest)),
+                tell(first.start, BeatEvent::GapBegins, next, first.rank, fmt::format("Rank {} has nothing to run: {}.", first.rank, causeWords(*largest)),
                      fmt::format("rank {} waits: {}", first.rank, stagewright::toText(largest->cause)));
             tell(span(next).start, BeatEvent::GapEnds, next, first.rank, fmt::format("{} starts; the gap was {}.", plain(next), time(length)),
                  fmt::format("{} after {}", terse(next), time(length)));
@@ -288,7 +288,7 @@ private:
         return noSpan;
     }
 
-    // Between the last first return and the first last forward every rank does the same again and again. Two rounds are told.
+    // Between the last first return and the first last forward every rank does the same again and again. Two rounds are described.
     void tellRepetition()
     {
         Nanos from = m_begin, to = m_end;

@@ -1,5 +1,5 @@
-// Narration: the beats of a timeline's step and their words. A beat is a moment at which ops start; starts closer than 1 % of the
-// median op are one beat. One event is told per beat, by priority: fault, cap, first, gap, phase, transfer.
+// Narration: the beats of a timeline's step and their texts. A beat is a moment at which ops start; starts closer than 1 % of the
+// median op are one beat. One event is described per beat, by priority: fault, cap, first, gap, phase, transfer.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@
 namespace stagewright::lessons {
 
 enum class BeatEvent {
-    None,          // nothing to tell
+    None,          // nothing to say
     FirstForward,  // of rank 0
     Arrival,       // a forward arrives downstream for the first time
     FirstBackward, // at the last stage
     FirstReturn,   // the first backward on another rank
-    Steady,        // a rank begins to alternate
+    Steady,        // a rank starts to alternate
     GapBegins,
     GapEnds,
     Filler,        // W in what would be a gap
@@ -36,14 +36,14 @@ struct Beat {
     int rank = -1;
     BeatEvent event = BeatEvent::None;
     bool interesting = false; // where "next interesting" stops
-    int skip = 0;             // SteadySkip: so many beats from here repeat the pattern
-    std::string plain;        // "" where there is nothing to tell
+    int skip = 0;             // SteadySkip: this many beats from here repeat the pattern
+    std::string plain;        // "" if there is nothing to say
     std::string terse;
 };
 
 struct NarrationOptions {
     std::optional<Bytes> memoryCap; // activations of a rank
-    const Deadlock* hang = nullptr; // told at the end
+    const Deadlock* hang = nullptr; // described at the end
 };
 
 // In time order; empty for a step without ops. O(spans log spans) and the analysis of its gaps.

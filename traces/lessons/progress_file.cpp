@@ -72,13 +72,13 @@ Result<LearnerProgress> LearnerProgress::read(const std::string& path)
     std::ostringstream text;
     text << in.rdbuf();
     const auto damaged = [&](const std::string& what) {
-        return fail(ErrorCode::Unreadable, fmt::format("{}: {}", path, what), "move it away; the lessons begin anew without it");
+        return fail(ErrorCode::Unreadable, fmt::format("{}: {}", path, what), "move it away; the lessons then start from scratch");
     };
     if (!in) return damaged("it can't be read");
     const Json object = Json::parse(text.str(), nullptr, false);
     if (!object.is_object() || object.value("format", std::string()) != formatName || !object.contains("answers") || !object["answers"].is_array())
-        return damaged("it is no progress of lessons");
-    if (object.value("version", 0) > 1) return damaged(fmt::format("it is of version {}, this program reads 1", object.value("version", 0)));
+        return damaged("it is not a file of lesson progress");
+    if (object.value("version", 0) > 1) return damaged(fmt::format("it has version {}, this program reads version 1", object.value("version", 0)));
     try {
         for (const Json& one : object["answers"]) {
             KeptAnswer answer;
@@ -134,7 +134,7 @@ void LearnerProgress::keep(KeptAnswer answer)
         return;
     }
     const bool done = found->mark == Mark::Done || found->mark == Mark::Proved;
-    if (done && answer.mark < found->mark && answer.hash == found->hash) return; // what was done stays done
+    if (done && answer.mark < found->mark && answer.hash == found->hash) return; // Done stays Done
     *found = std::move(answer);
 }
 

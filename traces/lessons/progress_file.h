@@ -1,5 +1,5 @@
-// What a learner has done: one small file per user, keyed by lesson, check and the lesson file's hash. It keeps the answers, so an
-// edited lesson grades old answers anew instead of forgetting them.
+// A learner's progress: one small file per user, keyed by lesson, check and the lesson file's hash. It keeps the answers, so an
+// edited lesson grades old answers again instead of forgetting them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct KeptAnswer {
     std::string check;      // id of a check, quiz, predict or run block
     std::uint64_t hash = 0; // of the lesson's text when it was graded
     Mark mark = Mark::None;
-    std::string csv;      // the schedule, "" none
+    std::string csv;      // the schedule, "": none
     std::string settings; // changes of the step's settings
     std::string said;     // answer to a question
     std::string figure;   // path of the figure the learner kept; "" none
@@ -31,17 +31,17 @@ public:
     // An absent file is an empty progress; a damaged one is an error naming it and the remedy.
     static Result<LearnerProgress> read(const std::string& path);
     static std::string defaultPath();
-    Result<void> write(const std::string& path) const; // whole or not at all
+    Result<void> write(const std::string& path) const; // completely or not at all
 
     const KeptAnswer* find(const std::string& lesson, const std::string& check) const;
-    void keep(KeptAnswer answer); // replaces that of the same lesson and check; never a Done by a Shown of the same answer
+    void keep(KeptAnswer answer); // replaces the answer for the same lesson and check; never a Done by a Shown of the same answer
     void forget(const std::string& lesson); // "start over"
     const std::vector<KeptAnswer>& answers() const { return m_answers; }
 
     // The lesson's mark: Proved where all its checks are Done and a run block is Proved, Done where all checks are, Guessed
-    // where anything was answered.
+    // if anything was answered.
     Mark markOf(const Lesson& lesson) const;
-    // Answers graded anew where the lesson's text has changed since: passes keep their mark, others fall to Guessed.
+    // Grades answers again if the lesson's text has changed since: passes keep their mark, others fall to Guessed.
     void regrade(const Lesson& lesson);
 
 private:

@@ -12,7 +12,7 @@ namespace stagewright::lessons {
 
 namespace {
 
-// The check whose answer "mine" is where the learner's canvas is not given: the last one of the run's step.
+// The check whose answer is "mine" if the learner's canvas is not given: the last one of the run's step.
 const Check* checkBefore(const Lesson& lesson, const RunBlock& run)
 {
     const Check* found = nullptr;

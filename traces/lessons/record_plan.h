@@ -1,4 +1,4 @@
-// How a lesson's real run is recorded: the words of `stagewright record` and the orders it needs as files.
+// How a lesson's real run is recorded: the arguments of `stagewright record` and the orders it needs as files.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ struct RecordPlan {
     std::vector<std::pair<std::string, std::string>> files; // name and text of the CSVs that the arguments name, in `folder`
 };
 
-// folder: where the caller writes the files. answers: the learner's orders by check, "mine" the one on the canvas; where there is none,
-// the check's solution. What the block does not say is the lesson's shape and a model of 8 layers that takes about a second a step;
+// folder: where the caller writes the files. answers: the learner's orders by check, "mine" the one on the canvas; if there is none,
+// the check's solution. Defaults are the lesson's shape and a model of 8 layers that takes about a second per step;
 // brief: two measured steps.
 Result<RecordPlan> recordPlan(const Lesson& lesson, const RunBlock& run, const std::string& folder, const std::map<std::string, Schedule>& answers = {},
                               bool brief = false);

@@ -29,7 +29,7 @@ Value listOf(const Items& items, const Map& map)
     return Value(std::move(out));
 }
 
-// What the report says of its step, under the keys of `report --json`.
+// Figures of the report, under the keys of `report --json`.
 Pairs analysedFigures(const Timeline& timeline, const RunReport& report)
 {
     const Units& units = report.units;

@@ -1,5 +1,5 @@
 // Reports: figures of a simulated order or of a recorded run under the names that `simulate --json` and `report --json` use, for
-// expressions. Of unit-cost work times are in rank shares and memory in microbatch-activations, of runs in ns and bytes.
+// expressions. For unit-cost work times are in rank shares and memory in microbatch-activations, for runs in ns and bytes.
 #pragma once
 
 #include <memory>
@@ -18,13 +18,13 @@
 
 namespace stagewright::lessons {
 
-// The first op, by rank and position, behind which its rank holds more than the cap.
+// The first op, by rank and position, after which its rank holds more than the cap.
 struct CapFault {
     int rank = 0;
     int position = 0;
     Op op;
-    double held = 0; // microbatch-activations behind it
-    std::vector<Op> holders; // the forwards that are not paid back yet, in order
+    double held = 0; // microbatch-activations after it
+    std::vector<Op> holders; // the forwards whose activations are not freed yet, in order
 };
 std::optional<CapFault> firstOverCap(const Schedule& schedule, const CostModel& costs, Bytes cap);
 
@@ -39,7 +39,7 @@ private:
 };
 
 // Beyond the keys of --json: valid, complete, runs (it ends), messages, warmups, stage_costs, weight_copies, versions, delays.
-// An order that can't run has nothing for its times; of one that lacks ops they are those of the part that runs.
+// An order that can't run has no times; an incomplete order has those of the part that runs.
 class SimulatedReport : public Report {
 public:
     SimulatedReport(Schedule schedule, CostModel costs, const Channels& channels, std::optional<double> cap = {});
@@ -48,7 +48,7 @@ public:
 
     Result<Value> figure(std::string_view key) const override;
 
-    const Schedule& schedule() const { return m_schedule; } // as it runs: recomputed, lowered
+    const Schedule& schedule() const { return m_schedule; } // as executed: recomputed, lowered
     const CostModel& costs() const { return m_costs; }
     const Channels& channels() const { return m_channels; }
     const Validation& validation() const { return m_validation; }
@@ -56,8 +56,8 @@ public:
     const std::optional<SimResult>& result() const { return m_result; }
     std::optional<double> makespan() const; // in rank shares
     std::vector<double> peaks() const;
-    std::shared_ptr<const Timeline> timeline() const;      // null where it can't run
-    const BubbleReport& bubbles() const;                   // empty likewise
+    std::shared_ptr<const Timeline> timeline() const;      // null if it can't run
+    const BubbleReport& bubbles() const;                   // empty in the same case
 
 private:
     Value time(Nanos nanos) const { return static_cast<double>(nanos) / static_cast<double>(m_costs.timeUnit); }
@@ -70,7 +70,7 @@ private:
     std::optional<double> m_cap;
     Validation m_validation;
     bool m_complete = false;
-    Schedule m_runnable; // what m_result is of
+    Schedule m_runnable; // the schedule of m_result
     std::optional<SimResult> m_result;
     mutable std::once_flag m_once;
     mutable std::shared_ptr<const Timeline> m_timeline;

@@ -28,7 +28,7 @@ Result<void> setCosts(Settings& settings, const std::string& word, std::string_v
     for (const std::string& part : partsOf(text, ",")) {
         const std::size_t equals = part.find('=');
         const auto value = equals == std::string::npos ? std::nullopt : numberOf(std::string_view(part).substr(equals + 1));
-        if (!value || *value < 0 || *value > 1e6) return wrong(word, fmt::format("'{}' is no cost", part), "write costs=F=1,I=1,W=1");
+        if (!value || *value < 0 || *value > 1e6) return wrong(word, fmt::format("'{}' is not a cost", part), "write costs=F=1,I=1,W=1");
         const std::string kind = part.substr(0, equals);
         if (kind == "F") settings.forward = *value;
         else if (kind == "I") settings.inputGrad = *value;
@@ -43,7 +43,7 @@ Result<void> setWhole(int& out, const std::string& word, std::string_view value,
 {
     const auto number = wholeOf(value);
     if (!number || *number < least || *number > most)
-        return wrong(word, fmt::format("'{}' is no whole number from {} to {}", value, least, most));
+        return wrong(word, fmt::format("'{}' is not a whole number from {} to {}", value, least, most));
     out = *number;
     return {};
 }
@@ -51,7 +51,7 @@ Result<void> setWhole(int& out, const std::string& word, std::string_view value,
 Result<void> setReal(double& out, const std::string& word, std::string_view value, double least, double most)
 {
     const auto number = numberOf(value);
-    if (!number || *number < least || *number > most) return wrong(word, fmt::format("'{}' is no number from {} to {}", value, least, most));
+    if (!number || *number < least || *number > most) return wrong(word, fmt::format("'{}' is not a number from {} to {}", value, least, most));
     out = *number;
     return {};
 }
@@ -59,9 +59,9 @@ Result<void> setReal(double& out, const std::string& word, std::string_view valu
 Result<void> setList(std::vector<double>& out, const std::string& word, std::string_view value)
 {
     const auto numbers = numbersOf(value);
-    if (!numbers || numbers->size() > 4 * mostRanks) return wrong(word, fmt::format("'{}' is no list of numbers", value), "such as 4,4,3,1");
+    if (!numbers || numbers->size() > 4 * mostRanks) return wrong(word, fmt::format("'{}' is not a list of numbers", value), "such as 4,4,3,1");
     for (const double number : *numbers)
-        if (number < 0 || number > 1e6) return wrong(word, fmt::format("{} is outside 0 to 1000000", number));
+        if (number < 0 || number > 1e6) return wrong(word, fmt::format("{} is not between 0 and 1000000", number));
     out = *numbers;
     return {};
 }
@@ -253,8 +253,8 @@ Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings)
     for (StageMemory& memory : costs.memory) memory.boundary = std::llround(settings.keep * static_cast<double>(memory.activation));
     if (!settings.layers.empty()) {
         if (settings.layers.size() != static_cast<std::size_t>(schedule.stages))
-            return fail(ErrorCode::Usage, fmt::format("layers of {} stages, the schedule has {}", settings.layers.size(), schedule.stages),
-                        "give one number a stage");
+            return fail(ErrorCode::Usage, fmt::format("the layers are for {} stages, the schedule has {}", settings.layers.size(), schedule.stages),
+                        "give one number per stage");
         setLayers(schedule, settings, costs);
     }
     if (!settings.slow.empty()) setSlow(schedule, settings, costs);

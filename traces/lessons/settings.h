@@ -1,8 +1,8 @@
-// The settings of a lesson's canvas: shape, costs, memory, messages. Text form, words separated by blanks:
+// The settings of a lesson's canvas: shape, costs, memory, messages. Text form, words separated by spaces:
 //
 //   ranks=4 microbatches=8 chunks=2 costs=F=1,I=1,W=1 comm=0.5 cap=4
 //   recompute=0-2 hoist keep=0.125          stages that recompute; the part of an activation that they keep
-//   layers=3,3,3,3 head=2 share=3           layers by stage, of the head behind the last; how many are one rank share
+//   layers=3,3,3,3 head=2 share=3           layers by stage, of the head after the last; how many make one rank share
 //   slow=1,1,1.5,1                          by rank: how much longer its ops take
 //   link=1-2:1.0 launch=3:0.2               as parts of schedules/perturb.h; link=none: none of them
 //   sends=rendezvous lower=grouped          as in schedules/channels.h and schedules/lower.h
@@ -24,7 +24,7 @@ namespace stagewright::lessons {
 struct Settings {
     int ranks = 4;
     int microbatches = 8;
-    int chunks = 0; // 0: the schedule's own
+    int chunks = 0; // 0: schedule default
     double forward = 1, inputGrad = 1, weightGrad = 1;
     double backward = -1; // < 0: I + W
     double comm = 0;      // in forwards of a rank share
@@ -38,20 +38,20 @@ struct Settings {
     std::vector<double> slow;
     std::string disturbed; // parts of a perturbation, joined by ','
     bool rendezvous = false;
-    std::string lower; // "": as the order stands, just in time where sends=rendezvous needs messages
+    std::string lower; // "": the order unchanged, just in time if sends=rendezvous needs messages
 
     bool operator==(const Settings&) const = default;
     double total() const { return forward + (backward < 0 ? inputGrad + weightGrad : backward); }
 };
 
-// Sets what the text names, leaves the rest. Errors (Usage) name the word.
+// Sets what the text names and leaves the rest unchanged. Errors (Usage) name the word.
 Result<Settings> withSettings(Settings settings, std::string_view text);
-// What differs from `from`, as text; parse(print) gives it back.
+// The differences from `from`, as text; parse(print) restores them.
 std::string changesOf(const Settings& settings, const Settings& from = {});
 
 // The order of a library schedule in these settings ("interleaved-1f1b", "zb-h1"), without their passes.
 Result<Schedule> makeFor(const std::string& name, const Settings& settings);
-// The order as it runs: recomputed and lowered as the settings say. One that has recomputations, or messages, keeps its own.
+// The order as executed: recomputed and lowered as the settings say. An order with recomputations, or messages, keeps its own.
 Result<Schedule> passedThrough(const Schedule& schedule, const Settings& settings);
 Result<CostModel> costsFor(const Schedule& schedule, const Settings& settings);
 Channels channelsOf(const Settings& settings);

@@ -28,7 +28,7 @@ Result<std::string> textOf(std::string_view function, const std::vector<Argument
     return wrong(fmt::format("{}() needs a name", function), "such as sim(\"1f1b\") or answer(total)");
 }
 
-// A setting of sim(…) as a word of settings.h; "" where it is none.
+// A setting of sim(…) as a word of settings.h; "" if it is not a setting.
 std::string settingWord(const std::string& name, const std::string& value)
 {
     static constexpr std::pair<std::string_view, std::string_view> same[] = {{"p", "ranks"}, {"m", "microbatches"}, {"v", "chunks"}, {"c", "comm"}};
@@ -73,7 +73,7 @@ int broadcastLength(const std::vector<Argument>& arguments)
 
 constexpr std::size_t mostToSearch = 400; // ops: beyond, no schedule that searches is tried
 
-// Whether `other` runs the stages where `own` does, with microbatches and backwards that are no finer cut.
+// Whether `other` runs the stages where `own` does, with microbatches and backwards cut no finer.
 bool sameTask(const Schedule& other, const Schedule& own)
 {
     const auto any = [](const Schedule& schedule, const auto& is) {
@@ -233,20 +233,20 @@ Result<Value> StepScope::call(std::string_view function, const std::vector<Argum
         return underChannels(function, arguments);
     std::string known;
     for (const std::string& one : functions()) known += (known.empty() ? "" : ", ") + one;
-    return wrong(fmt::format("there is no function '{}'", function), "beyond arithmetic there are " + known);
+    return wrong(fmt::format("there is no function '{}'", function), "besides arithmetic there are " + known);
 }
 
 Result<Value> StepScope::simulate(const Arguments& arguments, bool possibleOnly) const
 {
     if (arguments.empty() || !arguments[0].name.empty()) return wrong("sim() needs a schedule", "sim(\"1f1b\", c=0.5)");
     const int length = broadcastLength(arguments);
-    if (length < 0) return wrong("sim() of lists of different lengths", "lists must be of one length");
+    if (length < 0) return wrong("sim() has lists of different lengths", "lists must have the same length");
     if (length == 0) {
         auto name = textOf("sim", arguments, 0);
         if (!name) return tl::unexpected(std::move(name.error()));
         return simulateOne(*name, arguments, possibleOnly);
     }
-    if (length > 256) return wrong(fmt::format("sim() of {} points, at most 256 are simulated", length));
+    if (length > 256) return wrong(fmt::format("sim() has {} points, at most 256 are simulated", length));
     List out;
     for (int i = 0; i < length; ++i) {
         Arguments one = arguments;
@@ -335,19 +335,19 @@ Result<Value> StepScope::said(const std::string& id) const
     for (const Predict* predict : m_in.lesson.all<Predict>())
         if (predict->id == id) return Value();
     if (m_in.lesson.quiz(id)) return Value();
-    return wrong(fmt::format("answer({}): the lesson asks nothing of that id", id));
+    return wrong(fmt::format("answer({}): the lesson has no question with that id", id));
 }
 
 Result<Value> StepScope::goalValue(const Arguments& arguments) const
 {
     const double* number = arguments.size() == 2 ? arguments[1].value.number() : nullptr;
-    if (!number) return wrong("value() takes goal and a number", "value(goal,2): what the goal's second comparison needs");
-    if (!m_check) return wrong("value(goal, …) stands outside a check");
+    if (!number) return wrong("value() takes 'goal' and a number", "value(goal,2): what the goal's second comparison needs");
+    if (!m_check) return wrong("value(goal, …) is only valid in a check");
     const auto parts = m_check->goal.conjuncts();
     if (!(*number >= 1) || *number > static_cast<double>(parts.size()))
         return wrong(fmt::format("value(goal,{}): the goal has {} parts", *number, parts.size()));
     const auto comparison = parts[static_cast<std::size_t>(*number) - 1].comparison();
-    if (comparison.sign.empty()) return wrong(fmt::format("value(goal,{}): that part compares nothing", *number));
+    if (comparison.sign.empty()) return wrong(fmt::format("value(goal,{}): that part is not a comparison", *number));
     return comparison.right.evaluate(*this);
 }
 

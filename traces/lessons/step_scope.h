@@ -1,4 +1,4 @@
-// What the names in a lesson's expressions mean at a step. Internal to traces/lessons.
+// The meaning of names in a lesson's expressions at a step. Internal to traces/lessons.
 #pragma once
 
 #include <functional>
@@ -18,11 +18,11 @@ struct StepState::Inside {
     Learner learner;
     Result<std::shared_ptr<const SimulatedReport>> report;
 
-    // Simulations that expressions asked for, by what they are of.
+    // Simulations requested by expressions, by their key.
     mutable std::mutex mutex;
     mutable std::map<std::string, Result<std::shared_ptr<const SimulatedReport>>> simulated;
 
-    // The canvas of the check's solution; where it has none, the learner's.
+    // The canvas of the check's solution; without one, the learner's.
     Result<Canvas> solved(const Check* check) const;
     Result<std::shared_ptr<const SimulatedReport>> reportOf(const std::string& key, const std::function<Result<Canvas>()>& make) const;
 

@@ -49,7 +49,7 @@ inline std::optional<int> wholeOf(std::string_view text)
     return value;
 }
 
-// "1,1,1.5" → numbers; nothing where one is none.
+// "1,1,1.5" → numbers; empty if one is not a number.
 inline std::optional<std::vector<double>> numbersOf(std::string_view text, std::string_view separators = ",")
 {
     std::vector<double> numbers;

@@ -19,7 +19,7 @@ Nanos inside(Nanos begin, Nanos end, const Window& range)
     return std::max<Nanos>(0, std::min(end, range.end) - std::max(begin, range.begin));
 }
 
-// When a rank is at work, asked for the part within an interval.
+// When a rank is busy; gives the part within an interval.
 class Occupied {
 public:
     void add(Nanos begin, Nanos end) // by begin
@@ -56,7 +56,7 @@ Bytes peakIn(const Timeline& timeline, int rank, MemoryCategory category, const 
     bool any = false;
     for (std::size_t i = 0; i < events.size() && events[i].time < range.end;) {
         const Nanos time = events[i].time;
-        if (time > range.begin && !any) { // what is carried into the range
+        if (time > range.begin && !any) { // what is held at the start of the range
             any = true;
             peak = inUse;
         }

@@ -43,7 +43,7 @@ std::vector<ReportFigure> RunReport::figures() const
         for (const Bytes bytes : peaks(category)) figure.byRank.push_back(static_cast<double>(bytes));
         if (memory.empty()) figure.unknown = "the run doesn't say what its memory is used for";
     };
-    time("makespan", "Time of a step", bubbles.makespan(), "A step");
+    time("makespan", "Step time", bubbles.makespan(), "A step");
     time("span", "Span of a rank", bubbles.span, "A step");
     add("bubble_fraction", "Bubble ratio", ColumnKind::Share, bubbles.bubbleFraction, "Bubble");
     add("bubble_rate_span", "Bubble in the span", ColumnKind::Share, bubbles.bubbleRateSpan, "Bubble");

@@ -36,7 +36,7 @@ struct ReportFigure {
     std::string title;
     ColumnKind kind = ColumnKind::Time; // Time, Size, Count or Share
     double value = 0;            // in ns, bytes, 1 or shares; of figures by rank the largest
-    std::vector<double> byRank;  // of those that are told by rank
+    std::vector<double> byRank;  // if there is one for each rank
     std::string formula;         // its heading in docs/numbers.md
     std::string unknown;         // why there is no value: a clause, lower case; empty: it is known
 };
@@ -65,7 +65,7 @@ struct RunReport {
     Bytes largestPeak(MemoryCategory category) const;        // over ranks, 0 where there is no memory
     std::optional<Nanos> linkLatency() const;                // of the costs
     std::vector<ReportFigure> figures() const;               // in the order of `report --json`
-    std::vector<std::string> sentences() const;              // what stands out, the straggler; empty of a range
+    std::vector<std::string> sentences() const;              // the straggler, if there is one
 };
 
 struct ReportOptions {

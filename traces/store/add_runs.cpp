@@ -24,7 +24,7 @@ tl::unexpected<Error> cancelled()
 
 tl::unexpected<Error> noPlace(const fs::path& folder, const char* why)
 {
-    return fail(ErrorCode::Unreadable, "folder " + folder.string() + ": it can't be written to (" + why + ")", "choose another place");
+    return fail(ErrorCode::Unreadable, "folder " + folder.string() + ": can't be written to (" + why + ")", "choose another location");
 }
 
 fs::path folderOf(const std::string& path)
@@ -60,12 +60,12 @@ private:
     std::string m_path;
 };
 
-// Without replacing what came there meanwhile, where the file system can tell.
+// Without replacing a file created meanwhile, if the file system supports this.
 Result<void> putInPlace(const std::string& part, const std::string& path)
 {
     if (::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return {};
     if (errno == EINVAL && !isThere(path) && std::rename(part.c_str(), path.c_str()) == 0) return {};
-    return fail(ErrorCode::Failed, "file " + path + ": it can't be made (" + std::strerror(errno) + ")", "choose another name");
+    return fail(ErrorCode::Failed, "file " + path + ": can't be created (" + std::strerror(errno) + ")", "choose another name");
 }
 
 Result<std::vector<std::int64_t>> idsIn(const RunFile& file)
@@ -84,7 +84,7 @@ Result<void> mayAddRuns(const std::string& path)
     std::error_code problem;
     if (fs::is_directory(path, problem)) return fail(ErrorCode::Unreadable, path + " is a folder, not a run file", "name a file in it");
     if (isThere(path)) {
-        if (fs::file_size(path, problem) == 0 && !problem) return {}; // made and not used yet: it becomes a run file
+        if (fs::file_size(path, problem) == 0 && !problem) return {}; // created but not used yet: it becomes a run file
         const auto file = RunFile::open(path, OpenMode::Write);
         return file ? Result<void>() : tl::unexpected(file.error());
     }

@@ -1,4 +1,4 @@
-// Storing runs whole or not at all, for what others may be reading meanwhile.
+// Storing runs completely or not at all, in files that others may be reading meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace stagewright {
 
-// Whether runs can be stored in `path`: a run file that may be written to, or a name in a folder where one can be made. To be
-// asked before long work.
+// Whether runs can be stored in `path`: a writable run file, or a name in a folder where one can be created. Check
+// before long work.
 Result<void> mayAddRuns(const std::string& path);
 
-// Makes the file, or adds to the runs of one that is there; gives their ids. They are written to a folder beside it first, so that
-// readers of the file wait for the last step alone. With an Error (also Cancelled) it is as it was and nothing is left beside it.
+// Creates the file, or adds to the runs of an existing one; returns their ids. They are first written to a folder beside it, so that
+// readers of the file wait only for the last step. With an Error (also Cancelled) it is unchanged and nothing is left beside it.
 Result<std::vector<std::int64_t>> addRuns(const std::string& path, std::span<const Run* const> runs, const Progress& progress = {});
 
 } // namespace stagewright

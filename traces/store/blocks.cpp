@@ -28,7 +28,7 @@ bool fits(std::int64_t value)
 template <typename Row, typename Get>
 void addColumn(BlockEncoder& encoder, std::span<const Row> rows, ColumnForm form, Get get)
 {
-    Column column; // filled as far as it is read
+    Column column; // filled only as far as it is read
     for (std::size_t i = 0; i < rows.size(); ++i) column[i] = static_cast<std::int64_t>(get(rows[i]));
     encoder.add(std::span<const std::int64_t>(column.data(), rows.size()), form);
 }

@@ -1,5 +1,5 @@
-// What stands in the blocks of the run file: spans, memory events, edges, samples. Each function encodes or decodes up to
-// blockRows rows; decoders check every field's range and give false where a block is damaged.
+// The blocks of the run file: spans, memory events, edges, samples. Each function encodes or decodes up to
+// blockRows rows; decoders check every field's range and return false if a block is damaged.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct StoredSpan {
     Nanos cpu = -1; // −1: unknown
 };
 
-// spans: of one track and one step. cpu: empty, or one per span. The step stands in the row.
+// spans: of one track and one step. cpu: empty, or one per span. The step is in the row.
 std::span<const std::byte> encodeSpans(BlockEncoder& encoder, std::span<const Span> spans, std::span<const Nanos> cpu);
 bool decodeSpans(std::span<const std::byte> bytes, std::size_t rows, int step, std::vector<StoredSpan>& out);
 

@@ -28,7 +28,7 @@ private:
     std::size_t m_size = 0;
 };
 
-// Reads a block of `rows` values a column. Damaged bytes (checksum, lengths) give nullopt, never a read out of bounds.
+// Reads a block of `rows` values per column. Damaged bytes (checksum, lengths) give nullopt, never a read out of bounds.
 class BlockDecoder {
 public:
     static std::optional<BlockDecoder> open(std::span<const std::byte> bytes, std::size_t rows, std::size_t columns);

@@ -11,33 +11,33 @@ namespace {
 Error errorOf(sqlite3* handle, int code, const std::string& path)
 {
     std::string message = "file " + path + ": ";
-    const char* told = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
+    const char* reason = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
     switch (code & 0xff) {
     case SQLITE_FULL:
         return {ErrorCode::Failed, message + "the disk is full", "free some space"};
     case SQLITE_IOERR:
-        return {ErrorCode::Failed, message + "input or output failed (" + told + ")",
-                "check the disk and the space left on it"};
+        return {ErrorCode::Failed, message + "input or output failed (" + reason + ")",
+                "check the disk and its free space"};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return {ErrorCode::Unavailable, message + "another program is writing to it", "try again when it has finished"};
     case SQLITE_NOTADB:
         return {ErrorCode::Unreadable, message + "not a run file", "choose a file written by stagewright"};
     case SQLITE_CORRUPT:
-        return {ErrorCode::Unreadable, message + "damaged (" + told + ")", "restore it from a copy, or record again"};
+        return {ErrorCode::Unreadable, message + "damaged (" + reason + ")", "restore it from a copy, or record again"};
     case SQLITE_CANTOPEN:
-        return {ErrorCode::Unreadable, message + "can't be opened", "check that it exists and may be read"};
+        return {ErrorCode::Unreadable, message + "can't be opened", "check that it exists and is readable"};
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-        return {ErrorCode::Unreadable, message + "may not be written", "check its permissions, or copy it"};
+        return {ErrorCode::Unreadable, message + "is read-only", "check its permissions, or copy it"};
     case SQLITE_NOMEM:
     case SQLITE_TOOBIG:
-        return {ErrorCode::Failed, message + told, "free some memory"};
+        return {ErrorCode::Failed, message + reason, "free some memory"};
     case SQLITE_INTERRUPT:
         return {ErrorCode::Cancelled, message + "cancelled", {}};
     default:
-        return {ErrorCode::Unreadable, message + told, {}};
+        return {ErrorCode::Unreadable, message + reason, {}};
     }
 }
 

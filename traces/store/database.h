@@ -1,4 +1,4 @@
-// A SQLite connection: prepared statements, transactions, errors in words. Only traces/store sees SQLite.
+// A SQLite connection: prepared statements, transactions, errors as text. Only traces/store uses SQLite.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ public:
     Statement& bind(std::int64_t value);
     Statement& bind(double value); // NaN becomes NULL
     Statement& bind(std::string_view text);      // must live until the statement is reset
-    Statement& bind(std::span<const std::byte> blob); // likewise
+    Statement& bind(std::span<const std::byte> blob); // must also live until the statement is reset
     Statement& bindNull();
 
     std::int64_t integer(int column) const { return sqlite3_column_int64(m_statement, column); }
@@ -69,7 +69,7 @@ public:
     // true: a row is there; false: done.
     Result<bool> step(Statement& statement) const;
     Result<void> run(Statement& statement) const; // steps to the end and resets
-    Result<std::int64_t> integer(std::string_view sql) const; // first column of the first row, 0 where there is none
+    Result<std::int64_t> integer(std::string_view sql) const; // first column of the first row, 0 if there is none
     std::int64_t lastId() const { return sqlite3_last_insert_rowid(m_handle); }
     Error error(int code) const; // of the last call, naming the file
 

@@ -67,7 +67,7 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
 {
     std::error_code problem;
     if (std::filesystem::equivalent(store.path, otherPath, problem))
-        return fail(ErrorCode::Usage, "merge " + otherPath + ": it is the file itself", "choose another file");
+        return fail(ErrorCode::Usage, "merge " + otherPath + ": can't be merged into itself", "choose another file");
     std::vector<RunInfo> runs;
     { // checked like any file that is opened
         auto other = RunFile::open(otherPath, OpenMode::Read);
@@ -79,7 +79,7 @@ Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Prog
     for (const RunInfo& run : runs)
         if (run.state == RunState::Recording)
             return fail(ErrorCode::Unavailable, fmt::format("file {}: run {} is being recorded", otherPath, run.id),
-                        "merge it when the recording has ended");
+                        "merge it after the recording has ended");
     Database& database = *store.database;
     auto attach = database.prepare("ATTACH ? AS other");
     if (!attach) return tl::unexpected(attach.error());

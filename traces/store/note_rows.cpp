@@ -130,7 +130,7 @@ Result<std::vector<Bookmark>> readBookmarks(RunStore& store)
 Result<void> writeBookmark(RunStore& store, const Bookmark& bookmark)
 {
     if (bookmark.slot < 1 || bookmark.slot > 9)
-        return fail(ErrorCode::Usage, fmt::format("bookmark {}: there are 1 to 9", bookmark.slot), "choose one of them");
+        return fail(ErrorCode::Usage, fmt::format("bookmark {}: must be 1 to 9", bookmark.slot), "choose a number from 1 to 9");
     if (auto known = readRunInfo(store, bookmark.run); !known) return tl::unexpected(known.error());
     Database& database = *store.database;
     auto transaction = Transaction::begin(database);
@@ -168,7 +168,7 @@ Result<std::vector<SavedQuery>> readSavedQueries(RunStore& store)
 
 Result<void> writeSavedQuery(RunStore& store, const SavedQuery& query)
 {
-    if (query.name.empty()) return fail(ErrorCode::Usage, "a saved query has no name", "give it one");
+    if (query.name.empty()) return fail(ErrorCode::Usage, "a saved query needs a name", "give it one");
     auto row = store.database->prepare("INSERT OR REPLACE INTO saved_query(name, sql, about) VALUES(?,?,?)");
     if (!row) return tl::unexpected(row.error());
     row->bind(std::string_view(query.name)).bind(std::string_view(query.sql)).bind(std::string_view(query.about));

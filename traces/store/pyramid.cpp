@@ -112,7 +112,7 @@ std::vector<PyramidLevel> buildPyramid(std::span<const Span> spans)
 std::span<const std::byte> encodeBuckets(BlockEncoder& encoder, std::span<const Bucket> buckets)
 {
     encoder.clear();
-    std::array<std::int64_t, blockRows> column; // filled as far as it is read
+    std::array<std::int64_t, blockRows> column; // filled only as far as it is read
     const auto add = [&](ColumnForm form, auto get) {
         for (std::size_t i = 0; i < buckets.size(); ++i) column[i] = get(buckets[i]);
         encoder.add(std::span<const std::int64_t>(column.data(), buckets.size()), form);

@@ -14,7 +14,7 @@
 
 namespace stagewright {
 
-// Occupied nanoseconds in [index << level, (index + 1) << level), by kind; fillers, which are wanted idle, left out.
+// Occupied nanoseconds in [index << level, (index + 1) << level), by kind; without fillers, which are intended idle time.
 struct Bucket {
     std::int64_t index = 0;
     OpKind kind = OpKind::Forward;
@@ -23,11 +23,11 @@ struct Bucket {
 
 struct PyramidLevel {
     int level = 0; // bucket width 2^level ns
-    std::vector<Bucket> buckets; // by index, then kind; empty ones left out
+    std::vector<Bucket> buckets; // by index, then kind; without empty ones
 };
 
 inline constexpr int pyramidFanOut = 2;     // levels between two stored ones: widths grow four-fold
-inline constexpr int spansPerBucket = 8;    // about as many in a bucket of the finest level
+inline constexpr int spansPerBucket = 8;    // approximate spans per bucket of the finest level
 inline constexpr int highestLevel = 60;
 
 // Levels from the finest (about spansPerBucket spans in a bucket) to the first with at most two buckets; parents are exact

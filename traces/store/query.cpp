@@ -49,7 +49,7 @@ private:
 
 tl::unexpected<Error> refused()
 {
-    return fail(ErrorCode::Usage, "only reading is allowed here", "write one SELECT");
+    return fail(ErrorCode::Usage, "only reading is allowed", "write one SELECT");
 }
 
 std::string cell(const Statement& row, int column)
@@ -77,9 +77,9 @@ Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std:
                      "the tables are spans, memory, edges, runs, steps, metrics and notes, and the functions report_bubbles(1) and so on"};
         return tl::unexpected(std::move(error));
     }
-    if (!statement) return fail(ErrorCode::Usage, "query: it is empty", "write one SELECT");
+    if (!statement) return fail(ErrorCode::Usage, "the query is empty", "write one SELECT");
     if (std::string_view(tail).find_first_not_of(" \t\r\n;") != std::string_view::npos)
-        return fail(ErrorCode::Usage, "query: there is more than one statement", "write one SELECT");
+        return fail(ErrorCode::Usage, "the query has more than one statement", "write one SELECT");
     if (sqlite3_stmt_readonly(handle) == 0) return refused();
 
     RunFile::Table table;

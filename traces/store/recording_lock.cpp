@@ -30,7 +30,7 @@ Result<void> RecordingLock::acquire()
     for (int attempt = 0; attempt < 100; ++attempt) {
         const int descriptor = ::open(m_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         if (descriptor < 0)
-            return fail(ErrorCode::Unreadable, "file " + m_runFile + ": its folder may not be written",
+            return fail(ErrorCode::Unreadable, "file " + m_runFile + ": its folder is not writable",
                         "check the folder's permissions, or copy the file");
         if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
             const bool held = errno == EWOULDBLOCK;

@@ -1,5 +1,5 @@
-// One writer a run file: an advisory lock on a small file beside it ("x.stagewright-lock"), which the system releases when
-// the holder dies. Readers ask it whether a run in state Recording is still alive.
+// One writer per run file: an advisory lock on a small file beside it ("x.stagewright-lock"), which the system releases when
+// the holder dies. Readers use it to check whether a run in state Recording is still alive.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ public:
     RecordingLock(const RecordingLock&) = delete;
     RecordingLock& operator=(const RecordingLock&) = delete;
 
-    // Counts: as many releases as acquires. Held by somebody else: an Error (Unavailable).
+    // Counted: one release per acquire. Held by another process: an Error (Unavailable).
     Result<void> acquire();
     void release(); // the last one removes the file
     bool heldHere() const { return m_holds > 0; }

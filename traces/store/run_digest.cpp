@@ -14,8 +14,8 @@ namespace stagewright {
 
 namespace {
 
-// In the order of their keys. What is drawn from the rest (pyramids) and what people write beside it later is left out.
-constexpr std::array<std::string_view, 12> told{
+// In the order of their keys. Without derived data (pyramids) and what users add later.
+constexpr std::array<std::string_view, 12> digested{
     "SELECT schedule_name, created_unix_ms, provenance, clock, ranks, stages, microbatches, steps, warmup_steps, span_count, begin_ns, end_ns, "
     "time_unit, memory_unit, schedule, realised, costs FROM run WHERE id=?",
     "SELECT section, ordinal, key, value FROM run_text WHERE run=? AND section<>'digest' ORDER BY section, ordinal",
@@ -77,7 +77,7 @@ private:
 Result<std::string> digestOf(Database& database, std::int64_t run)
 {
     Digest digest;
-    for (const std::string_view sql : told) {
+    for (const std::string_view sql : digested) {
         std::int64_t rows = 0;
         auto read = forEachRow(database, sql, run, [&](const Statement& row) -> Result<void> {
             ++rows;

@@ -1,5 +1,5 @@
-// A checksum over what is told of a run beside its blocks, which have checksums of their own: its row but for name, note and state,
-// texts, tracks, labels, counters, metrics, and where each block belongs. Kept as the run's text ('digest', 'crc32').
+// A checksum over the data of a run outside its blocks, which have their own checksums: its row except name, note and state,
+// texts, tracks, labels, counters, metrics, and the place of each block. Stored as the run's text ('digest', 'crc32').
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace stagewright {
 
 Result<void> storeDigest(Database& database, std::int64_t run); // replaces an older one
-// Nothing where none is stored: the recording was interrupted, or an older program wrote it.
+// Empty if none is stored: the recording was interrupted, or an older program wrote it.
 Result<std::optional<bool>> digestHolds(Database& database, std::int64_t run);
 
 } // namespace stagewright

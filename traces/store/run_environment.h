@@ -1,4 +1,4 @@
-// What is known of a recorded run's surroundings only once it has ended.
+// Environment data of a recorded run that is known only after it has ended.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace stagewright {
 
-// Adds pairs behind those that the run's environment has; pairs of the same key stay beside each other. One transaction on a
-// connection of its own, so nobody else may be writing. The file must be there (Unreadable) and the run in it (Usage).
+// Adds pairs after those of the run's environment; pairs with the same key are kept side by side. One transaction on a
+// connection of its own, so no other writer may be active. The file must exist (Unreadable) and contain the run (Usage).
 Result<void> addEnvironment(const std::string& path, std::int64_t run, const TextPairs& pairs);
 
 } // namespace stagewright

@@ -85,7 +85,7 @@ Result<void> settle(RunStore& store)
     if (!left) return tl::unexpected(left.error());
     const bool wal = inWal(*store.database);
     if (*left == 0 && !wal) return {};
-    if (auto held = store.lock.acquire(); !held) return {}; // somebody began in between
+    if (auto held = store.lock.acquire(); !held) return {}; // another writer started in between
     const RecordingLockHold hold(store.lock);
     if (*left > 0)
         if (auto done = settleRuns(*store.database); !done) return done;
@@ -125,13 +125,13 @@ Result<void> RunStore::mayWrite()
 
 Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode mode)
 {
-    // A device or pipe is no place for a database, and a journal would stay beside it.
+    // A device or pipe can't hold a database, and a journal would stay beside it.
     std::error_code unknown;
     const auto kind = std::filesystem::status(path, unknown).type();
     if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found && kind != std::filesystem::file_type::none && kind != std::filesystem::file_type::directory)
-        return fail(ErrorCode::Unreadable, "file " + path + ": neither a file nor a new name; a run file can't be kept there", "choose a file");
+        return fail(ErrorCode::Unreadable, "file " + path + ": not a regular file, so it can't hold runs", "choose a file");
     if (mode != OpenMode::Create && kind == std::filesystem::file_type::regular && std::filesystem::file_size(path, unknown) == 0)
-        return fail(ErrorCode::Unreadable, "file " + path + ": 0 bytes, there is nothing in it", "restore it from a copy, or record again");
+        return fail(ErrorCode::Unreadable, "file " + path + ": the file is empty (0 bytes)", "restore it from a copy, or record again");
     const int flags = SQLITE_OPEN_READWRITE | (mode == OpenMode::Create ? SQLITE_OPEN_CREATE : 0);
     auto database = mode == OpenMode::Read ? openToRead(path) : Database::open(path, flags);
     if (!database) return tl::unexpected(database.error());
@@ -353,7 +353,7 @@ Result<void> RunFile::compact()
 {
     RunStore& store = *m_state->store;
     if (store.writers > 0)
-        return fail(ErrorCode::Usage, "file " + path() + ": a run is being recorded", "compact it when the recording has ended");
+        return fail(ErrorCode::Usage, "file " + path() + ": a run is being recorded", "compact it after the recording has ended");
     if (auto held = store.mayWrite(); !held) return held;
     const RecordingLockHold hold(store.lock);
     return store.database->execute("VACUUM");
@@ -437,7 +437,7 @@ std::int64_t RunWriter::id() const
 Result<void> RunWriter::append(const Timeline& step, const std::vector<std::pair<std::string, double>>& metrics)
 {
     State& state = *m_state;
-    if (state.done) return fail(ErrorCode::Usage, fmt::format("run {} is finished", id()), "begin another");
+    if (state.done) return fail(ErrorCode::Usage, fmt::format("run {} is finished", id()), "start another run");
     const auto write = [&]() -> Result<void> {
         auto transaction = Transaction::begin(*state.store->database);
         if (!transaction) return tl::unexpected(transaction.error());

@@ -1,6 +1,6 @@
 // The run file: a SQLite database with the suffix .stagewright that holds many runs (docs/database.md). Column blobs per
-// track and step with their pyramid beside them; a virtual table `spans` for SQL; WAL while recording, one transaction a
-// step, checkpointed to a single file on close. One writer a file. All calls of one RunFile from one thread at a time.
+// track and step with their pyramid beside them; a virtual table `spans` for SQL; WAL while recording, one transaction per
+// step, checkpointed to a single file on close. One writer per file. All calls of one RunFile from one thread at a time.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@
 
 namespace stagewright {
 
-enum class OpenMode { Read, Write, Create }; // Write: must exist; Create: made where absent
+enum class OpenMode { Read, Write, Create }; // Write: must exist; Create: created if absent
 
 class RunWriter;
 
 class RunFile {
 public:
-    // A file that is no run file, damaged, or of a newer version is an error naming it and the remedy. A run left in state
+    // A file that is not a run file, damaged, or of a newer version is an error with its name and the remedy. A run left in state
     // Recording by a killed writer is shown as Interrupted; its complete steps are there. One without a measured step is not
     // listed, and removed by the next writer.
     static Result<std::unique_ptr<RunFile>> open(const std::string& path, OpenMode mode);
@@ -34,17 +34,17 @@ public:
     const std::string& path() const;
     Result<std::vector<RunInfo>> runs() const; // by id
     // A run by "3", "#3", name with or without its number (run_names.h), else schedule, with or without its parameters ("interleaved-1f1b" finds
-    // "interleaved-1f1b v=2"); of several the newest. An unknown one lists what there is.
+    // "interleaved-1f1b v=2"); the newest of several. For an unknown one the error lists the runs.
     Result<std::int64_t> find(const std::string& idOrName) const;
-    // The timeline is never null. Blocks that are damaged are left out and counted in info.damagedBlocks.
+    // The timeline is never null. Damaged blocks are skipped and counted in info.damagedBlocks.
     Result<Run> read(std::int64_t id, const Progress& progress = {}) const;
-    // The same without the steps before `firstStep`: of a run that grows, only what is new. Their memory still in use is
+    // The same without the steps before `firstStep`: only the new part of a growing run. Their memory still in use is
     // carried in, one event per rank, stage and category; the timeline's steps keep their numbers.
     Result<Run> readSteps(std::int64_t id, int firstStep, const Progress& progress = {}) const;
-    // Likewise one step alone: no other step's spans are decoded. Of a run recorded step by step O(spans of the step).
+    // One step alone: no other step's spans are decoded. Of a run recorded step by step O(spans of the step).
     Result<Run> readStep(std::int64_t id, int step, const Progress& progress = {}) const;
 
-    // Runs too large to be held as a timeline are read in parts: what there is, then block after block.
+    // Runs too large for a timeline in memory are read in parts: the contents, then block after block.
     struct StepBounds {
         int step = 0;
         Nanos begin = 0; // of the first span on any track
@@ -58,7 +58,7 @@ public:
         std::vector<Metric> metrics;
         std::vector<Track> tracks;           // in a timeline's order; begin/end of spans are 0
         std::vector<std::int64_t> spanCount; // by track
-        std::vector<std::string> labels;     // by Span::label as streamSpans tells it; [0] is empty
+        std::vector<std::string> labels;     // by Span::label as given by streamSpans; [0] is empty
         Nanos begin = 0;
         Nanos end = 0;
         Nanos timeUnit = 1;
@@ -71,20 +71,20 @@ public:
         std::span<const Span> spans; // at most blockRows, by start; valid during the call
     };
     // Every span of the run: segment by segment, track by track, by start. Of a run recorded step by step a track's blocks
-    // come in order of time unless work crosses steps. The sink answers false to stop. Gives the number of damaged blocks,
-    // which are left out. Memory: one block.
+    // come in order of time unless work crosses steps. The sink returns false to stop. Returns the number of damaged blocks,
+    // which are skipped. Memory: one block.
     using SpanSink = std::function<bool(const SpanBlock&)>;
     Result<std::int64_t> streamSpans(std::int64_t id, const SpanSink& sink, const Progress& progress = {}) const;
-    // Likewise every memory event, up to blockRows at a time, each time of one rank and in order of time within a segment.
+    // Every memory event, up to blockRows at a time, each block of one rank and in order of time within a segment.
     using MemorySink = std::function<bool(std::span<const MemoryEvent>)>;
     Result<std::int64_t> streamMemory(std::int64_t id, const MemorySink& sink, const Progress& progress = {}) const;
 
-    // Whether what is told of the run beside its blocks is as it was stored (names, notes and state may change); nothing where that can't be
-    // known, as of an interrupted recording. Blocks are checked where they are read.
+    // Whether the run's data outside its blocks is unchanged since it was stored (names, notes and state may change); empty if
+    // unknown, as for an interrupted recording. Blocks are checked when they are read.
     Result<std::optional<bool>> intact(std::int64_t id) const;
 
     // First view without reading the spans: occupancy per track and bucket from the stored pyramid. Bucket i of a track
-    // starts at begin + i × bucketWidth; a power of two, so begin is the last multiple of it at or before the first span.
+    // starts at time begin + i × bucketWidth; a power of two; `begin` is the last multiple of it at or before the first span.
     struct Overview {
         Nanos begin = 0;
         Nanos end = 0;
@@ -94,15 +94,15 @@ public:
         // The same by work, in 255ths of the bucket: forward (F, R), backward (B, I), weight gradient (W), everything else.
         std::vector<std::vector<std::array<std::uint8_t, 4>>> sharesByTrack;
     };
-    // At least so many buckets, and fewer than eight times as many (a run shorter than that many ns has one per ns). `only`:
+    // At least this many buckets, and fewer than eight times as many (a run shorter than that many ns has one per ns). `only`:
     // tracks of other lanes are listed, with every bucket idle.
     Result<Overview> overview(std::int64_t id, int atLeastBuckets, std::optional<Lane> only = {}) const;
 
     // A whole run in one transaction; its id is the file's. Provenance, clock, ranks, steps and span count are those of
-    // its timeline. Cancelled: nothing of it is there.
+    // its timeline. Cancelled: nothing is stored.
     Result<std::int64_t> add(const Run& run, const Progress& progress = {});
-    // Begins a run in state Recording, under its name or, where that is taken, as "NAME (2)" (run_names.h). Its timeline and
-    // metric values are not looked at, its metrics' units are. Several runs may be recorded in turn.
+    // Starts a run in state Recording, under its name or, if that is taken, as "NAME (2)" (run_names.h). Its timeline and
+    // metric values are ignored, its metrics' units are used. Several runs may be recorded in turn.
     Result<std::unique_ptr<RunWriter>> begin(const Run& header);
     Result<void> rename(std::int64_t id, const std::string& name);
     Result<void> annotate(std::int64_t id, const std::string& note);
@@ -110,16 +110,16 @@ public:
     Result<void> merge(const std::string& otherPath, const Progress& progress = {}); // appends its runs under new ids, all or none
     Result<void> compact();
 
-    // What was written down beside a run: its own notes, then, where asked, the op notes of the other runs of the same
+    // Notes of a run: its own, then, if requested, the op notes of the other runs of the same
     // schedule in this file (Note::fromRun). A file of version 1 or 2 has none; opening it for writing
     // brings it up to date.
     Result<std::vector<Note>> notes(std::int64_t id, bool carried = false) const;
-    // Replaces the run's own notes; carried ones are left out, ids of 0 are given numbers.
+    // Replaces the run's own notes; carried ones are ignored, ids of 0 get numbers.
     Result<void> setNotes(std::int64_t id, const std::vector<Note>& notes);
     Result<std::vector<Bookmark>> bookmarks() const; // by slot
     Result<void> setBookmark(const Bookmark& bookmark);
     Result<std::vector<SavedQuery>> savedQueries() const; // by name
-    Result<void> saveQuery(const SavedQuery& query); // one of that name is replaced
+    Result<void> saveQuery(const SavedQuery& query); // replaces one with the same name
     Result<void> removeQuery(const std::string& name);
 
     // Rows of a read-only query, as text; `columns` first. The virtual table spans(run, step, rank, lane, stage, kind,
@@ -133,7 +133,7 @@ public:
     // Only a single SELECT; anything that writes, attaches or sets is refused. truncated: there were more than maxRows.
     Result<Table> query(const std::string& sql, std::size_t maxRows = 100000, const Progress& progress = {}) const;
 
-    // Refuses growth beyond so many bytes (whole pages) with the error of a full disk; 0: no limit. Not stored.
+    // Refuses growth beyond this many bytes (whole pages) with the error of a full disk; 0: no limit. Not stored.
     Result<void> limitSize(std::int64_t bytes);
 
 private:

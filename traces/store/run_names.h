@@ -1,4 +1,4 @@
-// Names of the runs of one file. A run recorded into a file that has one of that name already is "NAME (2)", then "NAME (3)".
+// Names of the runs of one file. A run recorded into a file that already has one with that name is "NAME (2)", then "NAME (3)".
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace stagewright {
 
-// Without such a number: "zb-h1" of "zb-h1 (2)". Any other name as it is.
+// Without such a number: "zb-h1" of "zb-h1 (2)". Any other name is unchanged.
 std::string_view unnumberedName(std::string_view name);
-// The name wanted, else the first numbered one that no run has.
+// The requested name, else the first numbered one that is free.
 std::string freeRunName(const std::vector<RunInfo>& runs, const std::string& wanted);
 
 } // namespace stagewright

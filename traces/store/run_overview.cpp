@@ -50,7 +50,7 @@ public:
         return std::move(m_result);
     }
 
-    // Adds the segments' pyramids up at about so many buckets and stores them as one segment more.
+    // Sums the segments' pyramids at about this many buckets and stores them as one more segment.
     Result<void> summarise(int atLeastBuckets)
     {
         if (auto done = readTracks(); !done) return done;

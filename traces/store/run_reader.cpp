@@ -163,7 +163,7 @@ private:
         return {};
     }
 
-    // Steps are appended in order, so that those wanted lie in the segments from m_firstSegment to m_lastSegment.
+    // Steps are appended in order, so the requested ones are in the segments from m_firstSegment to m_lastSegment.
     Result<void> findSegments()
     {
         if (m_steps.whole()) return {};
@@ -226,7 +226,7 @@ private:
     {
         std::vector<StoredSpan> block;
         std::int64_t read = 0;
-        std::int64_t most = 0; // spans that the blocks can hold: no number lies beyond
+        std::int64_t most = 0; // spans that the blocks can hold: the limit of valid numbers
         auto counted = forEachRow(m_database, "SELECT count(*) FROM span_block WHERE run=?" + wanted(), m_id,
                                   [&](const Statement& row) -> Result<void> {
                                       most = row.integer(0) * static_cast<std::int64_t>(blockRows);
@@ -269,19 +269,19 @@ private:
             });
     }
 
-    // What was in use when the first wanted segment began, where the file says so.
+    // The memory in use at the start of the first requested segment, if the file has it.
     Result<bool> memoryBase(std::map<std::tuple<int, int, MemoryCategory>, MemoryEvent>& carried)
     {
         if (m_steps.first <= 0) return false;
         const auto table = m_database.integer("SELECT count(*) FROM sqlite_schema WHERE name='memory_base'");
         if (!table) return tl::unexpected(table.error());
         if (*table == 0) return false; // a file of version 1
-        bool told = false;
+        bool found = false;
         std::vector<MemoryEvent> block;
         auto done = forEachRow(m_database, fmt::format("SELECT count, data FROM memory_base WHERE run=? AND segment={} ORDER BY ordinal", m_firstSegment),
                                m_id, [&](const Statement& row) -> Result<void> {
                                    const std::int64_t count = row.integer(0);
-                                   told = true;
+                                   found = true;
                                    if (count < 0 || count > static_cast<std::int64_t>(blockRows) ||
                                        !decodeMemoryBase(row.blob(1), static_cast<std::size_t>(count), block)) {
                                        ++m_damaged;
@@ -292,7 +292,7 @@ private:
                                    return {};
                                });
         if (!done) return tl::unexpected(done.error());
-        return told;
+        return found;
     }
 
     Result<void> memory()
@@ -428,7 +428,7 @@ Result<std::vector<RunInfo>> readRunInfos(RunStore& store)
 
 Result<Run> readRun(RunStore& store, std::int64_t id, StepRange steps, const Progress& progress)
 {
-    // One snapshot, also while somebody appends.
+    // One snapshot, even while another process appends.
     if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());
     auto run = Reader(store, id, steps, progress).read();
     (void)store.database->execute("RELEASE reading");

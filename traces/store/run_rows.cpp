@@ -32,7 +32,7 @@ Result<std::int64_t> RunRows::insertHeader(Database& database, const Run& run, R
     const RunInfo& info = run.info;
     const Timeline* timeline = run.timeline.get();
     const Schedule* schedule = run.schedule ? run.schedule.get() : nullptr;
-    const auto orElse = [](int told, int derived) { return std::int64_t{told > 0 ? told : derived}; };
+    const auto orElse = [](int given, int derived) { return std::int64_t{given > 0 ? given : derived}; };
     const std::string scheduleText = schedule ? writeScheduleText(*schedule) : std::string();
     const std::string costs = run.costs ? writeCostsJson(*run.costs) : std::string();
     const Provenance provenance = timeline ? timeline->provenance() : info.provenance;
@@ -169,7 +169,7 @@ Result<void> RunRows::updateRun(const Timeline& timeline)
     }
     m_known.spans += static_cast<std::int64_t>(timeline.spans().size());
     m_known.steps = std::max(m_known.steps, std::int64_t{timeline.steps()});
-    if (!m_known.hasUnits) { // what the header could not know yet
+    if (!m_known.hasUnits) { // unknown when the header was written
         m_known.hasUnits = true;
         auto done = write(m_database, "UPDATE run SET provenance=?, clock=?, ranks=?, time_unit=?, memory_unit=? WHERE id=?",
                           [&](Statement& s) {
@@ -254,7 +254,7 @@ Result<void> RunRows::addPyramid(std::int64_t track, std::span<const Span> spans
     return {};
 }
 
-// What is in use as the segment begins: a later step is read without the steps before it.
+// The memory in use at the start of the segment, so that a later step can be read without earlier ones.
 Result<void> RunRows::addMemoryBase()
 {
     std::vector<MemoryEvent> events;

@@ -1,4 +1,4 @@
-// What RunFile and its RunWriters share: the connection, the lock, and the steps of reading and writing a run.
+// Shared by RunFile and its RunWriters: the connection, the lock, and the steps of reading and writing a run.
 #pragma once
 
 #include <limits>
@@ -45,13 +45,13 @@ Result<std::vector<RunFile::StepBounds>> readStepBounds(RunStore& store, std::in
 Result<std::int64_t> streamSpans(RunStore& store, std::int64_t id, const RunFile::SpanSink& sink, const Progress& progress);
 Result<std::int64_t> streamMemory(RunStore& store, std::int64_t id, const RunFile::MemorySink& sink, const Progress& progress);
 Result<RunFile::Overview> readOverview(RunStore& store, std::int64_t id, int atLeastBuckets, std::optional<Lane> only);
-// Adds up the pyramids of a recording's many segments into those of summarySegment, where that saves reading.
+// Sums the pyramids of a recording's many segments into those of summarySegment, if that saves reading.
 Result<void> summarisePyramids(RunStore& store, std::int64_t id);
 inline constexpr std::int64_t summarySegment = -1;
 Result<void> mergeRuns(RunStore& store, const std::string& otherPath, const Progress& progress);
 Result<void> removeRun(Database& database, std::int64_t id); // within a transaction
 
-// Of a file of version 1 or 2 they are empty. carried: op notes of other runs of the same schedule as well.
+// Empty for a file of version 1 or 2. carried: also op notes of other runs of the same schedule.
 Result<std::vector<Note>> readNotes(RunStore& store, std::int64_t run, bool carried);
 Result<void> writeNotes(Database& database, std::int64_t run, const std::vector<Note>& notes); // within a transaction
 Result<std::vector<Bookmark>> readBookmarks(RunStore& store);
@@ -68,12 +68,12 @@ public:
     static Result<std::int64_t> insertHeader(Database& database, const Run& run, RunState state);
     std::int64_t run() const { return m_run; }
     Result<void> declareMetrics(const std::vector<Metric>& metrics);
-    // One timeline as one segment. Cancelled, the transaction is to be rolled back.
+    // One timeline as one segment. If cancelled, the transaction must be rolled back.
     Result<void> addSegment(const Timeline& timeline, const Progress& progress = {});
     Result<void> addMetric(const std::string& name, const std::string& unit, std::int64_t step, double value);
     Result<void> setCosts(const CostModel& costs);
     Result<void> setState(RunState state);
-    // Remembers or forgets what the last transaction told the run (numbers of tracks, labels …).
+    // Keeps or discards what the last transaction added to the run (numbers of tracks, labels …).
     void accept() { m_committed = m_known; }
     void rollBack() { m_known = m_committed; }
     std::int64_t steps() const { return m_known.steps; }

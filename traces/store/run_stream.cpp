@@ -41,7 +41,7 @@ Result<std::vector<NumberedTrack>> readTracks(Database& database, std::int64_t i
     return tracks;
 }
 
-// One snapshot, also while somebody appends.
+// One snapshot, even while another process appends.
 template <typename Work> auto inSnapshot(RunStore& store, Work work) -> decltype(work())
 {
     if (auto begun = store.database->execute("SAVEPOINT reading"); !begun) return tl::unexpected(begun.error());

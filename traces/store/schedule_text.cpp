@@ -79,23 +79,23 @@ Result<Schedule> readScheduleText(std::string_view text)
     for (const char* key : {"name", "ranks", "stages", "microbatches", "placement", "order", "paired"})
         if (!json.contains(key)) return damaged(fmt::format("{} is missing", key));
     Schedule schedule;
-    if (!json["name"].is_string()) return damaged("name is no text");
+    if (!json["name"].is_string()) return damaged("name is not text");
     schedule.name = json["name"].get<std::string>();
     if (!smallNumber(json["ranks"], schedule.ranks) || !smallNumber(json["stages"], schedule.stages) ||
         !smallNumber(json["microbatches"], schedule.microbatches))
-        return damaged("ranks, stages or microbatches is no number in range");
+        return damaged("ranks, stages or microbatches is not a number in range");
 
     const auto& placement = json["placement"];
-    if (!placement.is_array()) return damaged("placement is no list");
+    if (!placement.is_array()) return damaged("placement is not a list");
     std::vector<std::vector<Placement::Copy>> copies;
     for (const auto& stage : placement) {
-        if (!stage.is_array()) return damaged("placement of a stage is no list");
+        if (!stage.is_array()) return damaged("placement of a stage is not a list");
         auto& of = copies.emplace_back();
         for (const auto& pair : stage) {
             Placement::Copy copy;
             if (!pair.is_array() || pair.size() != 2 || !smallNumber(pair[0], copy.firstMicrobatch) ||
                 !smallNumber(pair[1], copy.rank))
-                return damaged("a copy of a stage is no pair of numbers");
+                return damaged("a copy of a stage is not a pair of numbers");
             of.push_back(copy);
         }
         if (of.empty()) return damaged("a stage has no rank");
@@ -103,9 +103,9 @@ Result<Schedule> readScheduleText(std::string_view text)
     schedule.placement = Placement::of(std::move(copies));
 
     const auto& order = json["order"];
-    if (!order.is_array()) return damaged("order is no list");
+    if (!order.is_array()) return damaged("order is not a list");
     for (const auto& line : order) {
-        if (!line.is_string()) return damaged("the order of a rank is no text");
+        if (!line.is_string()) return damaged("the order of a rank is not text");
         auto ops = readOps(line.get_ref<const std::string&>());
         if (!ops) return damaged(ops.error().message);
         schedule.order.push_back(std::move(*ops));
@@ -113,26 +113,26 @@ Result<Schedule> readScheduleText(std::string_view text)
     if (schedule.order.size() != static_cast<std::size_t>(schedule.ranks))
         return damaged(fmt::format("{} orders for {} ranks", schedule.order.size(), schedule.ranks));
     const auto& paired = json["paired"];
-    if (!paired.is_array()) return damaged("paired is no list");
+    if (!paired.is_array()) return damaged("paired is not a list");
     for (const auto& rank : paired) {
-        if (!rank.is_array()) return damaged("the pairs of a rank are no list");
+        if (!rank.is_array()) return damaged("the pairs of a rank are not a list");
         auto& positions = schedule.paired.emplace_back();
         for (const auto& position : rank) {
             if (!position.is_number_unsigned() || position.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max())
-                return damaged("the position of a pair is no number in range");
+                return damaged("the position of a pair is not a number in range");
             positions.push_back(position.get<std::uint32_t>());
         }
     }
     if (json.contains("weights")) {
         const auto rule = json["weights"].is_string() ? weightRuleOf(json["weights"].get_ref<const std::string&>()) : std::nullopt;
-        if (!rule) return damaged("the rule of the weights is unknown");
+        if (!rule) return damaged("the weight rule is unknown");
         schedule.weights = *rule;
     }
     if (json.contains("slice_lengths")) {
-        if (!json["slice_lengths"].is_array()) return damaged("the slice lengths are no list");
+        if (!json["slice_lengths"].is_array()) return damaged("the slice lengths are not a list");
         for (const auto& length : json["slice_lengths"]) {
             int value = 0;
-            if (!smallNumber(length, value) || value < 1) return damaged("a slice length is no number in range");
+            if (!smallNumber(length, value) || value < 1) return damaged("a slice length is not a number in range");
             schedule.sliceLengths.push_back(static_cast<std::uint32_t>(value));
         }
     }

@@ -1,5 +1,5 @@
-// A schedule as text that loses nothing (a CSV can't hold copies of stages, fillers, slices): JSON with one string of op
-// texts a rank (docs/database.md, "Schedules").
+// A schedule as lossless text (a CSV can't hold copies of stages, fillers, slices): JSON with one string of op
+// texts per rank (docs/database.md, "Schedules").
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace stagewright {
 
 std::string writeScheduleText(const Schedule& schedule);
-// Strict in form; whether the schedule is valid is validate()'s matter.
+// Strict in form; validate() checks whether the schedule is valid.
 Result<Schedule> readScheduleText(std::string_view text);
 
 } // namespace stagewright

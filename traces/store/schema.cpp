@@ -70,7 +70,7 @@ CREATE TABLE memory_base(run INTEGER NOT NULL, segment INTEGER NOT NULL, ordinal
     data BLOB NOT NULL, PRIMARY KEY(run, segment, ordinal));
 )sql";
 
-// What people write down: notes, bookmarks, queries.
+// User data: notes, bookmarks, queries.
 constexpr std::string_view version3 = R"sql(
 CREATE TABLE note(run INTEGER NOT NULL, note INTEGER NOT NULL, text TEXT NOT NULL, anchor TEXT NOT NULL, step INTEGER NOT NULL,
     rank INTEGER NOT NULL, last_rank INTEGER NOT NULL, op TEXT NOT NULL, occurrence INTEGER NOT NULL, begin_ns INTEGER NOT NULL,
@@ -139,14 +139,14 @@ Result<int> checkRunFile(Database& database)
     if (!application) return tl::unexpected(application.error());
     if (*application != runFileApplicationId)
         return fail(ErrorCode::Unreadable,
-                    fmt::format("file {}: a database of another program (application id {}, a run file has {})",
+                    fmt::format("file {}: a database of another program (application id {}, run files have {})",
                                 database.path(), *application, runFileApplicationId),
                     "choose a file written by stagewright");
     const auto version = database.integer("PRAGMA user_version");
     if (!version) return tl::unexpected(version.error());
     if (*version > runFileVersion())
         return fail(ErrorCode::Unreadable,
-                    fmt::format("file {}: written in version {} of the format, this program reads up to {}",
+                    fmt::format("file {}: format version {}, this program reads up to {}",
                                 database.path(), *version, runFileVersion()),
                     "open it with a newer stagewright");
     if (*version < 1)

@@ -20,19 +20,19 @@ struct Migration {
 std::span<const Migration> migrations();
 int runFileVersion(); // that of the last migration
 
-// Every table that holds rows of a run: its columns besides the first one, `run`. Used to remove and to merge runs.
+// Every table with rows of a run: its columns besides the first one, `run`. Used to remove and to merge runs.
 struct RunTable {
     std::string_view name;
     std::string_view columns;
 };
 std::span<const RunTable> runTables();
 
-// Application id and version of an open file: a foreign, damaged or newer one is an Error with its remedy. Returns the version.
+// Checks application id and version of an open file: a foreign, damaged or newer one is an Error with its remedy. Returns the version.
 Result<int> checkRunFile(Database& database);
-// Brings a file to the last version, each step in a transaction of its own; version 0 is an empty database.
+// Upgrades a file to the last version, each step in its own transaction; version 0 is an empty database.
 Result<void> migrate(Database& database, int from, std::span<const Migration> steps);
-// The views a query finds, of this connection alone: those of the file with the columns of today (step_number), empty where a file
-// of `version` does not have what they show.
+// The views for queries, of this connection only: those of the file with the current columns (step_number), empty if a file
+// of `version` lacks their data.
 Result<void> addQueryViews(Database& database, int version);
 
 } // namespace stagewright

@@ -213,7 +213,7 @@ const std::array<SqlTable, 3>& sqlTables()
     return tables;
 }
 
-struct Module { // what SQLite carries for us
+struct Module { // our data passed through SQLite
     Database* database;
     const SqlTable* table;
 };

@@ -1,4 +1,4 @@
-// Names of enumerators as they stand in the run file, read back. Unknown words give the mildest meaning.
+// Names of enumerators as stored in the run file, parsed. Unknown words get the mildest meaning.
 #pragma once
 
 #include <optional>

@@ -31,14 +31,14 @@ BaselineStrip::BaselineStrip(QWidget* parent) : QWidget(parent)
     column->setSpacing(5);
     auto* head = new QHBoxLayout;
     m_title = new RowLabel({}, "title", this);
-    m_title->setToolTip(tr("Every run that is shown is measured against the baseline, until it is cleared."));
+    m_title->setToolTip(tr("Every run shown is compared with the baseline until you clear it."));
     head->addWidget(m_title, 1);
     m_more = new QPushButton(tr("All"), this);
     m_more->setCheckable(true);
-    m_more->setToolTip(tr("Every figure against the baseline, not only those that decide"));
+    m_more->setToolTip(tr("Every figure against the baseline, not only the main ones"));
     head->addWidget(m_more);
     auto* clear = new QPushButton(tr("Clear"), this);
-    clear->setToolTip(tr("No baseline any more"));
+    clear->setToolTip(tr("Clear the baseline"));
     head->addWidget(clear);
     column->addLayout(head);
     m_note = makeLabel({}, "secondary", this);
@@ -68,9 +68,9 @@ void BaselineStrip::setBaseline(const QString& name, std::shared_ptr<const Compa
     if (m_comparison && !m_comparison->differences.empty()) {
         QStringList words;
         for (const RunDifference& one : m_comparison->differences) words << QString::fromStdString(one.title);
-        text = tr("Not made alike: %1.").arg(words.join(QStringLiteral(", ")));
+        text = tr("Different setups: %1.").arg(words.join(QStringLiteral(", ")));
     }
-    if (m_comparison && m_comparison->withinSpread) text += (text.isEmpty() ? QString() : QStringLiteral(" ")) + tr("The change of the time is within the noise: no difference we can show.");
+    if (m_comparison && m_comparison->withinSpread) text += (text.isEmpty() ? QString() : QStringLiteral(" ")) + tr("The change in time is within the noise: no significant difference.");
     m_note->setText(text);
     m_note->setVisible(!text.isEmpty());
     fill();
@@ -104,8 +104,8 @@ void BaselineStrip::fill()
         if (!m_all && !decides(metric.key)) continue;
         const MetricText text = metricText(metric, m_units, m_comparison->shows() || metric.unit == "bytes");
         put(0, text.title, "secondary", text.whole);
-        put(1, text.b, "value", tr("Of the run shown; the baseline has %1").arg(text.a));
-        put(2, text.change, text.role, tr("The run shown less the baseline; for times as a share of the baseline's"));
+        put(1, text.b, "value", tr("The run shown; the baseline has %1").arg(text.a));
+        put(2, text.change, text.role, tr("The run shown minus the baseline; times as a share of the baseline's"));
         ++row;
     }
 }

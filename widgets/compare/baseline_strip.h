@@ -1,4 +1,4 @@
-// BaselineStrip: over the panels at the right: the session's baseline and what the run shown comes to against it. GUI thread only.
+// BaselineStrip: a strip over the panels at the right: the session's baseline and the figures of the run shown against it. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class BaselineStrip : public QWidget {
     Q_OBJECT
 public:
     explicit BaselineStrip(QWidget* parent = nullptr);
-    // comparison: of the baseline and the run shown; null: the baseline itself is shown, or the answer is on its way.
+    // comparison: of the baseline and the run shown; null: the baseline itself is shown, or the answer is pending.
     void setBaseline(const QString& name, std::shared_ptr<const Comparison> comparison, const Units& units, const QString& note);
     QString plainText() const;
 
@@ -35,7 +35,7 @@ private:
     QGridLayout* m_grid;
     std::shared_ptr<const Comparison> m_comparison;
     Units m_units;
-    bool m_all = false; // every figure, else those that decide
+    bool m_all = false; // every figure, else the main ones
 };
 
 } // namespace stagewright

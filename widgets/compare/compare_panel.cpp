@@ -19,7 +19,7 @@ namespace stagewright {
 
 namespace {
 
-// The table is for what decides; causes of idle time stand below, each with its share of the change.
+// The table has the main figures; causes of idle time are below, each with its share of the change.
 bool standsInTable(const std::string& key)
 {
     return key != "span_ns" && key != "bubble_rate_span" && !key.starts_with("idle_ns.") && !key.starts_with("apart_");
@@ -30,7 +30,7 @@ bool standsInTable(const std::string& key)
 ComparePanel::ComparePanel(QWidget* parent) : SectionColumn(parent)
 {
     buildChoices();
-    m_differences = addSection(tr("Not made alike"));
+    m_differences = addSection(tr("Different setups"));
     m_table = addSection(tr("Difference (B against A)"));
     buildWaterfall();
     m_why = addSection(tr("Why"));
@@ -64,9 +64,9 @@ void ComparePanel::buildChoices()
         grid->addWidget(box, row, 1);
         return box;
     };
-    m_against = add(0, tr("A against"), tr("The run that this panel and the memory curves set against A"));
-    m_align = add(1, tr("Aligned at"), tr("What stands at the same place of the axis in every run: the begin of the step, or the start of the op selected in the timeline"));
-    m_align->addItems({tr("the begin of the step"), tr("the op selected")});
+    m_against = add(0, tr("Compare A with"), tr("The run that this panel and the memory curves compare with A"));
+    m_align = add(1, tr("Aligned at"), tr("Aligns the runs on the axis at the start of the step, or at the start of the op selected in the timeline"));
+    m_align->addItems({tr("the start of the step"), tr("the selected op")});
     m_step = add(2, tr("Step"), tr("The step compared: each run's measured step with the median time, or the same step of each"));
     connect(m_against, &QComboBox::activated, this, [this](int index) { emit againstAsked(index + 1); });
     connect(m_align, &QComboBox::activated, this, [this](int index) { emit alignAsked(index == 1); });
@@ -85,11 +85,11 @@ void ComparePanel::buildWaterfall()
     head->addWidget(m_fallTitle);
     head->addStretch();
     m_fallKind = new QComboBox(m_fall);
-    m_fallKind->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon); // its tooltip has the whole
+    m_fallKind->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon); // its tooltip has the full text
     m_fallKind->setMinimumContentsLength(14);
     m_fallKind->addItems({tr("critical path"), tr("one change at a time")});
     m_fallKind->setAccessibleName(tr("What the waterfall shows"));
-    m_fallKind->setToolTip(tr("Critical path: what each class of it contributes to the change. One change at a time: the schedules between A and B, each simulated. Both sum to the change exactly."));
+    m_fallKind->setToolTip(tr("Critical path: the contribution of each class to the change. One change at a time: the schedules between A and B, each simulated. Both add up to the change exactly."));
     head->addWidget(m_fallKind);
     column->addLayout(head);
     m_waterfall = new WaterfallChart(m_fall);
@@ -111,8 +111,8 @@ void ComparePanel::setChoices(const QStringList& names, int against, bool aligne
     m_letter = QChar(static_cast<char16_t>(u'A' + against));
     m_align->setCurrentIndex(alignedAtOp ? 1 : 0);
     m_step->clear();
-    m_step->addItem(tr("the median of each"));
-    for (int i = 0; i < steps; ++i) m_step->addItem(tr("step %1 of each").arg(i + 1));
+    m_step->addItem(tr("each run's median step"));
+    for (int i = 0; i < steps; ++i) m_step->addItem(tr("step %1 of each run").arg(i + 1));
     m_step->setCurrentIndex(step + 1);
     m_step->setEnabled(steps > 1);
 }
@@ -169,7 +169,7 @@ void ComparePanel::setComparison(std::shared_ptr<const Run> a, std::shared_ptr<c
     m_ops->setComparison(comparison, m_units);
 }
 
-// The sentences name A and B; of further runs they are C and D.
+// The sentences name A and B; for further runs B becomes C or D.
 QString ComparePanel::named(const std::string& sentence, QChar letter)
 {
     QString text = QString::fromStdString(sentence);
@@ -184,8 +184,8 @@ void ComparePanel::fillDifferences(const Comparison& comparison)
 {
     m_differences->setVisible(!comparison.differences.empty());
     for (const RunDifference& one : comparison.differences) {
-        const auto told = [](const std::string& value) { return value.empty() ? tr("not told") : QString::fromStdString(value); };
-        m_differences->addText(tr("%1: %2 in A, %3 in %4").arg(QString::fromStdString(one.title), told(one.a), told(one.b), m_letter));
+        const auto valueText = [](const std::string& value) { return value.empty() ? tr("unknown") : QString::fromStdString(value); };
+        m_differences->addText(tr("%1: %2 in A, %3 in %4").arg(QString::fromStdString(one.title), valueText(one.a), valueText(one.b), m_letter));
     }
 }
 
@@ -200,7 +200,7 @@ void ComparePanel::fillWaterfall()
     QString note;
     if (ladder && m_comparison->ladder.empty()) note = QString::fromStdString(m_comparison->noLadder);
     else if (!ladder && m_comparison->change.makespanDelta == 0) note = tr("The critical paths take the same time.");
-    if (m_comparison->withinSpread) note = tr("Within the noise: no difference we can show.");
+    if (m_comparison->withinSpread) note = tr("Within the noise: no significant difference.");
     m_fallNote->setText(note);
     m_fallNote->setVisible(!note.isEmpty());
 }
@@ -222,7 +222,7 @@ void ComparePanel::fillTable(const Comparison& comparison)
     };
     put(0, 1, QStringLiteral("A"), "secondary", m_nameA);
     put(0, 2, m_letter, "secondary", m_nameB);
-    put(0, 3, tr("change"), "secondary", tr("%1 less A; for times also as a share of A. Grey: within the noise.").arg(m_letter));
+    put(0, 3, tr("change"), "secondary", tr("%1 minus A; times also as a share of A. Grey: within the noise.").arg(m_letter));
     int row = 1;
     for (const MetricDelta& metric : comparison.metrics) {
         if (metric.a == 0 && metric.b == 0) continue;
@@ -275,7 +275,7 @@ void ComparePanel::fillColumns()
             const MetricDelta* metric = of(*m_all[i], key);
             const int column = static_cast<int>(i) + 2;
             if (metric == nullptr) {
-                put(row, column, QStringLiteral("·"), "faint", tr("This run has it in another unit, or not at all."));
+                put(row, column, QStringLiteral("·"), "faint", tr("This run has it in another unit or not at all."));
                 continue;
             }
             const MetricText text = metricText(*metric, m_units, m_all[i]->shows() || metric->unit == "bytes", most);
@@ -285,7 +285,7 @@ void ComparePanel::fillColumns()
             }
             first = false;
             put(row, column, text.b, "value");
-            put(row + 1, column, text.change, text.role, tr("%1 less A; for times as a share of A. Grey: within the noise.").arg(QChar(static_cast<char16_t>(u'B' + i))));
+            put(row + 1, column, text.change, text.role, tr("%1 minus A; times as a share of A. Grey: within the noise.").arg(QChar(static_cast<char16_t>(u'B' + i))));
         }
         row += 3;
     }
@@ -314,7 +314,7 @@ void ComparePanel::fillIdle(const Comparison& comparison)
             auto* bar = new ShareBar;
             bar->setPlain(static_cast<double>(from[r].idle) / static_cast<double>(most), second);
             m_idle->addBar(second ? QString() : tr("Rank %1").arg(r), bar, durationText(from[r].idle, m_units),
-                           tr("Rank %1 in %2 (%3): idle inside the step's window.").arg(r).arg(second ? QString(m_letter) : QStringLiteral("A"), second ? m_nameB : m_nameA));
+                           tr("Rank %1 in %2 (%3): idle time within the step's window.").arg(r).arg(second ? QString(m_letter) : QStringLiteral("A"), second ? m_nameB : m_nameA));
         }
     }
 }
@@ -328,8 +328,8 @@ void ComparePanel::fillSplit(const Comparison& comparison)
         Nanos time;
         QString meaning;
     };
-    std::vector<Part> parts{{tr("Busy time"), change.busyDelta, tr("Ops themselves became longer or shorter.")},
-                            {tr("Optimizer and collectives"), change.apartDelta, tr("Time in optimizer and collectives inside the window.")}};
+    std::vector<Part> parts{{tr("Busy time"), change.busyDelta, tr("Ops took more or less time.")},
+                            {tr("Optimizer and collectives"), change.apartDelta, tr("Time in the optimizer and collectives within the window.")}};
     for (std::size_t c = 0; c < idleCauseCount; ++c) {
         const auto cause = static_cast<IdleCause>(c);
         const auto title = titleOf(cause);
@@ -337,13 +337,13 @@ void ComparePanel::fillSplit(const Comparison& comparison)
         parts.push_back({tr("Idle: %1").arg(QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()))), change.idleDelta[c],
                          QString::fromUtf8(meaning.data(), static_cast<qsizetype>(meaning.size()))});
     }
-    if (change.unexplained != 0) parts.push_back({tr("Different number of ranks"), change.unexplained, tr("The runs differ in ranks; this part can't be split.")});
+    if (change.unexplained != 0) parts.push_back({tr("Different number of ranks"), change.unexplained, tr("The runs have different numbers of ranks; this part can't be split.")});
     std::erase_if(parts, [](const Part& part) { return part.time == 0; });
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return std::abs(a.time) > std::abs(b.time); });
     m_split->setVisible(!parts.empty());
     for (const Part& part : parts)
         m_split->addRow(part.title, signedDurationText(static_cast<Nanos>(std::llround(static_cast<double>(part.time) / ranks)), m_units),
-                        tr("%1\nA rank's mean share; all shares together are the change of the time, %2.").arg(part.meaning, signedDurationText(change.makespanDelta, m_units)),
+                        tr("%1\nMean over ranks; all parts add up to the change in time, %2.").arg(part.meaning, signedDurationText(change.makespanDelta, m_units)),
                         part.time < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
 }
 
@@ -353,7 +353,7 @@ void ComparePanel::fillWhy(const Comparison& comparison)
     m_why->setTitle(comparison.withinSpread || !comparison.sameUnits ? tr("What differs") : delta < 0 ? tr("Why %1 is faster").arg(m_letter) : (delta > 0 ? tr("Why %1 is slower").arg(m_letter) : tr("What differs")));
     m_why->setVisible(!comparison.why.empty());
     for (const std::string& sentence : comparison.why) {
-        if (sentence.starts_with("not made alike:") || sentence.starts_with("one change at a time:")) continue; // stand above
+        if (sentence.starts_with("different setups:") || sentence.starts_with("one change at a time:")) continue; // shown above
         QString text = named(sentence);
         if (!text.isEmpty()) text[0] = text[0].toUpper();
         m_why->addText(text);

@@ -1,5 +1,5 @@
-// ComparePanel: what B (or C, D) changes against A: what was not made alike, the difference table, the waterfall, why, idle time by rank,
-// where the time went, the ops. Chooses the pair, the alignment and the step. GUI thread only.
+// ComparePanel: what B (or C, D) changes against A: different setups, the difference table, the waterfall, why, idle time by rank,
+// where the time went, the ops. Selects the pair, the alignment and the step. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ class ComparePanel : public SectionColumn {
     Q_OBJECT
 public:
     explicit ComparePanel(QWidget* parent = nullptr);
-    // names: of every run shown, A first; against: which the panel tells of, from 1; steps: how many every run has.
+    // names: of every run shown, A first; against: the run that the panel compares with A, from 1; steps: the number that every run has.
     void setChoices(const QStringList& names, int against, bool alignedAtOp, int steps, int step);
-    // Of A and each of the others, in their order: with more than one the table has a column for each. note: said under it.
+    // Comparisons of A with each of the others, in order; with more than one, the table has a column for each. note: text below it.
     void setAll(std::vector<std::shared_ptr<const Comparison>> all, const QString& note = {});
     void setComparison(std::shared_ptr<const Run> a, std::shared_ptr<const Run> b, std::shared_ptr<const Comparison> comparison); // null: empty
     void setTheme(const Theme& theme) override;

@@ -13,7 +13,7 @@ namespace stagewright {
 
 namespace {
 
-// Two boxes on one axis, A above B: whiskers from least to most, box between the quartiles, a line at the median.
+// Two boxes on one axis, A above B: whiskers from minimum to maximum, box between the quartiles, a line at the median.
 class StepsDelegate : public QStyledItemDelegate {
 public:
     StepsDelegate(CompareOpModel* model, QSortFilterProxyModel* sorted, const Theme* const* theme, QObject* parent)
@@ -59,9 +59,9 @@ private:
 QString noiseText(const NoiseVerdict& verdict, Nanos change, const Units& units)
 {
     if (change == 0) return CompareOpTable::tr("no change");
-    if (!verdict.spread) return CompareOpTable::tr("noise not known: it takes %1 measured steps of each run").arg(fewestSteps);
+    if (!verdict.spread) return CompareOpTable::tr("noise unknown: it needs %1 measured steps of each run").arg(fewestSteps);
     if (*verdict.spread == 0) return CompareOpTable::tr("simulated: without noise");
-    return verdict.shows ? CompareOpTable::tr("exceeds the noise of ±%1").arg(durationText(*verdict.spread, units)) : CompareOpTable::tr("within the noise of ±%1: no difference we can show").arg(durationText(*verdict.spread, units));
+    return verdict.shows ? CompareOpTable::tr("exceeds the noise of ±%1").arg(durationText(*verdict.spread, units)) : CompareOpTable::tr("within the noise of ±%1: no significant difference").arg(durationText(*verdict.spread, units));
 }
 
 } // namespace
@@ -126,10 +126,10 @@ QVariant CompareOpModel::headerData(int section, Qt::Orientation orientation, in
 {
     if (orientation != Qt::Horizontal || section < 0 || section >= ColumnCount) return {};
     static const char* const titles[] = {QT_TR_NOOP("Op"), QT_TR_NOOP("Rank"), QT_TR_NOOP("Start"), QT_TR_NOOP("Takes"), QT_TR_NOOP("Steps")};
-    static const char* const meanings[] = {QT_TR_NOOP("As A's schedule writes it."), QT_TR_NOOP("The rank that runs it in both."),
-                                           QT_TR_NOOP("Start in B less start in A, each from its step's begin. ~: within the noise."),
-                                           QT_TR_NOOP("Duration in B less duration in A. ~: within the noise."),
-                                           QT_TR_NOOP("The op's duration over the measured steps, A above B: least to most, the middle half as a box, the median as a line.")};
+    static const char* const meanings[] = {QT_TR_NOOP("As written in A's schedule."), QT_TR_NOOP("The rank that runs it in both runs."),
+                                           QT_TR_NOOP("Start in B minus start in A, each from the start of its step. ~: within the noise."),
+                                           QT_TR_NOOP("Duration in B minus duration in A. ~: within the noise."),
+                                           QT_TR_NOOP("The op's duration over the measured steps, A above B: minimum to maximum, the middle half as a box, the median as a line.")};
     if (role == Qt::DisplayRole) return tr(titles[section]);
     if (role == Qt::ToolTipRole) return tr(meanings[section]);
     return {};

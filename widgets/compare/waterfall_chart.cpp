@@ -31,7 +31,7 @@ std::vector<WaterfallBar> ledgerBars(const Comparison& comparison, const QString
     bars.push_back({a, WaterfallChart::tr("Step time of the baseline"), 0, now, true});
     for (const std::size_t i : classes) {
         const auto part = static_cast<PathClass>(i);
-        bars.push_back({words(titleOf(part)), words(meaningOf(part)) + QStringLiteral("\n") + WaterfallChart::tr("Classes of the critical path; together they are the change of the step time."), now, now + moved(i), false});
+        bars.push_back({words(titleOf(part)), words(meaningOf(part)) + QStringLiteral("\n") + WaterfallChart::tr("Classes of the critical path; together they add up to the change in step time."), now, now + moved(i), false});
         now += moved(i);
     }
     bars.push_back({b, WaterfallChart::tr("Step time"), 0, now, true});
@@ -46,16 +46,16 @@ std::vector<WaterfallBar> ladderBars(const Comparison& comparison, const QString
         QString title = QString::fromStdString(rung.title);
         if (!title.isEmpty()) title[0] = title[0].toUpper();
         const bool first = rung.kind == RungKind::Start;
-        bars.push_back({title, WaterfallChart::tr("One change at a time, simulated with A's costs until they are what changes."), first ? 0 : rung.makespan - rung.change, rung.makespan, first});
+        bars.push_back({title, WaterfallChart::tr("One change at a time, simulated with A's costs until the costs themselves change."), first ? 0 : rung.makespan - rung.change, rung.makespan, first});
     }
-    bars.push_back({WaterfallChart::tr("%1 as it was").arg(b), WaterfallChart::tr("Step time"), 0, comparison.ladder.back().makespan, true});
+    bars.push_back({WaterfallChart::tr("%1 as it ran").arg(b), WaterfallChart::tr("Step time"), 0, comparison.ladder.back().makespan, true});
     return bars;
 }
 
 WaterfallChart::WaterfallChart(QWidget* parent) : QWidget(parent)
 {
     setObjectName(QStringLiteral("waterfall"));
-    setAccessibleName(tr("Waterfall of the change of the step time"));
+    setAccessibleName(tr("Waterfall of the change in step time"));
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
@@ -92,7 +92,7 @@ void WaterfallChart::paintEvent(QPaintEvent*)
     QPainter p(this);
     p.setRenderHint(QPainter::Antialiasing);
     if (m_bars.empty()) return;
-    // the axis begins a little below the smallest total, so that changes can be seen, and says so by a broken edge
+    // the axis starts a little below the smallest total, so that changes are visible, and shows that with a broken edge
     Nanos least = m_bars.front().to;
     Nanos most = least;
     for (const WaterfallBar& bar : m_bars) {

@@ -1,5 +1,5 @@
-// WaterfallChart: from A's step time to B's in floating bars, one a class of the critical path (ledger) or one a single change
-// (ladder). The bars sum to the difference. GUI thread only.
+// WaterfallChart: from A's step time to B's in floating bars, one per class of the critical path (ledger) or one per single change
+// (ladder). The bars add up to the difference. GUI thread only.
 #pragma once
 
 #include <vector>

@@ -80,15 +80,15 @@ private:
 QueryEditor::QueryEditor(QWidget* parent) : QPlainTextEdit(parent), m_completer(new QCompleter(this)), m_words(new QStringListModel(this)), m_highlighter(new QueryHighlighter(document()))
 {
     setObjectName(QStringLiteral("query"));
-    setAcceptDrops(false); // files are the window's
+    setAcceptDrops(false); // the window handles file drops
     setTabChangesFocus(true);
     setLineWrapMode(QPlainTextEdit::WidgetWidth);
     setAccessibleName(tr("SQL query"));
     setPlaceholderText(tr("SELECT name, duration_ns, span FROM spans WHERE run = :run AND step = :step ORDER BY duration_ns DESC LIMIT 20"));
-    setToolTip(tr("One SELECT. Ctrl+Enter runs it, Ctrl+Space completes, Ctrl+Up and Ctrl+Down bring back what was asked before.\n"
+    setToolTip(tr("One SELECT. Ctrl+Enter runs it, Ctrl+Space completes, Ctrl+Up and Ctrl+Down recall earlier queries.\n"
                   ":run and :step stand for the run and the step shown."));
     setStyleSheet(QStringLiteral("font-family: \"DejaVu Sans Mono\", monospace; font-size: 12px;"));
-    m_completer->setModel(m_words); // for good: with each model Qt gives the popup one more delegate
+    m_completer->setModel(m_words); // set once: Qt adds a delegate to the popup with each model
     m_completer->setWidget(this);
     m_completer->setCaseSensitivity(Qt::CaseInsensitive);
     m_completer->setCompletionMode(QCompleter::PopupCompletion);
@@ -173,7 +173,7 @@ void QueryEditor::walkHistory(int by)
 
 bool QueryEditor::event(QEvent* event)
 {
-    // Keys of the window reach a field that is being typed into as letters.
+    // The window's keys reach a focused text field as letters.
     if (event->type() == QEvent::ShortcutOverride) {
         const auto* key = static_cast<QKeyEvent*>(event);
         const bool control = key->modifiers().testFlag(Qt::ControlModifier);

@@ -1,4 +1,4 @@
-// QueryModel: the rows of a query as a table; columns of numbers sort as numbers. GUI thread only.
+// QueryModel: the rows of a query as a table; numeric columns sort as numbers. GUI thread only.
 #pragma once
 
 #include <string>

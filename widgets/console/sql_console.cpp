@@ -37,14 +37,14 @@ SqlConsole::SqlConsole(QWidget* parent) : QWidget(parent), m_editor(new QueryEdi
         buttons->addWidget(made);
         return made;
     };
-    m_run = button(tr("Run"), tr("Asks the run file (Ctrl+Enter in the query)"));
+    m_run = button(tr("Run"), tr("Runs the query (Ctrl+Enter)"));
     m_run->setObjectName(QStringLiteral("primary"));
-    m_cancel = button(tr("Cancel"), tr("Stops the query under way"));
-    auto* queries = button(tr("Queries"), tr("Queries that come with the program, your own, and those kept in this file"));
+    m_cancel = button(tr("Cancel"), tr("Stops the running query"));
+    auto* queries = button(tr("Queries"), tr("Built-in queries, your own, and those saved in this file"));
     m_queries = new QMenu(queries);
     m_queries->setToolTipsVisible(true);
     queries->setMenu(m_queries);
-    auto* save = button(tr("Save…"), tr("Keeps this query under a name, in the settings or in the file"));
+    auto* save = button(tr("Save…"), tr("Saves this query under a name, in the settings or in the file"));
     m_mark = button(tr("Show on timeline"), tr("Marks every row that names a span, an op or a time"));
     m_export = button(tr("Export…"), tr("Writes the rows to a CSV or Markdown file"));
     buttons->addStretch(1);
@@ -71,7 +71,7 @@ SqlConsole::SqlConsole(QWidget* parent) : QWidget(parent), m_editor(new QueryEdi
     m_table->verticalHeader()->hide();
     m_table->horizontalHeader()->setHighlightSections(false);
     m_table->setMinimumHeight(60);
-    m_table->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // it takes what is there and asks for no more: the timeline stays in sight
+    m_table->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // it takes the available space and no more: the timeline stays visible
     makeCopyable(m_table);
     layout->addWidget(m_table, 1);
     m_said = makeLabel({}, "secondary", this, true);
@@ -80,10 +80,10 @@ SqlConsole::SqlConsole(QWidget* parent) : QWidget(parent), m_editor(new QueryEdi
 
     m_clock = new QTimer(this);
     m_clock->setInterval(200);
-    connect(m_clock, &QTimer::timeout, this, [this] { m_said->setText(tr("Asking for %1 s…").arg(static_cast<double>(QDateTime::currentMSecsSinceEpoch() - m_began) / 1000, 0, 'f', 1)); });
+    connect(m_clock, &QTimer::timeout, this, [this] { m_said->setText(tr("Running for %1 s…").arg(static_cast<double>(QDateTime::currentMSecsSinceEpoch() - m_began) / 1000, 0, 'f', 1)); });
     const auto ask = [this] {
         if (m_editor->toPlainText().trimmed().isEmpty())
-            setSaid(tr("Write one SELECT, or choose one of the queries."));
+            setSaid(tr("Write one SELECT, or choose a query."));
         else
             emit runAsked(m_editor->toPlainText());
     };
@@ -118,7 +118,7 @@ void SqlConsole::setRunning(bool running)
     if (running) {
         m_began = QDateTime::currentMSecsSinceEpoch();
         m_clock->start();
-        setSaid(tr("Asking…"));
+        setSaid(tr("Running…"));
     } else {
         m_clock->stop();
     }
@@ -134,7 +134,7 @@ void SqlConsole::showRows(QueryRows rows, qint64 milliseconds)
     for (int column = 0; column < m_model.columnCount(); ++column)
         m_table->setColumnWidth(column, std::min(m_table->columnWidth(column) + 10, 320));
     m_export->setEnabled(m_model.columnCount() > 0);
-    QString text = truncated ? tr("%1, in %2 s. LIMIT and OFFSET bring the others.").arg(countText(count, tr("The first row"), tr("The first %L1 rows"))).arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2)
+    QString text = truncated ? tr("%1, in %2 s. Use LIMIT and OFFSET for the others.").arg(countText(count, tr("The first row"), tr("The first %L1 rows"))).arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2)
                              : countText(count, tr("1 row"), tr("%L1 rows")) + tr(", in %1 s").arg(static_cast<double>(milliseconds) / 1000, 0, 'f', 2);
     setSaid(text);
 }

@@ -1,5 +1,5 @@
-// SqlConsole: a query above, its rows below. It asks nobody itself: runAsked() goes to whoever has the run file, and
-// showRows() or showFault() bring the answer. Rows that name a span or a time are chosen on the timeline by their owner.
+// SqlConsole: a query above, its rows below. It runs nothing itself: runAsked() goes to the owner of the run file, and showRows() or
+// showFault() bring the answer. The owner selects rows that name a span or a time on the timeline.
 #pragma once
 
 #include <QWidget>
@@ -25,7 +25,7 @@ public:
     QueryEditor* editor() { return m_editor; }
     QueryModel* model() { return &m_model; }
     QTableView* table() { return m_table; }
-    QMenu* queriesMenu() { return m_queries; } // filled by the owner when it is about to show
+    QMenu* queriesMenu() { return m_queries; } // filled by the owner before it opens
     void setTheme(const Theme& theme) { m_editor->setTheme(theme); }
     void setQuery(const QString& sql);
     void setRunning(bool running);
@@ -33,7 +33,7 @@ public:
     void showRows(QueryRows rows, qint64 milliseconds);
     void showFault(const QString& message, const QString& remedy);
     static constexpr int editorHeight = 96; // px, at most
-    int missingHeight() const; // px that its table needs to show ten rows and their header; 0: it has them
+    int missingHeight() const; // px that the table lacks to show ten rows and a header; 0: none
     QString status() const;
     int currentRow() const; // of the model, −1: none
     void setShowsOnTimeline(bool can, const QString& why); // whether the rows name spans or times

@@ -44,7 +44,7 @@ DeadlockDialog::DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedul
     m_view->setTheme(theme);
     scroll->setWidget(m_view);
     layout->addWidget(scroll, 1);
-    auto* key = makeLabel(tr("Solid: where a rank stands. Dashed: what it waits for. Red: the circle. Grey: ranks that only wait for it. Ops to the left have run."), "faint", this);
+    auto* key = makeLabel(tr("Solid: where a rank has stopped. Dashed: what it waits for. Red: the cycle. Grey: ranks that only wait for it. Ops to the left have run."), "faint", this);
     key->setWordWrap(true);
     layout->addWidget(key);
 
@@ -55,7 +55,7 @@ DeadlockDialog::DeadlockDialog(const Theme& theme, std::shared_ptr<const Schedul
     m_sends->addItem(tr("Buffered sends"));
     m_sends->addItem(tr("Rendezvous: no buffers"));
     m_sends->setCurrentIndex(channels.sends == SendMode::Rendezvous ? 1 : 0);
-    m_sends->setToolTip(tr("How a send and its receive meet"));
+    m_sends->setToolTip(tr("How sends and receives meet"));
     m_sends->setVisible(isLowered(*m_schedule));
     connect(m_sends, &QComboBox::currentIndexChanged, this, [this](int index) {
         m_channels.sends = index == 1 ? SendMode::Rendezvous : SendMode::Buffered;
@@ -90,7 +90,7 @@ void DeadlockDialog::explain()
     if (!found)
         text = QString::fromStdString(found.error().message);
     else if (!m_deadlock.hung())
-        text = tr("Nothing hangs this way: the order ends.");
+        text = tr("No deadlock with this setting: the order ends.");
     else
         text = QString::fromStdString(describeDeadlock(m_deadlock));
     if (!text.isEmpty()) text[0] = text[0].toUpper();
@@ -100,7 +100,7 @@ void DeadlockDialog::explain()
     if (!m_deadlock.fixed) return;
     if (m_deadlock.fix.size() == 1) {
         const OrderChange& change = m_deadlock.fix.front();
-        m_fix->setText(tr("Apply: %1 of rank %2 to place %3").arg(QString::fromStdString(toText(change.op))).arg(change.rank).arg(change.to));
+        m_fix->setText(tr("Apply: move %1 of rank %2 to place %3").arg(QString::fromStdString(toText(change.op))).arg(change.rank).arg(change.to));
     } else {
         m_fix->setText(countText(static_cast<qint64>(m_deadlock.fix.size()), tr("Apply 1 move"), tr("Apply %L1 moves")));
     }

@@ -1,5 +1,5 @@
-// DeadlockDialog: why an order never ends, the circle drawn on its lists, and the change that removes it, ready to be
-// applied. How messages travel can be chosen for lowered orders. GUI thread only.
+// DeadlockDialog: why an order never ends: the cycle drawn on its lists, and a change that removes it, ready to apply. For lowered
+// orders, the way messages travel can be chosen. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ public:
     const Deadlock& deadlock() const { return m_deadlock; }
     DeadlockView* view() { return m_view; }
     QString sentence() const;
-    QString fixText() const; // of the button; "" where there is none
+    QString fixText() const; // the button's text; "" if there is none
 
 signals:
     void fixAsked(const stagewright::Schedule& fixed);

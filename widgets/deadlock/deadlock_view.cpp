@@ -14,7 +14,7 @@ namespace stagewright {
 namespace {
 
 constexpr double left = 92, top = 34, rowHeight = 36, rowGap = 26;
-constexpr int before = 7, after = 9; // ops around where a rank stands
+constexpr int before = 7, after = 9; // ops around where a rank has stopped
 
 } // namespace
 
@@ -22,7 +22,7 @@ DeadlockView::DeadlockView(QWidget* parent) : QWidget(parent)
 {
     loadFonts();
     setObjectName(QStringLiteral("deadlockView"));
-    setAccessibleName(tr("Circle of waits"));
+    setAccessibleName(tr("Cycle of waits"));
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
 }
@@ -109,7 +109,7 @@ void DeadlockView::paintWait(QPainter& p, const BlockedRank& wait) const
     const QRectF to = cellOf(wait.onRank, wait.onPosition);
     if (from.isEmpty() || to.isEmpty()) return;
     const QColor colour = isVictim(wait.rank) ? m_theme->faint : m_theme->critical;
-    // From row to row through the gaps between them: leaves below or above, arrives from the same side.
+    // From row to row through the gaps between them: leaves at the bottom or top, arrives from the same side.
     const bool down = to.top() >= from.top();
     const QPointF start(from.center().x(), down ? from.bottom() : from.top());
     const QPointF tip(to.center().x(), wait.onRank == wait.rank ? to.bottom() : down ? to.top() : to.bottom());
@@ -163,7 +163,7 @@ void DeadlockView::paintEvent(QPaintEvent*)
             p.drawText(QRectF(left - 16, y, 14, rowHeight), Qt::AlignCenter, QStringLiteral("…"));
         }
     }
-    // What is waited for is dashed, where a rank stands is solid; victims in grey below the circle.
+    // Dashed: what a rank waits for; solid: where it has stopped; victims in grey below the cycle.
     for (const bool victims : {true, false})
         for (const BlockedRank& wait : m_deadlock.blocked) {
             if (isVictim(wait.rank) != victims) continue;

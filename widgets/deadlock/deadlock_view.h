@@ -1,5 +1,5 @@
-// DeadlockView: an order that never ends, drawn by position since it has no times: each rank's list around where it stands,
-// the circle of waits as arrows, ranks that only wait for the circle in grey. GUI thread only.
+// DeadlockView: an order that never ends, drawn by position since it has no times: each rank's list around where it has stopped,
+// the cycle of waits as arrows, ranks that only wait for the cycle in grey. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ public:
     void setDeadlock(std::shared_ptr<const Schedule> schedule, const Deadlock& deadlock);
     void setTheme(const Theme& theme);
     QRectF cellOf(int rank, int position) const; // of an op; empty: not drawn
-    QString textOf(const Op& op) const;          // what a cell says: "2F0", "→F0" for a send, "←F0" for a receive
+    QString textOf(const Op& op) const;          // text of a cell: "2F0", "→F0" for a send, "←F0" for a receive
     QSize sizeHint() const override;
 
 protected:

@@ -1,4 +1,4 @@
-// DeviceFigures: what the device panel shows of one step: kernels and copies, launch gaps, links, roofline. Computed on any thread.
+// DeviceFigures: the device panel's data for one step: kernels and copies, launch gaps, links, roofline. Computed on any thread.
 #pragma once
 
 #include <optional>

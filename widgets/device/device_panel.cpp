@@ -35,14 +35,14 @@ DevicePanel::DevicePanel(QWidget* parent) : QWidget(parent), m_pages(new QTabWid
     layout->addWidget(m_pages);
 
     m_kernels = new FigureTable(tr("Kernels and copies"),
-                                {{tr("Op"), tr("Kind of the op that launched it; none: nobody's."), false, 56},
-                                 {tr("Kernel or copy"), tr("As the device's trace names it."), false, 380},
+                                {{tr("Op"), tr("Kind of the op that launched it; none: no op."), false, 56},
+                                 {tr("Kernel or copy"), tr("Name in the device's trace."), false, 380},
                                  {tr("Calls"), tr("In the step shown, over all ranks."), true, 70},
-                                 {tr("Total"), tr("Sum of the calls' durations; what ran at the same time counts twice."), true, 90},
+                                 {tr("Total"), tr("Sum of the calls' durations; overlapping calls all count in full."), true, 90},
                                  {tr("Share"), tr("Of the total of all kernels and copies."), true, 70},
                                  {tr("Mean"), tr("Total over calls."), true, 90},
                                  {tr("Shortest"), tr("The shortest call."), true, 90},
-                                 {tr("Longest"), tr("The longest call; choosing a row goes there."), true, 90}},
+                                 {tr("Longest"), tr("The longest call; selecting a row goes there."), true, 90}},
                                 3, this);
     m_kernels->setObjectName(QStringLiteral("kernelTable"));
     m_kernels->setToolTip(tr("A row goes to its longest call; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
@@ -54,12 +54,12 @@ DevicePanel::DevicePanel(QWidget* parent) : QWidget(parent), m_pages(new QTabWid
     m_links = new FigureTable(tr("Links between ranks"),
                               {{tr("Link"), tr("From rank to rank."), false, 90},
                                {tr("Messages"), tr("In the step shown."), true, 84},
-                               {tr("Sender waits"), tr("Posted by the sender until the receiver is there, too, and the channel is free."), true, 110},
-                               {tr("Receiver waits"), tr("Posted by the receiver until the transfer begins."), true, 110},
-                               {tr("Transfer"), tr("From then until it has arrived."), true, 96},
+                               {tr("Sender waits"), tr("From the sender's post until the receiver is also ready and the channel is free."), true, 110},
+                               {tr("Receiver waits"), tr("From the receiver's post until the transfer starts."), true, 110},
+                               {tr("Transfer"), tr("From the start of the transfer until arrival."), true, 96},
                                {tr("Sender computes"), tr("Part of the transfer in which the sender computes."), true, 124},
                                {tr("Receiver computes"), tr("Part of the transfer in which the receiver computes."), true, 130},
-                               {tr("Exposed"), tr("Transfer that the receiver does not compute through."), true, 96}},
+                               {tr("Exposed"), tr("Transfer time during which the receiver does not compute."), true, 96}},
                               7, this);
     m_links->setObjectName(QStringLiteral("linkTable"));
     m_links->setToolTip(tr("Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
@@ -68,12 +68,12 @@ DevicePanel::DevicePanel(QWidget* parent) : QWidget(parent), m_pages(new QTabWid
     m_rows = new FigureTable(tr("Roofline by kind of op"),
                              {{tr("Op"), tr("Kind of op."), false, 56},
                               {tr("Ops"), tr("In the step shown, over all ranks."), true, 60},
-                              {tr("TFLOP"), tr("Operations of all of them, from the model's shape."), true, 76},
+                              {tr("TFLOP"), tr("Operations of all these ops, from the model's shape."), true, 76},
                               {tr("FLOP/byte"), tr("Operations over compulsory traffic: weights once, kept activations once."), true, 84},
                               {tr("TFLOP/s"), tr("Operations over duration."), true, 76},
-                              {tr("Attainable"), tr("The lower ceiling of the device at these operations a byte."), true, 90},
+                              {tr("Attainable"), tr("The device's lower ceiling at these operations per byte."), true, 90},
                               {tr("Reached"), tr("TFLOP/s over attainable."), true, 76},
-                              {tr("Bound by"), tr("The ceiling that is the lower one."), false, 100}},
+                              {tr("Bound by"), tr("The lower of the two ceilings."), false, 100}},
                              6, this);
     m_rows->setObjectName(QStringLiteral("rooflineTable"));
     m_rows->setToolTip(tr("Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
@@ -133,7 +133,7 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
     }
     m_kernels->setRows(std::move(rows));
     QString line = f.kernels.calls > 0 ? tr("%1, %2 in all").arg(countText(static_cast<qint64>(f.kernels.calls), tr("1 kernel or copy"), tr("%L1 kernels and copies"))).arg(durationText(f.kernels.total, units))
-                                       : tr("This run has no kernels: they are recorded on GPUs, and come with traces of Kineto or Nsight Systems.");
+                                       : tr("This run has no kernels. Runs on GPUs and imported Kineto or Nsight Systems traces have them.");
     if (f.gaps) {
         RankLaunchGaps all;
         for (const RankLaunchGaps& rank : f.gaps->ranks) {
@@ -155,7 +155,7 @@ void DevicePanel::setFigures(std::shared_ptr<const DeviceFigures> figures)
     m_links->setRows(std::move(rows));
     m_linkLine->setText(!m_figures           ? tr("No run is shown.")
                         : f.links.empty()    ? tr("No messages travel between ranks in this step.")
-                                             : tr("%1 on the wire, %2 of it exposed: no computing of the receiver hides it").arg(durationText(transfer, units), percentText(shareOf(exposed, transfer))));
+                                             : tr("%1 in transfer, %2 of it exposed: not hidden by the receiver's compute").arg(durationText(transfer, units), percentText(shareOf(exposed, transfer))));
 
     rows.clear();
     for (const RooflineRow& row : f.roofline) {

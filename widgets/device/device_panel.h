@@ -1,4 +1,4 @@
-// DevicePanel: what ran on the devices below the ops of one step, in three pages: kernels and copies by op, links between ranks,
+// DevicePanel: what ran on the devices during the ops of one step, in three pages: kernels and copies by op, links between ranks,
 // and the roofline of each kind of op. GUI thread only.
 #pragma once
 

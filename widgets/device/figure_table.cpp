@@ -77,7 +77,7 @@ FigureTable::FigureTable(const QString& name, std::vector<FigureColumn> columns,
     connect(this, &QTableView::activated, this, tell);
 }
 
-// The view makes its first row the current one when it gets the focus, which nobody chose: nobody is told.
+// The view makes its first row current when it gets the focus, although nobody chose it: no signal is sent.
 void FigureTable::focusInEvent(QFocusEvent* event)
 {
     const QSignalBlocker quiet(selectionModel());

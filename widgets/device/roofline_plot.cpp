@@ -36,10 +36,10 @@ void RooflinePlot::setRows(std::vector<RooflineRow> rows, std::optional<Ceilings
 {
     m_rows = std::move(rows);
     m_ceilings = ceilings;
-    QStringList told;
+    QStringList texts;
     for (const RooflineRow& row : m_rows)
-        if (shown(row)) told << textOf(row);
-    setAccessibleDescription(told.join(QStringLiteral("; ")));
+        if (shown(row)) texts << textOf(row);
+    setAccessibleDescription(texts.join(QStringLiteral("; ")));
     update();
 }
 
@@ -52,7 +52,7 @@ void RooflinePlot::setTheme(const Theme& theme)
 QString RooflinePlot::textOf(const RooflineRow& row) const
 {
     const std::string_view kind = ruleOf(row.kind).text;
-    return tr("%1: %2 TFLOP/s at %3 FLOP/byte, %4 of what the device could")
+    return tr("%1: %2 TFLOP/s at %3 FLOP/byte, %4 of the device's limit")
         .arg(QString::fromUtf8(kind.data(), static_cast<int>(kind.size())), fixed(row.achieved() * 1e-12, 2), fixed(row.intensity(), 1), percentText(m_ceilings ? row.share(*m_ceilings) : 0));
 }
 
@@ -61,7 +61,7 @@ PlotFrame RooflinePlot::frameIn(const QRectF& rect) const
 {
     PlotFrame frame;
     frame.area = PlotFrame::areaIn(rect);
-    frame.x.title = tr("FLOP a byte");
+    frame.x.title = tr("FLOP/byte");
     frame.y.title = tr("TFLOP/s");
     frame.x.text = frame.y.text = decadeText;
     const double ridge = m_ceilings->flops / m_ceilings->bytesPerSecond;

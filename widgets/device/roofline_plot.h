@@ -1,4 +1,4 @@
-// RooflinePlot: what each kind of op reaches at its operations a byte, under the device's two ceilings, both axes logarithmic
+// RooflinePlot: what each kind of op reaches at its operations per byte, under the device's two ceilings, both axes logarithmic
 // (Williams et al. 2009, CACM 52(4)). GUI thread only.
 #pragma once
 

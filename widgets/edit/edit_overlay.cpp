@@ -8,7 +8,7 @@
 namespace stagewright {
 namespace {
 
-constexpr double minOutline = 3; // px; narrower slices of a ghost are left out
+constexpr double minOutline = 3; // px; narrower slices of a ghost are skipped
 constexpr std::size_t mostOutlines = 20000;
 
 bool hasAlike(const LaneData& lane, const Slice& slice)
@@ -143,7 +143,7 @@ void EditOverlay::paintEvent(QPaintEvent*)
     for (std::size_t i = 0; i < m_faults.size() && !m_view->preview(); ++i) {
         const auto rect = m_view->rectOf({0, m_faults[i]});
         if (!rect) continue;
-        // The op at fault is solid, its counterpart dashed; a halo keeps both visible on every fill.
+        // The faulty op is solid, its counterpart dashed; a halo keeps both visible on every fill.
         painter.setPen(QPen(m_theme->canvas, 5));
         painter.drawRoundedRect(rect->adjusted(-2, -2, 2, 2), 4, 4);
         painter.setPen(QPen(m_theme->critical, 2.5, i == 0 ? Qt::SolidLine : Qt::DashLine));

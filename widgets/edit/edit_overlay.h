@@ -1,5 +1,5 @@
-// EditOverlay: what edit mode draws over a TimelineView: both ops of a fault, the ops that are selected together, the chosen
-// gap, and the ghost of another order as faint outlines where it differs. Takes no input.
+// EditOverlay: what edit mode draws over a TimelineView: both ops of a fault, the selected ops, the selected gap, and the ghost of
+// another order as faint outlines where it differs. Takes no input.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ public:
     EditOverlay(TimelineView* view, ViewState* state);
     void setFaults(std::vector<SpanId> spans); // of panel 0
     const std::vector<SpanId>& faults() const { return m_faults; }
-    void setChosen(std::vector<SpanId> spans); // likewise; more than one op is outlined
+    void setChosen(std::vector<SpanId> spans); // of panel 0; outlined if more than one
     const std::vector<SpanId>& chosen() const { return m_chosen; }
     void setGap(const std::optional<GapMark>& gap);
     const std::optional<GapMark>& gap() const { return m_gap; }

@@ -57,16 +57,16 @@ QString signedBytes(Bytes bytes, const Units& units)
 
 EditPanel::EditPanel(ScheduleEditor* editor, QWidget* parent) : SectionColumn(parent), m_editor(editor)
 {
-    m_run = button(tr("Run it"), tr("Trains this order for real, as the original was, and compares the two."), this);
+    m_run = button(tr("Run it"), tr("Trains this order for real with the original's setup and compares the two."), this);
     m_run->setObjectName(QStringLiteral("primary"));
-    m_done = button(tr("Leave edit mode"), tr("Back to the run (E). A valid order that was changed stays in the list as a simulated run."), this);
+    m_done = button(tr("Leave edit mode"), tr("Back to the run (E). A changed, valid order stays in the list as a simulated run."), this);
     m_undo = button(tr("Undo"), tr("Ctrl+Z"), this);
     m_redo = button(tr("Redo"), tr("Ctrl+Shift+Z"), this);
     m_revert = button(tr("Original"), tr("Back to the original order; can be undone."), this);
-    m_deadlock = button(tr("Show the circle…"), tr("The waits drawn on the lists, and a change that removes them."), this);
+    m_deadlock = button(tr("Show the cycle…"), tr("Shows the waits on the lists, and a change that removes them."), this);
     m_reference = new QComboBox(this);
-    m_reference->setAccessibleName(tr("Compare with a schedule of the library"));
-    m_reference->setToolTip(tr("A schedule of the library for the same ranks, microbatches and costs: its figures below, its ops as outlines on the canvas."));
+    m_reference->setAccessibleName(tr("Compare with a library schedule"));
+    m_reference->setToolTip(tr("A library schedule for the same ranks, microbatches and costs: its figures below, its ops as outlines on the canvas."));
     m_reference->addItem(tr("Compare with the library…"), QString());
     for (const ScheduleInfo& info : allSchedules())
         m_reference->addItem(QString::fromUtf8(info.title.data(), static_cast<qsizetype>(info.title.size())), QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size())));
@@ -80,7 +80,7 @@ EditPanel::EditPanel(ScheduleEditor* editor, QWidget* parent) : SectionColumn(pa
     addWidget(row({m_undo, m_redo, m_revert}));
     m_figures = addSection(tr("Figures"));
     addWidget(m_reference);
-    m_op = addSection(tr("Chosen ops"));
+    m_op = addSection(tr("Selected ops"));
     m_opButtons = new QWidget;
     m_opButtons->setLayout(new QGridLayout);
     m_opButtons->layout()->setContentsMargins(0, 0, 0, 0);
@@ -172,12 +172,6 @@ void EditPanel::setReference(const Reference& reference)
     refreshFigures();
 }
 
-void EditPanel::setAutosave(const QString& text)
-{
-    m_autosave = text;
-    refresh();
-}
-
 void EditPanel::refresh()
 {
     m_state->clear();
@@ -190,21 +184,21 @@ void EditPanel::refresh()
     const Schedule& shown = m_editor->shown();
     const QUndoStack& undo = *m_editor->undoStack();
     m_state->addRow(tr("Schedule"), m_source);
-    m_state->addRow(tr("Timed with"), m_costs, tr("Durations the order is simulated with."));
+    m_state->addRow(tr("Timed with"), m_costs, tr("The costs used to simulate the order."));
     const auto isSplit = [](const auto& row) { return std::any_of(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::InputGrad || op.kind == OpKind::WeightGrad; }); };
     if (!m_splitNote.isEmpty() && std::any_of(shown.order.begin(), shown.order.end(), isSplit)) m_state->addText(m_splitNote, "secondary");
-    m_state->addRow(tr("Order of"), m_recognised.isEmpty() ? tr("…") : m_recognised, m_recognisedTip);
+    m_state->addRow(tr("Recognised as"), m_recognised.isEmpty() ? tr("…") : m_recognised, m_recognisedTip);
     m_state->addRow(tr("Changes"), undo.count() == 0 ? tr("none") : tr("%1 of %2").arg(undo.index()).arg(undo.count()),
-                    tr("Steps that can be undone, of those made. %1").arg(m_autosave));
+                    tr("Steps that can be undone, of those made."));
     if (undo.canUndo()) m_state->addRow(tr("Last"), undo.undoText(), tr("Ctrl+Z takes it back."));
     if (!m_editor->complete())
-        m_state->addRow(tr("To place"), countText(static_cast<qint64>(m_editor->unplaced().size()), tr("1 op"), tr("%L1 ops")), tr("Ops that the shape asks for and that stand in no list; the tray under the canvas holds them."), PanelSection::Tone::Strong);
+        m_state->addRow(tr("To place"), countText(static_cast<qint64>(m_editor->unplaced().size()), tr("1 op"), tr("%L1 ops")), tr("Ops that the shape needs but no rank has yet; they are in the tray under the canvas."), PanelSection::Tone::Strong);
     const auto& found = m_editor->validation().faults;
     const bool onlyMissing = !m_editor->complete() && std::all_of(found.begin(), found.end(), [](const Fault& fault) { return fault.kind == FaultKind::Count || fault.kind == FaultKind::Deadlock; });
     if (onlyMissing) {
-        m_state->addRow(tr("Valid"), tr("so far"), tr("Nothing that is placed contradicts; ops are missing."), PanelSection::Tone::Faint);
+        m_state->addRow(tr("Valid"), tr("so far"), tr("The ops placed so far fit together; some are still missing."), PanelSection::Tone::Faint);
     } else if (m_editor->valid()) {
-        m_state->addRow(tr("Valid"), tr("yes"), tr("Counts, order on each rank, and no rank waits in a circle."), PanelSection::Tone::Better);
+        m_state->addRow(tr("Valid"), tr("yes"), tr("The number of ops and their order on each rank are right, and there is no deadlock."), PanelSection::Tone::Better);
     } else {
         const auto& faults = m_editor->validation().faults;
         m_state->addRow(tr("Valid"), faults.size() == 1 ? tr("no, one fault") : tr("no, %L1 faults").arg(faults.size()), {}, PanelSection::Tone::Worse);
@@ -218,9 +212,9 @@ void EditPanel::refresh()
     if (first != nullptr && m_chosen.size() == 1)
         m_op->addRow(QString::fromStdString(toText(*first)), tr("rank %1, place %2").arg(m_chosen.front().rank).arg(m_chosen.front().position));
     else if (first != nullptr)
-        m_op->addRow(countText(static_cast<qint64>(m_chosen.size()), tr("1 op"), tr("%L1 ops")), QString::fromStdString(toText(*first)) + QStringLiteral(" …"), tr("They are moved, copied, split and removed together."));
+        m_op->addRow(countText(static_cast<qint64>(m_chosen.size()), tr("1 op"), tr("%L1 ops")), QString::fromStdString(toText(*first)) + QStringLiteral(" …"), tr("They move, copy, split and are removed together."));
     else
-        m_op->addText(tr("Drag an op along its rank. Click one, Ctrl+click more, or drag over an area; then use the buttons or the menu Order."), "faint");
+        m_op->addText(tr("Drag an op along its rank. To select ops, click, Ctrl+click or drag over an area; then use the buttons or the Order menu."), "faint");
     m_deadlock->setVisible(!m_editor->validation().cycle.empty());
     m_undo->setEnabled(undo.canUndo());
     m_undo->setToolTip(undo.canUndo() ? tr("%1 (Ctrl+Z)").arg(undo.undoText()) : tr("Ctrl+Z"));
@@ -229,7 +223,7 @@ void EditPanel::refresh()
     m_revert->setEnabled(m_editor->changed());
     m_run->setEnabled(m_editor->valid() && m_canRun);
     m_run->setToolTip(!m_editor->valid() ? tr("An order with a fault can't run.")
-                                         : (m_canRun ? tr("Trains this order for real, as the original was, and compares the two (Ctrl+Return).") : m_whyNot));
+                                         : (m_canRun ? tr("Trains this order for real with the original's setup and compares the two (Ctrl+Return).") : m_whyNot));
     refreshFigures();
 }
 
@@ -245,11 +239,11 @@ void EditPanel::refreshFigures()
         const EditFigures* figures;
     };
     std::vector<Against> others;
-    if (m_editor->original().opCount() > 0) others.push_back({tr("the original"), &m_editor->originalFigures()}); // begun on an empty canvas: there is none
+    if (m_editor->original().opCount() > 0) others.push_back({tr("the original"), &m_editor->originalFigures()}); // started from an empty canvas: none
     if (!m_against.name.isEmpty() && m_against.fault.isEmpty()) others.push_back({m_against.title, &m_against.figures});
     auto share = [](Nanos before, Nanos after) { return before > 0 ? QStringLiteral(" (%1)").arg(changeText(static_cast<double>(before), static_cast<double>(after))) : QString(); };
-    const bool counts = m_editor->complete(); // figures of a part say nothing against a whole
-    m_figures->addRow(counts ? tr("Time of a step") : tr("Time so far"), durationText(now.makespan, units), definition::makespan(), PanelSection::Tone::Strong);
+    const bool counts = m_editor->complete(); // figures of a partial order can't be compared
+    m_figures->addRow(counts ? tr("Step time") : tr("Time so far"), durationText(now.makespan, units), definition::makespan(), PanelSection::Tone::Strong);
     for (const auto& [name, was] : others) {
         const auto change = static_cast<double>(now.makespan - was->makespan);
         m_figures->addRow(tr("against %1").arg(name), signedDurationText(now.makespan - was->makespan, units) + share(was->makespan, now.makespan),
@@ -268,7 +262,7 @@ void EditPanel::refreshFigures()
                               toneOf(static_cast<double>(now.peakActivation - was->peakActivation)));
     }
     if (!m_against.fault.isEmpty()) m_figures->addText(capitalised(m_against.fault), "worse");
-    if (!m_editor->valid()) m_figures->addText(tr("An order that can't run is timed as if what it waits for in vain were there."), "faint");
+    if (!m_editor->valid()) m_figures->addText(tr("An order that can't run is timed as if the missing inputs were there."), "faint");
 
     const EditFigures& was = m_editor->originalFigures();
     for (std::size_t r = 0; r < now.busy.size() && r < mostRanks; ++r) {
@@ -280,10 +274,10 @@ void EditPanel::refreshFigures()
         if (peak > 0 || peakBefore > 0) text += tr("  peak %1").arg(bytesText(peak, units));
         if (peak != peakBefore) text += QStringLiteral(" (%1)").arg(signedBytes(peak - peakBefore, units));
         m_ranks->addRow(tr("Rank %1").arg(r), text,
-                        tr("Share of the step that the rank computes; the most activations it holds. Original: busy %1, peak %2.").arg(percentText(before, 0), bytesText(peakBefore, units)),
+                        tr("Share of the step in which the rank computes, and its peak of activations. Original: busy %1, peak %2.").arg(percentText(before, 0), bytesText(peakBefore, units)),
                         toneOf(static_cast<double>(peak - peakBefore)));
     }
-    if (now.busy.size() > mostRanks) m_ranks->addText(tr("and %1 more; the gutter of the canvas has them all").arg(now.busy.size() - mostRanks), "faint");
+    if (now.busy.size() > mostRanks) m_ranks->addText(tr("and %1 more; see the gutter of the canvas").arg(now.busy.size() - mostRanks), "faint");
     // Shown at once: figures that follow a drag must not blink.
     for (PanelSection* section : {m_figures, m_ranks}) {
         for (QWidget* child : section->findChildren<QWidget*>())

@@ -1,5 +1,5 @@
-// EditPanel: what the edited order comes to, against the original and against a schedule of the library; whether it is valid and
-// why not; what it is called; each rank; and what one can do with the chosen ops. Figures follow a drag.
+// EditPanel: the figures of the edited order, against the original and a library schedule; whether it is valid and why not; its
+// recognised name; each rank; and commands for the selected ops. Figures follow a drag.
 #pragma once
 
 #include <optional>
@@ -28,21 +28,19 @@ public:
 
     explicit EditPanel(ScheduleEditor* editor, QWidget* parent = nullptr); // editor must outlive the panel
     void setSource(const QString& name, const QString& costs); // what is edited, and where its costs come from
-    void setSplitNote(const QString& text); // where I and W are from; said once the order has any. Empty: they were measured
-    void setChosen(const std::vector<OpPosition>& positions);  // the first is the one that is selected
+    void setSplitNote(const QString& text); // the source of I and W; shown once the order has any. Empty: they were measured
+    void setChosen(const std::vector<OpPosition>& positions);  // the first is the selected op
     void setCanRun(bool can, const QString& whyNot);
-    void setRecognised(const QString& text, const QString& tooltip); // empty: being looked for
+    void setRecognised(const QString& text, const QString& tooltip); // empty: search in progress
     void setReference(const Reference& reference);
-    void setAutosave(const QString& text);
     void setOpActions(const QList<QAction*>& actions); // buttons of the section on the chosen ops, two in a row
-    QComboBox* referenceBox() { return m_reference; }
     QString recognised() const { return m_recognised; }
 
 signals:
     void runAsked();
     void doneAsked();
     void deadlockAsked(); // why the order never ends
-    void referenceChosen(const QString& name); // of the library; empty: none
+    void referenceChosen(const QString& name); // a library schedule; empty: none
 
 private:
     void refresh();
@@ -53,7 +51,7 @@ private:
     bool m_canRun = true;
     QString m_whyNot;
     QString m_splitNote;
-    QString m_source, m_costs, m_recognised, m_recognisedTip, m_autosave;
+    QString m_source, m_costs, m_recognised, m_recognisedTip;
     Reference m_against;
     PanelSection *m_state, *m_figures, *m_ranks, *m_op;
     QPushButton *m_run, *m_undo, *m_redo, *m_revert, *m_done, *m_deadlock;

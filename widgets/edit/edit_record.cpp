@@ -52,7 +52,7 @@ Result<Placement> placementOfText(const QString& text, int ranks)
         for (const QString& copy : stage.split(QLatin1Char('+'))) {
             bool rankOk = false, firstOk = false;
             const int rank = copy.section(QLatin1Char('@'), 0, 0).toInt(&rankOk), first = copy.section(QLatin1Char('@'), 1).toInt(&firstOk);
-            if (!rankOk || !firstOk || rank < 0 || rank >= ranks || first < 0) return fail(ErrorCode::Unreadable, "autosaved edit: placement '" + copy.toStdString() + "' is no rank@microbatch");
+            if (!rankOk || !firstOk || rank < 0 || rank >= ranks || first < 0) return fail(ErrorCode::Unreadable, "autosaved edit: placement '" + copy.toStdString() + "' is not rank@microbatch");
             copies.push_back({first, rank});
         }
     }
@@ -74,7 +74,7 @@ Result<Schedule> frameOfText(const QString& text)
     out.stages = words[1].toInt();
     out.microbatches = words[2].toInt();
     if (out.ranks < 1 || out.ranks > 65535 || out.stages < 1 || out.microbatches < 1)
-        return fail(ErrorCode::Unreadable, "autosaved edit: " + words.mid(0, 3).join(QLatin1Char(' ')).toStdString() + " are no ranks, stages and microbatches");
+        return fail(ErrorCode::Unreadable, "autosaved edit: " + words.mid(0, 3).join(QLatin1Char(' ')).toStdString() + " are not ranks, stages and microbatches");
     auto placement = placementOfText(words[3], out.ranks);
     if (!placement) return tl::unexpected(placement.error());
     if (placement->stages() != out.stages) return fail(ErrorCode::Unreadable, "autosaved edit: the placement has " + std::to_string(placement->stages()) + " stages of " + std::to_string(out.stages));
@@ -114,7 +114,7 @@ Result<EditRecord> readEditRecord(std::string_view text)
     std::map<QString, QString> values;
     while (true) {
         const std::size_t end = text.find('\n');
-        if (end == std::string_view::npos) return fail(ErrorCode::Unreadable, "autosaved edit: it ends within its head");
+        if (end == std::string_view::npos) return fail(ErrorCode::Unreadable, "autosaved edit: it ends within its header");
         const QString line = QString::fromUtf8(text.data(), static_cast<qsizetype>(end));
         text.remove_prefix(end + 1);
         if (line.isEmpty()) break;
@@ -131,10 +131,10 @@ Result<EditRecord> readEditRecord(std::string_view text)
     std::size_t sum = 0;
     for (int i = 0; i < 3; ++i) {
         bytes[i] = sizes.value(i).toULongLong();
-        if (bytes[i] > text.size()) return fail(ErrorCode::Unreadable, "autosaved edit: " + std::to_string(text.size()) + " bytes, but " + std::to_string(bytes[i]) + " are announced");
+        if (bytes[i] > text.size()) return fail(ErrorCode::Unreadable, "autosaved edit: " + std::to_string(text.size()) + " bytes, but " + std::to_string(bytes[i]) + " were expected");
         sum += bytes[i];
     }
-    if (sizes.size() != 3 || sum != text.size()) return fail(ErrorCode::Unreadable, "autosaved edit: " + std::to_string(text.size()) + " bytes, but " + std::to_string(sum) + " are announced");
+    if (sizes.size() != 3 || sum != text.size()) return fail(ErrorCode::Unreadable, "autosaved edit: " + std::to_string(text.size()) + " bytes, but " + std::to_string(sum) + " were expected");
     auto schedule = [&](const char* key, std::size_t from, std::size_t size) -> Result<Schedule> {
         auto frame = frameOfText(values[QString::fromLatin1(key)]);
         if (!frame) return frame;

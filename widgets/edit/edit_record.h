@@ -1,5 +1,5 @@
-// EditRecord: what is needed to go on with an edit after the window ended: the order, the original, the costs, and where it came
-// from. One file, written by the autosave (docs/formats.md, "Autosaved edits"). Pure functions for any thread.
+// EditRecord: everything needed to continue an edit after the window ended: the order, the original, the costs, and their source. One
+// file, written by the autosave (docs/formats.md, "Autosaved edits"). Pure functions for any thread.
 #pragma once
 
 #include <string>
@@ -15,17 +15,17 @@ namespace stagewright {
 
 struct EditRecord {
     QString when;   // ISO 8601, UTC
-    QString source; // what was edited, as the window names it
-    QString file;   // of the run, "sim:…" where it was in memory
+    QString source; // name of what was edited
+    QString file;   // the run's file, "sim:…" for in-memory runs
     qint64 run = 0;
-    int changes = 0; // that could be undone
+    int changes = 0; // undoable changes
     Schedule original;
     Schedule edited;
     CostModel costs;
 };
 
 Result<std::string> writeEditRecord(const EditRecord& record);
-// read(write(x)) == x, names included. Damaged or truncated: an error (Unreadable) that says what is missing.
+// read(write(x)) == x, including names. Damaged or truncated: an error (Unreadable) that says what is missing.
 Result<EditRecord> readEditRecord(std::string_view text);
 
 } // namespace stagewright

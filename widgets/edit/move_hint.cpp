@@ -14,7 +14,7 @@ namespace stagewright {
 MoveHint::MoveHint(QWidget* view) : QFrame(view)
 {
     setObjectName(QStringLiteral("card"));
-    setAccessibleName(tr("Why the op can't stand there"));
+    setAccessibleName(tr("Why the op can't go there"));
     setCursor(Qt::ArrowCursor);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(12, 9, 12, 9);
@@ -35,9 +35,9 @@ MoveHint::MoveHint(QWidget* view) : QFrame(view)
         row->addWidget(button);
         return button;
     };
-    m_go = add(tr("Puts the op at the nearest place where the order has no fault."));
-    m_carry = add(tr("Leaves the op there and moves what depends on it as far as it must."));
-    m_undo = add(tr("Takes the move back."));
+    m_go = add(tr("Moves the op to the nearest place where the order has no fault."));
+    m_carry = add(tr("Leaves the op there and moves its dependants as far as needed."));
+    m_undo = add(tr("Undoes the move."));
     m_close = add(tr("Hides this card; the fault stays outlined."));
     m_close->setText(tr("Leave it"));
     row->addStretch(1);

@@ -1,5 +1,5 @@
-// MoveHint: a small card at a dropped op that says why the order has a fault now and offers the nearest place, the op's dependants
-// carried along, or to undo. It never takes the focus; the same actions have keys, which its buttons name.
+// MoveHint: a small card at a dropped op that explains the fault of the order and offers the nearest valid place, moving the op's
+// dependants along, or undo. It never takes the focus; its buttons show the keys of the same actions.
 #pragma once
 
 #include <QFrame>
@@ -13,10 +13,10 @@ class MoveHint : public QFrame {
     Q_OBJECT
 public:
     explicit MoveHint(QWidget* view);
-    // `above`: what the card stands under, in the view. An empty text of a button hides it.
+    // `above`: the rectangle that the card is shown under, in the view. A button with an empty text is hidden.
     void showAt(const QRectF& above, const QString& reason, const QString& place, bool canGo, bool canCarry, bool wasMade);
     QString text() const;
-    void setKeys(const QString& go, const QString& carry, const QString& undo); // as the menus name them
+    void setKeys(const QString& go, const QString& carry, const QString& undo); // the keys shown in the menus
 
 signals:
     void goAsked();

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int chipWidth = 62, chipHeight = 26;
 
-// An op as on the canvas; faded until all it needs stands in the order.
+// An op as on the canvas; faded until all its inputs are placed.
 class ChipDelegate : public QStyledItemDelegate {
 public:
     ChipDelegate(const Theme* const* theme, QObject* parent) : QStyledItemDelegate(parent), m_theme(theme) {}
@@ -83,7 +83,7 @@ QVariant OpTrayModel::data(const QModelIndex& index, int role) const
     if (role == Qt::ToolTipRole || role == Qt::AccessibleDescriptionRole)
         return tr("%1 of stage %2, microbatch %3, for rank %4; %5")
             .arg(QString::fromUtf8(kind.data(), static_cast<qsizetype>(kind.size()))).arg(entry.op.stage).arg(entry.op.microbatch).arg(entry.rank)
-            .arg(entry.ready ? tr("all it needs is placed") : tr("what it needs is not placed yet"));
+            .arg(entry.ready ? tr("ready to place") : tr("its inputs are not placed yet"));
     return {};
 }
 
@@ -98,9 +98,9 @@ OpTray::OpTray(QWidget* parent) : QWidget(parent)
     head->addWidget(m_title);
     head->addStretch(1);
     m_place = new QPushButton(tr("Place"), this);
-    m_place->setToolTip(tr("Puts the chosen ops where they could begin earliest (Return)."));
+    m_place->setToolTip(tr("Puts the selected ops where they can start earliest (Return)."));
     m_all = new QPushButton(tr("Place all"), this);
-    m_all->setToolTip(tr("Every op that is left, each where it could begin earliest, backwards before forwards where both could."));
+    m_all->setToolTip(tr("Puts every remaining op where it can start earliest, backwards before forwards where both can."));
     for (QPushButton* button : {m_place, m_all}) {
         button->setAutoDefault(false);
         head->addWidget(button);

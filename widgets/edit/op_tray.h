@@ -1,5 +1,5 @@
-// OpTray: the ops that the schedule's shape asks for and that stand in no list yet. The ones that could begin now come
-// first; Return or a double click places the chosen ones.
+// OpTray: the ops that the schedule's shape needs and that are not placed yet. Ops that could start now come first; Return or a
+// double click places the selected ones.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ class QPushButton;
 
 namespace stagewright {
 
-// An unplaced op, and whether all it needs stands in the order.
+// An unplaced op, and whether all its inputs are placed.
 struct TrayOp {
     Op op;
     int rank = 0;
@@ -41,12 +41,12 @@ class OpTray : public QWidget {
     Q_OBJECT
 public:
     explicit OpTray(QWidget* parent = nullptr);
-    void setOps(std::vector<TrayOp> ops); // keeps the choice where it still is there
+    void setOps(std::vector<TrayOp> ops); // keeps the selection where it still exists
     std::vector<Op> chosen() const;
     int count() const { return m_model->rowCount(); }
     void setTheme(const Theme& theme);
     QListView* list() { return m_list; }
-    int heightFor(int width) const; // with the chips in at most four rows; more are scrolled to
+    int heightFor(int width) const; // with the chips in at most four rows; the rest scrolls
 
 signals:
     void placeAsked(const std::vector<stagewright::Op>& ops); // each at its earliest place

@@ -37,8 +37,8 @@ EditFigures editFigures(const Schedule& schedule, const SimResult& result)
 
 namespace {
 
-// Whole ops of F, B, I, W, R and delays: whether such an order is valid after a move within a rank is only a matter of whether it
-// ends. R stands apart: it must stand before its backward, which does not need it to end.
+// Whole ops of F, B, I, W, R and delays: after a move within a rank such an order is valid exactly if it
+// ends. R is an exception: it must precede its backward, which does not need it to end.
 bool endsMeansValid(const Schedule& schedule)
 {
     for (const auto& row : schedule.order)
@@ -49,7 +49,7 @@ bool endsMeansValid(const Schedule& schedule)
 
 } // namespace
 
-// Holds what differs before and after. Changes with one merge id become one step back.
+// Stores the difference between before and after. Changes with the same merge id undo as one.
 class ScheduleEditor::OrderCommand : public QUndoCommand {
 public:
     OrderCommand(ScheduleEditor& editor, const QString& text, const Schedule& after, std::vector<OpPosition> touched, int mergeId)
@@ -67,7 +67,7 @@ public:
         m_editor.adopted(m_touched);
     }
     int id() const override { return m_mergeId; }
-    bool mergeWith(const QUndoCommand* next) override // next is done already
+    bool mergeWith(const QUndoCommand* next) override // next is already done
     {
         const auto* other = static_cast<const OrderCommand*>(next);
         Schedule before = m_editor.m_schedule;
@@ -90,7 +90,7 @@ ScheduleEditor::ScheduleEditor(QObject* parent) : QObject(parent) {}
 
 ScheduleEditor::~ScheduleEditor()
 {
-    QObject::disconnect(&m_undo, nullptr, nullptr, nullptr); // clearing it tells; whoever listens may be gone
+    QObject::disconnect(&m_undo, nullptr, nullptr, nullptr); // clearing it emits signals; whoever listens may be gone
 }
 
 void ScheduleEditor::start(const Schedule& schedule, const CostModel& costs)
@@ -114,7 +114,7 @@ void ScheduleEditor::setCosts(const CostModel& costs)
     if (!m_active || costs == m_costs) return;
     cancelPreview();
     m_costs = costs;
-    m_originalFigures = editFigures(m_original, placeRelaxed(m_original, m_costs));
+    m_originalFigures = editFigures(m_original, simulateRelaxed(m_original, m_costs));
     m_touched.clear();
     refresh();
     emit edited();
@@ -253,27 +253,27 @@ void ScheduleEditor::adopted(std::vector<OpPosition> positions)
 void ScheduleEditor::refresh()
 {
     const Schedule& order = shown();
-    // What a drag changes is the order of a rank alone; then one pass tells both, whether it is valid and when ops run.
+    // A drag changes the order of one rank only; then one pass gives both whether it is valid and when ops run.
     const bool moved = m_preview && m_endsMeansValid && m_preview->placement == m_schedule.placement && m_preview->opCount() == m_schedule.opCount();
     auto simulated = moved ? simulate(order, m_costs) : Result<SimResult>(fail(ErrorCode::Invalid, {}));
     if (simulated) {
         m_validation = {};
-    } else if (moved && order.opCount() > detailLimit) { // which op waits is worked out behind the pointer
+    } else if (moved && order.opCount() > detailLimit) { // which op waits is computed in the background
         Fault fault;
         fault.kind = FaultKind::Deadlock;
-        fault.message = "an op would have to wait for one behind it";
+        fault.message = "an op would have to wait for a later one";
         m_validation = {};
         m_validation.faults.push_back(std::move(fault));
     } else {
         m_validation = validate(order);
     }
     if (!simulated && m_validation.valid()) simulated = simulate(order, m_costs);
-    m_times = simulated ? std::move(*simulated) : placeRelaxed(order, m_costs);
+    m_times = simulated ? std::move(*simulated) : simulateRelaxed(order, m_costs);
     if (!m_preview) m_endsMeansValid = m_validation.valid() && endsMeansValid(order);
     m_figures = editFigures(order, m_times);
     const bool large = m_preview || order.opCount() > detailLimit;
     auto timeline = timelineOf(order, m_times, m_costs, large ? TimelineParts::SpansOnly : TimelineParts::All);
-    if (timeline) m_timeline = *timeline; // else the last picture stays
+    if (timeline) m_timeline = *timeline; // otherwise the last picture stays
 }
 
 OpPosition ScheduleEditor::positionOf(SpanId span) const
@@ -281,7 +281,7 @@ OpPosition ScheduleEditor::positionOf(SpanId span) const
     if (!m_timeline || span == noSpan || span >= m_timeline->spans().size()) return {};
     const Track& track = m_timeline->trackOf(span);
     if (track.lane != Lane::Compute || track.rank >= static_cast<int>(shown().order.size())) return {};
-    // Spans of a compute track stand in list order, but for zero durations and overlapped pairs: look near, then far.
+    // Spans of a compute track are in list order, except for zero durations and overlapped pairs: search nearby, then further away.
     const auto& row = shown().order[static_cast<std::size_t>(track.rank)];
     const Op& op = m_timeline->spans()[span].op;
     const auto guess = static_cast<std::size_t>(span - track.begin);

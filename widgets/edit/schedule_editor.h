@@ -1,6 +1,6 @@
-// ScheduleEditor: a schedule under change, apart from every view. It keeps the original beside the current order, checks
-// and times the order after each change, and owns the undo stack. Costs are those given to start(); an order that can't
-// run is timed with its unmet needs left out, so that it can still be drawn.
+// ScheduleEditor: a schedule being edited, independent of any view. It keeps the original beside the current order, checks and times
+// the order after each change, and owns the undo stack. Costs are those given to start(); an order that can't run is timed without its
+// unmet needs, so that it can still be drawn.
 //
 // While the user drags, a preview shows an order without committing it. GUI thread only.
 #pragma once
@@ -36,47 +36,47 @@ public:
     explicit ScheduleEditor(QObject* parent = nullptr);
     ~ScheduleEditor() override;
 
-    // Begins with a schedule; clears the undo stack. The original's figures are those of `schedule` under `costs`.
+    // Starts with a schedule; clears the undo stack. The original's figures are those of `schedule` under `costs`.
     void start(const Schedule& schedule, const CostModel& costs);
-    // Other costs for the same edit: order, original and undo stack stay, both are timed again. Ends a preview.
+    // New costs for the same edit: order, original and undo stack stay, and both orders are timed again. Ends a preview.
     void setCosts(const CostModel& costs);
     bool active() const { return m_active; }
     void stop();
 
     const Schedule& schedule() const { return m_schedule; } // the committed order
-    const Schedule& shown() const;                          // the preview where there is one
+    const Schedule& shown() const;                          // the preview if there is one
     const Schedule& original() const { return m_original; }
     const CostModel& costs() const { return m_costs; }
     const Validation& validation() const { return m_validation; } // of shown()
     bool valid() const { return m_validation.valid(); }
     bool changed() const { return !(m_schedule == m_original); }
     const SimResult& times() const { return m_times; }                             // of shown()
-    // Of shown(); null while inactive. Above detailLimit ops, and of a preview, the compute spans alone.
+    // Of shown(); null while inactive. Above detailLimit ops, and for a preview, only the compute spans.
     const std::shared_ptr<const Timeline>& timeline() const { return m_timeline; }
     const EditFigures& figures() const { return m_figures; }                       // of shown()
     const EditFigures& originalFigures() const { return m_originalFigures; }
     const EditFigures& committedFigures() const { return m_preview ? m_committed.figures : m_figures; } // of schedule()
     bool committedValid() const { return (m_preview ? m_committed.validation : m_validation).valid(); }
-    const std::vector<OpPosition>& touched() const { return m_touched; } // where the ops of the last change stand now
+    const std::vector<OpPosition>& touched() const { return m_touched; } // current places of the ops of the last change
     bool complete() const { return m_unplaced.empty(); }
     const std::vector<Op>& unplaced() const { return m_unplaced; } // of schedule()
     QUndoStack* undoStack() { return &m_undo; }
 
-    static constexpr std::size_t detailLimit = 4000; // ops that are worked out in full at once
+    static constexpr std::size_t detailLimit = 4000; // up to this many ops are computed in full at once
 
-    // Makes a change worked out elsewhere; a merge id ≥ 0 makes it one step with the one before of the same id. False: an error,
-    // told by refused(), or nothing changed.
+    // Applies a change computed elsewhere; a merge id ≥ 0 merges it with the previous change of the same id. False: an error,
+    // reported by refused(), or nothing changed.
     bool apply(const QString& text, Result<Edited> edited, int mergeId = -1);
     // Moves the op to `to` (position in the list without it). False: nothing to do, or no such op.
     bool move(OpPosition from, int to);
     // Moves by one place to the left (−1) or right (+1); repeated nudges of one op undo as one.
     bool nudge(OpPosition from, int by);
     bool insertDelay(int rank, int at, Nanos delay);
-    bool removeDelay(OpPosition at); // false unless a filler stands there
-    void replace(const QString& text, Schedule next, int mergeId = -1); // another order, as one undoable change named so
+    bool removeDelay(OpPosition at); // false unless there is a filler
+    void replace(const QString& text, Schedule next, int mergeId = -1); // another order, as one undoable change of this name
     void revert();                   // back to the original, as one undoable change
 
-    // Of schedule(), in full, worked out elsewhere since; replaces timeline().
+    // The full timeline of schedule(), computed elsewhere; replaces timeline().
     void setDetailed(std::shared_ptr<const Timeline> timeline);
 
     void preview(OpPosition from, int to);
@@ -91,8 +91,8 @@ public:
     std::vector<SpanId> faultSpans() const;
 
 signals:
-    void edited();    // the committed order is shown: shown(), validation(), timeline() or figures() changed
-    void previewed(); // a preview is, or the committed order again after one
+    void edited();    // the committed order changed: shown(), validation(), timeline() or figures()
+    void previewed(); // a preview is shown, or ended
     void refused(const stagewright::Error& error); // a change that can't be made
 
 private:
@@ -124,9 +124,5 @@ private:
     std::vector<Op> m_unplaced;
     QUndoStack m_undo;
 };
-
-// List execution that never stops: where no rank can go on, the first head op (by rank) starts without its unmet inputs.
-// Equal to simulate() for an order that runs. O(ops × ranks) at worst.
-SimResult placeRelaxed(const Schedule& schedule, const CostModel& costs);
 
 } // namespace stagewright

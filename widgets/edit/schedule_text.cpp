@@ -19,8 +19,8 @@ namespace stagewright {
 namespace {
 
 constexpr int readPause = 150;     // ms after the last key
-constexpr int sessionPause = 2000; // ms: what is typed within belongs to one change
-constexpr int sessionBase = 0x40000000; // merge ids of typing, apart from those of nudges
+constexpr int sessionPause = 2000; // ms: typing within this time is one change
+constexpr int sessionBase = 0x40000000; // merge ids of typing, distinct from those of nudges
 
 } // namespace
 
@@ -28,7 +28,7 @@ ScheduleTextEdit::ScheduleTextEdit(QWidget* parent) : QPlainTextEdit(parent)
 {
     setLineWrapMode(NoWrap);
     setTabChangesFocus(true);
-    setAcceptDrops(false); // files are the window's
+    setAcceptDrops(false); // the window handles file drops
     QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
     font.setFamilies({QStringLiteral("DejaVu Sans Mono"), font.family()}); // untranslated: a typeface
     font.setPixelSize(12);
@@ -76,12 +76,12 @@ ScheduleText::ScheduleText(QWidget* parent) : QWidget(parent)
     m_state->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     m_state->setWordWrap(true);
     head->addWidget(m_state, 1);
-    m_takeCanvas = new QPushButton(tr("Take the canvas's order"), this);
+    m_takeCanvas = new QPushButton(tr("Use the canvas's order"), this);
     m_takeCanvas->setObjectName(QStringLiteral("flat"));
-    m_takeCanvas->setToolTip(tr("Drops what was typed and could not be read."));
+    m_takeCanvas->setToolTip(tr("Discards typed text that could not be read."));
     m_takeCanvas->setAutoDefault(false);
     m_takeCanvas->hide();
-    m_state->setMinimumHeight(m_takeCanvas->sizeHint().height()); // else the text jumps when it comes
+    m_state->setMinimumHeight(m_takeCanvas->sizeHint().height()); // otherwise the text jumps when it appears
     head->addWidget(m_takeCanvas);
     layout->addLayout(head);
     m_field = new ScheduleTextEdit(this);
@@ -138,11 +138,11 @@ void ScheduleText::setSchedule(std::shared_ptr<const Schedule> schedule, const V
 {
     m_schedule = std::move(schedule);
     m_validation = validation;
-    if (m_typed) { // kept; a text that can be read follows at once, one that can't is not lost
+    if (m_typed) { // kept; a readable text is applied at once, an unreadable one is not lost
         if (m_unreadable) showFault(m_fault, m_faultText, {});
         return;
     }
-    if (!m_read || *m_read != *m_schedule) { // else what was typed stays as it stands: blanks, blank cells
+    if (!m_read || *m_read != *m_schedule) { // otherwise the typed text stays as it is: blanks, blank cells
         m_read.reset();
         auto lines = textLinesOf(*m_schedule);
         if (!lines) {
@@ -159,7 +159,7 @@ void ScheduleText::setSchedule(std::shared_ptr<const Schedule> schedule, const V
     }
 }
 
-// Only the stretch of a line that differs is replaced, so that the caret stays and little is laid out anew.
+// Replaces only the part of a line that differs, so that the caret stays and little is laid out again.
 void ScheduleText::replaceLines(const QStringList& lines)
 {
     m_writing = true;
@@ -195,7 +195,7 @@ void ScheduleText::replaceLines(const QStringList& lines)
 void ScheduleText::textChanged()
 {
     if (m_writing) return;
-    ++m_generation; // an answer on its way is of an older text
+    ++m_generation; // a pending answer is for an older text
     m_typed = true;
     m_waiting = true;
     m_field->ownUndo = true;
@@ -225,7 +225,7 @@ void ScheduleText::take(const TypedOrder& order, quint64 generation)
     m_unreadable = false;
     m_field->ownUndo = false;
     m_field->document()->clearUndoRedoStacks();
-    m_read = *order.schedule; // lines are brought to one form when the canvas changes them
+    m_read = *order.schedule; // lines are normalised when the canvas changes them
     if (*order.schedule == *m_schedule)
         setSchedule(m_schedule, m_validation);
     else
@@ -280,9 +280,9 @@ void ScheduleText::showFault(const TextSpan& where, const QString& message, cons
     m_faultText = message;
     QString text = message;
     if (m_unreadable) {
-        text = tr("not taken over: %1").arg(message);
+        text = tr("not applied: %1").arg(message);
     } else if (message.isEmpty()) {
-        text = m_schedule ? tr("in step with the canvas") : QString();
+        text = m_schedule ? tr("in sync with the canvas") : QString();
     }
     if (!remedy.isEmpty()) text += QStringLiteral("; ") + remedy;
     if (!text.isEmpty()) text[0] = text[0].toUpper();
@@ -291,7 +291,7 @@ void ScheduleText::showFault(const TextSpan& where, const QString& message, cons
     setRole(m_state, message.isEmpty() ? "secondary" : "worse");
     m_takeCanvas->setVisible(m_unreadable);
     static const QRegularExpression place(QStringLiteral("^line \\d+(?:, cell \\d+)?(?: \\([^)]*\\))?: "));
-    m_bubble->setText(QString(message).remove(place)); // it stands there
+    m_bubble->setText(QString(message).remove(place)); // it is already there
     mark();
 }
 
@@ -336,7 +336,7 @@ void ScheduleText::resizeEvent(QResizeEvent* event)
     placeBubble();
 }
 
-// The reason at the right of its line, in room of its own.
+// The reason at the right of its line, in its own space.
 void ScheduleText::placeBubble()
 {
     const QTextBlock block = m_fault.valid() && !m_faultText.isEmpty() ? m_field->document()->findBlockByNumber(m_fault.line) : QTextBlock();
@@ -352,7 +352,7 @@ void ScheduleText::placeBubble()
     const int width = std::min(most, QFontMetrics(m_bubble->font()).horizontalAdvance(m_bubble->text()) + 24);
     if (m_field->rightMargin() != width + 6) {
         m_field->setRightMargin(width + 6);
-        if (m_field->hasFocus()) m_field->ensureCursorVisible(); // what is typed is not hidden by it
+        if (m_field->hasFocus()) m_field->ensureCursorVisible(); // it does not cover typed text
     }
     const QRect at = m_field->cursorRect(QTextCursor(block)).translated(m_field->viewport()->pos());
     const int height = std::min(std::max(m_bubble->heightForWidth(width), at.height()), m_field->height() - 4);

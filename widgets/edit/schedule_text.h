@@ -1,6 +1,6 @@
-// ScheduleText: the order as text, typed into and kept in step with the canvas. What is typed is read off the GUI thread; while it
-// can't be read it stays as it is, with the place underlined and the reason beside its line, whatever happens on the canvas. A text
-// that says what the canvas shows is not touched.
+// ScheduleText: the order as editable text, kept in sync with the canvas. Typed text is read off the GUI thread; while it can't be
+// read it stays, with the place underlined and the reason beside its line, whatever happens on the canvas. Text that already matches
+// the canvas is left alone.
 #pragma once
 
 #include <memory>
@@ -18,13 +18,13 @@ class QPushButton;
 
 namespace stagewright {
 
-// The field: undo and redo are the editor's, unless something typed is not taken over yet.
+// The field: undo and redo are the editor's, unless typed text is not applied yet.
 class ScheduleTextEdit : public QPlainTextEdit {
     Q_OBJECT
 public:
     explicit ScheduleTextEdit(QWidget* parent = nullptr);
-    bool ownUndo = false; // what was typed is not part of the order yet
-    void setRightMargin(int pixels); // room at the right that no text runs into
+    bool ownUndo = false; // typed text is not part of the order yet
+    void setRightMargin(int pixels); // space at the right kept free of text
     int rightMargin() const { return viewportMargins().right(); }
 
 signals:
@@ -41,24 +41,24 @@ class ScheduleText : public QWidget {
 public:
     explicit ScheduleText(QWidget* parent = nullptr);
 
-    // The order on the canvas and its faults. Lines that are alike are not touched; what was typed and not taken over stays.
+    // The order on the canvas and its faults. Equal lines are not touched; typed text that is not applied stays.
     void setSchedule(std::shared_ptr<const Schedule> schedule, const Validation& validation);
     void select(OpPosition at); // puts the caret there, unless the field has the focus and the caret is in that op
     void clear();
     void setTheme(const Theme& theme);
 
-    bool inStep() const { return !m_typed; }    // the text says what the canvas shows
+    bool inStep() const { return !m_typed; }    // the text matches the canvas
     bool settled() const { return !m_waiting; } // nothing typed is being read
-    QString message() const;                    // why it is not, or the first fault of the order
+    QString message() const;                    // why it does not, or the first fault of the order
     TextSpan fault() const { return m_fault; }
-    QLabel* faultLabel() { return m_bubble; } // beside the line that is at fault
+    QLabel* faultLabel() { return m_bubble; } // beside the faulty line
     ScheduleTextEdit* field() { return m_field; }
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
 
 signals:
-    void typed(const stagewright::Schedule& schedule, int session); // an order read from what was typed; a session is one change
+    void typed(const stagewright::Schedule& schedule, int session); // an order read from typed text; a session is one change
     void caretMoved(stagewright::OpPosition at);
     void undoAsked();
     void redoAsked();
@@ -81,10 +81,10 @@ private:
     QPushButton* m_takeCanvas;
     QTimer m_pause;
     std::shared_ptr<const Schedule> m_schedule;
-    std::optional<Schedule> m_read; // what the text was read as; nothing where it was written
+    std::optional<Schedule> m_read; // the schedule read from the text; nullopt if the text was generated
     Validation m_validation;
     bool m_typed = false;    // the text differs from the canvas
-    bool m_writing = false;  // a change of the text is ours
+    bool m_writing = false;  // this object changes the text
     bool m_waiting = false;
     bool m_unreadable = false;
     quint64 m_generation = 0;

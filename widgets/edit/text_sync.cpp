@@ -113,14 +113,14 @@ TypedOrder readTypedOrder(const QString& text, const Schedule& frame)
     };
     static const QRegularExpression blank(QStringLiteral("\\A[\\s,]*\\z"));
     Schedule out = frame;
-    if (blank.match(text).hasMatch()) { // every op was taken out
+    if (blank.match(text).hasMatch()) { // all ops were removed
         for (auto& row : out.order)
             row.clear();
         for (auto& row : out.paired)
             row.clear();
         return {std::move(out), {}};
     }
-    // The dialect of what the field shows; only a cell that it can't hold makes the text one of the old dialect.
+    // The dialect of the shown text; only a cell that it can't express switches to the old dialect.
     auto read = readScheduleCsv(text.toStdString(), {CsvDialect::New, false}, frame.name);
     if (!read && text.contains(QLatin1String("BW"))) read = readScheduleCsv(text.toStdString(), {}, frame.name);
     if (!read) return {tl::unexpected(read.error()), spanNamedBy(read.error().message, lines)};
@@ -132,7 +132,7 @@ TypedOrder readTypedOrder(const QString& text, const Schedule& frame)
                     const int line = static_cast<int>(r) + skipped;
                     TextSpan span = line < lines.size() ? spanOfOp(lines[line], static_cast<int>(i)) : TextSpan();
                     if (span.valid()) span.line = line;
-                    return refuse("line " + std::to_string(line + 1) + " (" + toText(read->order[r][i]) + "): sends and receives are put in when the order is lowered", "leave them out", span);
+                    return refuse("line " + std::to_string(line + 1) + " (" + toText(read->order[r][i]) + "): sends and receives are inserted when the order is lowered", "leave them out", span);
                 }
     }
     const bool fits = read->order.size() <= frame.order.size() && read->stages <= frame.stages && read->microbatches <= frame.microbatches;

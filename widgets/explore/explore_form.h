@@ -1,4 +1,4 @@
-// ExploreForm: the explorer's parameters, each as a slider and a spin box that follow each other. GUI thread only.
+// ExploreForm: the explorer's parameters, each as a slider and a spin box kept in sync. GUI thread only.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ class ExploreForm : public QWidget {
 public:
     explicit ExploreForm(QWidget* parent = nullptr);
     const ExploreQuestion& question() const { return m_question; }
-    void setQuestion(const ExploreQuestion& question); // tells it where it is another one
+    void setQuestion(const ExploreQuestion& question); // emits it if it differs
     QSlider* slider(ExploreParameter parameter) { return m_sliders[static_cast<std::size_t>(parameter)]; }
     QDoubleSpinBox* field(ExploreParameter parameter) { return m_fields[static_cast<std::size_t>(parameter)]; }
 

@@ -73,7 +73,7 @@ QString ExploreQuestion::text() const
 {
     return tr("p=%1, m=%2, %3, F=%4 I=%5 W=%6, latency %7, %8")
         .arg(ranks).arg(microbatches)
-        .arg(chunks > 0 ? tr("chunks %1").arg(chunks) : tr("each schedule's own chunks"))
+        .arg(chunks > 0 ? tr("chunks %1").arg(chunks) : tr("default chunks"))
         .arg(number(forward), number(inputGrad), number(weightGrad), number(latency), cap > 0 ? tr("cap %1").arg(number(cap)) : tr("no cap"));
 }
 
@@ -110,14 +110,14 @@ QString titleOf(ExploreParameter parameter)
 QString meaningOf(ExploreParameter parameter)
 {
     switch (parameter) {
-    case ExploreParameter::Ranks: return tr("Devices of the pipeline.");
-    case ExploreParameter::Microbatches: return tr("Microbatches of a step.");
-    case ExploreParameter::Chunks: return tr("Stages per rank, of schedules that leave the choice; auto: each schedule's own.");
+    case ExploreParameter::Ranks: return tr("Devices in the pipeline.");
+    case ExploreParameter::Microbatches: return tr("Microbatches per step.");
+    case ExploreParameter::Chunks: return tr("Stages per rank, for schedules that allow a choice; auto: the schedule's default.");
     case ExploreParameter::Forward: return tr("Forward of one microbatch over all stages of a rank, in rank shares.");
-    case ExploreParameter::InputGrad: return tr("Input gradient, likewise. A full backward takes I + W.");
-    case ExploreParameter::WeightGrad: return tr("Weight gradient, likewise.");
-    case ExploreParameter::Latency: return tr("From an op's end to its message's arrival on another rank, in rank shares.");
-    case ExploreParameter::Cap: return tr("Activations a rank may hold, in those of one microbatch on 1/p of the model. Schedules made for a cap keep it, the others are greyed where they do not.");
+    case ExploreParameter::InputGrad: return tr("The same for the input gradient. A full backward takes I + W.");
+    case ExploreParameter::WeightGrad: return tr("The same for the weight gradient.");
+    case ExploreParameter::Latency: return tr("From the end of an op to the arrival of its message on another rank, in rank shares.");
+    case ExploreParameter::Cap: return tr("Activations a rank may hold, in units of one microbatch on 1/p of the model. Schedules that take a cap keep to it; others are grey where they exceed it.");
     }
     return {};
 }
@@ -188,7 +188,7 @@ QString titleOf(ExploreMeasure measure)
     switch (measure) {
     case ExploreMeasure::StepTime: return tr("Step time, rank shares");
     case ExploreMeasure::Bubble: return tr("Bubble, of ranks × step time");
-    case ExploreMeasure::SpanBubble: return tr("Bubble in the span of a rank");
+    case ExploreMeasure::SpanBubble: return tr("Bubble within a rank's span");
     }
     return {};
 }
@@ -229,7 +229,7 @@ std::vector<ExploreBound> boundsOf(const ExploreQuestion& question, const Progre
             if (progress.cancelled()) return bounds;
             request.caps.assign(static_cast<std::size_t>(question.ranks), static_cast<Bytes>(std::llround(cap * static_cast<double>(activationShare))));
             const auto best = plan(request);
-            if (!best) continue; // below what one microbatch needs
+            if (!best) continue; // less than one microbatch needs
             const double bound = static_cast<double>(best->bound) / static_cast<double>(rankShare);
             least = std::min(least, bound);
             bounds.push_back({chunks, cap, least, best->provenBy});

@@ -1,4 +1,4 @@
-// What the explorer asks: one shape with costs, latency and a cap, and which of these vary. Pure; any thread.
+// The explorer's request: one shape with costs, latency and a cap, and which of these vary. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ enum class ExploreMeasure { StepTime, Bubble, SpanBubble };
 struct ExploreQuestion {
     int ranks = 8;
     int microbatches = 32;
-    int chunks = 0; // stages per rank where a schedule leaves the choice; 0: its own
+    int chunks = 0; // stages per rank if the schedule allows a choice; 0: default
     double forward = 1, inputGrad = 1, weightGrad = 1; // rank shares
     double latency = 0; // rank shares
     double cap = 0;     // activations a rank may hold, in microbatches of 1/p of the model; 0: none
@@ -39,30 +39,30 @@ struct ExploreRange {
 ExploreRange rangeOf(ExploreParameter parameter);
 QString titleOf(ExploreParameter parameter); // "Ranks, p"
 QString meaningOf(ExploreParameter parameter);
-QString valueText(ExploreParameter parameter, double value); // "auto" and "none" where 0 means that
-// About `count` values over what is worth a look around the question, its own value among them.
+QString valueText(ExploreParameter parameter, double value); // "auto" and "none" if 0 means that
+// About `count` values over a useful range around the question's value, which is one of them.
 std::vector<double> valuesAround(const ExploreQuestion& question, ExploreParameter parameter, int count);
 
-// Every schedule of the library, with each of its variants.
+// Every library schedule, with each of its variants.
 std::vector<std::string> exploredSchedules();
-bool searches(const std::string& schedule); // takes milliseconds to be made
+bool searches(const std::string& schedule); // takes milliseconds to generate
 
 double measureOf(const SweepRow& row, ExploreMeasure measure); // rank shares, or a fraction
 QString titleOf(ExploreMeasure measure);
 QString measureText(double value, ExploreMeasure measure);
-// Why the row is not within the question's cap: "rank 0 holds 8.0, the cap is 6.0"; empty where it is.
+// Why the row is over the question's cap: "rank 0 holds 8.0, the cap is 6.0"; empty if it is within.
 QString overCap(const SweepRow& row, const ExploreQuestion& question);
 
-// No order of one stage a rank (chunks 1), or of two in V placement, that holds at most `cap` is shorter.
+// No order with one stage per rank (chunks 1), or two in V placement, that holds at most `cap` is shorter.
 struct ExploreBound {
     int chunks = 1;
     double cap = 0;      // microbatch activations
     double makespan = 0; // rank shares
     std::string by;      // what proves it
 };
-// By chunks, then rising cap; makespans never rise. What the planner proves without a search; empty where it takes too long
+// By chunks, then rising cap; makespans never rise. Bounds the planner proves without a search; empty if that takes too long
 // (over 1,024 ranks × microbatches).
 std::vector<ExploreBound> boundsOf(const ExploreQuestion& question, const Progress& progress = {});
-double workBound(const ExploreQuestion& question); // of every schedule that spreads the work evenly: m (F + I + W)
+double workBound(const ExploreQuestion& question); // for every schedule that spreads the work evenly: m (F + I + W)
 
 } // namespace stagewright

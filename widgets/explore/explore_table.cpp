@@ -43,7 +43,7 @@ QString ExploreModel::note(const SweepRow& row) const
     if (row.copies) words << tr("weights held twice");
     bool unused = false;
     chunksTaken(row.point.schedule, m_question.chunks, &unused);
-    if (unused) words << tr("its own number of chunks");
+    if (unused) words << tr("fixed number of chunks");
     return words.join(QStringLiteral("; "));
 }
 
@@ -60,7 +60,7 @@ QVariant ExploreModel::data(const QModelIndex& index, int role) const
         const auto info = findSchedule(row.point.schedule.substr(0, row.point.schedule.find(':')));
         return info ? QString::fromStdString(row.point.schedule) + QStringLiteral("\n") + QString::fromUtf8((*info)->title.data(), static_cast<qsizetype>((*info)->title.size())) + QStringLiteral("\n") + QString::fromUtf8((*info)->summary.data(), static_cast<qsizetype>((*info)->summary.size())) : QString();
     }
-    const double worst = 1e300; // what is not known stands last
+    const double worst = 1e300; // unknown values come last
     if (role == SortRole) {
         switch (column) {
         case Schedule: return QString::fromStdString(row.point.schedule);
@@ -101,13 +101,13 @@ QVariant ExploreModel::headerData(int section, Qt::Orientation orientation, int 
     if (orientation != Qt::Horizontal) return {};
     if (role == Qt::TextAlignmentRole) return section == Schedule || section == Note ? QVariant(Qt::AlignLeft | Qt::AlignVCenter) : QVariant(Qt::AlignRight | Qt::AlignVCenter);
     static const char* const titles[] = {QT_TR_NOOP("Schedule"), QT_TR_NOOP("Step time"), QT_TR_NOOP("Bubble"), QT_TR_NOOP("In span"), QT_TR_NOOP("Peak"), QT_TR_NOOP("Stages"), QT_TR_NOOP("Note")};
-    static const char* const meanings[] = {QT_TR_NOOP("With its parameters where they are not the defaults. Ticked ones stand in the charts below."),
-                                           QT_TR_NOOP("From the first begin to the last end of F, B, I, W over all ranks, in rank shares."),
+    static const char* const meanings[] = {QT_TR_NOOP("With parameters that differ from the defaults. Ticked schedules are in the charts below."),
+                                           QT_TR_NOOP("From the first start to the last end of F, B, I, W over all ranks, in rank shares."),
                                            QT_TR_NOOP("Idle time / (ranks × step time)."),
-                                           QT_TR_NOOP("1 − busy time / span, of the rank with the longest span from its first to its last op."),
+                                           QT_TR_NOOP("1 − busy time / span, for the rank with the longest span from its first to its last op."),
                                            QT_TR_NOOP("Largest activation peak of any rank, in activations of one microbatch on 1/p of the model."),
-                                           QT_TR_NOOP("Stages of the model over all ranks."),
-                                           QT_TR_NOOP("Why a schedule can't be made or is over the cap, and what else it changes.")};
+                                           QT_TR_NOOP("Model stages over all ranks."),
+                                           QT_TR_NOOP("Why a schedule is impossible or over the cap, and what else it changes.")};
     if (section < 0 || section >= ColumnCount) return {};
     if (role == Qt::DisplayRole) return tr(titles[section]);
     if (role == Qt::ToolTipRole) return tr(meanings[section]);
@@ -120,7 +120,7 @@ Qt::ItemFlags ExploreModel::flags(const QModelIndex& index) const
     Qt::ItemFlags flags = Qt::ItemIsSelectable | Qt::ItemIsEnabled;
     if (index.column() == Schedule) flags |= Qt::ItemIsUserCheckable;
     const SweepRow& row = (*m_rows)[static_cast<std::size_t>(index.row())];
-    // greyed, and still to be read
+    // greyed but readable
     if (row.done && (!row.good() || !overCap(row, m_question).isEmpty()) && index.column() != Schedule && index.column() != Note) flags &= ~Qt::ItemIsEnabled;
     return flags;
 }

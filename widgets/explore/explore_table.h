@@ -1,4 +1,4 @@
-// ExploreTable: the points of the explorer as rows that can be sorted and ticked. GUI thread only.
+// ExploreTable: the explorer's points as rows that can be sorted and ticked. GUI thread only.
 #pragma once
 
 #include <set>

@@ -109,7 +109,7 @@ QWidget* ExploreView::buildLeft()
     column->addWidget(m_miniature);
     m_open = new QPushButton(tr("Open on the timeline"), left);
     m_open->setObjectName(QStringLiteral("primary"));
-    m_open->setToolTip(tr("The selected schedule as a simulated run. Enter in the plot or the table does the same."));
+    m_open->setToolTip(tr("Opens the selected schedule as a simulated run. Enter in the plot or the table does the same."));
     m_save = new QPushButton(tr("Save as run…"), left);
     m_save->setToolTip(tr("Adds the selected schedule, simulated, to a run file that you choose."));
     column->addWidget(m_open);
@@ -123,7 +123,7 @@ QWidget* ExploreView::buildLeft()
     m_running->setTextVisible(false);
     m_running->setFixedSize(40, 6);
     m_cancel = new QPushButton(tr("Cancel"), left);
-    m_cancel->setToolTip(tr("Stops simulating; what is there stays"));
+    m_cancel->setToolTip(tr("Stops simulating; finished points stay"));
     foot->addWidget(m_work, 1);
     foot->addWidget(m_running);
     foot->addWidget(m_cancel);
@@ -149,10 +149,10 @@ QWidget* ExploreView::buildCentre()
     tools->addWidget(m_measure);
     tools->addStretch();
     auto* csv = new QPushButton(tr("Table as CSV…"), top);
-    csv->setToolTip(tr("The points as stagewright sweep writes them"));
+    csv->setToolTip(tr("The points in the format of stagewright sweep"));
     connect(csv, &QPushButton::clicked, this, &ExploreView::csvAsked);
     auto* picture = new QPushButton(tr("Export plot"), top);
-    picture->setToolTip(tr("As SVG, PDF or PNG, with what it was simulated for"));
+    picture->setToolTip(tr("As SVG, PDF or PNG, with the simulated setup"));
     auto* menu = new QMenu(picture);
     for (const auto& [plot, title] : {std::pair(ExplorePlot::Pareto, tr("Memory against time…")), std::pair(ExplorePlot::Lines, tr("Over one parameter…")), std::pair(ExplorePlot::Heat, tr("Over two parameters…"))})
         menu->addAction(title, this, [this, plot = plot] { emit pictureAsked(plot); });
@@ -184,9 +184,9 @@ QWidget* ExploreView::buildCentre()
     m_heatAcross = parameterBox(heatPage, ExploreParameter::Microbatches, tr("Parameter across"));
     m_heatUp = parameterBox(heatPage, ExploreParameter::Latency, tr("Parameter up"));
     m_heatShows = new QComboBox(heatPage);
-    m_heatShows->addItems({tr("Which schedule wins"), tr("The winner's value")});
+    m_heatShows->addItems({tr("Best schedule"), tr("Value of the best")});
     m_heatShows->setAccessibleName(tr("What the cells show"));
-    m_heatShows->setToolTip(tr("The ticked schedule with the shortest step within the cap, or what it comes to. Stale weights don't take part."));
+    m_heatShows->setToolTip(tr("The ticked schedule with the shortest step within the cap, or its value. Schedules with stale weights are excluded."));
     m_heat = new HeatMap(heatPage);
     auto* heatTools = new QHBoxLayout;
     heatTools->addWidget(makeLabel(tr("Across"), "secondary", heatPage));

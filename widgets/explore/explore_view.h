@@ -1,5 +1,5 @@
-// ExploreView: the page of the explorer: sliders, the Pareto plot, the charts over one and two parameters, the table, the miniature.
-// It shows answers and tells what is asked; who simulates is the explorer's controller. GUI thread only.
+// ExploreView: the explorer's page: sliders, the Pareto plot, the charts over one and two parameters, the table, the miniature.
+// It shows answers and announces requests; the explorer's controller simulates. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -41,7 +41,7 @@ public:
     void setMeasure(ExploreMeasure measure);
     ExploreParameter lineParameter() const;
     std::pair<ExploreParameter, ExploreParameter> heatParameters() const; // across, up
-    bool showsHeat() const; // of the two charts below
+    bool showsHeat() const; // which of the two charts below is shown
     void setShowsHeat(bool heat);
     std::vector<std::string> ticked() const; // in the table's order of schedules
     int selected() const { return m_pareto->selected(); }
@@ -52,15 +52,15 @@ public:
     void setBounds(std::vector<ExploreBound> bounds);
     void setLines(std::shared_ptr<const LinesPicture> picture);
     void setHeat(std::shared_ptr<const HeatPicture> picture);
-    void setWork(const QString& text, bool running); // what is being done
+    void setWork(const QString& text, bool running); // current activity
     void setTheme(const Theme& theme);
     void paintPlot(ExplorePlot plot, QPainter& painter, const QRectF& rect, const Theme& theme) const;
     QString caption(ExplorePlot plot) const; // what it shows
-    void restore(); // what was asked last; from then on it is remembered whenever the page is hidden
+    void restore(); // restores the last question; from then on it is saved whenever the page is hidden
 
 signals:
     void questionChanged();
-    void surveyChanged(); // another parameter, another choice of schedules
+    void surveyChanged(); // another parameter or other schedules
     void previewAsked(int row); // −1: none
     void openAsked(const stagewright::SweepPoint& point);
     void saveAsked(const stagewright::SweepPoint& point);
@@ -102,7 +102,7 @@ private:
     std::shared_ptr<const LinesPicture> m_linesPicture;
     std::shared_ptr<const HeatPicture> m_heatPicture;
     bool m_restored = false;
-    std::string m_wanted; // the schedule selected, kept while shapes change
+    std::string m_wanted; // the selected schedule, kept while shapes change
 };
 
 } // namespace stagewright

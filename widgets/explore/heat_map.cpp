@@ -33,7 +33,7 @@ QColor labelOn(const QColor& fill) { return fill.lightnessF() > 0.5F || fill.gre
 HeatMap::HeatMap(QWidget* parent) : QWidget(parent)
 {
     setObjectName(QStringLiteral("heatMap"));
-    setAccessibleName(tr("Chosen schedules over two parameters"));
+    setAccessibleName(tr("Ticked schedules over two parameters"));
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
 }
@@ -142,7 +142,7 @@ void HeatMap::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) const
         const QColor fill = m_shows == HeatShows::Winner ? seriesColour(place_, theme)
                                                          : mixed(theme.canvas, theme.accent, most > least ? 0.08 + 0.85 * (value - least) / (most - least) : 0.5);
         p.fillRect(place, fill);
-        // the number tells it without the colour
+        // readable without the colour
         const QString text = m_shows == HeatShows::Winner ? QString(QChar(static_cast<char16_t>(u'a' + place_ % 26)))
                                                           : m_measure == ExploreMeasure::StepTime ? fixed(value, 1) : fixed(100 * value, 1);
         if (metrics.horizontalAdvance(text) + 3 < place.width() && place.height() > 12) {

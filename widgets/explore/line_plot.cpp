@@ -26,7 +26,7 @@ bool isOurKey(int key)
 LinePlot::LinePlot(QWidget* parent) : QWidget(parent)
 {
     setObjectName(QStringLiteral("linePlot"));
-    setAccessibleName(tr("Chosen schedules over one parameter"));
+    setAccessibleName(tr("Ticked schedules over one parameter"));
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
 }
@@ -101,7 +101,7 @@ void LinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) cons
         QPointF last;
         for (std::size_t i = 0; i < m_picture->values.size(); ++i) {
             const SweepRow& row = m_picture->row(s, i);
-            if (!row.good()) { // a shape that it does not take interrupts the line
+            if (!row.good()) { // an unsupported shape interrupts the line
                 p.drawPolyline(line);
                 line.clear();
                 continue;
@@ -120,7 +120,7 @@ void LinePlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) cons
             }
         if (!last.isNull()) ends.push_back({last, s, last.y()});
     }
-    // Names at the right, in the order of the lines' ends, each led to its end where it had to give way.
+    // Names at the right, in the order of the lines' ends, with a leader line where a name had to move.
     constexpr double high = 14;
     std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.at.y() < b.at.y(); });
     for (std::size_t i = 1; i < ends.size(); ++i) ends[i].y = std::max(ends[i].y, ends[i - 1].y + high);

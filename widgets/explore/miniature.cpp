@@ -18,7 +18,7 @@ void Miniature::setPanel(std::shared_ptr<const TimelinePanel> panel, const QStri
     m_panel = std::move(panel);
     m_title = title;
     m_note = note;
-    setAccessibleName(tr("Miniature of %1").arg(title));
+    setAccessibleName(tr("Preview of %1").arg(title));
     setAccessibleDescription(note);
     update();
 }
@@ -50,7 +50,7 @@ void Miniature::paintEvent(QPaintEvent*)
         const QRectF line(area.left(), area.top() + static_cast<double>(r) * row, area.width(), row - gap);
         p.fillRect(line, m_theme->bubbleFill);
         const LaneData& lane = m_panel->ranks[r].compute;
-        double painted = -1; // slices thinner than a pixel are painted once a pixel
+        double painted = -1; // slices thinner than a pixel are painted once per pixel
         for (std::size_t i = 0; i < lane.size(); ++i) {
             const TimeSpan span = lane.drawn(i);
             const double from = line.left() + static_cast<double>(span.begin) * scale;

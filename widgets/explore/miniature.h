@@ -1,4 +1,4 @@
-// Miniature: a schedule in a few hundred pixels, one row a rank, without text. GUI thread only.
+// Miniature: a schedule in a few hundred pixels, one row per rank, without text. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class Miniature : public QWidget {
     Q_OBJECT
 public:
     explicit Miniature(QWidget* parent = nullptr);
-    void setPanel(std::shared_ptr<const TimelinePanel> panel, const QString& title, const QString& note); // null: the note alone
+    void setPanel(std::shared_ptr<const TimelinePanel> panel, const QString& title, const QString& note); // null: only the note
     void setTheme(const Theme& theme);
     const QString& title() const { return m_title; }
     QSize sizeHint() const override { return {230, 150}; }

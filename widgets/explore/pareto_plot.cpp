@@ -97,7 +97,7 @@ PlotFrame ParetoPlot::frameIn(const QRectF& rect) const
 {
     PlotFrame frame;
     frame.area = PlotFrame::areaIn(rect);
-    frame.x.title = QObject::tr("Largest activation peak of a rank, microbatches of 1/p of the model");
+    frame.x.title = QObject::tr("Largest activation peak of a rank, microbatches on 1/p of the model");
     frame.y.title = titleOf(m_measure);
     if (m_measure != ExploreMeasure::StepTime)
         frame.y.text = [](double value, double step) { return percentText(value, step < 0.01 ? 1 : 0); };
@@ -137,9 +137,9 @@ QString ParetoPlot::tipOf(const Mark& mark) const
     QString text = nameOf(mark, 6) + QStringLiteral("\n") + tr("peak %1 microbatches, %2: %3").arg(fixed(mark.x, 2), titleOf(m_measure).toLower(), measureText(mark.y, m_measure));
     const SweepRow& row = (*m_rows)[static_cast<std::size_t>(mark.rows.front())];
     if (const QString over = overCap(row, m_question); !over.isEmpty()) text += QStringLiteral("\n") + over;
-    if (mark.stale) text += QStringLiteral("\n") + tr("weights are stale: it changes the mathematics");
-    if (mark.copies) text += QStringLiteral("\n") + tr("every stage's weights are held twice");
-    if (mark.onFrontier) text += QStringLiteral("\n") + tr("on the frontier: nobody needs less memory and is as fast");
+    if (mark.stale) text += QStringLiteral("\n") + tr("stale weights: training results differ");
+    if (mark.copies) text += QStringLiteral("\n") + tr("each stage's weights are held twice");
+    if (mark.onFrontier) text += QStringLiteral("\n") + tr("on the frontier: no schedule this fast needs less memory");
     return text;
 }
 
@@ -183,7 +183,7 @@ std::vector<std::pair<QRectF, int>> ParetoPlot::placeLabels(const PlotFrame& fra
     }
     const QFontMetricsF metrics(fontOf(FontRole::Small));
     const int chosen = markOf(m_selected);
-    for (const int pass : {0, 1, 2}) // the chosen one first, then the frontier
+    for (const int pass : {0, 1, 2}) // the selected one first, then the frontier
         for (std::size_t i = 0; i < m_marks.size(); ++i) {
             const int rank = static_cast<int>(i) == chosen ? 0 : m_marks[i].onFrontier ? 1 : 2;
             if (rank != pass) continue;
@@ -245,7 +245,7 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     frame.paint(p, rect, theme);
     if (m_marks.empty()) {
         p.setPen(theme.secondary);
-        p.drawText(frame.area, Qt::AlignCenter, m_rows ? tr("no schedule can be made for this shape") : tr("simulating…"));
+        p.drawText(frame.area, Qt::AlignCenter, m_rows ? tr("no schedule is possible for this shape") : tr("simulating…"));
         return;
     }
     paintBounds(p, frame, theme);
@@ -278,7 +278,7 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     for (const auto& [label, code] : placeLabels(frame)) {
         const Mark& mark = m_marks[static_cast<std::size_t>(code / 2)];
         QColor ground = theme.canvas;
-        ground.setAlphaF(0.85f); // lines don't strike it out
+        ground.setAlphaF(0.85f); // so that lines don't cross it out
         p.fillRect(label, ground);
         p.setPen(mark.over ? theme.faint : mark.onFrontier ? theme.text : theme.secondary);
         p.drawText(label, Qt::AlignLeft | Qt::AlignVCenter, nameOf(mark, code % 2 == 0 ? 2 : 1));
@@ -286,7 +286,7 @@ void ParetoPlot::paintTo(QPainter& p, const QRectF& rect, const Theme& theme) co
     // what the marks mean
     QStringList words{tr("● schedule"), tr("○ stale weights"), tr("■ weights held twice")};
     if (m_question.cap > 0) words << tr("× over the cap");
-    if (!m_bounds.empty() && m_measure == ExploreMeasure::StepTime) words << tr("- - proven bound of whole ops, one stage a rank") << tr("- · - in V placement");
+    if (!m_bounds.empty() && m_measure == ExploreMeasure::StepTime) words << tr("- - proven bound for whole ops, one stage per rank") << tr("- · - for V placement");
     const QFontMetricsF metrics(p.font());
     const QString gap = QStringLiteral("   ");
     const double room = rect.width() - 40 - metrics.horizontalAdvance(titleOf(m_measure));
@@ -324,7 +324,7 @@ void ParetoPlot::mousePressEvent(QMouseEvent* event)
     const int mark = markAt(event->position());
     if (mark < 0) return;
     const auto& rows = m_marks[static_cast<std::size_t>(mark)].rows;
-    // again at the same place: the next of those that stand there
+    // again at the same place: the next mark there
     const auto at = std::find(rows.begin(), rows.end(), m_selected);
     emit rowChosen(at == rows.end() || at + 1 == rows.end() ? rows.front() : *(at + 1));
 }
@@ -359,7 +359,7 @@ void ParetoPlot::keyPressEvent(QKeyEvent* event)
         return;
     }
     const int now = markOf(m_selected);
-    if (event->key() == Qt::Key_Up || event->key() == Qt::Key_Down) { // among those at one place
+    if (event->key() == Qt::Key_Up || event->key() == Qt::Key_Down) { // among the marks at one place
         if (now < 0) return;
         const auto& rows = m_marks[static_cast<std::size_t>(now)].rows;
         const auto at = static_cast<std::size_t>(std::find(rows.begin(), rows.end(), m_selected) - rows.begin());

@@ -1,5 +1,5 @@
 // ParetoPlot: schedules by the activation peak of their fullest rank and their step time (or bubble). The frontier is a line,
-// proven bounds are dashed, schedules over the cap are grey. A click selects, a double click or Enter opens; the arrow keys walk.
+// proven bounds are dashed, schedules over the cap are grey. A click selects, a double click or Enter opens; the arrow keys move.
 // GUI thread only.
 #pragma once
 
@@ -25,8 +25,8 @@ public:
     int selected() const { return m_selected; }
     void setTheme(const Theme& theme);
 
-    QPointF placeOf(int row) const; // of a good row, in the widget
-    std::vector<QRectF> labels() const; // as they are painted in the widget
+    QPointF placeOf(int row) const; // of a valid row, in widget coordinates
+    std::vector<QRectF> labels() const; // as painted, in widget coordinates
     const std::vector<std::size_t>& frontier() const { return m_frontier; }
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme) const;
     QSize sizeHint() const override { return {640, 420}; }
@@ -44,7 +44,7 @@ protected:
     void mouseMoveEvent(QMouseEvent* event) override;
     void leaveEvent(QEvent*) override;
     void keyPressEvent(QKeyEvent* event) override;
-    bool event(QEvent* event) override; // tooltips, and keys that are shortcuts elsewhere
+    bool event(QEvent* event) override; // tooltips, and keys that are shortcuts outside
 
 private:
     struct Mark { // the rows at one place

@@ -99,7 +99,7 @@ QRectF LabelPlaces::place(QPointF beside, QSizeF size, double distance)
 
 QColor seriesColour(std::size_t index, const Theme& theme)
 {
-    // the palette's kinds, which stay apart under colour-vision deficiency, then the greys
+    // the palette's kinds, which stay distinct under colour-vision deficiency, then the greys
     const QColor colours[] = {theme.of(Paint::Forward).fill, theme.of(Paint::Backward).fill, theme.of(Paint::Weight).fill, theme.of(Paint::Communication).fill,
                               theme.critical, theme.secondary, theme.of(Paint::Optimizer).fill, theme.faint};
     return colours[index % std::size(colours)];

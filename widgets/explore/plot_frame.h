@@ -1,5 +1,5 @@
-// PlotFrame: the axes of a plot: ranges, 1-2-5 ticks, titles, and where a value lies. Paints with any painter, so that screen
-// and exports are the same picture.
+// PlotFrame: the axes of a plot: ranges, 1-2-5 ticks, titles, and the place of a value. Paints with any painter, so that screen and
+// exports show the same picture.
 #pragma once
 
 #include <functional>
@@ -17,25 +17,25 @@ struct PlotAxis {
     double least = 0;
     double most = 1;
     QString title;
-    std::function<QString(double value, double step)> text; // of a tick; empty: a plain number
+    std::function<QString(double value, double step)> text; // text of a tick; empty: a plain number
 };
 
 struct PlotFrame {
     PlotAxis x, y;
-    QRectF area; // where points lie
+    QRectF area; // area of the points
 
-    // The area inside `rect` that leaves room for titles and ticks.
+    // The area inside `rect` without the space for titles and ticks.
     static QRectF areaIn(const QRectF& rect);
     QPointF place(double valueX, double valueY) const;
     void paint(QPainter& painter, const QRectF& rect, const Theme& theme) const;
 };
 
-// 1-2-5 steps of which at most `most` fit into the range.
+// 1-2-5 steps, at most `most` in the range.
 double plotStep(double range, int most);
-// Room on both sides of the data; a single value gets some of its own.
+// Adds margins on both sides of the data, also around a single value.
 void widen(PlotAxis& axis, double share);
 
-// Places labels beside points without overlapping each other, points or the edge. Returns the rectangle, empty where none is free.
+// Places labels beside points without overlapping other labels, points or the edge. Returns the rectangle, empty if none is free.
 class LabelPlaces {
 public:
     explicit LabelPlaces(const QRectF& inside) : m_inside(inside) {}
@@ -47,7 +47,7 @@ private:
     std::vector<QRectF> m_taken;
 };
 
-// A colour of its own for the n-th of a few curves or schedules, told apart by dashes and marks as well.
+// A distinct colour for the n-th of a few curves or schedules, which also differ by dashes and marks.
 QColor seriesColour(std::size_t index, const Theme& theme);
 
 } // namespace stagewright

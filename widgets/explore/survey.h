@@ -1,4 +1,4 @@
-// Survey: the chosen schedules while one or two parameters vary. Points are simulated one by one; the pictures grow as they come.
+// Survey: the ticked schedules while one or two parameters vary. Points are simulated one by one and drawn as they arrive.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ struct LinesPicture {
     ExploreParameter across = ExploreParameter::Microbatches;
     std::vector<double> values;
     std::vector<std::string> schedules;
-    std::vector<SweepRow> rows; // schedule-major; not done: not there yet
+    std::vector<SweepRow> rows; // schedule-major; not done: pending
 
     const SweepRow& row(std::size_t schedule, std::size_t value) const { return rows[schedule * values.size() + value]; }
 };
@@ -32,12 +32,12 @@ struct HeatPicture {
     ExploreQuestion questionOf(std::size_t cell) const;
     const SweepRow& row(std::size_t cell, std::size_t schedule) const { return rows[cell * schedules.size() + schedule]; }
     bool done(std::size_t cell) const; // every schedule of it
-    // The schedule with the shortest step within the cap, synchronous ones only; of equal ones the first. −1: none can be made.
+    // The synchronous schedule with the shortest step within the cap, the first of equals. −1: none is possible.
     int winner(std::size_t cell) const;
 };
 HeatPicture heatOf(const ExploreQuestion& question, ExploreParameter across, ExploreParameter up, std::vector<std::string> schedules);
 
-// What is to be simulated, in the order of `rows`.
+// The points to simulate, in the order of `rows`.
 std::vector<SweepPoint> pointsOf(const LinesPicture& picture);
 std::vector<SweepPoint> pointsOf(const HeatPicture& picture);
 

@@ -1,5 +1,5 @@
-// LinePlot and HeatMap: a survey drawn. The arrow keys move a cursor over the points or cells, Enter and a double click open what is
-// there. GUI thread only.
+// LinePlot and HeatMap: pictures of a survey. The arrow keys move a cursor over the points or cells; Enter or a double click opens the
+// point. GUI thread only.
 #pragma once
 
 #include <memory>

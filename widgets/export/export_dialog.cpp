@@ -96,26 +96,26 @@ void ExportDialog::build()
     m_look = field(tr("Style"), new QComboBox(this), tr("Screen: the theme's colours and what is selected. Paper: white, dark lines, no selection, sizes in millimetres and points."));
     m_look->addItem(tr("Screen"), static_cast<int>(Look::Screen));
     m_look->addItem(tr("Paper"), static_cast<int>(Look::Paper));
-    m_preset = field(tr("Size"), new QComboBox(this), tr("A size to begin with"));
-    m_width = field(tr("Width"), new QSpinBox(this), tr("In logical pixels, as the window counts them"));
+    m_preset = field(tr("Size"), new QComboBox(this), tr("A starting size"));
+    m_width = field(tr("Width"), new QSpinBox(this), tr("In logical pixels, as in the window"));
     m_width->setRange(320, 16000);
     m_width->setSuffix(tr(" px"));
-    m_height = field(tr("Height"), new QSpinBox(this), tr("In logical pixels; automatic: as high as what is in it"));
+    m_height = field(tr("Height"), new QSpinBox(this), tr("In logical pixels; automatic: fits the content"));
     m_height->setRange(0, 16000);
     m_height->setSuffix(tr(" px"));
     m_height->setSpecialValueText(tr("automatic"));
-    m_millimetres = field(tr("Width"), new QDoubleSpinBox(this), tr("On paper. The height follows from what is in it."));
+    m_millimetres = field(tr("Width"), new QDoubleSpinBox(this), tr("On paper. The height follows from the content."));
     m_millimetres->setRange(40, 1200);
     m_millimetres->setDecimals(1);
     m_millimetres->setSuffix(tr(" mm"));
-    m_points = field(tr("Text"), new QDoubleSpinBox(this), tr("Size of the text on paper; everything else follows. Journals ask for 6 to 8 pt."));
+    m_points = field(tr("Text"), new QDoubleSpinBox(this), tr("Text size on paper; everything else follows. Journals require 6 to 8 pt."));
     m_points->setRange(4, 16);
     m_points->setDecimals(1);
     m_points->setSingleStep(0.5);
     m_points->setSuffix(tr(" pt"));
-    m_scale = field(tr("Pixels"), new QComboBox(this), tr("Pixels of the image for each pixel of the window"));
+    m_scale = field(tr("Pixels"), new QComboBox(this), tr("Image pixels per window pixel"));
     for (const int scale : {1, 2, 3, 4}) m_scale->addItem(QStringLiteral("%1×").arg(scale), scale);
-    m_dpi = field(tr("Pixels"), new QComboBox(this), tr("Dots per inch of the image"));
+    m_dpi = field(tr("Pixels"), new QComboBox(this), tr("Image resolution in dots per inch"));
     for (const int dpi : {300, 600, 1200}) m_dpi->addItem(tr("%1 dpi").arg(dpi), dpi);
     right->addLayout(m_form);
 
@@ -128,14 +128,14 @@ void ExportDialog::build()
     };
     for (const PicturePart& part : m_content.parts) {
         if (part.role != PicturePart::Role::View) continue;
-        QCheckBox* box = check(part.name, tr("In the picture"));
+        QCheckBox* box = check(part.name, tr("Include in the picture"));
         box->setChecked(true);
         m_parts.push_back(box);
     }
-    m_caption = check(tr("Caption"), tr("Schedule, costs, clock and where it comes from, above the picture"));
+    m_caption = check(tr("Caption"), tr("Schedule, costs, clock and source, above the picture"));
     m_legend = check(tr("Legend"), tr("What the colours mean, below the picture"));
-    m_notes = check(tr("Notes and explanations"), tr("Notes, and what is marked by an explanation of idle time"));
-    m_hatch = check(tr("Hatched for grey print"), tr("Backward, weight gradient and communication also differ by their hatch"));
+    m_notes = check(tr("Notes and explanations"), tr("Notes and the marks of an explanation of idle time"));
+    m_hatch = check(tr("Hatching for grey print"), tr("Backward, weight gradient and communication also differ by hatch"));
     right->addStretch(1);
 
     auto* buttons = new QDialogButtonBox(this);
@@ -143,7 +143,7 @@ void ExportDialog::build()
     m_save->setObjectName(QStringLiteral("primary"));
     m_save->setDefault(true);
     QPushButton* copy = buttons->addButton(tr("&Copy image"), QDialogButtonBox::ActionRole);
-    copy->setToolTip(tr("Puts the picture on the clipboard, as an image"));
+    copy->setToolTip(tr("Copies the picture to the clipboard as an image"));
     buttons->addButton(QDialogButtonBox::Cancel);
     right->addWidget(buttons);
     columns->addLayout(right);
@@ -181,7 +181,7 @@ void ExportDialog::build()
     for (QComboBox* box : {m_scale, m_dpi}) connect(box, &QComboBox::currentIndexChanged, this, &ExportDialog::changed);
 }
 
-// The presets of the look chosen.
+// The presets of the chosen style.
 void ExportDialog::refill()
 {
     const auto look = static_cast<Look>(m_look->currentData().toInt());
@@ -278,7 +278,7 @@ void ExportDialog::draw()
     m_image = pictureImage(m_content, now, std::max(1.0, fit * ratio)).scaled((size * fit * ratio).toSize().expandedTo({1, 1}), Qt::IgnoreAspectRatio, Qt::SmoothTransformation);
     m_image.setDevicePixelRatio(ratio);
     {
-        QPainter painter(&m_image); // a sheet on the dialog
+        QPainter painter(&m_image); // modal to the dialog
         painter.setPen(palette().color(QPalette::Mid));
         painter.drawRect(QRectF(QPointF(), QSizeF(m_image.size()) / ratio).adjusted(0.5, 0.5, -0.5, -0.5));
     }
@@ -291,7 +291,7 @@ void ExportDialog::draw()
         m_size->setText(tr("%1 × %2 pixels").arg(qRound(size.width() * now.scale)).arg(qRound(size.height() * now.scale)));
     else
         m_size->setText(tr("%1 × %2 logical pixels").arg(qRound(size.width())).arg(qRound(size.height())));
-    m_note->setText(embedsImage(m_content, now, kind()) ? tr("More than %L1 slices are in view: they are embedded as an image.").arg(mostVectorSlices) : QString());
+    m_note->setText(embedsImage(m_content, now, kind()) ? tr("More than %L1 slices are in view, so they are embedded as an image.").arg(mostVectorSlices) : QString());
     m_note->setVisible(!m_note->text().isEmpty());
 }
 

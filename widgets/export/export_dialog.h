@@ -1,5 +1,5 @@
-// ExportDialog: how a picture of the view is to look, with a preview that follows at once. What was chosen last is
-// remembered. It writes nothing itself. GUI thread only.
+// ExportDialog: settings of an exported picture, with a live preview. It remembers the last settings and writes nothing itself. GUI
+// thread only.
 #pragma once
 
 #include <QDialog>
@@ -19,22 +19,22 @@ namespace stagewright {
 class ExportDialog : public QDialog {
     Q_OBJECT
 public:
-    // onScreen: logical pixels of the view as it stands, the preset "as on screen".
+    // onScreen: current size of the view in logical pixels, the preset "as on screen".
     ExportDialog(PictureContent content, QSize onScreen, QWidget* parent = nullptr);
 
     PictureStyle style() const;
     PictureKind kind() const;
     void setStyle(const PictureStyle& style);
     void setKind(PictureKind kind);
-    void showFault(const Error& error); // below the preview; the fields stay as they are
+    void showFault(const Error& error); // below the preview; the fields stay unchanged
     QString noteText() const { return m_note->text(); }
-    bool settled() const { return !m_later.isActive(); } // the preview shows what is chosen
+    bool settled() const { return !m_later.isActive(); } // the preview is up to date
     QImage preview() const { return m_image; }
     QString sizeText() const { return m_size->text(); }
 
 signals:
     void saveAsked();
-    void copyAsked(); // onto the clipboard, as an image
+    void copyAsked(); // to the clipboard, as an image
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -42,8 +42,8 @@ protected:
 
 private:
     void build();
-    void refill();  // what belongs to the look chosen
-    void changed(); // the preview follows a little later
+    void refill();  // the fields of the chosen style
+    void changed(); // updates the preview with a short delay
     void draw();
     void remember() const;
     void restore();
@@ -62,7 +62,7 @@ private:
     QPushButton* m_save = nullptr;
     QImage m_image;
     QTimer m_later;
-    bool m_quiet = true; // until all fields are there
+    bool m_quiet = true; // until all fields exist
 };
 
 } // namespace stagewright

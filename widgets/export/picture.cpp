@@ -114,7 +114,7 @@ double imageScale(const PictureStyle& style)
 
 Error tooLarge(const QSizeF& size)
 {
-    return {ErrorCode::Usage, "a picture of " + std::to_string(std::lround(size.width())) + " × " + std::to_string(std::lround(size.height())) + " pixels has more than " + std::to_string(std::lround(mostSide)) + " a side",
+    return {ErrorCode::Usage, "a picture of " + std::to_string(std::lround(size.width())) + " × " + std::to_string(std::lround(size.height())) + " pixels would have more than " + std::to_string(std::lround(mostSide)) + " per side",
             "give a smaller width, or use svg or pdf"};
 }
 
@@ -188,9 +188,9 @@ Result<PictureKind> pictureKindOf(const QString& path, std::optional<PictureKind
     if (wanted && (said == wanted || suffix.isEmpty())) return *wanted;
     if (wanted && said)
         return fail(ErrorCode::Usage, "file " + path.toStdString() + ": the format is " + suffixOf(*wanted).toStdString() + ", the suffix " + suffix.toStdString(),
-                    "give both alike");
-    if (wanted) return *wanted; // a suffix that says nothing of pictures
-    if (!said) return fail(ErrorCode::Usage, "file " + path.toStdString() + ": unknown kind of picture", "use the suffix .png, .svg or .pdf");
+                    "make them match");
+    if (wanted) return *wanted; // a suffix of no picture format
+    if (!said) return fail(ErrorCode::Usage, "file " + path.toStdString() + ": unknown picture format", "use the suffix .png, .svg or .pdf");
     return *said;
 }
 
@@ -227,7 +227,7 @@ QSizeF pictureSize(const PictureContent& content, const PictureStyle& style)
     double height = captionLines(content, style, width).height;
     for (const PicturePart& part : content.parts)
         if (shown(part, style)) height += part.height(width);
-    if (style.look == PictureStyle::Look::Paper && width < narrowView) height = std::min(height, std::floor(width * oneColumnMostMm / oneColumnMm)); // the views share what is left
+    if (style.look == PictureStyle::Look::Paper && width < narrowView) height = std::min(height, std::floor(width * oneColumnMostMm / oneColumnMm)); // the views share the rest
     return {width, std::ceil(std::max(1.0, height))};
 }
 
@@ -263,7 +263,7 @@ void paintPicture(QPainter& painter, const PictureContent& content, const Pictur
     print(caption.title, FontRole::Strong, theme.text);
     print(caption.rest, FontRole::Small, theme.secondary);
 
-    // In a picture of fixed height the elastic parts share what is left, or what is missing, by their wanted heights.
+    // In a picture of fixed height the elastic parts share the surplus or deficit in proportion to their preferred heights.
     double fixedHeight = caption.height, elastic = 0;
     for (const PicturePart& part : content.parts) {
         if (!shown(part, style)) continue;
@@ -304,7 +304,7 @@ QImage pictureImage(const PictureContent& content, const PictureStyle& style, do
 Result<QByteArray> pictureBytes(const PictureContent& content, const PictureStyle& style, PictureKind kind)
 {
     const auto isView = [&](const PicturePart& part) { return part.role == PicturePart::Role::View && shown(part, style); };
-    if (std::none_of(content.parts.begin(), content.parts.end(), isView)) return fail(ErrorCode::Usage, "a picture of nothing", "choose the timeline, the memory or both");
+    if (std::none_of(content.parts.begin(), content.parts.end(), isView)) return fail(ErrorCode::Usage, "nothing to draw", "choose the timeline, the memory or both");
     if (kind == PictureKind::Svg) return svgBytes(content, style);
     if (kind == PictureKind::Pdf) return pdfBytes(content, style);
     const double scale = imageScale(style);

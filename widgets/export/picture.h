@@ -1,5 +1,5 @@
-// Pictures of what is on screen for papers, slides and web pages: a caption above, the views over one another, the legend
-// below, as SVG, PDF or PNG. Painting reads widgets: GUI thread only.
+// Pictures of the screen for papers, slides and web pages: a caption above, the views below each other, the legend at the bottom, as
+// SVG, PDF or PNG. Painting reads widgets: GUI thread only.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +21,29 @@ namespace stagewright {
 enum class PictureKind { Svg, Pdf, Png };
 std::optional<PictureKind> pictureKind(const QString& name); // "svg", "PDF", "png"
 QString suffixOf(PictureKind kind);                          // "svg"
-// The path with the suffix of a kind: one that says another kind of picture is changed, none is added, any other kept before it.
+// The path with the suffix of a kind: another picture suffix is replaced, a missing one added, any other kept before it.
 QString pathOfKind(const QString& path, PictureKind kind);
-// The kind that a file name's suffix says; Usage where it says none or one other than `wanted`.
+// The kind given by a file name's suffix; Usage if it gives none or one other than `wanted`.
 Result<PictureKind> pictureKindOf(const QString& path, std::optional<PictureKind> wanted = {});
 
-// From so many slices on the views of a vector picture are embedded as an image.
+// With more slices than this, the views of a vector picture are embedded as an image.
 inline constexpr std::int64_t mostVectorSlices = 50'000;
 
 struct PictureStyle {
     enum class Look { Screen, Paper };
     Look look = Look::Screen;
-    // Screen: as many logical pixels wide; height 0: as high as what is in it. PNG has `scale` device pixels for each.
+    // Screen: width in logical pixels; height 0: fits the content. PNG has `scale` device pixels for each.
     QSize pixels{1200, 0};
     double scale = 2;
     // Paper: white, in millimetres and points; PNG at `dpi`.
     double widthMm = 178;   // two columns; one column: 84
     double textPoints = 7;  // of body text
     int dpi = 600;
-    bool hatched = false;   // kinds are told apart in grey as well
+    bool hatched = false;   // kinds also differ in grey
     bool caption = true;
     bool legend = true;
     bool notes = true;
-    QStringList without; // names of parts that are left out
+    QStringList without; // names of omitted parts
     bool operator==(const PictureStyle&) const = default;
 };
 inline constexpr double oneColumnMm = 84;
@@ -53,15 +53,15 @@ inline constexpr double oneColumnMostMm = 90; // high; wider ones of narrowView 
 struct PaintRequest {
     const Theme& theme;
     bool notes;     // marks of explanations and notes
-    bool selection; // what is chosen on screen
+    bool selection; // the selection on screen
 };
 
 struct PicturePart {
     enum class Role { View, Legend };
     Role role = Role::View;
-    QString name; // of a view: "Timeline"; one that PictureStyle::without names is left out
+    QString name; // of a view: "Timeline"; omitted if PictureStyle::without names it
     std::function<double(double width)> height; // wanted, in logical pixels, at a width
-    bool elastic = false;                       // takes what a picture of fixed height leaves
+    bool elastic = false;                       // takes the remaining height of a picture of fixed height
     std::function<void(QPainter&, const QRectF&, const PaintRequest&)> paint;
     std::int64_t slices = 0; // in view
 };
@@ -69,13 +69,13 @@ struct PicturePart {
 struct PictureContent {
     QString title;       // first line of the caption
     QStringList caption; // further lines, wrapped: schedule, costs, clock, provenance
-    QString shortTitle;       // of pictures narrower than narrowView; empty: as the others
+    QString shortTitle;       // for pictures narrower than narrowView; empty: same title
     QStringList shortCaption;
     std::vector<PicturePart> parts;
     const Theme* theme = &Theme::light(); // of the screen
 };
 
-// White, with the light theme's fills, darker hairlines; `hatched`: kinds also differ by hatch, so that grey print tells them.
+// White, with the light theme's fills, darker hairlines; `hatched`: kinds also differ by hatch, so that they differ in grey print.
 const Theme& paperTheme(bool hatched);
 
 QSizeF pictureSize(const PictureContent& content, const PictureStyle& style);    // logical pixels
@@ -84,7 +84,7 @@ bool embedsImage(const PictureContent& content, const PictureStyle& style, Pictu
 void paintPicture(QPainter& painter, const PictureContent& content, const PictureStyle& style);
 QImage pictureImage(const PictureContent& content, const PictureStyle& style, double scale); // device pixels per logical pixel
 
-// Everything but writing the file. Usage where the picture would be empty or larger than 32,000 pixels a side.
+// Everything but writing the file. Usage if the picture would be empty or larger than 32,000 pixels per side.
 Result<QByteArray> pictureBytes(const PictureContent& content, const PictureStyle& style, PictureKind kind);
 
 } // namespace stagewright

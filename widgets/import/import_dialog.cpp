@@ -102,14 +102,14 @@ void ImportDialog::build()
     m_words = new QPlainTextEdit(this);
     m_words->setObjectName(QStringLiteral("traces"));
     m_words->setAccessibleName(tr("Traces"));
-    m_words->setToolTip(tr("A line each: a file, a folder, or a pattern with * and ?. The ranks of a job become one run."));
-    m_words->setPlaceholderText(tr("rank*.json.gz, a folder of traces, an export of Nsight Systems, a schedule CSV"));
+    m_words->setToolTip(tr("One per line: a file, a folder, or a pattern with * and ?. The ranks of a job become one run."));
+    m_words->setPlaceholderText(tr("rank*.json.gz, a folder of traces, an Nsight Systems export, a schedule CSV"));
     m_words->setTabChangesFocus(true);
     m_words->setLineWrapMode(QPlainTextEdit::NoWrap);
     m_words->setFixedHeight(m_words->fontMetrics().lineSpacing() * 3 + 18);
-    m_words->setAcceptDrops(false); // files are the window's
-    m_files = button(tr("&Files…"), tr("Traces of one job, a file for each rank, or several jobs"), &ImportDialog::chooseFiles);
-    m_folder = button(tr("F&older…"), tr("Every trace in it"), &ImportDialog::chooseFolder);
+    m_words->setAcceptDrops(false); // the window handles file drops
+    m_files = button(tr("&Files…"), tr("Traces of one job, one file per rank, or of several jobs"), &ImportDialog::chooseFiles);
+    m_folder = button(tr("F&older…"), tr("Every trace in a folder"), &ImportDialog::chooseFolder);
     auto* pick = new QVBoxLayout;
     pick->setSpacing(6);
     pick->addWidget(m_files);
@@ -122,16 +122,16 @@ void ImportDialog::build()
     m_rules = new QLineEdit(this);
     m_rules->setObjectName(QStringLiteral("rules"));
     m_rules->setAccessibleName(tr("Rules file"));
-    m_rules->setToolTip(tr("Your own names of ranges and the ops they stand for, a rule a line: F fwd stage {stage} mb {microbatch}. Empty: the names of PyTorch, zero-bubble and Megatron"));
-    m_rules->setPlaceholderText(tr("none: the names that PyTorch, zero-bubble and Megatron use"));
+    m_rules->setToolTip(tr("Your range names and their ops, one rule per line: F fwd stage {stage} mb {microbatch}. Empty: the names used by PyTorch, zero-bubble and Megatron"));
+    m_rules->setPlaceholderText(tr("none: the names used by PyTorch, zero-bubble and Megatron"));
     m_rules->setClearButtonEnabled(true);
     m_rules->setAcceptDrops(false);
-    m_chooseRules = button(tr("Choose…"), tr("A text file with a rule a line"), &ImportDialog::chooseRules);
+    m_chooseRules = button(tr("Choose…"), tr("A text file with one rule per line"), &ImportDialog::chooseRules);
     fields->addWidget(label(tr("&Rules"), m_rules), 1, 0);
     fields->addWidget(m_rules, 1, 1);
     fields->addWidget(m_chooseRules, 1, 2);
-    m_host = new QCheckBox(tr("&Keep the framework's operators on the host as lanes"), this);
-    m_host->setToolTip(tr("Else they are counted and left out"));
+    m_host = new QCheckBox(tr("&Keep the framework's host operators as lanes"), this);
+    m_host->setToolTip(tr("Otherwise they are counted and skipped"));
     fields->addWidget(m_host, 2, 1, 1, 2);
     m_rulesFault = wrapped({}, "worse", this);
     m_rulesFault->setObjectName(QStringLiteral("rulesFault"));
@@ -142,7 +142,7 @@ void ImportDialog::build()
     m_stateText = makeLabel({}, "secondary", this, true);
     m_bar = new QProgressBar(this);
     m_bar->setTextVisible(false);
-    m_bar->setAccessibleName(tr("Progress of reading"));
+    m_bar->setAccessibleName(tr("Reading progress"));
     m_stop = button({}, {}, [this] {
         if (!m_stopSource) return read();
         stopReading();
@@ -158,7 +158,7 @@ void ImportDialog::build()
     m_runs = new QTreeWidget(this);
     m_runs->setObjectName(QStringLiteral("boxed"));
     m_runs->setAccessibleName(tr("Runs found"));
-    m_runs->setToolTip(tr("What the traces make; those that are ticked are stored"));
+    m_runs->setToolTip(tr("Runs in the traces; ticked runs are stored"));
     m_runs->setRootIsDecorated(false);
     m_runs->setUniformRowHeights(true);
     m_runs->setHeaderLabels({tr("Run"), tr("Ranks"), tr("Steps"), tr("Schedule"), tr("Ops"), tr("Kernels"), tr("Clocks")});
@@ -181,9 +181,9 @@ void ImportDialog::build()
     m_target = new QLineEdit(this);
     m_target->setObjectName(QStringLiteral("target"));
     m_target->setAccessibleName(tr("Store in"));
-    m_target->setToolTip(tr("A run file. One that is there keeps its runs; these are added."));
+    m_target->setToolTip(tr("A run file. An existing file keeps its runs; these are added."));
     m_target->setAcceptDrops(false);
-    m_chooseTarget = button(tr("Choose…"), tr("Another place or name"), &ImportDialog::chooseTarget);
+    m_chooseTarget = button(tr("Choose…"), tr("Choose another place or name"), &ImportDialog::chooseTarget);
     m_targetNote = makeLabel({}, "faint", this);
     where->addWidget(label(tr("&Store in"), m_target), 0, 0);
     where->addWidget(m_target, 0, 1);
@@ -196,13 +196,13 @@ void ImportDialog::build()
     layout->addWidget(m_fault);
     auto* bottom = new QHBoxLayout;
     bottom->setSpacing(8);
-    m_open = button(tr("Op&en without storing"), tr("The schedule as a run in memory, to be looked at and edited"), [this] {
+    m_open = button(tr("Op&en without storing"), tr("Opens the schedule as a run in memory, to view and edit"), [this] {
         const QStringList files = question().words;
         QDialog::reject();
         emit openAsked(files);
     });
-    m_cancel = button(tr("Cancel"), tr("Nothing is stored"), &ImportDialog::reject);
-    m_import = button(tr("&Import"), tr("Stores the runs that are ticked and shows the first"), [this] {
+    m_cancel = button(tr("Cancel"), tr("Stores nothing"), &ImportDialog::reject);
+    m_import = button(tr("&Import"), tr("Stores the ticked runs and shows the first"), [this] {
         remember();
         emit importAsked();
     });
@@ -320,8 +320,8 @@ void ImportDialog::poll()
     if (m_cell->bytes && total > 0 && done < total)
         m_stateText->setText(tr("Reading %1 of %2 MB").arg(megabytes(done), megabytes(total)));
     else
-        m_stateText->setText(total > 0 ? tr("Making runs of it") : tr("Reading"));
-    // A bar that runs to and fro is not for those who want less motion.
+        m_stateText->setText(total > 0 ? tr("Building runs") : tr("Reading"));
+    // No moving busy bar with reduced motion.
     const bool known = (m_cell->bytes && total > 0 && done < total) || PreferenceStore::instance().value().reducedMotion;
     m_bar->setRange(0, known ? 1000 : 0);
     if (known) m_bar->setValue(total > 0 ? static_cast<int>(1000 * static_cast<double>(done) / static_cast<double>(total)) : 0);
@@ -393,10 +393,10 @@ void ImportDialog::showDetails()
     if (m_reading && current >= 0) {
         const ImportDescription& described = m_reading->descriptions[static_cast<std::size_t>(current)];
         for (const ImportFact& fact : described.facts) add(fact.label, fact.value, fact.tooltip, fact.wrong ? "strong" : "value");
-        for (qsizetype i = 0; i < described.notes.size(); ++i) add(i == 0 ? tr("Notes") : QString(), described.notes[i], tr("Kept as the note of the run"), "value");
+        for (qsizetype i = 0; i < described.notes.size(); ++i) add(i == 0 ? tr("Notes") : QString(), described.notes[i], tr("Kept as the run's note"), "value");
     }
     if (m_reading)
-        for (qsizetype i = 0; i < m_reading->refused.size(); ++i) add(i == 0 ? tr("Not read") : QString(), m_reading->refused[i], tr("The other files are read all the same"), "worse");
+        for (qsizetype i = 0; i < m_reading->refused.size(); ++i) add(i == 0 ? tr("Not read") : QString(), m_reading->refused[i], tr("The other files are read anyway"), "worse");
     grid->setRowStretch(row, 1);
     m_details->setWidget(body);
 }
@@ -422,7 +422,7 @@ void ImportDialog::check()
     const bool reading = m_stopSource.has_value();
     m_bar->setVisible(reading || m_storing);
     m_stop->setText(reading ? tr("Sto&p") : tr("Read &again"));
-    m_stop->setToolTip(reading ? tr("Stops reading; nothing is kept") : tr("Reads the traces once more"));
+    m_stop->setToolTip(reading ? tr("Stops reading; keeps nothing") : tr("Reads the traces again"));
     m_stop->setVisible(reading || (!m_reading && !m_later.isActive() && !m_storing && !question().words.isEmpty()));
     for (QWidget* field : std::initializer_list<QWidget*>{m_words, m_files, m_folder, m_rules, m_chooseRules, m_host, m_runs, m_target, m_chooseTarget}) field->setEnabled(!m_storing);
     m_import->setEnabled(m_reading && !m_storing && !chosen().empty() && !target().isEmpty());
@@ -431,7 +431,7 @@ void ImportDialog::check()
     m_open->setVisible(schedules);
     m_open->setEnabled(!m_storing);
     const QString path = target();
-    m_targetNote->setText(path.isEmpty() ? QString() : QFileInfo::exists(path) ? tr("This file is there: the runs are added to those it holds.") : tr("A new file."));
+    m_targetNote->setText(path.isEmpty() ? QString() : QFileInfo::exists(path) ? tr("This file exists: the runs are added to it.") : tr("A new file."));
 }
 
 void ImportDialog::setFault(QLabel* label, const QString& text)

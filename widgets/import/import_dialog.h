@@ -1,6 +1,6 @@
-// ImportDialog: which traces are brought in, with which rules, what they hold, and where to store them. It reads them off the GUI
-// thread as soon as they are named, with progress, and a newer question cancels an older one; what is shown is what will be stored. It
-// stores nothing itself. Folder, rules and switches used last come back. GUI thread only.
+// ImportDialog: which traces to import, with which rules, what they contain, and where to store them. It reads them off the GUI thread
+// as soon as they are named, with progress; a newer request cancels an older one, and what is shown is what will be stored. It stores
+// nothing itself and remembers folder, rules and switches. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -29,50 +29,50 @@ class ImportDialog : public QDialog {
     Q_OBJECT
 public:
     explicit ImportDialog(QWidget* parent = nullptr);
-    ~ImportDialog() override; // cancels what is being read
+    ~ImportDialog() override; // cancels reading
 
-    void setTraces(const QStringList& words); // a word a line; read at once
+    void setTraces(const QStringList& words); // one per line; read at once
     void setRulesFile(const QString& path);
     ImportQuestion question() const;
-    bool settled() const; // nothing is read, stored, or waits to be
-    std::shared_ptr<const ImportReading> reading() const { return m_reading; } // null: none, or it is out of date
-    std::vector<std::size_t> chosen() const; // runs that are ticked
+    bool settled() const; // nothing is being read or stored, or waiting for it
+    std::shared_ptr<const ImportReading> reading() const { return m_reading; } // null: none, or out of date
+    std::vector<std::size_t> chosen() const; // ticked runs
     QString target() const;
     void setTarget(const QString& path);
     QString faultText() const;
     QTreeWidget* runs() const { return m_runs; }
-    QString detailsText() const; // as shown of the current run, a line each
-    // While what was asked for is stored; the fields can't be changed then.
+    QString detailsText() const; // the details shown of the current run, one per line
+    // While runs are being stored; the fields are then disabled.
     void setStoring(bool storing);
     bool storing() const { return m_storing; }
     void showFault(const Error& error); // it could not be stored
 
 public slots:
-    void reject() override; // stops the storing first, where it is under way
+    void reject() override; // first stops storing if it is running
 
 signals:
     void importAsked();
     void storingCancelled();
-    void openAsked(const QStringList& schedules); // to be edited without being stored
+    void openAsked(const QStringList& schedules); // to edit without storing
 
 private:
     struct Cell; // progress, written by the worker
     void build();
-    void changed(); // reads a little later
+    void changed(); // reads with a short delay
     void stopReading();
     void read();
     void arrived(ImportAnswer answer);
     void poll();
     void fillRuns();
     void showDetails();
-    void check(); // which buttons can be used, what is said of the target
+    void check(); // enables buttons, describes the target
     void setFault(QLabel* label, const QString& text);
     void chooseFiles();
     void chooseFolder();
     void chooseRules();
     void chooseTarget();
     void addWords(const QStringList& words);
-    QString folder() const; // where file dialogs begin
+    QString folder() const; // where file dialogs start
     void remember() const;
 
     QPlainTextEdit* m_words;
@@ -92,7 +92,7 @@ private:
     std::optional<std::stop_source> m_stopSource;
     quint64 m_generation = 0;
     QTimer m_later, m_poll;
-    bool m_targetTyped = false; // else it follows what is read
+    bool m_targetTyped = false; // otherwise it follows the traces
     bool m_storing = false;
 };
 

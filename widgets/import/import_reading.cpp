@@ -29,10 +29,10 @@ QString text(const std::string& words) { return QString::fromStdString(words); }
 Result<LabelRules> readRules(const QString& path)
 {
     QFile file(path);
-    if (!file.open(QIODevice::ReadOnly)) return fail(ErrorCode::Unreadable, "file " + path.toStdString() + ": " + file.errorString().toStdString(), "choose a file that can be read");
+    if (!file.open(QIODevice::ReadOnly)) return fail(ErrorCode::Unreadable, "file " + path.toStdString() + ": " + file.errorString().toStdString(), "choose a readable file");
     const QByteArray bytes = file.read(mostRuleBytes + 1);
     if (bytes.size() > mostRuleBytes)
-        return fail(ErrorCode::Unreadable, "file " + path.toStdString() + ": more than " + std::to_string(mostRuleBytes) + " bytes of rules", "choose a file with a rule a line");
+        return fail(ErrorCode::Unreadable, "file " + path.toStdString() + ": more than " + std::to_string(mostRuleBytes) + " bytes of rules", "choose a file with one rule per line");
     auto rules = LabelRules::parse(bytes.toStdString());
     if (!rules) return tl::unexpected(std::move(rules.error()).with("file " + QFileInfo(path).fileName().toStdString()));
     return rules;
@@ -47,27 +47,27 @@ QString formatText(const std::string& format)
 QString shortSchedule(const ImportedRun& run)
 {
     if (!run.recognised.empty()) return scheduleTitle(run.recognised);
-    if (run.run.schedule) return Text::tr("an order of its own");
+    if (run.run.schedule) return Text::tr("custom order");
     return run.ops > 0 ? Text::tr("not rebuilt") : Text::tr("no ops");
 }
 
 ImportFact scheduleFact(const ImportedRun& run)
 {
-    ImportFact fact{Text::tr("Schedule"), {}, Text::tr("The order of the step with the most ops, compared with every schedule of the library"), false};
+    ImportFact fact{Text::tr("Schedule"), {}, Text::tr("The order of the step with the most ops, compared with every library schedule"), false};
     if (!run.recognised.empty()) {
-        fact.value = Text::tr("%1, as the library has it for %2 and %3").arg(scheduleTitle(run.recognised), countText(run.run.info.ranks, Text::tr("1 rank"), Text::tr("%L1 ranks")), countText(run.run.info.microbatches, Text::tr("1 microbatch"), Text::tr("%L1 microbatches")));
+        fact.value = Text::tr("%1, identical to the library's for %2 and %3").arg(scheduleTitle(run.recognised), countText(run.run.info.ranks, Text::tr("1 rank"), Text::tr("%L1 ranks")), countText(run.run.info.microbatches, Text::tr("1 microbatch"), Text::tr("%L1 microbatches")));
     } else if (run.run.schedule) {
-        fact.value = Text::tr("none of the library's");
+        fact.value = Text::tr("not a library schedule");
         if (const auto nearest = nearestSchedule(*run.run.schedule)) {
             const std::size_t away = nearest->diff.distance();
-            fact.value = Text::tr("none of the library's; %1 from %2").arg(countText(static_cast<qint64>(away), Text::tr("1 op"), Text::tr("%L1 ops")), scheduleTitle(nearest->name));
+            fact.value = Text::tr("not a library schedule; %1 from %2").arg(countText(static_cast<qint64>(away), Text::tr("1 op"), Text::tr("%L1 ops")), scheduleTitle(nearest->name));
             if (!nearest->diff.first.empty()) fact.value += QStringLiteral("; ") + text(describeFirst(nearest->diff.first.front(), Text::tr("here").toStdString(), Text::tr("there").toStdString()));
         }
     } else if (run.ops > 0) {
         fact.value = Text::tr("not rebuilt: %1").arg(text(run.notRebuilt));
         fact.wrong = true;
     } else {
-        fact.value = Text::tr("none: no range is named like an op; a rules file can say which are");
+        fact.value = Text::tr("none: no range is named like an op; a rules file can name the ops");
         fact.wrong = true;
     }
     return fact;
@@ -77,7 +77,7 @@ QString leftOutText(const ImportedRun& run)
 {
     QStringList kinds;
     for (std::size_t i = 0; i < std::min(run.leftOut.size(), mostKindsLeftOut); ++i) kinds << Text::tr("%L1 %2").arg(run.leftOut[i].second).arg(text(run.leftOut[i].first));
-    if (run.leftOut.size() > mostKindsLeftOut) kinds << countText(static_cast<qint64>(run.leftOut.size() - mostKindsLeftOut), Text::tr("1 kind more"), Text::tr("%L1 kinds more"));
+    if (run.leftOut.size() > mostKindsLeftOut) kinds << countText(static_cast<qint64>(run.leftOut.size() - mostKindsLeftOut), Text::tr("1 more kind"), Text::tr("%L1 more kinds"));
     return kinds.join(QStringLiteral(", "));
 }
 
@@ -96,20 +96,20 @@ ImportDescription describe(const ImportedRun& run)
     if (info.stages > 0)
         counts << countText(info.stages, Text::tr("1 stage"), Text::tr("%L1 stages")) << countText(info.microbatches, Text::tr("1 microbatch"), Text::tr("%L1 microbatches"));
     const QString shape = counts.join(QStringLiteral(", "));
-    add(Text::tr("Ranks"), shape, Text::tr("A file or a process is a rank; steps are marked in the trace, or begin where the same ops come again"));
+    add(Text::tr("Ranks"), shape, Text::tr("Each file or process is a rank. Steps are marked in the trace, or start where the same ops repeat"));
     out.facts.push_back(scheduleFact(run));
-    if (run.ops > 0) add(Text::tr("Ops"), run.dialect.empty() ? Text::tr("%L1").arg(run.ops) : Text::tr("%L1, named by %2").arg(run.ops).arg(text(run.dialect)), Text::tr("Ranges whose names stand for an op of the schedule"));
+    if (run.ops > 0) add(Text::tr("Ops"), run.dialect.empty() ? Text::tr("%L1").arg(run.ops) : Text::tr("%L1, named by %2").arg(run.ops).arg(text(run.dialect)), Text::tr("Ranges that name an op of the schedule"));
     if (run.kernels > 0)
         add(Text::tr("Kernels"), Text::tr("%1, %L2 under an op, %L3 under a named range").arg(countText(static_cast<qint64>(run.kernels), Text::tr("1 kernel or copy"), Text::tr("%L1 kernels and copies"))).arg(run.kernelsUnderOps).arg(run.kernelsUnderRanges),
-            Text::tr("Tied by correlation to the call that launched them, and so to the op around it"));
+            Text::tr("Correlated with the call that launched them, and so with the op around it"));
     if (run.messages > 0 || run.unpaired > 0)
-        add(Text::tr("Messages"), countText(static_cast<qint64>(run.messages), Text::tr("1 pair of send and receive"), Text::tr("%L1 pairs of send and receive")) + (run.unpaired > 0 ? countText(static_cast<qint64>(run.unpaired), Text::tr(", 1 end without the other side"), Text::tr(", %L1 ends without the other side")) : QString()),
-            Text::tr("Joined by source, destination, tag and sequence number, else in order"), run.unpaired > 0);
-    if (run.collectives > 0) add(Text::tr("Collectives"), Text::tr("%L1 of two ranks or more").arg(run.collectives), Text::tr("Joined by group, name and sequence number"));
+        add(Text::tr("Messages"), countText(static_cast<qint64>(run.messages), Text::tr("1 pair of send and receive"), Text::tr("%L1 pairs of send and receive")) + (run.unpaired > 0 ? countText(static_cast<qint64>(run.unpaired), Text::tr(", 1 unmatched"), Text::tr(", %L1 unmatched")) : QString()),
+            Text::tr("Matched by source, destination, tag and sequence number, or else in order"), run.unpaired > 0);
+    if (run.collectives > 0) add(Text::tr("Collectives"), Text::tr("%L1 over two or more ranks").arg(run.collectives), Text::tr("Matched by group, name and sequence number"));
     if (!run.clocks.empty())
-        add(Text::tr("Clocks"), text(run.clocks), Text::tr("What is sent is sent before it is received: how far the ranks' clocks may still be apart is told as ±"), run.clockError < 0 && info.ranks > 1 && run.format != "csv");
-    if (!run.leftOut.empty()) add(Text::tr("Left out"), leftOutText(run), Text::tr("Not taken over into the run, counted by kind"));
-    if (run.damaged > 0) add(Text::tr("Damaged"), Text::tr("%L1 of %L2 events could not be read").arg(run.damaged).arg(run.events + run.damaged), Text::tr("They were left out; reading went on behind them"), true);
+        add(Text::tr("Clocks"), text(run.clocks), Text::tr("Aligned so that no message arrives before it is sent; ± is the remaining uncertainty between the ranks' clocks"), run.clockError < 0 && info.ranks > 1 && run.format != "csv");
+    if (!run.leftOut.empty()) add(Text::tr("Skipped"), leftOutText(run), Text::tr("Not imported, counted by kind"));
+    if (run.damaged > 0) add(Text::tr("Damaged"), Text::tr("%L1 of %L2 events could not be read").arg(run.damaged).arg(run.events + run.damaged), Text::tr("They were skipped; reading continued after them"), true);
     for (const std::string& note : run.notes) out.notes << text(note);
     return out;
 }

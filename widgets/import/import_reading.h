@@ -1,5 +1,5 @@
-// ImportReading: traces of other tools read for the import dialog, the runs they make, and what there is to say of each. Pure
-// functions, any thread; GUI texts are made here, so that showing them costs nothing.
+// ImportReading: reads other tools' traces for the import dialog, builds their runs, and describes each. Pure functions, any thread;
+// GUI texts are built here, so that showing them costs nothing.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace stagewright {
 
 struct ImportQuestion {
     QStringList words; // files, folders, patterns with * and ?
-    QString rulesFile; // which names stand for which ops (traces/import/label_rules.h); empty: those that are built in
+    QString rulesFile; // which names are which ops (traces/import/label_rules.h); empty: the built-in ones
     bool hostOps = false;
     bool operator==(const ImportQuestion&) const = default;
 };
@@ -30,28 +30,28 @@ struct ImportFact {
 };
 
 struct ImportDescription { // of a run
-    QString schedule;      // as a table has room for it: "1F1B", "an order of its own", "no ops"
+    QString schedule;      // short, for a table: "1F1B", "custom order", "no ops"
     std::vector<ImportFact> facts;
-    QStringList notes;     // sentences on what is odd
+    QStringList notes;     // sentences about oddities
 };
 
 struct ImportReading {
     ImportResult result;
     std::vector<ImportDescription> descriptions; // by run
     QStringList refused;                         // files that could not be read, with the reason and the remedy
-    QString target;                              // where to store it: beside the source, else among the documents
+    QString target;                              // where to store it: beside the source, else in the documents folder
 };
 
 struct ImportAnswer {
     std::shared_ptr<const ImportReading> reading; // null: error
     std::optional<Error> error;
-    bool ofRules = false; // the error is the rules file's
+    bool ofRules = false; // the error is in the rules file
 };
 
-// Reads all of it. Runs without a time of their own get that of now. Progress: "bytes", then what assemble() tells.
+// Reads everything. Runs without a recording time get the current one. Progress: "bytes", then the progress of assemble().
 ImportAnswer readTraces(const ImportQuestion& question, const Progress& progress = {});
 
-// Whether the window brings it in as a trace: a folder, or a file by its suffix (.json, .gz, .sqlite).
+// Whether the window imports it as a trace: a folder, or a file with suffix .json, .gz or .sqlite.
 bool isTrace(const QString& path);
 
 } // namespace stagewright

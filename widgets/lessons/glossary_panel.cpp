@@ -31,7 +31,7 @@ QString htmlOf(const lessons::Term& term)
     for (const std::string& id : term.related)
         if (const lessons::Term* other = lessons::findTerm(id)) related << QStringLiteral("<a href=\"term:%1\">%2</a>").arg(qs(other->id), qs(other->name).toHtmlEscaped());
     if (!related.isEmpty()) html += QStringLiteral("<p style=\"margin:0 0 8px 0\">%1</p>").arg(GlossaryPanel::tr("See: %1").arg(related.join(QStringLiteral(", "))));
-    if (!term.lesson.empty()) html += QStringLiteral("<p><a href=\"lesson:%1\">%2</a></p>").arg(qs(term.lesson), GlossaryPanel::tr("The lesson about it"));
+    if (!term.lesson.empty()) html += QStringLiteral("<p><a href=\"lesson:%1\">%2</a></p>").arg(qs(term.lesson), GlossaryPanel::tr("Lesson"));
     return html;
 }
 
@@ -93,7 +93,7 @@ void GlossaryPanel::fill()
     if (m_list->count() > 0)
         m_list->setCurrentRow(0);
     else
-        m_entry->setHtml(tr("<p>No term is called “%1”.</p>").arg(words.toHtmlEscaped()));
+        m_entry->setHtml(tr("<p>No term is named “%1”.</p>").arg(words.toHtmlEscaped()));
 }
 
 void GlossaryPanel::describe(const lessons::Term* term)

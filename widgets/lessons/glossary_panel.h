@@ -1,4 +1,4 @@
-// GlossaryPanel: every term on screen with its definition, what other tools call it and what it goes with; with a search field.
+// GlossaryPanel: every term on screen with its definition, other tools' names for it and related terms; with a search field.
 // TermGuide: from a label on screen to its terms. GUI thread only.
 #pragma once
 
@@ -18,7 +18,7 @@ public:
     explicit GlossaryPanel(QWidget* parent = nullptr);
     void showTerm(const QString& id);
     QString shownTerm() const; // id
-    QString text() const;      // of the entry shown
+    QString text() const;      // of the current entry
     void search(const QString& words);
     int found() const; // terms listed
 
@@ -39,7 +39,7 @@ QString wordsOn(const QWidget* widget, const QPoint& at);
 // The first term in them, longest first; null: none.
 const lessons::Term* termOn(const QWidget* widget, const QPoint& at);
 
-// Adds to the tooltips of labels and buttons what the glossary says of their term. One for the application.
+// Adds the glossary's definitions to the tooltips of labels and buttons. One for the application.
 class TermGuide : public QObject {
     Q_OBJECT
 public:

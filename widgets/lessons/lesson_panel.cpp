@@ -22,14 +22,14 @@
 namespace stagewright {
 namespace {
 
-// One comparison of a goal: a tick or a cross, both numbers, and how far it is.
+// One comparison of a goal: a tick or a cross, both numbers, and the distance.
 class MeterRow : public QWidget {
 public:
     MeterRow(const MeterReading& reading, const Theme& theme, QWidget* parent) : QWidget(parent), m_reading(reading), m_theme(theme)
     {
         setFixedHeight(reading.share >= 0 ? 34 : 24);
-        setAccessibleName(LessonPanel::tr("%1: %2 of %3, %4").arg(reading.subject, reading.yours, reading.needed, reading.holds ? LessonPanel::tr("holds") : LessonPanel::tr("does not hold")));
-        setToolTip(reading.needed.isEmpty() ? reading.subject : LessonPanel::tr("%1 %2 %3; now it is %4").arg(reading.subject, reading.sign, reading.needed, reading.yours));
+        setAccessibleName(LessonPanel::tr("%1: %2 of %3, %4").arg(reading.subject, reading.yours, reading.needed, reading.holds ? LessonPanel::tr("met") : LessonPanel::tr("not met")));
+        setToolTip(reading.needed.isEmpty() ? reading.subject : LessonPanel::tr("goal: %1 %2 %3; now: %4").arg(reading.subject, reading.sign, reading.needed, reading.yours));
     }
 
 protected:
@@ -62,7 +62,7 @@ protected:
         painter.setBrush(m_theme.track);
         painter.drawRoundedRect(groove, 2.5, 2.5);
         painter.setBrush(m_reading.holds ? m_theme.better : m_theme.accent);
-        // The goal stands at three quarters, so that too much shows.
+        // The goal is at three quarters, so that an excess is visible.
         const double full = groove.width() * 0.75;
         painter.drawRoundedRect(QRectF(groove.left(), groove.top(), std::clamp(m_reading.share * full, 5.0, groove.width()), groove.height()), 2.5, 2.5);
         painter.setBrush(m_theme.text);
@@ -125,14 +125,14 @@ LessonPanel::LessonPanel(QWidget* parent) : QWidget(parent)
     footLayout->setSpacing(6);
     m_reason = makeLabel({}, "secondary", foot);
     m_reason->setObjectName(QStringLiteral("nextReason"));
-    m_reason->setAccessibleName(tr("Why the next step waits"));
+    m_reason->setAccessibleName(tr("Why Next is disabled"));
     m_reason->setWordWrap(true);
     footLayout->addWidget(m_reason);
     auto* buttons = new QHBoxLayout;
-    m_show = new QPushButton(tr("Show me"), foot);
-    m_show->setToolTip(tr("Plays the solution. The step is then marked as shown, not as done: do it on another number of microbatches, or from the start, to have done it."));
+    m_show = new QPushButton(tr("Show the solution"), foot);
+    m_show->setToolTip(tr("Plays the solution and marks the step as shown, not done. To complete it, do it yourself from the start or with another number of microbatches."));
     m_back = new QPushButton(tr("Back"), foot);
-    m_back->setToolTip(tr("The step before  (Ctrl+Alt+Left)"));
+    m_back->setToolTip(tr("Previous step  (Ctrl+Alt+Left)"));
     m_next = new QPushButton(tr("Next"), foot);
     m_next->setObjectName(QStringLiteral("primary"));
     buttons->addWidget(m_show);
@@ -212,10 +212,10 @@ void LessonPanel::build()
     }
     m_title->setText(m_lesson->number > 0 ? tr("%1. %2").arg(m_lesson->number).arg(qs(m_lesson->title)) : qs(m_lesson->title));
     const lessons::Part part = m_pages[static_cast<std::size_t>(m_page)].part;
-    std::set<lessons::Part> told;
+    std::set<lessons::Part> shown;
     for (std::size_t i = 0; i < m_pages.size(); ++i) {
-        if (!told.insert(m_pages[i].part).second) continue;
-        if (told.size() > 1) m_crumbs->addWidget(makeLabel(QStringLiteral("·"), "faint", this));
+        if (!shown.insert(m_pages[i].part).second) continue;
+        if (shown.size() > 1) m_crumbs->addWidget(makeLabel(QStringLiteral("·"), "faint", this));
         const bool here = m_pages[i].part == part;
         auto* crumb = new QPushButton(here ? m_pages[static_cast<std::size_t>(m_page)].title : qs(std::string(lessons::toText(m_pages[i].part))), this);
         crumb->setObjectName(here ? QStringLiteral("crumbHere") : QStringLiteral("crumb"));
@@ -266,7 +266,7 @@ void LessonPanel::setProse(QLabel* label, const QString& markdown)
     if (label == nullptr) return;
     if (label->property("source").toString() == markdown && !label->text().isEmpty() == !markdown.isEmpty()) return;
     label->setProperty("source", markdown);
-    // Terms are linked in what the lesson tells, once a page; verdicts and hints come and go.
+    // Terms are linked in the lesson's own text, once per page; verdicts and hints come and go.
     const bool links = label->property("role").toString() == QLatin1String("value") && label->property("linked").toBool();
     label->setText(lessonHtml(markdown, links ? &m_linked : nullptr));
     QPalette colours = label->palette();
@@ -286,7 +286,7 @@ void LessonPanel::buildAnswer(Row& row, QVBoxLayout* layout, const std::string& 
         row.field = new QLineEdit(line);
         row.field->setMaximumWidth(150);
         row.field->setAccessibleName(tr("Your answer"));
-        row.field->setToolTip(tr("A number, or several with blanks between them; Enter gives the answer"));
+        row.field->setToolTip(tr("A number, or several separated by spaces; press Enter to answer"));
         flow->addWidget(row.field);
         if (!unit.isEmpty() && unit != QLatin1String("mark")) flow->addWidget(makeLabel(unit, "secondary", line));
         auto* give = new QPushButton(tr("Answer"), line);
@@ -369,12 +369,12 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
                                   }()),
                                   "code", m_body, true);
         command->setWordWrap(true);
-        command->setToolTip(tr("What `stagewright` is asked to train"));
+        command->setToolTip(tr("The `stagewright` command for this training"));
         inner->addWidget(command);
         auto* line = new QHBoxLayout;
         row.run = new QPushButton(tr("Run it for real"), m_body);
         row.run->setObjectName(QStringLiteral("primary"));
-        row.run->setToolTip(tr("Trains a small model under these schedules on this computer, some seconds to a minute; it can be cancelled"));
+        row.run->setToolTip(tr("Trains a small model under these schedules on this computer, for a few seconds to a minute; can be cancelled"));
         row.open = new QPushButton(tr("Open the run"), m_body);
         row.open->setToolTip(tr("Its timeline, bubbles by cause and memory"));
         line->addWidget(row.run);
@@ -404,19 +404,19 @@ LessonPanel::Row LessonPanel::buildBlock(const lessons::Block& block, QVBoxLayou
             if (link == QLatin1String("proof")) emit checkAsked(id);
         });
     } else if (const auto* figure = std::get_if<lessons::Figure>(&block)) {
-        QVBoxLayout* inner = goalCard(tr("Keep figure"));
+        QVBoxLayout* inner = goalCard(tr("Save figure"));
         row.picture = new QLabel(m_body);
-        row.picture->setAccessibleName(tr("The figure as it will be written"));
+        row.picture->setAccessibleName(tr("The figure as it will be saved"));
         inner->addWidget(row.picture);
         row.caption = new QLineEdit(m_body);
         row.caption->setAccessibleName(tr("Caption"));
-        row.caption->setToolTip(tr("Stands under the figure, before schedule, costs and where the numbers come from"));
+        row.caption->setToolTip(tr("Text under the figure, before the schedule, the costs and the source of the numbers"));
         inner->addWidget(row.caption);
         auto* line = new QHBoxLayout;
         auto* format = new QComboBox(m_body);
         format->setAccessibleName(tr("Format"));
         for (const char* one : {"SVG", "PDF", "PNG"}) format->addItem(QString::fromLatin1(one));
-        auto* keep = new QPushButton(tr("Keep figure…"), m_body);
+        auto* keep = new QPushButton(tr("Save figure…"), m_body);
         line->addWidget(format);
         line->addWidget(keep);
         line->addStretch(1);
@@ -460,13 +460,13 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
         if (const auto* check = std::get_if<lessons::Check>(blocks[i])) id = check->id;
         if (const auto* quiz = std::get_if<lessons::Quiz>(blocks[i])) id = quiz->id;
         if (const auto* run = std::get_if<lessons::RunBlock>(blocks[i])) id = run->id;
-        // A verdict only where there is something to judge.
+        // A verdict only if there is something to judge.
         QString verdict = now.verdict;
         const bool passed = now.state == lessons::Verdict::Pass;
         if (std::holds_alternative<lessons::Predict>(*blocks[i])) {
-            if (verdict.isEmpty() && passed) verdict = tr("Kept: you will see it again beside the answer.");
+            if (verdict.isEmpty() && passed) verdict = tr("Saved: you will see it again beside the answer.");
         } else if (passed && state.shown.count(id) > 0) {
-            verdict = tr("**Shown**, not done. Begin the step again and do it yourself, or do it on another number of microbatches.") + QStringLiteral("\n\n") + verdict;
+            verdict = tr("**Shown**, not done. Restart the step and do it yourself, or do it with another number of microbatches.") + QStringLiteral("\n\n") + verdict;
         } else if (passed && !now.medal.isEmpty()) {
             verdict = tr("**%1.** %2").arg(now.medal.at(0).toUpper() + now.medal.mid(1), verdict);
         }
@@ -485,7 +485,7 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
             const int shown = std::min(count, given == state.hints.end() ? 0 : given->second);
             row.hint->setVisible(count > shown && !passed);
             row.hint->setText(tr("Hint %1 of %2").arg(shown + 1).arg(count));
-            row.hint->setToolTip(shown + 1 == count ? tr("Makes one move for you  (Ctrl+Alt+H)") : tr("A point, then the principle, then one move  (Ctrl+Alt+H)"));
+            row.hint->setToolTip(shown + 1 == count ? tr("Makes one move for you  (Ctrl+Alt+H)") : tr("First a pointer, then the principle, then one move  (Ctrl+Alt+H)"));
             if (shown != row.hintsShown) {
                 row.hintsShown = shown;
                 while (QLayoutItem* item = row.hints->takeAt(0)) {
@@ -533,7 +533,7 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
     m_reason->setText(reading.missing.isEmpty() ? QString() : reading.missing.at(0).toUpper() + reading.missing.mid(1));
     m_reason->setVisible(!reading.missing.isEmpty());
     m_next->setEnabled(reading.missing.isEmpty());
-    m_next->setToolTip(reading.missing.isEmpty() ? tr("On to the next  (Ctrl+Alt+Right)") : reading.missing);
+    m_next->setToolTip(reading.missing.isEmpty() ? tr("Next  (Ctrl+Alt+Right)") : reading.missing);
     bool open = false;
     for (std::size_t i = 0; i < blocks.size() && i < reading.blocks.size(); ++i)
         open = open || ((std::holds_alternative<lessons::Check>(*blocks[i]) || std::holds_alternative<lessons::Quiz>(*blocks[i])) && reading.blocks[i].state != lessons::Verdict::Pass);
@@ -542,7 +542,6 @@ void LessonPanel::setReading(const PageReading& reading, const LessonState& stat
 
 QString LessonPanel::nextReason() const { return m_reading.missing; }
 
-void LessonPanel::showBottom() { m_scroll->verticalScrollBar()->setValue(m_scroll->verticalScrollBar()->maximum()); }
 
 QString LessonPanel::plainText() const
 {

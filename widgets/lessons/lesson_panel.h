@@ -1,6 +1,6 @@
-// LessonPanel: a page of a lesson at the right of the window: where one is, the words with their live numbers, guesses, goals with
-// meters, hints, real runs and figures, and Next, which waits for the goal and says so. It shows readings and asks; what is
-// on the canvas and what was said belong to others. GUI thread only.
+// LessonPanel: a page of a lesson at the right of the window: the position in the lesson, its text with live numbers, guesses, goals with
+// meters, hints, real runs and figures, and Next, which waits for the goal and says so. It shows readings and emits requests; others own
+// the canvas and the answers. GUI thread only.
 #pragma once
 
 #include <functional>
@@ -26,12 +26,12 @@ namespace stagewright {
 // What the panel needs besides the reading; copied.
 struct LessonState {
     std::map<std::string, std::string> said;
-    std::map<std::string, int> hints;     // shown by now
-    std::set<std::string> shown;          // solved by the program
-    std::map<std::string, QString> notes; // of a run block: fitted costs, proof of gradients; Markdown
-    QString running;                      // id of the run block under way; empty: none
+    std::map<std::string, int> hints;     // number shown so far
+    std::set<std::string> shown;          // solutions shown by the program
+    std::map<std::string, QString> notes; // of a run block: fitted costs, gradient check; Markdown
+    QString running;                      // id of the running run block; empty: none
     QString runningWords;
-    int runningShare = -1;                // percent; −1: not known
+    int runningShare = -1;                // percent; −1: unknown
     std::map<std::string, QPixmap> figures; // by file name
 };
 
@@ -39,7 +39,7 @@ class LessonPanel : public QWidget {
     Q_OBJECT
 public:
     explicit LessonPanel(QWidget* parent = nullptr);
-    // Pages with their parts, the one shown, and the canvas it begins with. The lesson is kept by the caller while shown.
+    // Pages with their parts, the current one, and its first canvas. The caller keeps the lesson while it is shown.
     void setPage(const lessons::Lesson* lesson, const std::vector<LessonPage>& pages, int page, const lessons::Canvas& canvas);
     void setReading(const PageReading& reading, const LessonState& state);
     void setCanvas(const lessons::Canvas& canvas) { m_tools->setCanvas(canvas); }
@@ -47,7 +47,6 @@ public:
     StepTools* tools() { return m_tools; }
     QString plainText() const;
     QString nextReason() const; // why Next is disabled; empty: it is not
-    void showBottom();          // scrolls to what was said last
 
 signals:
     void said(const QString& id, const QString& words);
@@ -59,7 +58,7 @@ signals:
     void cancelAsked();
     void figureAsked(const QString& file, const QString& format, const QString& caption);
     void runOpened(const QString& block);
-    void checkAsked(const QString& block); // the proof of gradients
+    void checkAsked(const QString& block); // the gradient check
     void termAsked(const QString& id);
 
 private:

@@ -1,4 +1,4 @@
-// LessonPicture: a schedule as a small picture without words: its rows, ops in the palette, idle time hatched.
+// LessonPicture: a schedule as a small picture without text: its rows, ops in the palette, idle time hatched.
 #pragma once
 
 #include <vector>
@@ -25,7 +25,7 @@ struct LessonPicture {
 };
 
 LessonPicture lessonPictureOf(const Timeline& timeline, int mostRows = 4);
-// What a lesson teaches: the schedule of its last solution, else what its first step shows. Empty where neither can run.
+// What a lesson teaches: the schedule of its last solution, else that of its first step. Empty if neither can run.
 LessonPicture lessonPictureOf(const lessons::Lesson& lesson);
 void paintLessonPicture(QPainter& painter, const QRectF& rect, const LessonPicture& picture, const Theme& theme);
 

@@ -27,11 +27,11 @@ constexpr int cardWidth = 220, cardHeight = 132, cardGap = 14, margin = 20;
 QString markWords(lessons::Mark mark)
 {
     switch (mark) {
-    case lessons::Mark::None: return LessonShelf::tr("not begun");
-    case lessons::Mark::Guessed: return LessonShelf::tr("begun");
-    case lessons::Mark::Shown: return LessonShelf::tr("shown by the program");
+    case lessons::Mark::None: return LessonShelf::tr("not started");
+    case lessons::Mark::Guessed: return LessonShelf::tr("started");
+    case lessons::Mark::Shown: return LessonShelf::tr("solution shown");
     case lessons::Mark::Done: return LessonShelf::tr("done");
-    case lessons::Mark::Proved: return LessonShelf::tr("done and proved by a run on this computer");
+    case lessons::Mark::Proved: return LessonShelf::tr("done and verified by a run on this computer");
     }
     return {};
 }
@@ -105,7 +105,7 @@ void LessonCard::keyPressEvent(QKeyEvent* event)
         click();
         return;
     }
-    if (event->key() >= Qt::Key_Left && event->key() <= Qt::Key_Down) { // the shelf goes to the neighbour, past the scroll area
+    if (event->key() >= Qt::Key_Left && event->key() <= Qt::Key_Down) { // the shelf moves to the neighbour, past the scroll area
         QWidget* shelf = parentWidget();
         while (shelf != nullptr && qobject_cast<LessonShelf*>(shelf) == nullptr) shelf = shelf->parentWidget();
         if (shelf != nullptr) QCoreApplication::sendEvent(shelf, event);
@@ -181,7 +181,7 @@ LessonShelf::LessonShelf(QWidget* parent) : QWidget(parent)
     m_state = makeLabel({}, "secondary", m_detail);
     m_state->setWordWrap(true);
     m_figure = new QLabel(m_detail);
-    m_figure->setAccessibleName(tr("The figure you kept"));
+    m_figure->setAccessibleName(tr("The figure you saved"));
     column->addWidget(m_question);
     column->addWidget(m_needs);
     column->addWidget(m_state);
@@ -190,7 +190,7 @@ LessonShelf::LessonShelf(QWidget* parent) : QWidget(parent)
     m_start = new QPushButton(tr("Start"), m_detail);
     m_start->setObjectName(QStringLiteral("primary"));
     m_again = new QPushButton(tr("Start over"), m_detail);
-    m_again->setToolTip(tr("Forgets what was answered in this lesson"));
+    m_again->setToolTip(tr("Deletes your answers in this lesson"));
     buttons->addWidget(m_start);
     buttons->addWidget(m_again);
     buttons->addStretch(1);
@@ -202,7 +202,7 @@ LessonShelf::LessonShelf(QWidget* parent) : QWidget(parent)
     column->addWidget(rule);
     column->addSpacing(4);
     auto* own = makeLabel(tr("Write your own: <code>stagewright lesson --new NAME</code> writes a template, and "
-                             "<code>stagewright lesson --check FILE</code> proves it. Open the file here, or drop it onto the window."),
+                             "<code>stagewright lesson --check FILE</code> checks it. Open the file here, or drop it onto the window."),
                           "secondary", m_detail, true);
     own->setTextFormat(Qt::RichText);
     own->setWordWrap(true);
@@ -250,7 +250,7 @@ void LessonShelf::setEntries(std::vector<ShelfEntry> entries)
     if (!same && isVisible()) choose(m_chosen);
 }
 
-// The first that is not done and whose predecessors are; else the first that is not done.
+// The first unfinished lesson with finished predecessors; else the first unfinished one.
 const LessonCard* LessonShelf::recommended() const
 {
     auto done = [&](const std::string& id) {
@@ -324,7 +324,7 @@ void LessonShelf::describe(const LessonCard* card)
     const lessons::Lesson& lesson = *entry.lesson;
     m_chosen = qs(lesson.id);
     m_question->setText(qs(lesson.title));
-    m_needs->setText(entry.after.isEmpty() ? QString() : tr("You will need: %1").arg(entry.after));
+    m_needs->setText(entry.after.isEmpty() ? QString() : tr("Recommended first: %1").arg(entry.after));
     m_needs->setVisible(!entry.after.isEmpty());
     QString state = lesson.minutes > 0 ? tr("%1 minutes, %2.").arg(lesson.minutes).arg(markWords(entry.mark)) : tr("Now: %1.").arg(markWords(entry.mark));
     if (!entry.place.isEmpty()) state += QLatin1Char('\n') + entry.place;
@@ -335,7 +335,7 @@ void LessonShelf::describe(const LessonCard* card)
     m_figure->setVisible(!figure.isNull());
     if (!figure.isNull()) m_figure->setPixmap(figure.scaledToWidth(332, Qt::SmoothTransformation));
     m_start->setVisible(true);
-    m_start->setText(entry.mark == lessons::Mark::None ? tr("Start") : entry.mark >= lessons::Mark::Done ? tr("Look again") : tr("Go on"));
+    m_start->setText(entry.mark == lessons::Mark::None ? tr("Start") : entry.mark >= lessons::Mark::Done ? tr("Open again") : tr("Continue"));
     m_again->setVisible(entry.mark != lessons::Mark::None);
     for (LessonCard* other : m_cards) other->update();
 }
@@ -361,7 +361,7 @@ QString LessonShelf::statusText() const
         if (entry.mark >= lessons::Mark::Done) ++done;
         if (entry.mark == lessons::Mark::Proved) ++proved;
     }
-    return tr("%1 of %2 done, %3 proved on this machine").arg(done).arg(all).arg(proved);
+    return tr("%1 of %2 done, %3 verified on this computer").arg(done).arg(all).arg(proved);
 }
 
 void LessonShelf::setTheme(const Theme& theme)

@@ -1,5 +1,5 @@
-// LessonShelf: the page of lessons: cards in rows with a true miniature of what each one teaches and how far it is, and what the
-// card under the pointer or the keyboard asks. GUI thread only.
+// LessonShelf: the page of lessons: cards in rows, each with a true miniature of its schedule and its progress, and the question of the
+// card under the pointer or with the focus. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@ struct ShelfEntry {
     LessonPicture picture;
     QString row;    // "Basics"
     QString after;  // "lesson 5", empty: nothing
-    QString figure; // path of the figure that was kept; may be empty
-    QString place;  // path of a teacher's file; empty: one of ours
+    QString figure; // path of the saved figure; may be empty
+    QString place;  // path of a teacher's file; empty: built in
 };
 
 class LessonCard : public QAbstractButton {
@@ -57,13 +57,13 @@ class LessonShelf : public QWidget {
     Q_OBJECT
 public:
     explicit LessonShelf(QWidget* parent = nullptr);
-    // In the order of the shelf; rows follow one another. Keeps what is chosen.
+    // In shelf order, row after row. Keeps the selection.
     void setEntries(std::vector<ShelfEntry> entries);
     void setFaults(const QStringList& faults); // files that could not be read
     void setTheme(const Theme& theme);
     void choose(const QString& id); // and gives the card the focus
     QString chosen() const;         // id of the lesson described at the right
-    QString statusText() const;     // "7 of 16 done, 5 proved on this machine"
+    QString statusText() const;     // "7 of 16 done, 5 verified on this computer"
     const std::vector<LessonCard*>& cards() const { return m_cards; }
 
 signals:

@@ -12,7 +12,7 @@ namespace {
 
 QString escaped(QString text) { return text.toHtmlEscaped(); }
 
-// Plain words with terms as links.
+// Plain text with terms as links.
 QString withTerms(const QString& words, std::set<std::string>* linked)
 {
     if (linked == nullptr) return escaped(words);
@@ -67,7 +67,7 @@ QString lessonHtml(const QString& markdown, std::set<std::string>* linked)
         list.clear();
     };
     static const QRegularExpression bullet(QStringLiteral("^\\s*([-*]|\\d+[.)])\\s+(.*)$"));
-    // A numbered list begins with 1: "33. Rank 0 waits" is a sentence about 33.
+    // A numbered list starts with 1: "33. Rank 0 waits" is a sentence about 33.
     const auto numbered = [](const QString& mark) { return mark.at(0).isDigit() ? mark.chopped(1).toInt() : -1; };
     static const QRegularExpression heading(QStringLiteral("^#{1,6}\\s+(.*)$"));
     const QStringList lines = markdown.split(QLatin1Char('\n'));

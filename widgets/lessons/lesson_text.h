@@ -1,5 +1,5 @@
 // Lesson prose as rich text: the part of Markdown that lessons use (paragraphs, lists, headings, emphasis, code), with the first
-// mention of each term of the glossary as a link "term:ID".
+// mention of each glossary term as a link "term:ID".
 #pragma once
 
 #include <set>
@@ -9,7 +9,7 @@
 
 namespace stagewright {
 
-// linked: ids that are linked already; those linked here are added. Null: no links.
+// linked: ids already linked; new ones are added. Null: no links.
 QString lessonHtml(const QString& markdown, std::set<std::string>* linked = nullptr);
 QString plainWords(const QString& markdown); // without marks, for accessible names
 

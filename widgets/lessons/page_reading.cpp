@@ -33,12 +33,19 @@ BlockReading readingOf(const lessons::Grade& grade)
     return reading;
 }
 
+QString unmet(const QString& subject)
+{
+    if (subject == tr("order can run")) return tr("not yet: this order can't run");
+    if (subject == tr("every op placed")) return tr("not yet: some ops are not placed");
+    return tr("not yet: %1").arg(subject);
+}
+
 // In one line, why a goal is not met: the first comparison that fails.
 QString shortOf(const BlockReading& reading)
 {
     for (const MeterReading& meter : reading.meters)
-        if (!meter.holds) return meter.needed.isEmpty() ? tr("goal not met: %1").arg(meter.subject) : tr("goal not met: %1 is %2").arg(meter.subject, meter.yours);
-    return tr("goal not met");
+        if (!meter.holds) return meter.needed.isEmpty() ? unmet(meter.subject) : tr("not yet: %1 is %2").arg(meter.subject, meter.yours);
+    return tr("not yet");
 }
 
 } // namespace
@@ -52,7 +59,7 @@ QString figureWords(const std::string& name)
         {"bubble_fraction", "bubble ratio"}, {"peak_activation", "peak"},
         {"idle_by_cause.warmup", "idle in warm-up"}, {"idle_by_cause.drain", "idle in drain"},
         {"complete", "every op placed"},     {"valid", "order can run"},
-        {"comm", "latency"},                 {"max_stage_cost", "dearest stage"},
+        {"comm", "latency"},                 {"max_stage_cost", "costliest stage"},
     };
     const QString trimmed = qs(name).trimmed();
     const auto found = words.find(trimmed.toStdString());
@@ -81,7 +88,7 @@ std::vector<LessonPage> pagesOf(const lessons::Lesson& lesson)
             pages.push_back(std::move(page));
         };
         begin();
-        bool asked = false; // the page holds something to answer: another step begins a new one
+        bool asked = false; // the page has something to answer: another step starts a new page
         for (const lessons::Block& block : section.blocks) {
             if (std::holds_alternative<lessons::Hints>(block) || std::holds_alternative<lessons::Solution>(block) || std::holds_alternative<lessons::Wrong>(block)) continue;
             if (std::holds_alternative<lessons::Step>(block)) {
@@ -138,13 +145,13 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
     };
     for (const lessons::Block* block : page.blocks) {
         BlockReading reading;
-        // What needs a feature that is not there is told and not waited for.
+        // What needs a missing feature is named and not waited for.
         QString lacking;
         if (const auto* check = std::get_if<lessons::Check>(block)) lacking = lacks(check->needs);
         if (const auto* quiz = std::get_if<lessons::Quiz>(block)) lacking = lacks(quiz->needs);
         if (const auto* run = std::get_if<lessons::RunBlock>(block)) lacking = lacks(run->needs);
         if (!lacking.isEmpty()) {
-            reading.text = tr("Left out here: %1.").arg(lacking);
+            reading.text = tr("Not available here: %1.").arg(lacking);
             out.blocks.push_back(std::move(reading));
             continue;
         }
@@ -181,7 +188,7 @@ PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, cons
                 if (grade.verdict == lessons::Verdict::Open && reading.state == lessons::Verdict::Pass) reading.state = lessons::Verdict::Open;
                 if (grade.verdict == lessons::Verdict::Fail) reading.state = lessons::Verdict::Fail;
             }
-            // A run that came is enough to go on: where a goal fails, why is the lesson.
+            // A finished run is enough to continue: why a goal fails is the lesson.
             const bool came = std::any_of(learner.runs.begin(), learner.runs.end(), [&](const auto& one) { return one.first.rfind(run->id + "/", 0) == 0; }) ||
                               learner.failures.count(run->id) > 0;
             if (!came) {

@@ -1,6 +1,6 @@
-// A lesson is walked page by page: its guesses, each step that sets the canvas, its runs, its figures. A page is read against
-// what the learner has on the canvas and has said, and reading it gives everything the panel prints: a pure function for any
-// thread, made anew with every change, so that a verdict never outlives the schedule that earned it.
+// A lesson goes page by page: its guesses, each step that sets the canvas, its runs, its figures. Reading a page evaluates it against
+// the learner's canvas and answers and gives everything the panel prints: a pure function for any thread, recomputed with every change,
+// so that a verdict never outlives the schedule that earned it.
 #pragma once
 
 #include <map>
@@ -33,17 +33,17 @@ struct MeterReading {
     QString needed;  // "39", "7, 5, 3, 1"
     QString sign;
     bool holds = false;
-    double share = 0; // of the needed that yours is, 0 … 1 and over; < 0: no bar
+    double share = 0; // yours ÷ needed, may exceed 1; < 0: no bar
 };
 
 struct BlockReading {
-    QString text;    // prose, question, what to reach; Markdown
-    QString verdict; // what is said of the answer; Markdown
+    QString text;    // prose, question, goal; Markdown
+    QString verdict; // the verdict on the answer; Markdown
     QString formula;
     lessons::Verdict state = lessons::Verdict::Open;
     QString medal;
     std::vector<MeterReading> meters;
-    std::vector<BlockReading> goals; // of a run, one by one
+    std::vector<BlockReading> goals; // of a run, each separately
     std::shared_ptr<const lessons::FigureData> figure; // null: it can't be drawn yet; `verdict` says why
 };
 
@@ -54,13 +54,13 @@ struct PageReading {
     QString railCheck;                                // its id
     std::vector<double> targets; // activations to stay under, by rank; empty: none
     double makespan = 0;  // of the canvas, in rank shares; NaN: it can't run
-    QString missing;      // why the next page waits; empty: nothing does
-    bool passed = true;   // every graded question of the page holds now
+    QString missing;      // why Next is disabled; empty: it is enabled
+    bool passed = true;   // every graded question of the page is met
 };
 
 PageReading readPage(const lessons::Lesson& lesson, const LessonPage& page, const lessons::Canvas& canvas, const lessons::Learner& learner, bool withRail);
 
-// "makespan" → "step time": names of figures in the words of the panel; others as they are.
+// "makespan" → "step time": names of figures as the panel prints them; others unchanged.
 QString figureWords(const std::string& name);
 QString qs(const std::string& text); // from UTF-8
 

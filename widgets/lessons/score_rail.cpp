@@ -74,9 +74,9 @@ std::vector<ScoreRailView::Mark> ScoreRailView::marks() const
             }
         all.push_back({value, name, yours, guess});
     };
-    // A mark that nobody has reached says so: of a bound it is only known that nothing is below it.
+    // A bound that no schedule reaches says so: it only means that nothing is below it.
     const bool reached = !(m_rail->par > m_rail->bound + 1e-9) || !(m_rail->bestKnown > m_rail->bound + 1e-9);
-    add(m_rail->bound, reached ? tr("bound") : tr("bound, not reached by any known"));
+    add(m_rail->bound, reached ? tr("lower bound") : tr("lower bound (no known schedule reaches it)"));
     add(m_rail->par, m_rail->parName.empty() ? tr("par") : tr("par, %1").arg(qs(m_rail->parName)));
     if (!(m_rail->bestKnown > m_rail->par - 1e-9)) // else par is the best
         add(m_rail->bestKnown, m_rail->bestKnownName.empty() ? tr("best known") : tr("best known, %1").arg(qs(m_rail->bestKnownName)));
@@ -107,7 +107,7 @@ void ScoreRailView::paintEvent(QPaintEvent*)
     painter.drawLine(QPointF(left, axis), QPointF(right, axis));
     painter.setFont(fontOf(FontRole::Small));
     const QFontMetricsF metrics(painter.font());
-    // Names above, the next one below where they would touch.
+    // Names above; the next one below if they would touch.
     double endAbove = 0, endBelow = 0;
     for (const Mark& mark : all) {
         const double at = x(mark.value);
@@ -139,10 +139,10 @@ void ScoreRailView::paintEvent(QPaintEvent*)
 bool ScoreRailView::event(QEvent* event)
 {
     if (event->type() == QEvent::ToolTip && m_rail) {
-        QString text = tr("Times of a step in rank shares: the work of a rank for one microbatch's forward is 1.\n"
-                          "Bound: proved; no order of these ops on these ranks is shorter.");
+        QString text = tr("Step times in rank shares: 1 is a rank's work for the forward of one microbatch.\n"
+                          "Lower bound: proven; no order of these ops on these ranks is shorter.");
         if (!m_rail->boundReason.empty()) text += QLatin1Char(' ') + qs(m_rail->boundReason);
-        text += QLatin1Char('\n') + tr("Par: the schedule this lesson teaches. Best known: the shortest of the library and of the lesson's solutions that runs the same ops on the same ranks within the cap; not proved.");
+        text += QLatin1Char('\n') + tr("Par: the schedule this lesson teaches. Best known: the shortest schedule in the library and the lesson's solutions that runs the same ops on the same ranks within the cap; not proven optimal.");
         QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), text, this);
         return true;
     }

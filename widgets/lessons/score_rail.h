@@ -1,5 +1,5 @@
-// ScoreRailView: a thin axis of step times over the canvas: the proved bound, par, the best known, the learner's guess and, bold,
-// the schedule on screen as it is now. Marks at one place share it, with all their names. GUI thread only.
+// ScoreRailView: a thin axis of step times over the canvas: the proven bound, par, the best known, the learner's guess and, bold, the
+// schedule on screen. Marks at the same place share it, with all their names. GUI thread only.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ public:
         double value = 0;
         QString names;
         bool yours = false;
-        bool guess = false; // alone at its place
+        bool guess = false; // the only one at its place
     };
     std::vector<Mark> marks() const; // by value
 

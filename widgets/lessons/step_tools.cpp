@@ -70,17 +70,17 @@ StepTools::StepTools(QWidget* parent) : QWidget(parent)
     m_layout->addWidget(m_tray);
     m_words = new QLineEdit(this);
     m_words->setObjectName(QStringLiteral("editInWords"));
-    m_words->setPlaceholderText(tr("An edit in words: move 3B0 after 3F0"));
-    m_words->setAccessibleName(tr("An edit in words"));
+    m_words->setPlaceholderText(tr("Type an edit, for example: move 3B0 after 3F0"));
+    m_words->setAccessibleName(tr("Typed edit"));
     m_words->setToolTip(tr("move 3B0 after 3F0 · swap 1F0 1F1 · rank 3: 3F0 3B0 3F1 … · warmup 3,2,1,0 · split · lag 0,1,2,3 · place 1F1 3 · set comm=0.5\n"
-                           "Enter does it; the tools that the step allows count."));
+                           "Press Enter to apply. Only the tools that this step allows work."));
     connect(m_words, &QLineEdit::returnPressed, this, [this] {
         if (!m_words->text().trimmed().isEmpty()) emit editAsked(m_words->text().trimmed());
     });
     m_layout->addWidget(m_words);
     m_refusal = makeLabel({}, "worse", this, true);
     m_refusal->setWordWrap(true);
-    m_refusal->setAccessibleName(tr("Why not"));
+    m_refusal->setAccessibleName(tr("Why it is not possible"));
     m_refusal->hide();
     m_layout->addWidget(m_refusal);
 }
@@ -147,7 +147,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
     for (const lessons::Tool& tool : lessons::tools()) {
         const bool live = allowed(std::string(tool.name).c_str());
         auto* chip = makeLabel(qs(std::string(tool.title)), live ? "chip" : "chipOff", m_chips);
-        chip->setToolTip(live ? tr("This step lets you use it.") : tr("This step does without it: one idea at a time. Leave the lesson to edit freely."));
+        chip->setToolTip(live ? tr("Allowed in this step.") : tr("Not in this step: one idea at a time. Leave the lesson to edit freely."));
         chip->setAccessibleName(live ? tr("%1, allowed").arg(chip->text()) : tr("%1, not in this step").arg(chip->text()));
         chip->setAlignment(Qt::AlignCenter);
         chips->addWidget(chip, at / 4, at % 4);
@@ -159,14 +159,14 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         for (const std::string& name : lesson->uses) box->addItem(qs(name));
         if (box->count() == 0) box->addItem(QStringLiteral("1f1b"));
         connect(box, &QComboBox::activated, this, [this, box] { emit editAsked(QStringLiteral("load ") + box->currentText()); });
-        addRow(tr("Schedule"), box, tr("Puts this one on the canvas"));
+        addRow(tr("Schedule"), box, tr("Puts this schedule on the canvas"));
     }
     if (allowed("split")) {
         auto* row = new QWidget(m_form);
         auto* line = new QHBoxLayout(row);
         line->setContentsMargins(0, 0, 0, 0);
-        line->addWidget(button(tr("Split B"), tr("Every backward becomes I, the input gradient, and W, the weight gradient, side by side"), QStringLiteral("split")));
-        line->addWidget(button(tr("Merge"), tr("Back to one op"), QStringLiteral("merge")));
+        line->addWidget(button(tr("Split B"), tr("Splits every backward into I, the input gradient, followed by W, the weight gradient"), QStringLiteral("split")));
+        line->addWidget(button(tr("Merge"), tr("Merges I and W back into one op"), QStringLiteral("merge")));
         line->addStretch(1);
         addRow(tr("Backward"), row, {});
     }
@@ -197,7 +197,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             for (std::size_t i = 0; i < boxes->size() && i < warmups.size(); ++i)
                 if (!(*boxes)[i]->hasFocus()) (*boxes)[i]->setValue(warmups[i]);
         });
-        addRow(tr("Warm-up"), row, tr("Forwards of each rank before its first backward; after them one of each in turn"));
+        addRow(tr("Warm-up"), row, tr("Forwards of each rank before its first backward; then one forward and one backward in turn"));
     }
     if (allowed("layers")) {
         auto* field = new QLineEdit(m_form);
@@ -207,7 +207,7 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             for (const double layers : now.settings.layers) values << numberText(layers);
             if (!field->hasFocus()) field->setText(values.join(QLatin1Char(',')));
         });
-        addRow(tr("Layers"), field, tr("Of each stage, such as 4,4,3,1; Enter takes them"));
+        addRow(tr("Layers"), field, tr("Layers of each stage, such as 4,4,3,1; press Enter to apply"));
     }
     if (allowed("recompute")) {
         auto* field = new QLineEdit(m_form);
@@ -215,17 +215,17 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
         m_fill.push_back([field](const lessons::Canvas& now) {
             if (!field->hasFocus()) field->setText(qs(now.settings.recompute));
         });
-        addRow(tr("Recompute"), field, tr("Stages that keep only their input: all, none, 0-2; Enter takes them"));
+        addRow(tr("Recompute"), field, tr("Stages that keep only their input: all, none, 0-2; press Enter to apply"));
         auto* hoist = new QCheckBox(tr("as early as the rank is free"), m_form);
         connect(hoist, &QCheckBox::clicked, this, [this](bool on) { emit editAsked(QLatin1String("set hoist=") + QLatin1String(on ? "yes" : "no")); });
         m_fill.push_back([hoist](const lessons::Canvas& now) { hoist->setChecked(now.settings.hoist); });
-        addRow(tr("Issued"), hoist, tr("A recomputation needs the stored input only, not the gradient"));
+        addRow(tr("Issued"), hoist, tr("A recompute needs only the stored input, not the gradient"));
     }
     if (allowed("group")) {
         auto* box = new QComboBox(m_form);
         for (const char* rule : {"just-in-time", "rank-parity", "grouped"}) box->addItem(QString::fromLatin1(rule));
         connect(box, &QComboBox::activated, this, [this, box] { emit editAsked(QLatin1String("set lower=") + box->currentText()); });
-        addRow(tr("Messages"), box, tr("The rule by which sends and receives are put into the order"));
+        addRow(tr("Messages"), box, tr("The rule that inserts sends and receives into the order"));
     }
     if (allowed("settings")) {
         auto whole = [&](const QString& label, const QString& key, int low, int high, auto read, const QString& tip, const QString& least = {}) {
@@ -253,31 +253,31 @@ void StepTools::setStep(const lessons::Lesson* lesson, const lessons::Step* step
             addRow(label, box, tip);
         };
         using S = lessons::Settings;
-        whole(tr("Microbatches"), QStringLiteral("microbatches"), 1, 64, [](const S& s) { return s.microbatches; }, tr("m: microbatches of a step"));
-        whole(tr("Chunks"), QStringLiteral("chunks"), 0, 8, [](const S& s) { return s.chunks; }, tr("v: stages of each rank; the least: the schedule's own"), tr("the schedule's own"));
-        number(tr("Latency"), QStringLiteral("comm=%1"), 0.125, [](const S& s) { return s.comm; }, tr("c: time of a message between ranks, in forwards of a rank share"));
+        whole(tr("Microbatches"), QStringLiteral("microbatches"), 1, 64, [](const S& s) { return s.microbatches; }, tr("m: microbatches per step"));
+        whole(tr("Chunks"), QStringLiteral("chunks"), 0, 8, [](const S& s) { return s.chunks; }, tr("v: stages per rank; minimum: the schedule default"), tr("schedule default"));
+        number(tr("Latency"), QStringLiteral("comm=%1"), 0.125, [](const S& s) { return s.comm; }, tr("c: message time between ranks, in forwards of a rank share"));
         number(tr("W"), QStringLiteral("costs=W=%1"), 0.25, [](const S& s) { return s.weightGrad; }, tr("Cost of a weight gradient, in rank shares"));
-        number(tr("Cap"), QStringLiteral("cap=%1"), 1, [](const S& s) { return s.cap.value_or(0); }, tr("Activations that a rank may hold; the least: any number"), tr("any"));
+        number(tr("Cap"), QStringLiteral("cap=%1"), 1, [](const S& s) { return s.cap.value_or(0); }, tr("Activations that a rank may hold; minimum: any number"), tr("any"));
     }
     const char* const edits[] = {"move", "place", "split", "warmup", "text"};
     if (!step->compare.empty() && std::any_of(std::begin(edits), std::end(edits), allowed)) {
         auto* outlines = new QPushButton(tr("Outlines of %1").arg(qs(step->compare)), m_form);
         connect(outlines, &QPushButton::clicked, this, [this] { emit viewAsked(QStringLiteral("compare")); });
-        addRow(tr("Compare"), outlines, tr("Where its ops would stand; again: no more. Its figures are in Details  (Shift+O)"));
+        addRow(tr("Compare"), outlines, tr("Outlines where its ops would be; again: hides them. Its figures are in Details  (Shift+O)"));
     }
-    if (explores || gaps) { // what would cover the canvas is opened on request
+    if (explores || gaps) { // views that would cover the canvas open on request
         auto* open = new QPushButton(explores ? tr("Open the explorer") : tr("Explain the longest gap"), m_form);
         connect(open, &QPushButton::clicked, this, [this, view] { emit viewAsked(view); });
-        addRow(tr("Look at"), open, explores ? tr("Every schedule for a shape, costs and a memory cap; Learn ▸ Lessons leads back") : tr("Again, with G: the next longest"));
+        addRow(tr("Open"), open, explores ? tr("Every schedule for a shape, costs and a memory cap; return with Learn ▸ Lessons") : tr("Press G for the next longest"));
     }
     auto* own = new QWidget(m_form);
     auto* line = new QHBoxLayout(own);
     line->setContentsMargins(0, 0, 0, 0);
     auto* undo = new QPushButton(tr("Undo"), own);
-    undo->setToolTip(tr("Takes the last change back  (Ctrl+Z)"));
+    undo->setToolTip(tr("Undoes the last change  (Ctrl+Z)"));
     connect(undo, &QPushButton::clicked, this, &StepTools::undoAsked);
-    auto* reset = new QPushButton(tr("Begin the step again"), own);
-    reset->setToolTip(tr("The canvas as the step begins"));
+    auto* reset = new QPushButton(tr("Restart the step"), own);
+    reset->setToolTip(tr("Resets the canvas to the start of the step"));
     connect(reset, &QPushButton::clicked, this, &StepTools::resetAsked);
     line->addWidget(undo);
     line->addWidget(reset);
@@ -295,7 +295,7 @@ void StepTools::setCanvas(const lessons::Canvas& canvas)
     fillTray();
 }
 
-// Ops that wait to be placed, by rank; a click puts one at the end of its rank's row.
+// Unplaced ops, by rank; a click puts one at the end of its rank's row.
 void StepTools::fillTray()
 {
     dropItems(m_tray->layout());

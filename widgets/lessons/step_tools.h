@@ -1,5 +1,5 @@
-// StepTools: what a step of a lesson lets the learner change beside dragging: the tray of ops not placed, warm-ups, settings and a
-// line for any edit in words. Tools the step does not allow are greyed and say so. Everything leaves as edit commands.
+// StepTools: what a lesson step lets the learner change besides dragging: the tray of unplaced ops, warm-ups, settings and a field for
+// typed edits. Tools that the step does not allow are greyed and say so. Everything is emitted as edit commands.
 #pragma once
 
 #include <functional>
@@ -22,15 +22,15 @@ class StepTools : public QWidget {
     Q_OBJECT
 public:
     explicit StepTools(QWidget* parent = nullptr);
-    // A step, the schedules a lesson offers, and the canvas it begins with; null: no step.
+    // A step, the schedules that the lesson offers, and the first canvas; null: no step.
     void setStep(const lessons::Lesson* lesson, const lessons::Step* step, const lessons::Canvas& canvas);
     void setCanvas(const lessons::Canvas& canvas); // after a change
-    void setRefusal(const QString& why);           // of the last edit; empty: it was taken
+    void setRefusal(const QString& why);           // of the last edit; empty: it was applied
     void setTheme(const Theme& theme);
 
 signals:
     void editAsked(const QString& command); // "warmup 7,5,3,1"
-    void viewAsked(const QString& view); // what the step names in view:, or "compare"
+    void viewAsked(const QString& view); // the step's view: value, or "compare"
     void resetAsked();
     void undoAsked();
 

@@ -83,16 +83,16 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
     };
     m_preset = new QComboBox(this);
     m_preset->setObjectName(QStringLiteral("preset"));
-    for (const auto& [title, key] : {std::pair{tr("V-Min"), "v-min"}, {tr("V-Half"), "v-half"}, {tr("V-Half, as its paper"), "v-half:turn=paper"},
+    for (const auto& [title, key] : {std::pair{tr("V-Min"), "v-min"}, {tr("V-Half"), "v-half"}, {tr("V-Half, as in the paper"), "v-half:turn=paper"},
                                      {tr("V-ZB"), "v-zb"}, {tr("1F1B"), "1f1b"}})
         m_preset->addItem(title, QString::fromLatin1(key));
     m_devices = spin("devices", 1, 32, 4);
     m_interval = spin("interval", 1, 96, 6);
     m_microbatches = spin("microbatches", 1, 1024, 8);
-    field(tr("Start from"), m_preset, tr("A block of the papers; choosing one drops the changes."));
-    field(tr("Devices"), m_devices, tr("Ranks; another number starts from the paper's block again."));
-    field(tr("Interval"), m_interval, tr("Slots from one microbatch to the next; 3 for each chunk of a device keeps it busy all the time."));
-    field(tr("Microbatches"), m_microbatches, tr("How often the block is repeated."));
+    field(tr("Start from"), m_preset, tr("A block from the papers; choosing one discards your changes."));
+    field(tr("Devices"), m_devices, tr("Ranks; changing the number starts again from the paper's block."));
+    field(tr("Interval"), m_interval, tr("Slots from one microbatch to the next; 3 per chunk keep a device busy all the time."));
+    field(tr("Microbatches"), m_microbatches, tr("Number of repetitions of the block."));
     head->addStretch(1);
     outer->addLayout(head);
 
@@ -119,7 +119,7 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
 
     auto* lower = new QHBoxLayout;
     lower->setSpacing(24);
-    m_figures = new PanelSection(tr("What the block comes to"), this);
+    m_figures = new PanelSection(tr("Block figures"), this);
     m_figures->setRuled(false);
     lower->addWidget(m_figures, 3);
     auto* texts = new QVBoxLayout;
@@ -131,7 +131,7 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
     m_text->setLineWrapMode(QPlainTextEdit::NoWrap);
     m_text->setStyleSheet(QStringLiteral("font-family: \"DejaVu Sans Mono\", monospace; font-size: 11px;"));
     m_text->setFixedHeight(120);
-    m_text->setToolTip(tr("Device, then each pass with its slot; can be changed here too."));
+    m_text->setToolTip(tr("Device, then each pass with its slot; editable."));
     texts->addWidget(m_text);
     texts->addStretch(1);
     lower->addLayout(texts, 4);
@@ -141,7 +141,7 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
     bottom->addStretch(1);
     auto* cancel = new QPushButton(tr("Cancel"), this);
     cancel->setAutoDefault(false);
-    m_create = new QPushButton(tr("Make the schedule"), this);
+    m_create = new QPushButton(tr("Create schedule"), this);
     m_create->setObjectName(QStringLiteral("primary"));
     m_create->setDefault(true);
     bottom->addWidget(cancel);
@@ -186,7 +186,7 @@ BlockEditor::BlockEditor(const Theme& theme, QWidget* parent) : QDialog(parent),
         accept();
     });
     choose(QStringLiteral("v-half"), 4, 8);
-    const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1120, 860); // it lies over the window
+    const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1120, 860); // it covers the window
     resize(QSize(1120, 860).boundedTo(most));
     m_view->setFocus();
 }
@@ -259,7 +259,7 @@ void BlockEditor::make()
 void BlockEditor::fillFigures()
 {
     m_figures->clear();
-    m_figures->addRow(tr("Valid"), m_valid ? tr("yes") : tr("no"), tr("Every pass has a slot of its own modulo the interval and comes after what it needs."),
+    m_figures->addRow(tr("Valid"), m_valid ? tr("yes") : tr("no"), tr("Every pass has its own slot modulo the interval and follows its inputs."),
                       m_valid ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
     if (!m_valid) return;
     const BlockFigures figures = figuresOf(m_block);
@@ -274,9 +274,9 @@ void BlockEditor::fillFigures()
                       }),
                       tr("From F's start to W's end, by chunk: how long an activation is held."));
     m_figures->addRow(tr("Peak bound by device, chunks"), list(figures.peakBound, [](int peak) { return QString::number(peak); }),
-                      tr("Sum over chunks of lifespan ÷ interval, rounded up: the activations held at once while the block repeats."));
+                      tr("Sum over chunks of lifespan ÷ interval, rounded up: the activations held at the same time while the block repeats."));
     if (!m_panel || m_pending) return;
-    m_figures->addRow(tr("Time of a step"), durationText(m_panel->duration, m_panel->units), definition::makespan());
+    m_figures->addRow(tr("Step time"), durationText(m_panel->duration, m_panel->units), definition::makespan());
     m_figures->addRow(tr("Bubble ratio"), percentText(m_panel->bubbleFraction), definition::bubbleRatio());
     m_figures->addRow(tr("Peak of the schedule"), bytesText(m_panel->peak, m_panel->units), definition::peakActivation());
 }

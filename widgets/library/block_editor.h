@@ -1,5 +1,5 @@
-// BlockEditor: a building block shown and changed, and the schedule it makes. Valid or not, lifespans, peaks and the
-// timeline follow every change; making the schedule runs off the GUI thread. GUI thread only.
+// BlockEditor: shows and edits a building block and the schedule it makes. Validity, lifespans, peaks and the timeline follow every
+// change; the schedule is built off the GUI thread. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,7 @@ public:
     const Block& block() const { return m_block; }
     bool valid() const { return m_valid; }
     bool settled() const { return !m_pending && !m_wait.isActive(); }
-    std::shared_ptr<const Schedule> schedule() const { return m_schedule; } // null: none could be made
+    std::shared_ptr<const Schedule> schedule() const { return m_schedule; } // null: impossible
     BlockView* view() { return m_view; }
     QString faultText() const;
     QString figuresText() const;

@@ -62,7 +62,7 @@ BlockView::BlockView(QWidget* parent) : QWidget(parent)
     setFocusPolicy(Qt::StrongFocus);
     setObjectName(QStringLiteral("blockView"));
     setAccessibleName(tr("Building block"));
-    setToolTip(tr("Drag a pass to another slot, or Ctrl+Left and Ctrl+Right. Left, Right, Up, Down choose one."));
+    setToolTip(tr("Drag a pass to another slot, or press Ctrl+Left or Ctrl+Right. The arrow keys select a pass."));
 }
 
 void BlockView::setBlock(const Block& block)

@@ -1,6 +1,6 @@
-// BlockView: a building block drawn on its slots: the passes of one microbatch on every device, the passes of the
-// microbatches after it faint behind them, a rule at every interval. Passes are dragged, or moved with the keyboard:
-// Left and Right choose a pass, Up and Down the device, Ctrl+Left and Ctrl+Right move it by one slot. GUI thread only.
+// BlockView: a building block drawn on its slots: the passes of one microbatch on every device, the passes of the following
+// microbatches faint behind them, a rule at every interval. Passes are dragged or moved with the keyboard: Left and Right select a pass,
+// Up and Down the device, Ctrl+Left and Ctrl+Right move it by one slot. GUI thread only.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct BlockPass {
     bool operator==(const BlockPass&) const = default;
 };
 
-int slotOf(const Block& block, const BlockPass& pass);             // notPlaced where the block has none
+int slotOf(const Block& block, const BlockPass& pass);             // notPlaced if the block has none
 Block withPassAt(Block block, const BlockPass& pass, int slot);    // not checked
 std::vector<BlockPass> passesOf(const Block& block, int device);   // placed ones, by slot
 
@@ -27,10 +27,10 @@ class BlockView : public QWidget {
     Q_OBJECT
 public:
     explicit BlockView(QWidget* parent = nullptr);
-    void setBlock(const Block& block); // W's not placed are drawn where the schedule would place them, hatched
+    void setBlock(const Block& block); // unplaced W's are drawn hatched where the schedule would place them
     const Block& block() const { return m_block; }
     void setTheme(const Theme& theme);
-    void setFault(bool fault); // an outline in the colour of faults
+    void setFault(bool fault); // outlined in the fault colour
     std::optional<BlockPass> selected() const { return m_selected; }
     void select(const std::optional<BlockPass>& pass);
     QRectF rectOf(const BlockPass& pass) const;
@@ -61,7 +61,7 @@ private:
     const Theme* m_theme = &Theme::light();
     std::optional<BlockPass> m_selected;
     bool m_dragging = false;
-    int m_grip = 0; // slots from the pass's begin to the pointer
+    int m_grip = 0; // slots from the start of the pass to the pointer
     bool m_fault = false;
 };
 

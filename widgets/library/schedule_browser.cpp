@@ -51,7 +51,7 @@ ScheduleBrowser::ScheduleBrowser(const Theme& theme, QWidget* parent) : QDialog(
     columns->addLayout(left);
     m_search = new QLineEdit(this);
     m_search->setObjectName(QStringLiteral("search"));
-    m_search->setPlaceholderText(tr("Search, also by names of other tools"));
+    m_search->setPlaceholderText(tr("Search, also by other tools' names"));
     m_search->setAccessibleName(tr("Search"));
     m_search->setClearButtonEnabled(true);
     m_search->setFixedWidth(262);
@@ -78,10 +78,10 @@ ScheduleBrowser::ScheduleBrowser(const Theme& theme, QWidget* parent) : QDialog(
     m_fault->setObjectName(QStringLiteral("fault"));
     m_nearest = new QPushButton(this);
     m_nearest->setObjectName(QStringLiteral("nearest"));
-    m_nearest->setToolTip(tr("The nearest shape that this schedule can be made for"));
+    m_nearest->setToolTip(tr("The nearest shape that this schedule supports"));
     auto* cancel = new QPushButton(tr("Cancel"), this);
     m_block = new QPushButton(tr("Building block…"), this);
-    m_block->setToolTip(tr("The block that is repeated, on its interval; its offsets can be changed"));
+    m_block->setToolTip(tr("The repeated block and its interval; its offsets can be edited"));
     m_train = new QPushButton(tr("Train it…"), this);
     m_train->setToolTip(tr("Opens the record dialog with this schedule and shape"));
     m_create = new QPushButton(tr("Create"), this);
@@ -122,7 +122,7 @@ ScheduleBrowser::ScheduleBrowser(const Theme& theme, QWidget* parent) : QDialog(
     m_block->hide();
     fillList();
     choose(QStringLiteral("1f1b"));
-    const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1180, 800); // it lies over the window
+    const QSize most = parentWidget() != nullptr ? parentWidget()->window()->size() - QSize(40, 20) : QSize(1180, 800); // it covers the window
     resize(QSize(1180, 800).boundedTo(most));
     m_search->setFocus();
 }
@@ -196,22 +196,22 @@ QWidget* ScheduleBrowser::buildPage()
     m_ranks = whole("ranks", 1, 2048, 4);
     m_microbatches = whole("microbatches", 1, 4096, 8);
     m_chunks = whole("chunks", 0, 64, 0);
-    m_chunks->setSpecialValueText(tr("schedule's own"));
+    m_chunks->setSpecialValueText(tr("schedule default"));
     m_forward = real("forward", 1);
     m_forward->setMinimum(0.01);
     m_input = real("inputGrad", 1);
     m_weight = real("weightGrad", 1);
     m_latency = real("latency", 0);
-    place(0, tr("Ranks"), m_ranks, tr("Devices that hold a slice of the model each."));
-    place(2, tr("Forward F"), m_forward, tr("Time of F of one microbatch over a whole rank share."));
+    place(0, tr("Ranks"), m_ranks, tr("Devices, each with a slice of the model."));
+    place(2, tr("Forward F"), m_forward, tr("Time of F for one microbatch over a rank's share of the model."));
     ++row;
-    place(0, tr("Microbatches"), m_microbatches, tr("Parts of a batch that follow one another."));
-    place(2, tr("Input gradient I"), m_input, tr("Time of I; papers on zero bubble write B. A full backward takes I + W."));
+    place(0, tr("Microbatches"), m_microbatches, tr("Parts of a batch that run one after another."));
+    place(2, tr("Input gradient I"), m_input, tr("Time of I; zero-bubble papers call it B. A full backward takes I + W."));
     ++row;
-    place(0, tr("Stages per rank"), m_chunks, tr("Chunks of a rank; schedules with a fixed number ignore it."));
+    place(0, tr("Stages per rank"), m_chunks, tr("Chunks per rank; schedules with a fixed number ignore it."));
     place(2, tr("Weight gradient W"), m_weight, tr("Time of W."));
     ++row;
-    place(2, tr("Link latency"), m_latency, tr("Time of a message from rank to rank."));
+    place(2, tr("Link latency"), m_latency, tr("Time of a message between ranks."));
     m_parameterBox = new QWidget(page);
     m_parameters = new QGridLayout(m_parameterBox);
     m_parameters->setContentsMargins(0, 8, 0, 0);
@@ -309,7 +309,7 @@ bool ScheduleBrowser::eventFilter(QObject* watched, QEvent* event)
     if (watched == m_search && event->type() == QEvent::KeyPress) {
         const auto* key = static_cast<QKeyEvent*>(event);
         if (key->key() == Qt::Key_Down || key->key() == Qt::Key_Up || key->key() == Qt::Key_PageDown || key->key() == Qt::Key_PageUp) {
-            QCoreApplication::sendEvent(m_list, event); // the list is walked while one types
+            QCoreApplication::sendEvent(m_list, event); // the arrow keys move in the list while typing
             return true;
         }
     }

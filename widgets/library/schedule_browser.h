@@ -1,6 +1,5 @@
-// ScheduleBrowser: all schedules of the library with their pages: what each is, its constraints and formulas, and its
-// timeline and figures at the shape and unit costs chosen. What takes long runs off the GUI thread; a late answer is
-// dropped. GUI thread only.
+// ScheduleBrowser: a page for every library schedule: its summary, constraints and formulas, and its timeline and figures at the chosen
+// shape and unit costs. Slow work runs off the GUI thread; a late answer is dropped. GUI thread only.
 #pragma once
 
 #include <stop_token>
@@ -35,15 +34,15 @@ public:
     explicit ScheduleBrowser(const Theme& theme, QWidget* parent = nullptr);
     ~ScheduleBrowser() override;
 
-    void choose(const QString& name); // of the library, without parameters; unknown: nothing happens
+    void choose(const QString& name); // a library name without parameters; ignored if unknown
     void setShape(const Shape& shape);
-    QString name() const;             // with the parameters that differ from their defaults; "" where the list is empty
+    QString name() const;             // with the non-default parameters; "" if the list is empty
     Shape shape() const;
     CostModel::UnitCosts costs() const;
     const SchedulePreview& preview() const { return m_preview; }
     bool settled() const { return !m_pending && !m_wait.isActive(); }
-    QStringList listed() const; // names that match the search, in the order of the list
-    QString pageText() const;   // everything the page says
+    QStringList listed() const; // names that match the search, in list order
+    QString pageText() const;   // all text of the page
 
 signals:
     void createAsked(const QString& name, const stagewright::Shape& shape, const stagewright::CostModel::UnitCosts& costs);

@@ -23,7 +23,7 @@ QString titleOf(ScheduleGroup group)
     case ScheduleGroup::TwoChains: return tr("Several chains through the ranks");
     case ScheduleGroup::Slices: return tr("Sequence slices");
     case ScheduleGroup::Recompute: return tr("Recomputation");
-    case ScheduleGroup::Stale: return tr("Without a flush: older weights");
+    case ScheduleGroup::Stale: return tr("No flush: older weights");
     }
     return {};
 }

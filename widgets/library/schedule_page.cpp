@@ -1,4 +1,4 @@
-// The page of the schedule chosen: its fields, its figures, and the preview that is made off the GUI thread.
+// The page of the selected schedule: its fields, its figures, and the preview that is made off the GUI thread.
 #include <algorithm>
 
 #include <QComboBox>
@@ -46,7 +46,7 @@ void ScheduleBrowser::showPage()
     m_formulas->setVisible(!m_info->formulas.empty());
     m_aliases->setText(m_info->aliases.empty() ? tr("none") : words(m_info->aliases));
     m_chunks->setEnabled(m_info->fixedChunks <= 0);
-    m_chunks->setSpecialValueText(m_info->fixedChunks > 0 ? tr("always %1").arg(m_info->fixedChunks) : tr("its own: %1").arg(m_info->defaultChunks));
+    m_chunks->setSpecialValueText(m_info->fixedChunks > 0 ? tr("always %1").arg(m_info->fixedChunks) : tr("default: %1").arg(m_info->defaultChunks));
     if (m_info->fixedChunks > 0) m_chunks->setValue(0);
     m_block->setVisible(m_info->name == "v-min" || m_info->name == "v-half" || m_info->name == "v-zb");
     fillParameters();
@@ -108,7 +108,7 @@ void ScheduleBrowser::fillParameters()
         m_parameters->addWidget(words, row++, 2);
         m_fields.push_back({&parameter, editor});
     }
-    // The keyboard walks from the costs through the parameters to the buttons.
+    // Tab goes from the costs through the parameters to the buttons.
     QWidget* before = m_latency;
     for (const Field& field : m_fields) {
         setTabOrder(before, field.editor);
@@ -179,7 +179,7 @@ void ScheduleBrowser::present(SchedulePreview preview)
     m_nearest->setVisible(m_preview.nearest.has_value());
     if (const auto& nearest = m_preview.nearest) {
         QString shape = tr("%1 × %2").arg(nearest->ranks).arg(nearest->microbatches);
-        if (nearest->chunks != m_chunks->value()) shape += nearest->chunks == 0 ? tr(", its own stages") : tr(", %1 stages a rank").arg(nearest->chunks);
+        if (nearest->chunks != m_chunks->value()) shape += nearest->chunks == 0 ? tr(", default stages") : tr(", %1 stages per rank").arg(nearest->chunks);
         m_nearest->setText(tr("Use %1").arg(shape));
     }
     m_create->setEnabled(made);
@@ -195,10 +195,10 @@ void ScheduleBrowser::present(SchedulePreview preview)
         m_view->setFixedHeight(std::min(320, m_view->sizeHint().height()));
         m_state->fitAll();
         m_legend->setPanels({m_preview.panel});
-        m_drawn->setText(tr("%1, simulated with the costs below; 1 u is the time of one F at cost 1. Keys and mouse as in the window.").arg(countText(static_cast<qint64>(m_preview.ops), tr("1 op"), tr("%L1 ops"))));
+        m_drawn->setText(tr("%1, simulated with the costs below; 1 u is the time of one F at cost 1. Keys and mouse work as in the timeline.").arg(countText(static_cast<qint64>(m_preview.ops), tr("1 op"), tr("%L1 ops"))));
     } else {
         m_view->setPanels({});
-        m_drawn->setText(made ? tr("%L1 ops are too many for a preview; Create draws them.").arg(m_preview.ops) : QString());
+        m_drawn->setText(made ? tr("Too many ops for a preview (%L1); press Create to see them.").arg(m_preview.ops) : QString());
     }
     m_drawn->setVisible(!m_drawn->text().isEmpty());
     fillFigures();
@@ -212,16 +212,16 @@ void ScheduleBrowser::fillFigures()
     const Units units{rankShare, activationShare};
     const auto inUnits = [](double value) { return fixed(value, value < 10 ? 2 : 1) + QStringLiteral(" u"); };
     m_figures->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(m_preview.stages).arg(m_microbatches->value()));
-    m_figures->addRow(tr("Time of a step"), durationText(m_preview.makespan, units), definition::makespan());
+    m_figures->addRow(tr("Step time"), durationText(m_preview.makespan, units), definition::makespan());
     if (m_preview.closed.makespan >= 0) {
         const double off = static_cast<double>(m_preview.makespan) / rankShare - m_preview.closed.makespan;
         m_figures->addRow(tr("by the formula"), inUnits(m_preview.closed.makespan),
                           tr("Closed form at these costs; the simulation differs by %1 u.").arg(signedFixed(off, 2)),
                           std::abs(off) < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
     }
-    m_figures->addRow(tr("Span of a rank"), durationText(m_preview.span, units), tr("Longest time from the first start to the last end on any one rank."));
+    m_figures->addRow(tr("Span of a rank"), durationText(m_preview.span, units), tr("Longest time from the first start to the last end on any rank."));
     m_figures->addRow(tr("Bubble ratio"), percentText(m_preview.bubbleFraction), definition::bubbleRatio());
-    m_figures->addRow(tr("Bubble rate by span"), percentText(m_preview.bubbleRateSpan), tr("1 − ideal ÷ span, as papers on zero bubble count it: ideal is the busy time of the rank with the longest span."));
+    m_figures->addRow(tr("Bubble rate by span"), percentText(m_preview.bubbleRateSpan), tr("1 − ideal ÷ span, as in zero-bubble papers; ideal is the busy time of the rank with the longest span."));
     const auto peaks = [&](const auto& list, auto text) {
         QStringList parts;
         if (list.size() <= 8) {
@@ -243,11 +243,11 @@ void ScheduleBrowser::fillFigures()
         double off = 0;
         for (std::size_t r = 0; r < std::min(m_preview.peaks.size(), m_preview.closed.peakActivation.size()); ++r)
             off = std::max(off, std::abs(static_cast<double>(m_preview.peaks[r]) / activationShare - m_preview.closed.peakActivation[r]));
-        m_figures->addRow(tr("by the formula"), peaks(m_preview.closed.peakActivation, share), tr("Closed form; the simulation differs by %1 at most.").arg(fixed(off, 2)),
+        m_figures->addRow(tr("by the formula"), peaks(m_preview.closed.peakActivation, share), tr("Closed form; the simulation differs by at most %1.").arg(fixed(off, 2)),
                           off < 0.005 ? PanelSection::Tone::Better : PanelSection::Tone::Worse);
     }
     if (m_preview.weights != WeightRule::Synchronous)
-        m_figures->addText(tr("Changes the mathematics: weights are %1. Recording measures the deviation from synchronous training.").arg(words(toText(m_preview.weights)).replace(QLatin1Char('_'), QLatin1Char(' '))));
+        m_figures->addText(tr("Training results differ: weights are %1. A recording measures the deviation from synchronous training.").arg(words(toText(m_preview.weights)).replace(QLatin1Char('_'), QLatin1Char(' '))));
 }
 
 QString ScheduleBrowser::pageText() const

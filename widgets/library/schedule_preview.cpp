@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t mostDrawn = 600'000; // ops
 
-// Every parameter of the schedule with what the name says of it; the name was accepted before.
+// Every parameter of the schedule with its value from the name, which was accepted before.
 std::vector<std::pair<std::string, std::string>> parametersOf(const ScheduleInfo& info, std::string_view name)
 {
     std::vector<std::pair<std::string, std::string>> out;

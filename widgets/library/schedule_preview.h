@@ -1,5 +1,5 @@
-// SchedulePreview: what a library schedule comes to at a shape and at unit costs, and its picture. Made by a pure
-// function that may run on any thread; searched schedules and big shapes take seconds.
+// SchedulePreview: the figures of a library schedule at a shape and at unit costs, and its picture. Made by a pure function that may
+// run on any thread; searched schedules and large shapes take seconds.
 #pragma once
 
 #include <memory>
@@ -21,11 +21,11 @@ struct PreviewRequest {
 };
 
 struct SchedulePreview {
-    std::optional<Error> fault;   // it can't be made: everything below is empty
-    std::optional<Shape> nearest; // the nearest shape that it can be made for, where one was found
+    std::optional<Error> fault;   // impossible: everything below is empty
+    std::optional<Shape> nearest; // the nearest possible shape, if one was found
 
-    std::shared_ptr<const Timeline> timeline;    // null where there are too many ops to draw
-    std::shared_ptr<const TimelinePanel> panel; // likewise
+    std::shared_ptr<const Timeline> timeline;    // null if there are too many ops to draw
+    std::shared_ptr<const TimelinePanel> panel; // as above
     std::size_t ops = 0;
     int stages = 0;
     WeightRule weights = WeightRule::Synchronous;
@@ -39,10 +39,10 @@ struct SchedulePreview {
 
 SchedulePreview previewOf(const PreviewRequest& request, const Progress& progress = {});
 
-// The nearest shape that makes the schedule: fewest changes first (the schedule's own chunks, then microbatches, then
+// The nearest shape that the schedule supports: fewest changes first (default chunks, then microbatches, then
 // ranks), small distances before large ones. None within 64 microbatches and 16 ranks: nothing.
 std::optional<Shape> nearestShape(const std::string& name, const Shape& shape, const Progress& progress = {});
 
-Shape withCosts(Shape shape, const CostModel::UnitCosts& costs); // what the generator may plan with
+Shape withCosts(Shape shape, const CostModel::UnitCosts& costs); // costs that the generator may plan with
 
 } // namespace stagewright

@@ -1,5 +1,5 @@
-// ExtremeIndex: least and most of any part of a long sequence, without looking at each value: blocks of 16, and blocks of
-// blocks. About one byte a value. The values stay with the caller, who hands the same `get` (index → double) to every call.
+// ExtremeIndex: minimum and maximum of any part of a long sequence without reading each value: blocks of 16, and blocks of
+// blocks. About one byte per value. The caller keeps the values and passes the same `get` (index → double) to every call.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ public:
         m_levels.push_back(std::move(level));
     }
 
-    // Of [first, last); empty extremes where that is empty. O(log count).
+    // Of [first, last); empty extremes for an empty range. O(log count).
     template <typename Get> Extremes over(std::size_t first, std::size_t last, Get get) const
     {
         Extremes found;
@@ -65,7 +65,7 @@ public:
         return found;
     }
 
-    // The first value over the limit; count where there is none. O(log count).
+    // The first value over the limit; count if there is none. O(log count).
     template <typename Get> std::size_t firstAbove(double limit, Get get) const
     {
         if (m_levels.empty() || m_count == 0) return m_count;

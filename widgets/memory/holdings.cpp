@@ -11,7 +11,7 @@ constexpr std::size_t checkpointEvery = 1024;
 
 } // namespace
 
-// `held` stays in the order in which holdings began.
+// `held` stays in the order in which holdings started.
 void Holdings::apply(std::vector<Holding>& held, const Event& event)
 {
     const auto at = std::find_if(held.begin(), held.end(), [&](const Holding& one) { return one.stage == event.stage && one.microbatch == event.microbatch; });
@@ -31,7 +31,7 @@ Holdings::Holdings(const Timeline& timeline, int rank, const std::vector<bool>& 
         const auto category = static_cast<std::size_t>(event.category);
         if (category < shown.size() && shown[category]) m_events.push_back({event.time, event.delta, event.microbatch, event.step, event.stage});
     }
-    std::vector<Holding> held, most; // most: what each of `held` came to at most
+    std::vector<Holding> held, most; // most: the maximum of each of `held`
     for (std::size_t i = 0; i < m_events.size(); ++i) {
         if (i % checkpointEvery == 0) m_checkpoints.push_back(held);
         const Event& event = m_events[i];

@@ -18,7 +18,7 @@ constexpr std::array<Suffix, 8> suffixes{{{"b", 1.0}, {"kib", 1024.0}, {"mib", 1
 
 tl::unexpected<Error> unreadable(const QString& text, const char* remedy)
 {
-    return fail(ErrorCode::Usage, "budget '" + text.toStdString() + "' is no amount of memory", remedy);
+    return fail(ErrorCode::Usage, "budget '" + text.toStdString() + "' is not an amount of memory", remedy);
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-// MemoryBudget: how much activation memory a rank may use. Runs count bytes, or units where their work is unit-cost; each
-// kind has a budget of its own.
+// MemoryBudget: how much activation memory a rank may use. Runs count bytes, or units if their work is unit-cost; each kind has its
+// own budget.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct MemoryBudget {
     std::optional<Bytes> bytes;  // of runs that count bytes
     std::optional<double> units; // of runs in units (one: a microbatch's activations on a rank's share of the model)
 
-    // The budget of a run with these units, in its own bytes.
+    // The budget of a run with these units, in the run's bytes.
     std::optional<Bytes> of(const Units& units) const;
     // As typed: "6 MiB", "2 GB", "4096 B" (a number alone: MiB), "3 u" in runs that count units. Empty: none.
     Result<void> set(const QString& text, const Units& units);

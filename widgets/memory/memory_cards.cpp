@@ -1,4 +1,4 @@
-// MemoryView: what the card under the pointer says: how much is in use, who holds it since when, what a counter reads.
+// MemoryView: the text of the card under the pointer: how much is in use, what holds it since when, a counter's value.
 #include <algorithm>
 #include <map>
 
@@ -49,10 +49,10 @@ CardText MemoryView::cardAt(int rankIndex, Nanos axisTime, std::optional<Bytes> 
     const MemoryCurve* activations = row.of(MemoryCategory::Activations);
     if (m_budget && activations != nullptr) {
         card.rows.emplace_back(tr("Below budget"), bytesText(*m_budget - activations->at(axisTime), panel.units));
-        if (const auto over = activations->firstOver(*m_budget)) card.rows.emplace_back(tr("First over it"), durationText(*over, panel.units));
+        if (const auto over = activations->firstOver(*m_budget)) card.rows.emplace_back(tr("First exceeded at"), durationText(*over, panel.units));
     }
     if (!row.holdings) return card;
-    // Who holds it, the oldest first, as they are stacked; many are summed up by stage.
+    // The holders, oldest first, as stacked; many are summed up by stage.
     const std::vector<Holding> holders = row.holdings->at(axisTime + panel.origin);
     QStringList lines;
     std::map<int, std::pair<Bytes, QStringList>> byStage;
@@ -96,7 +96,7 @@ CardText MemoryView::counterCard(int place, Nanos axisTime) const
     const auto first = std::lower_bound(counter.samples.begin(), counter.samples.end(), now.range.begin, byTime) - counter.samples.begin();
     const auto last = std::lower_bound(counter.samples.begin(), counter.samples.end(), now.range.end, byTime) - counter.samples.begin();
     const Extremes inView = counter.index.over(static_cast<std::size_t>(first), static_cast<std::size_t>(last), [&](std::size_t i) { return counter.samples[i].value; });
-    if (!inView.empty()) card.rows.emplace_back(tr("Least, most in view"), counterText(inView.least, counter.unit) + QStringLiteral(" – ") + counterText(inView.most, counter.unit));
+    if (!inView.empty()) card.rows.emplace_back(tr("Minimum, maximum in view"), counterText(inView.least, counter.unit) + QStringLiteral(" – ") + counterText(inView.most, counter.unit));
     return card;
 }
 

@@ -86,7 +86,7 @@ QString titleOf(MemoryCategory category)
     return QCoreApplication::translate("MemoryView", title);
 }
 
-// Of the theme's own colours towards the canvas: an area never shouts louder than the slices over it.
+// The theme's own colours, mixed towards the canvas: an area never stands out more than the slices over it.
 QColor colourOf(MemoryCategory category, const Theme& theme)
 {
     const auto towards = [&](const QColor& colour, float share) {

@@ -8,7 +8,7 @@ namespace stagewright {
 
 namespace {
 
-// Cumulative curves of the categories shown, over the panel's window; what was held before is carried in.
+// Cumulative curves of the shown categories over the panel's window, including what was held before it.
 std::vector<MemoryLayer> stackOf(const TimelinePanel& panel, const PanelRank& rank, const MemorySettings& settings)
 {
     const Timeline& timeline = *panel.timeline;
@@ -24,22 +24,22 @@ std::vector<MemoryLayer> stackOf(const TimelinePanel& panel, const PanelRank& ra
         layerOf[at] = static_cast<int>(layers.size());
         layers.push_back({category, {}});
     }
-    if (layers.size() == 1) { // as the figures count it: by the step's own events
+    if (layers.size() == 1) { // as in the figures: by the step's own events
         const MemoryCategory only = layers.front().category;
         const MemorySeries series = only == MemoryCategory::Activations ? rank.activations : memorySeries(timeline, rank.rank, only, panel.step);
         layers.front().curve = curveOf(series, panel.origin, panel.duration);
         return layers;
     }
-    std::vector<Bytes> inUse(layers.size(), 0); // of each layer alone
-    std::vector<Bytes> told(layers.size(), 0);  // cumulative, as the curves have it
+    std::vector<Bytes> inUse(layers.size(), 0); // of each layer
+    std::vector<Bytes> drawn(layers.size(), 0);  // cumulative, as the curves have it
     bool begun = false;
     const auto tell = [&](Nanos time) {
         Bytes sum = 0;
         for (std::size_t k = 0; k < layers.size(); ++k) {
             sum += inUse[k];
             auto& points = layers[k].curve.points;
-            if (begun && sum == told[k]) continue;
-            told[k] = sum;
+            if (begun && sum == drawn[k]) continue;
+            drawn[k] = sum;
             if (!points.empty() && points.back().time == time) {
                 points.back().inUse = sum;
             } else {
@@ -87,7 +87,7 @@ MemoryRow counterRow(const TimelinePanel& panel, const Counter& counter)
     }
     curve.index.build(curve.samples.size(), [&](std::size_t i) { return curve.samples[i].value; });
     if (!all.empty()) {
-        // From nought unless that would flatten the curve.
+        // From zero unless that would flatten the curve.
         const bool fromNought = all.least >= 0 && all.least < 0.6 * all.most;
         curve.least = fromNought || all.least == all.most ? std::min(0.0, all.least) : all.least;
         curve.most = all.most > curve.least ? all.most + (all.most - curve.least) / 16 : curve.least + 1;

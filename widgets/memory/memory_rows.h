@@ -1,4 +1,4 @@
-// The rows of the memory charts, made of panels by a pure function that may run on any thread.
+// The rows of the memory charts, computed from panels by a pure function that may run on any thread.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace stagewright {
 
 struct MemorySettings {
     std::vector<bool> shown = std::vector<bool>(memoryCategoryCount, false); // by MemoryCategory
-    bool ownScale = false; // every rank to its own peak; else one scale for all
+    bool ownScale = false; // every rank scaled to its own peak; else one scale for all
     bool counters = true;  // charts of Timeline::counters under the ranks'
     MemorySettings() { set(MemoryCategory::Activations, true); }
     bool has(MemoryCategory category) const { return shown[static_cast<std::size_t>(category)]; }
@@ -21,11 +21,11 @@ struct MemorySettings {
     bool operator==(const MemorySettings&) const = default;
 };
 
-// A rank a row, then the counters. panels: the last is charted, the one before it is the ghost. predicted: may be null.
+// One row per rank, then the counters. panels: the last is charted, the one before it is the ghost. predicted: may be null.
 // O(memory events and samples of both).
 std::vector<MemoryRow> memoryRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels,
                                   const std::shared_ptr<const TimelinePanel>& predicted, const MemorySettings& settings);
-// What a run has memory of.
+// The categories a run has memory of.
 std::vector<bool> categoriesOf(const Timeline& timeline);
 
 } // namespace stagewright

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double header = 28;
 constexpr double bottomMargin = 8;
-constexpr std::size_t inPlace = 60'000; // events and samples that are made ready at once; more of them on a worker
+constexpr std::size_t inPlace = 60'000; // up to this many events and samples are prepared at once, more on a worker
 constexpr int mostTold = 16;
 constexpr double leastPainted = 30; // px of a chart in a narrow picture
 
@@ -194,7 +194,7 @@ void MemoryView::arrange()
         for (const MemoryPlace& place : m_places) shared = std::max(shared, place.row->top());
         for (MemoryPlace& place : m_places) {
             Bytes top = m_settings.ownScale ? std::max<Bytes>(1, place.row->top()) : shared;
-            // A budget far above what is used would flatten every curve; it is then named, not drawn.
+            // A budget far above the use would flatten every curve; it is then named, not drawn.
             if (m_budget && m_settings.has(MemoryCategory::Activations) && *m_budget < 3 * top) top = std::max(top, *m_budget);
             const auto rank = static_cast<std::size_t>(std::max(0, place.row->rankIndex));
             if (rank < m_rankBudgets.size()) top = std::max({top, m_rankBudgets[rank], m_settings.ownScale ? Bytes(0) : *std::max_element(m_rankBudgets.begin(), m_rankBudgets.end())});
@@ -220,7 +220,7 @@ void MemoryView::arrange()
         if (!place.note.isEmpty()) text += QLatin1Char(' ') + place.note;
         const MemoryCurve* activations = place.row->of(MemoryCategory::Activations);
         if (m_budget && activations != nullptr) {
-            if (const auto over = activations->firstOver(*m_budget)) text += tr(", over the budget from %1 on").arg(durationText(*over, m_panels.back()->units));
+            if (const auto over = activations->firstOver(*m_budget)) text += tr(", over budget from %1").arg(durationText(*over, m_panels.back()->units));
         }
         words << text;
     }
@@ -273,9 +273,9 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     for (const MemoryPlace& place : m_places) top = std::max(top, place.row->counter ? 0 : place.top);
     const QString unit = scene.units.memory != 1 ? tr("activation shares (u)") : bytesText(top).section(QLatin1Char(' '), 1);
     QStringList words;
-    if (!ready()) words << tr("making the charts…");
+    if (!ready()) words << tr("drawing the charts…");
     const bool budgetShown = m_budget && m_settings.has(MemoryCategory::Activations);
-    if (m_settings.count() > 0) words << (m_settings.ownScale ? tr("%1, each rank to its own scale") : tr("%1 per rank")).arg(unit);
+    if (m_settings.count() > 0) words << (m_settings.ownScale ? tr("%1, each rank on its own scale") : tr("%1 per rank")).arg(unit);
     std::size_t most = 0;
     const MemoryRow* fullest = nullptr;
     for (const MemoryPlace& place : m_places) {
@@ -286,7 +286,7 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     if (fullest != nullptr) {
         QStringList names;
         for (const MemoryLayer& layer : fullest->layers) names << titleOf(layer.category).toLower();
-        words << tr("from below: %1").arg(names.join(QStringLiteral(", ")));
+        words << tr("from the bottom: %1").arg(names.join(QStringLiteral(", ")));
     }
     if (m_panels.size() > 1) {
         const std::size_t last = m_panels.size() - 1;
@@ -302,7 +302,7 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
             words << tr("dashed line = budget %1").arg(bytesText(*m_budget, scene.units));
         if (m_predicted) words << tr("dotted = simulated with this run's costs");
     }
-    if (budgetShown && *m_budget > top) words << tr("out of the picture");
+    if (budgetShown && *m_budget > top) words << tr("outside the chart");
     if (scene.range) words << tr("filtered: peaks are those of the selected range");
     scene.subtitle = words.join(QStringLiteral(", "));
     return scene;

@@ -1,7 +1,6 @@
-// MemoryView: one chart a rank on the time axis of the TimelineView above it, stacked by category, and the run's counters
-// under them. Never smoothed; the peak is always drawn. In compare mode the last panel is solid, the one before it a dashed
-// ghost. Pinned ranks come first; a folded group shows its rank with the largest peak. GUI thread only; large runs are made
-// ready on a worker.
+// MemoryView: one chart per rank on the time axis of the TimelineView above it, stacked by category, and the run's counters below.
+// Never smoothed; the peak is always drawn. In compare mode the last panel is solid and the one before it a dashed ghost. Pinned ranks
+// come first; a folded group shows its rank with the largest peak. GUI thread only; large runs are prepared on a worker.
 #pragma once
 
 #include <memory>
@@ -26,34 +25,34 @@ public:
     explicit MemoryView(ViewState* state, QWidget* parent = nullptr); // state must outlive the view
     ~MemoryView() override;
 
-    // Drops the prediction. letters: what each is called where there are several; empty: A, B …
+    // Drops the prediction. letters: names if there are several panels; empty: A, B …
     void setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels, const QString& letters = {});
-    // The schedule simulated with the run's own costs, its begin at the panel's; null: none. Dotted over the charts.
+    // The schedule simulated with the run's own costs, starting where the panel starts; null: none. Dotted over the charts.
     void setPredicted(std::shared_ptr<const TimelinePanel> panel);
     void setSettings(const MemorySettings& settings);
     const MemorySettings& settings() const { return m_settings; }
-    void setCategory(MemoryCategory category); // that one alone
+    void setCategory(MemoryCategory category); // only this one
     MemoryCategory category() const;           // the lowest one shown
     void setBudget(std::optional<Bytes> bytes); // of every rank's activations; a dashed line
     void setRankBudgets(std::vector<Bytes> bytes); // by rank's index, instead of the one of every rank; empty: none
     void setTheme(const Theme& theme);
     void setKeyMap(KeyMapName name) { m_keyMap = name; }
-    void setRowHeight(double pixels); // of one chart; 0: as high as the view allows, 64 to 120
-    bool ready() const { return m_asked == m_shownGeneration; } // the charts are those of the panels
-    QString subtitle() const { return scene(size()).subtitle; } // what the curves are
+    void setRowHeight(double pixels); // of one chart; 0: automatic, 64 to 120
+    bool ready() const { return m_asked == m_shownGeneration; } // the charts match the panels
+    QString subtitle() const { return scene(size()).subtitle; } // describes the curves
 
     Axis axis() const;
-    // In use, peak, who holds it, oldest first. `at`: the bytes under the pointer, whose holder is marked.
+    // In use, peak, holders, oldest first. `at`: the bytes under the pointer; their holder is marked.
     CardText cardAt(int rankIndex, Nanos axisTime, std::optional<Bytes> at = {}) const;
     CardText counterCard(int place, Nanos axisTime) const;
-    // Who holds the bytes that lie `at` high when holders are stacked, the oldest lowest; an invalid one where nobody does.
+    // The holder of the bytes at height `at` with holders stacked, the oldest lowest; invalid if there is none.
     MicrobatchRef holderAt(int rankIndex, Nanos axisTime, Bytes at) const;
-    // The chart's plot rectangle in widget coordinates, for the rank's index; empty where there is none.
+    // The chart's plot rectangle in widget coordinates, for the rank's index; empty if there is none.
     QRectF plotRect(int rankIndex) const;
     double yOf(int rankIndex, Bytes bytes) const;
     QStringList rowTitles() const; // of every chart, from the top
 
-    // In a rectangle narrower than narrowView the charts share its height; where that is too little, the fullest rank has it.
+    // In a rectangle narrower than narrowView the charts share its height; if that is too little, only the fullest rank is shown.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover = false) const;
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return {420, 100}; }
@@ -75,7 +74,7 @@ private:
     MemoryScene scene(const QSizeF& size) const;
     void refill();
     void accept(Rows rows);
-    void arrange(); // which rows are shown, with which words
+    void arrange(); // the rows to show and their texts
     int placeOf(int rankIndex) const; // −1: none
     void scrollBy(double pixels);
     QString headline() const;

@@ -50,18 +50,18 @@ ByteUnit byteUnit(Bytes top, const Units& units)
     return {1, QStringLiteral("B")};
 }
 
-constexpr double fewSteps = 0.5; // changes a pixel column up to which each is drawn; more crowd
+constexpr double fewSteps = 0.5; // changes per pixel column up to which each is drawn; above that, crowded
 constexpr std::size_t dashable = 300; // changes in view up to which a dashed line follows each
 
-// What a curve comes to in one pixel column.
+// A curve's values in one pixel column.
 struct Column {
     double x = 0;
-    Bytes least = 0, most = 0, last = 0; // with what is carried into it
+    Bytes least = 0, most = 0, last = 0; // including what is held at its start
 };
 
 // The part of a curve in view, for painting with rectangles: they cost their pixels, where one antialiased outline of
-// thousands of points costs seconds. Few changes are drawn one by one, at device pixels; where they crowd every pixel column
-// keeps its least, its largest and its last value, found through the index.
+// thousands of points costs seconds. Few changes are drawn one by one, at device pixels; if crowded, every pixel column
+// keeps its smallest, largest and last value, found through the index.
 class Steps {
 public:
     Steps(const MemoryScene& scene, int row, const MemoryCurve& curve, double ratio) : m_scene(scene), m_row(row), m_curve(curve), m_ratio(ratio)
@@ -77,7 +77,7 @@ public:
     std::size_t changes() const { return m_last - m_first; }
     bool crowded() const { return static_cast<double>(changes()) > fewSteps * m_scene.axis.width; }
 
-    // Fill up to the curve; then the curve itself where `line` is valid.
+    // Fill up to the curve; then the curve itself if `line` is valid.
     void paint(QPainter& p, const QColor& fill, const QColor& line, double width) const
     {
         if (empty()) return;
@@ -176,7 +176,7 @@ private:
     std::size_t m_first = 0, m_last = 0;
 };
 
-// A line through the samples; where they crowd, a bar from least to most in every pixel column, each meeting the one before.
+// A line through the samples; if crowded, a bar from minimum to maximum in every pixel column, each touching the previous one.
 void paintCounter(QPainter& p, const MemoryScene& scene, int row, const CounterCurve& curve, const QColor& colour)
 {
     const Axis& axis = scene.axis;
@@ -238,7 +238,7 @@ void paintGutter(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     p.drawText(QPointF(left, middle + 28), place.note);
 }
 
-// Names of a stack's layers, each where it is thick enough, so that colour is not alone.
+// Names of a stack's layers where they are thick enough, so that colour is not the only cue.
 void paintLayerNames(QPainter& p, const MemoryScene& scene, const Theme& theme, int index)
 {
     const MemoryRow& row = *scene.rows[static_cast<std::size_t>(index)].row;
@@ -248,7 +248,7 @@ void paintLayerNames(QPainter& p, const MemoryScene& scene, const Theme& theme, 
         const QString name = titleOf(row.layers[k].category);
         const double width = metrics.horizontalAdvance(name) + 8;
         for (double x = scene.axis.left + 4; x + width < scene.axis.left + scene.axis.width; x += width) {
-            double upper = -1e9, lower = 1e9; // the room that is free over the whole name
+            double upper = -1e9, lower = 1e9; // the free space over the whole name
             for (const double share : {0.0, 0.25, 0.5, 0.75, 1.0}) {
                 const Nanos t = scene.axis.toTime(x + share * width);
                 if (t < 0 || t >= row.total().end) upper = 1e9;
@@ -274,7 +274,7 @@ void paintBudget(QPainter& p, const MemoryScene& scene, const Theme& theme, int 
     p.drawLine(QPointF(scene.axis.left, y), QPointF(right, y));
     const auto over = activations->firstOver(*budget);
     if (!over || *over < scene.axis.range.begin || *over > scene.axis.range.end) return;
-    const double x = scene.axis.toX(*over); // a flag where it is exceeded first
+    const double x = scene.axis.toX(*over); // a flag where it is first exceeded
     QPainterPath flag;
     flag.moveTo(x, y);
     flag.lineTo(x - 5, y - 9);
@@ -309,7 +309,7 @@ void paintTicks(QPainter& p, const MemoryScene& scene, const Theme& theme, int i
     const ByteUnit unit = byteUnit(place.top, scene.units);
     for (const Bytes tick : memoryTicks(place.top, plot.height(), 14, scene.units)) {
         const double value = static_cast<double>(tick) / unit.size;
-        if (tick != 0 && value < 0.005) continue; // nothing is held: no second nought
+        if (tick != 0 && value < 0.005) continue; // nothing is held: no second zero
         label(std::round(scene.y(index, tick)), fixed(value, value == std::floor(value) ? 0 : value * 10 == std::floor(value * 10) ? 1 : 2), tick == 0);
     }
 }

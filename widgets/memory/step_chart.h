@@ -1,5 +1,5 @@
-// Charts over the time axis of the timeline: step curves of memory in use, stacked by category, and lines of counters. Data,
-// nice axis steps, and painting with any QPainter. Work of a picture goes with its pixels, not with the events.
+// Charts over the timeline's axis: step curves of memory in use, stacked by category, and lines of counters. Data, nice axis steps,
+// and painting with any QPainter. The cost of a picture grows with its pixels, not with the events.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ struct MemoryCurve {
 
     Bytes at(Nanos time) const; // 0 before the first point
     Extremes over(std::size_t first, std::size_t last) const; // of points [first, last)
-    Bytes peakIn(const TimeRange& range) const; // with what is carried into it
+    Bytes peakIn(const TimeRange& range) const; // including what is held at its start
     std::optional<Nanos> firstOver(Bytes limit) const; // when it is first exceeded
     std::size_t after(Nanos time) const; // first point later than time
     void seal(); // after the points: index and peak
@@ -39,16 +39,16 @@ struct MemoryLayer {
     MemoryCategory category = MemoryCategory::Activations;
     MemoryCurve curve;
 };
-// Activations lowest, so that a budget of activations can be read off; then by how long memory is held.
+// Activations lowest, so that an activation budget can be read off; then by how long memory is held.
 const std::vector<MemoryCategory>& stackOrder();
 QString titleOf(MemoryCategory category); // "Activations"
 QColor colourOf(MemoryCategory category, const Theme& theme);
 
-// Samples joined by lines. NaN samples are left out.
+// Samples joined by lines. NaN samples are skipped.
 struct CounterCurve {
     std::vector<CounterSample> samples; // axis time
     ExtremeIndex index;
-    double least = 0, most = 0; // of its own scale
+    double least = 0, most = 0; // of its scale
     QString unit;
     std::optional<double> at(Nanos time) const; // the last sample not later; none before the first
 };
@@ -62,18 +62,18 @@ struct MemoryRow {
     std::shared_ptr<const Holdings> holdings;
     std::optional<CounterCurve> counter;
 
-    const MemoryCurve& total() const; // an empty curve where there are no layers
-    const MemoryCurve* of(MemoryCategory category) const; // null where it is not the lowest layer
+    const MemoryCurve& total() const; // an empty curve if there are no layers
+    const MemoryCurve* of(MemoryCategory category) const; // null if it is not the lowest layer
     Bytes top() const; // largest of its curves
 };
 
-// A row where it stands: a group of ranks shows the one with the largest peak.
+// A placed row: a group of ranks shows the one with the largest peak.
 struct MemoryPlace {
     const MemoryRow* row = nullptr;
     QString title;
     QString subtitle; // "peak 6.5 GiB"
     QString figure;   // of it: "6.5 GiB"; empty: it has none
-    QString note;     // under it: of a group the rank that is charted
+    QString note;     // below it: for a group, the charted rank
     Bytes top = 1;    // value at the upper end
 };
 
@@ -106,7 +106,7 @@ std::vector<Bytes> memoryTicks(Bytes top, double height, double minSpacing, cons
 // Round values from least to most, at least minSpacing px apart.
 std::vector<double> counterTicks(double least, double most, double height, double minSpacing);
 QString counterText(double value, const QString& unit); // "0.83 GB/s"
-// The unit that values up to `most` are printed in: how much of the counter's own one of it is, and its name ("GB/s").
+// The unit for values up to `most`: its size in the counter's own unit, and its name ("GB/s").
 struct CounterUnit {
     double factor = 1;
     QString name;

@@ -31,7 +31,7 @@ QVariant NotesModel::data(const QModelIndex& index, int role) const
     }
     if (role == Qt::ToolTipRole)
         return note.fromRun == 0 ? QString::fromStdString(note.text)
-                                 : tr("%1\nCarried over from run %2, which has the same schedule").arg(QString::fromStdString(note.text)).arg(note.fromRun);
+                                 : tr("%1\nTaken over from run %2, which has the same schedule").arg(QString::fromStdString(note.text)).arg(note.fromRun);
     if (role == Qt::AccessibleTextRole && index.column() == Text)
         return tr("Note: %1, on %2").arg(QString::fromStdString(note.text), QString::fromStdString(placeText(note, m_unit)));
     return {};

@@ -20,7 +20,7 @@ NotesPanel::NotesPanel(QWidget* parent) : QWidget(parent), m_table(new QTableVie
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    m_empty->setText(tr("No notes yet. Select an op or a range and press M, then Shift+M to keep the note with the run."));
+    m_empty->setText(tr("No notes yet. Select an op or a range and press M, then Shift+M to save the note with the run."));
     m_empty->setWordWrap(true);
     m_empty->setContentsMargins(12, 10, 12, 10);
     layout->addWidget(m_empty);
@@ -86,7 +86,7 @@ void NotesPanel::editRow(int row)
 
 bool NotesPanel::eventFilter(QObject* watched, QEvent* event)
 {
-    // The view makes its first row the current one when it gets the focus, which nobody chose.
+    // The view makes its first row current when it gets the focus, although nobody chose it.
     if (watched == m_table && event->type() == QEvent::FocusIn && currentRow() < 0 && m_model.rowCount() > 0) setCurrentRow(0);
     if (watched == m_table && (event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride) && m_table->hasFocus()) {
         const auto* key = static_cast<QKeyEvent*>(event);

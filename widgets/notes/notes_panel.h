@@ -30,7 +30,6 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    void layColumns();
     NotesModel m_model;
     QTableView* m_table;
     QLabel* m_empty;

@@ -49,7 +49,7 @@ public:
         p->setFont(small);
         p->setPen(t.secondary);
         p->drawText(QRectF(room.left(), room.top(), categoryWidth, room.height()), Qt::AlignVCenter | Qt::AlignLeft, index.data(PaletteModel::CategoryRole).toString());
-        // the title, its found letters strong
+        // the title, with matched letters in bold
         const double end = room.right() - keysWidth - 12;
         double x = room.left() + categoryWidth;
         const QString title = index.data().toString();
@@ -99,9 +99,9 @@ CommandPalette::CommandPalette(const Theme& theme, QWidget* parent)
     layout->setSpacing(6);
     m_field->setPlaceholderText(tr("Type a few letters: an action, a run, a schedule, a file, or an op such as 2B5"));
     m_field->setAccessibleName(tr("Command"));
-    m_field->setToolTip(tr("The letters need not be next to each other: “cp” finds Critical path. Enter performs, Esc closes."));
-    m_list->setAccessibleName(tr("What matches"));
-    m_list->setToolTip(tr("Enter or a click performs"));
+    m_field->setToolTip(tr("Letters need not be adjacent: “cp” finds Critical path. Enter runs the action, Esc closes."));
+    m_list->setAccessibleName(tr("Matches"));
+    m_list->setToolTip(tr("Press Enter or click to run it"));
     m_list->setModel(&m_model);
     m_list->setItemDelegate(new EntryPainter(theme, m_list));
     m_list->setUniformItemSizes(true);
@@ -134,7 +134,7 @@ void CommandPalette::changed()
     m_model.setPattern(m_field->text());
     m_list->setCurrentIndex(m_model.index(0));
     const int rows = m_model.rowCount();
-    m_hint->setText(rows == 0 ? tr("Nothing matches “%1”").arg(m_field->text()) : tr("%L1 found. Enter performs, Esc closes.").arg(rows));
+    m_hint->setText(rows == 0 ? tr("Nothing matches “%1”").arg(m_field->text()) : tr("%L1 found. Enter runs the action, Esc closes.").arg(rows));
 }
 
 void CommandPalette::perform()
@@ -142,7 +142,7 @@ void CommandPalette::perform()
     const PaletteEntry* entry = m_model.entry(m_list->currentIndex().row());
     if (entry == nullptr) return;
     if (!entry->disabled.isEmpty()) {
-        m_hint->setText(tr("%1: not now. %2").arg(entry->title, entry->disabled));
+        m_hint->setText(tr("%1: not available. %2").arg(entry->title, entry->disabled));
         return;
     }
     const PaletteEntry chosen = *entry;

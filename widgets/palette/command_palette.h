@@ -1,5 +1,5 @@
 // CommandPalette: a field and a list over the window; a few letters find an action, a run, a schedule, a file or an op.
-// Arrows and Page keys choose, Enter performs, Esc closes. What can't be used now says why.
+// Arrows and Page keys select, Enter runs, Esc closes. Unavailable entries say why.
 #pragma once
 
 #include <QDialog>

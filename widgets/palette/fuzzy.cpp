@@ -29,7 +29,7 @@ std::optional<FuzzyMatch> fuzzyMatch(const QString& given, const QString& text)
     std::vector<std::vector<int>> best(static_cast<std::size_t>(m), std::vector<int>(static_cast<std::size_t>(n), none));
     std::vector<std::vector<int>> from(best.size(), std::vector<int>(static_cast<std::size_t>(n), -1));
     for (int i = 0; i < m; ++i) {
-        int soFar = none, soFarAt = -1; // best of the row above, up to j − 2, less a letter skipped each
+        int soFar = none, soFarAt = -1; // best of the row above, up to j − 2, minus a penalty per skipped letter
         for (int j = i; j < n; ++j) {
             if (i > 0 && j >= 2 && best[i - 1][j - 2] != none && best[i - 1][j - 2] >= soFar) {
                 soFar = best[i - 1][j - 2];

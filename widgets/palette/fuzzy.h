@@ -1,5 +1,4 @@
-// Fuzzy matching: whether the letters of a pattern occur in a text in order, and how well. Case and spaces of the pattern do
-// not matter.
+// Fuzzy matching: whether the letters of a pattern occur in a text in order, and how well. Ignores case and spaces of the pattern.
 #pragma once
 
 #include <optional>
@@ -10,7 +9,7 @@
 namespace stagewright {
 
 struct FuzzyMatch {
-    int score = 0;           // higher is better; at the begin of words and in a row scores most
+    int score = 0;           // higher is better; matches at the start of words and adjacent letters score most
     std::vector<int> places; // of the pattern's letters in the text
 };
 

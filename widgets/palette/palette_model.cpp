@@ -32,7 +32,7 @@ void PaletteModel::setPattern(const QString& pattern)
         ++order;
         auto match = fuzzyMatch(pattern, entry.title);
         int score = match ? match->score : 0;
-        if (!match) { // "run zb": the category may stand before the title
+        if (!match) { // "run zb": the category may precede the title
             match = fuzzyMatch(pattern, entry.category + QLatin1Char(' ') + entry.title);
             if (!match) continue;
             score = match->score / 2;
@@ -75,7 +75,7 @@ QVariant PaletteModel::data(const QModelIndex& index, int role) const
     case Qt::AccessibleTextRole: {
         QString text = tr("%1: %2").arg(one->category, one->title);
         if (!one->keys.isEmpty()) text += QStringLiteral(", ") + one->keys;
-        if (!one->disabled.isEmpty()) text += QStringLiteral(", ") + tr("not now: %1").arg(one->disabled);
+        if (!one->disabled.isEmpty()) text += QStringLiteral(", ") + tr("not available: %1").arg(one->disabled);
         return text;
     }
     default: return {};

@@ -1,4 +1,4 @@
-// PaletteModel: what the command palette offers, filtered by a pattern, the best and the lately used first. GUI thread only.
+// PaletteModel: the content of the command palette, filtered by a pattern, best and recently used entries first. GUI thread only.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 namespace stagewright {
 
 struct PaletteEntry {
-    QString id;       // stable from one start to the next: "action:open"
+    QString id;       // stable across restarts: "action:open"
     QString category; // "Action", "Run", …
     QString title;
-    QString detail;   // faint, behind the title; not searched
+    QString detail;   // faint, after the title; not searched
     QString keys;
-    QString disabled; // why it can't be used now; empty: it can
+    QString disabled; // why it is unavailable; empty: available
     std::function<void()> perform;
 };
 
@@ -26,7 +26,7 @@ public:
 
     explicit PaletteModel(QObject* parent = nullptr) : QAbstractListModel(parent) {}
     void setEntries(std::vector<PaletteEntry> entries, QStringList recent); // recent ids, newest first
-    // Asked with every pattern for entries that are not worth listing beforehand (ops); they come as they are, first.
+    // Called with every pattern for entries that are not listed in advance (ops); they come first, unfiltered.
     void setProvider(std::function<std::vector<PaletteEntry>(const QString&)> provider) { m_provider = std::move(provider); }
     void setPattern(const QString& pattern);
     const PaletteEntry* entry(int row) const;

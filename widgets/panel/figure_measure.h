@@ -1,5 +1,5 @@
-// FigureMeasure: the session's baseline as the side panel uses it: figures of one step of another run, and how a figure's change
-// against them is told. Immutable; GUI thread only for what fills sections.
+// FigureMeasure: the session's baseline for the side panel: figures of one step of another run, and the text of a figure's change
+// against them. Immutable; GUI thread only for what fills sections.
 #pragma once
 
 #include <memory>
@@ -14,27 +14,27 @@ namespace stagewright {
 class FigureMeasure {
 public:
     enum class Good { Less, More };
-    // run, figures: of the baseline; name: as it is listed.
+    // run, figures: of the baseline; name: as listed.
     FigureMeasure(const Run& run, std::shared_ptr<const RunReport> figures, const QString& name);
-    // The same for figures of this run: units and ranks are known then. withinNoise: the change of the time is no larger than what
+    // The same for figures of this run: units and ranks are then known. withinNoise: the change in time is at most what
     // steps differ by, so that times have no colour.
     std::shared_ptr<const FigureMeasure> against(const Run& run, bool withinNoise) const;
 
     const RunReport& figures() const { return *m_figures; }
     std::optional<double> lastLoss() const { return m_lastLoss; }
-    QString words() const; // what the changes are against
+    QString words() const; // what the changes are compared with
 
     struct Change {
-        QString text; // "−5.5 %", "−9.7 pt", "+24"; empty: it can't be told
+        QString text; // "−5.5 %", "−9.7 pt", "+24"; empty: unknown
         PanelSection::Tone tone = PanelSection::Tone::Faint;
         const char* role() const;
     };
     Change share(double now, double before, int decimals = 1) const; // fractions, less is better: "−9.7 pt"
-    Change count(double now, double before) const;                   // neither is better
+    Change count(double now, double before) const;                   // neither direction is better
     Change difference(double now, double before, int decimals) const;
 
     void tell(PanelSection& section, const Change& change) const; // beside the last row
-    // Times of one step, of one rank or summed over ranks; nothing is told where the units differ, or sums over other numbers of ranks.
+    // Times of one step, of one rank or summed over ranks; no text where the units differ, or where sums cover different numbers of ranks.
     void tellTime(PanelSection& section, Nanos now, Nanos before, bool ofStep = false, Good good = Good::Less) const;
     void tellBytes(PanelSection& section, Bytes most, const std::vector<Bytes>& byRank) const;
 

@@ -72,7 +72,7 @@ void GapSections::setMeasure(std::shared_ptr<const FigureMeasure> measure)
 void GapSections::setCause(std::optional<IdleCause> cause)
 {
     m_cause = cause;
-    for (const CauseRow& row : m_rows) { // not made anew: one of them may have the focus
+    for (const CauseRow& row : m_rows) { // not recreated: one of them may have the focus
         row.button->setChecked(cause == row.cause);
         row.bar->setPlain(row.share, cause == row.cause);
     }
@@ -96,20 +96,20 @@ void GapSections::fillCauses()
         auto* bar = new ShareBar;
         const double share = static_cast<double>(m_report->byCause[c]) / most;
         bar->setPlain(share, m_cause == cause);
-        auto* button = link(words(titleOf(cause)), tr("Marks these gaps on the timeline; again: no more"));
+        auto* button = link(words(titleOf(cause)), tr("Marks these gaps on the timeline; again: clears the marks"));
         button->setCheckable(true);
         button->setChecked(m_cause == cause);
         connect(button, &QPushButton::clicked, this, [this, cause](bool on) { emit causeChosen(on ? std::optional(cause) : std::nullopt); }, Qt::QueuedConnection);
         m_rows.push_back({cause, button, bar, share});
         const Nanos gain = m_levers ? m_levers->gainOf(cause).value_or(-1) : -1; // −1: no lever is about it
-        const QString without = gain < 0 ? QString() : gain == 0 ? tr("\nWithout it the step would take no less.") : tr("\nWithout it the step would take %1 less.").arg(durationText(gain, m_units));
+        const QString without = gain < 0 ? QString() : gain == 0 ? tr("\nRemoving it would not shorten the step.") : tr("\nRemoving it would shorten the step by %1.").arg(durationText(gain, m_units));
         m_causes->addBar(button, bar, durationText(m_report->byCause[c], m_units),
-                         tr("%1%2\nAll causes together are the idle time, %3, to the nanosecond.").arg(words(meaningOf(cause)), without, durationText(m_report->idle, m_units)));
+                         tr("%1%2\nAll causes add up to the idle time, %3, to the nanosecond.").arg(words(meaningOf(cause)), without, durationText(m_report->idle, m_units)));
         if (!m_measure && gain > 0)
-            m_causes->addChange(signedDurationText(-gain, m_units), tr("What the step would take less without it, simulated; causes are listed by this."), PanelSection::Tone::Better);
+            m_causes->addChange(signedDurationText(-gain, m_units), tr("Time the step would save without it, simulated; the causes are sorted by this."), PanelSection::Tone::Better);
         if (m_measure) m_measure->tellTime(*m_causes, m_report->byCause[c], m_measure->figures().bubbles.byCause[c]);
     }
-    if (!none.isEmpty()) m_causes->addText(tr("None by %1").arg(none.join(QLatin1String(", "))), "faint");
+    if (!none.isEmpty()) m_causes->addText(tr("No idle time from: %1").arg(none.join(QLatin1String(", "))), "faint");
 }
 
 void GapSections::fillLongest()
@@ -127,7 +127,7 @@ void GapSections::fillLongest()
             text += tr(", before %1").arg(QString::fromStdString(m_timeline->nameOf(m_timeline->spans()[gap.next])));
         else
             text += tr(", at the end");
-        auto* button = link(text, tr("Explains this gap and brings it into view"));
+        auto* button = link(text, tr("Explains this gap and scrolls to it"));
         connect(button, &QPushButton::clicked, this, [this, index] { emit gapChosen(index); }, Qt::QueuedConnection);
         m_longest->addRow(button, durationText(gap.end - gap.start, m_units), words(titleOf(gap.cause)));
     }
@@ -145,14 +145,14 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
     auto* walk = new QWidget;
     auto* layout = new QHBoxLayout(walk);
     layout->setContentsMargins(0, 0, 0, 0);
-    m_longer = link(tr("Longer"), tr("The next longer gap (Shift+G)"));
-    m_shorter = link(tr("Shorter"), tr("The next shorter gap (G)"));
+    m_longer = link(tr("Previous gap"), tr("The next longer gap (Shift+G)"));
+    m_shorter = link(tr("Next gap"), tr("The next shorter gap (G)"));
     connect(m_longer, &QPushButton::clicked, this, [this] { emit walkAsked(-1); }, Qt::QueuedConnection);
     connect(m_shorter, &QPushButton::clicked, this, [this] { emit walkAsked(1); }, Qt::QueuedConnection);
     layout->addWidget(m_longer);
     layout->addWidget(m_shorter);
     layout->addStretch(1);
-    m_selected->addRow(tr("Rank %1").arg(gap.rank), durationText(gap.end - gap.start, m_units), tr("Idle time of one cause on one rank"));
+    m_selected->addRow(tr("Rank %1").arg(gap.rank), durationText(gap.end - gap.start, m_units), tr("Idle time from one cause on one rank"));
     m_selected->addRow(tr("Cause"), words(titleOf(gap.cause)), words(meaningOf(gap.cause)));
     if (explanation) {
         m_selected->addText(sentence(explanation->sentence), "value");
@@ -168,11 +168,11 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
             m_selected->addWidget(button);
             m_selected->addText(sentence(step.why));
         }
-        if (shown < explanation->chain.size()) m_selected->addText(tr("… and %1 more, to the op outlined in red").arg(explanation->chain.size() - shown), "faint");
+        if (shown < explanation->chain.size()) m_selected->addText(tr("… and %1 more, up to the op outlined in red").arg(explanation->chain.size() - shown), "faint");
         if (const auto& experiment = explanation->experiment) {
             const Nanos change = experiment->after - experiment->before;
             m_selected->addRow(sentence(experiment->change), signedDurationText(change, m_units),
-                               tr("The step run again from its own durations with this one change: %1 becomes %2.")
+                               tr("The step simulated from its own durations with this one change: %1 becomes %2.")
                                    .arg(durationText(experiment->before, m_units), durationText(experiment->after, m_units)),
                                change < 0 ? PanelSection::Tone::Better : PanelSection::Tone::Plain);
         }
@@ -180,7 +180,7 @@ void GapSections::setSelected(int index, const std::optional<GapExplanation>& ex
         m_selected->addText(tr("Explaining…"), "faint");
     }
     m_selected->addWidget(walk);
-    // Once they are shown, which is after this.
+    // Once they are shown, later than this.
     for (QPushButton* button : {longerHad ? m_longer.data() : nullptr, shorterHad ? m_shorter.data() : nullptr})
         if (button != nullptr) {
             m_toFocus = button; // the explanation may come before that

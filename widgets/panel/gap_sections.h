@@ -1,6 +1,6 @@
-// GapSections: idle time explained, three sections of the side panel: idle time by cause (a cause marks its gaps on the
-// timeline), the longest gaps, and the gap selected with its sentence, its chain to the root and its experiment.
-// Owned by the side panel. GUI thread only.
+// GapSections: idle time explained in three sections of the side panel: idle time by cause (a cause marks its gaps on the timeline),
+// the longest gaps, and the selected gap with its sentence, its chain to the root and its experiment. Owned by the side panel. GUI
+// thread only.
 #pragma once
 
 #include <memory>
@@ -25,24 +25,24 @@ class SectionColumn;
 class GapSections : public QObject {
     Q_OBJECT
 public:
-    explicit GapSections(SectionColumn* column); // adds the sections where it is made
+    explicit GapSections(SectionColumn* column); // adds the sections at this point
 
-    // Null where there is nothing to show. Told against no measure until one is set.
-    // levers: what taking a cause away gains, by which causes are listed; null: unknown, listed by their total.
+    // Null where there is nothing to show. Without changes until a measure is set.
+    // levers: the gain from removing a cause, which sorts the causes; null: unknown, sorted by total.
     void setReport(std::shared_ptr<const Timeline> timeline, std::shared_ptr<const BubbleReport> report, const Units& units,
                    std::shared_ptr<const LeverTable> levers = nullptr);
-    // The measure that idle times by cause are told against; null: none.
+    // The measure that idle times by cause are compared with; null: none.
     void setMeasure(std::shared_ptr<const FigureMeasure> measure);
-    void setCause(std::optional<IdleCause> cause); // which one is marked
-    // A gap of the report, −1: none; its explanation comes later than the choice.
+    void setCause(std::optional<IdleCause> cause); // the marked cause
+    // A gap of the report, −1: none; its explanation comes later.
     void setSelected(int gap, const std::optional<GapExplanation>& explanation);
     const PanelSection* selectedSection() const { return m_selected; }
 
 signals:
-    void causeChosen(std::optional<stagewright::IdleCause> cause); // none: chosen again, so no more
+    void causeChosen(std::optional<stagewright::IdleCause> cause); // nullopt: chosen again, so unmarked
     void gapChosen(int gap);
     void opChosen(stagewright::SpanId span); // of the chain
-    void walkAsked(int by); // −1, +1: the gap before or after in the list by length
+    void walkAsked(int by); // −1, +1: the previous or next gap in the list by length
 
 private:
     void fillCauses();
@@ -56,7 +56,7 @@ private:
     };
 
     std::vector<CauseRow> m_rows;
-    QPointer<QPushButton> m_longer, m_shorter; // made anew with each gap
+    QPointer<QPushButton> m_longer, m_shorter; // recreated for each gap
     QPointer<QPushButton> m_toFocus; // takes the focus once it is shown
     PanelSection *m_causes, *m_longest, *m_selected;
     std::shared_ptr<const Timeline> m_timeline;
@@ -67,7 +67,7 @@ private:
     std::optional<IdleCause> m_cause;
 };
 
-// Indices of the report's gaps, longest first; of one cause where given.
+// Indices of the report's gaps, longest first; only of `cause` if given.
 std::vector<int> gapsByLength(const BubbleReport& report, std::optional<IdleCause> cause = {});
 
 } // namespace stagewright

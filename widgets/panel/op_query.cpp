@@ -12,7 +12,7 @@ namespace {
 
 QString tr(const char* text) { return QCoreApplication::translate("OpQuery", text); }
 
-// ">2ms": nullopt where the word begins as no bound does; a fault where it can't be read.
+// ">2ms": nullopt if the word does not start like a bound; a fault if it is invalid.
 std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
 {
     static const QRegularExpression form(QStringLiteral("^(?:dur(?:ation)?:)?([<>])(=?)([0-9.,]*)([a-zA-Z\u00b5\u03bc]*)$"));
@@ -31,13 +31,13 @@ std::optional<OpQuery::Bound> boundOf(const QString& word, QString& fault)
     if (!number)
         fault = tr("%1: a number is needed, as in >2ms").arg(word);
     else if (!bound.units && known == std::end(units))
-        fault = tr("%1: a unit is needed: ns, us, ms, s, or u of a simulated run").arg(word);
+        fault = tr("%1: a unit is needed: ns, us, ms, s, or u in a simulated run").arg(word);
     else if (!bound.units)
         bound.value *= known->second;
     return bound;
 }
 
-// A backward is asked for by B also where it is split.
+// B also finds a split backward.
 bool isKind(OpKind asked, OpKind kind)
 {
     return kind == asked || (asked == OpKind::Backward && (kind == OpKind::InputGrad || kind == OpKind::WeightGrad));

@@ -1,9 +1,8 @@
-// OpQuery: the search field's language. Words separated by spaces, all of which must hold:
+// OpQuery: the search field's language. Words separated by spaces, all of which must match:
 //   rank:2   stage:3   mb:5 (or microbatch:5)   slice:1   F B I W OPT … (a kind, as in op text)   2B5 (an op's text)
-//   B is the backward however it runs: whole, or split into I and W; likewise in 2B5
+//   B is the backward in any form: whole, or split into I and W; the same in 2B5
 //   >2ms  >=500us  <1.5s  <3u (a duration; u: the run's unit of cost)   lane:send
-// Any other word, or several in double quotes, must occur in the span's name. Case does not matter. An empty query matches
-// nothing.
+// Any other word, or several in double quotes, must occur in the span's name. Case is ignored. An empty query matches nothing.
 #pragma once
 
 #include <optional>

@@ -30,7 +30,7 @@ const char* roleOf(PanelSection::Tone tone)
     return "value";
 }
 
-constexpr int shortFigure = 110; // px; up to here a figure keeps to one line and its name makes room
+constexpr int shortFigure = 110; // px; up to this width a figure stays on one line and its label gives way
 
 int widestWord(const QFontMetrics& metrics, const QString& text)
 {
@@ -279,7 +279,7 @@ void PanelSection::addChange(const QString& change, const QString& tooltip, Tone
     label->setAlignment(Qt::AlignRight | (figure != nullptr ? figure->alignment() & Qt::AlignVertical_Mask : Qt::AlignTop));
     label->setFont(fontOf(FontRole::Small));
     label->setToolTip(tooltip);
-    if (QLayoutItem* first = m_grid->itemAtPosition(row, 0)) // its name makes room
+    if (QLayoutItem* first = m_grid->itemAtPosition(row, 0)) // its label gives way
         if (auto* name = qobject_cast<QLabel*>(first->widget()); name != nullptr) name->setWordWrap(true);
     m_grid->addWidget(label, row, 3);
     m_lines.back() += QStringLiteral("  ") + change;

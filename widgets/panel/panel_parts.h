@@ -1,4 +1,4 @@
-// The pieces side panels are made of: sections with a title, rows of label and figure, painted bars.
+// Building blocks of side panels: sections with a title, rows of label and figure, painted bars.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ class QVBoxLayout;
 
 namespace stagewright {
 
-// A horizontal bar of coloured shares; what they leave of 1 is hatched (idle) or groove.
+// A horizontal bar of coloured shares; the rest up to 1 is hatched (idle) or groove.
 class ShareBar : public QWidget {
     Q_OBJECT
 public:
@@ -39,7 +39,7 @@ private:
     const Theme* m_theme = &Theme::light();
 };
 
-// A label on one line where there is room for it; where there is not, it wraps, and asks for no more than its widest word.
+// A label on one line if there is room; otherwise it wraps, with the width of its widest word as its minimum.
 class RowLabel : public QLabel {
     Q_OBJECT
 public:
@@ -48,7 +48,7 @@ public:
     QSize minimumSizeHint() const override;
 };
 
-// A button that looks like a link and wraps as RowLabel does. Return presses it.
+// A button that looks like a link and wraps like RowLabel. Return presses it.
 class LinkButton : public QPushButton {
     Q_OBJECT
 public:
@@ -63,7 +63,7 @@ private:
     QSize around() const; // what frame and padding add to the text
 };
 
-// Names of files have no place to break at: one is given behind their separators.
+// File names have no break points: adds some after their separators.
 QString breakable(QString text);
 
 // One section: a title, rows below, a rule at the end. Rows are kept by key: setRow on a known key changes it in place.
@@ -84,7 +84,7 @@ public:
     void addText(const QString& text, const char* role = "secondary");
     void setTheme(const Theme& theme);
     void setRuled(bool ruled);
-    TableText table() const;   // its rows, as they are copied
+    TableText table() const;   // its rows, for copying
     QString plainText() const; // title, rows as "label: value", texts; for copying and for tests
 
 private:

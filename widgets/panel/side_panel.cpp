@@ -19,11 +19,11 @@ namespace stagewright {
 namespace definition {
 QString bubbleRatio()
 {
-    return SidePanel::tr("Bubble ratio: idle time over all ranks ÷ (ranks × window). The window of a step runs from the begin "
+    return SidePanel::tr("Bubble ratio: idle time over all ranks ÷ (ranks × window). The window of a step runs from the start "
                          "of its first to the end of its last busy span; busy is F, B, I, W and recompute.");
 }
-QString makespan() { return SidePanel::tr("Time of the step: from the begin of its first to the end of its last busy span over all ranks."); }
-QString idleOfRank() { return SidePanel::tr("Share of the step's window in which this rank is idle: not busy, and not in the optimizer or a collective."); }
+QString makespan() { return SidePanel::tr("Step time: from the start of the first to the end of the last busy span over all ranks."); }
+QString idleOfRank() { return SidePanel::tr("Share of the step's window in which this rank is idle: not busy and not in the optimizer or a collective."); }
 QString peakActivation() { return SidePanel::tr("Largest activation memory in use at any moment of the step, sampled at op ends."); }
 QString overlap()
 {
@@ -49,7 +49,7 @@ static QString leverText(const Lever& lever)
     case LeverKind::Jitter: return SidePanel::tr("No jitter");
     case LeverKind::Sends: return SidePanel::tr("Buffered sends");
     case LeverKind::Channels: return SidePanel::tr("Unlimited channels");
-    case LeverKind::Recompute: return SidePanel::tr("No recomputation");
+    case LeverKind::Recompute: return SidePanel::tr("No recompute");
     case LeverKind::Cap: return SidePanel::tr("No memory cap");
     case LeverKind::Stages: return SidePanel::tr("Even stages");
     case LeverKind::Order: return SidePanel::tr("Next forwards first");
@@ -82,7 +82,7 @@ SectionColumn::SectionColumn(QWidget* parent) : QScrollArea(parent)
     m_layout = new QVBoxLayout(body);
     m_layout->setContentsMargins(18, 18, 18, 14);
     m_layout->setSpacing(15);
-    body->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred); // as wide as the panel, whatever stands in it
+    body->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred); // as wide as the panel, whatever its content
     setWidget(body);
     setWidgetResizable(true);
     setFrameShape(QFrame::NoFrame);
@@ -192,7 +192,7 @@ void SidePanel::fillFilter()
     m_filter->addText(m_filterNote, "value");
     auto* button = new QPushButton(tr("Show the whole step"));
     button->setObjectName(QStringLiteral("link"));
-    button->setToolTip(tr("Drops the selected range (Esc in the timeline)"));
+    button->setToolTip(tr("Clears the selected range (Esc in the timeline)"));
     connect(button, &QPushButton::clicked, this, &SidePanel::unfilterAsked, Qt::QueuedConnection);
     m_filter->addWidget(button);
 }
@@ -235,7 +235,7 @@ void SidePanel::setSelection(SpanId span)
     m_selected = span;
     fillSelection();
     if (span == noSpan) return;
-    // Laid out first, then brought into view.
+    // Laid out first, then scrolled to.
     QTimer::singleShot(40, m_selection, [this] { ensureWidgetVisible(m_selection, 0, 12); });
 }
 
@@ -268,7 +268,7 @@ void SidePanel::fillLevers()
     m_levers->setVisible(shown);
     if (!shown) return;
     const LeverTable& table = *m_figures->levers;
-    const QString base = tr("The step is simulated with the run's own costs, which takes %1, and again with this one change.").arg(durationText(*table.simulated, m_units));
+    const QString base = tr("The step is simulated with the run's own costs (%1) and again with this one change.").arg(durationText(*table.simulated, m_units));
     std::size_t rows = 0;
     for (const Lever& lever : table.shown()) {
         if (!lever.makespan || lever.gain <= 0) continue;
@@ -278,9 +278,9 @@ void SidePanel::fillLevers()
                          tr("%1: the step then takes %2 and holds at most %3 on a rank.\n%4").arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units), bytesText(lever.peak, m_units), base),
                          PanelSection::Tone::Better);
     }
-    if (rows == 0) m_levers->addText(tr("Nothing tried makes the step shorter: free links, ranks and stages of one speed, another order."), "secondary");
+    if (rows == 0) m_levers->addText(tr("None of these would shorten the step: free links, equally fast ranks and stages, another order."), "secondary");
     if (table.measured > 0)
-        m_levers->addText(tr("Simulated: %1; as it was: %2 (%3\u00a0%)").arg(durationText(*table.simulated, m_units), durationText(table.measured, m_units), signedFixed(100 * table.error(), 1)), "faint");
+        m_levers->addText(tr("Simulated: %1; actual: %2 (%3\u00a0%)").arg(durationText(*table.simulated, m_units), durationText(table.measured, m_units), signedFixed(100 * table.error(), 1)), "faint");
 }
 
 // Median and interval of a figure over the measured steps, below its row.
@@ -290,7 +290,7 @@ void SidePanel::tellOverSteps(PanelSection& section, const char* key, const QStr
     if (sample == nullptr || sample->low == sample->high) return;
     const QString range = tr("%1 to %2").arg(text(sample->low, m_units), text(sample->high, m_units));
     section.addRow(tr("Over %n steps", "", sample->steps), tr("%1 (%2)").arg(text(sample->median, m_units), range),
-                   tr("Median over measured steps, and %1.").arg(sample->interval() ? tr("its 95 % interval by order statistics") : tr("the least and the greatest: six steps give an interval")) +
+                   tr("Median over measured steps, and %1.").arg(sample->interval() ? tr("its 95 % interval by order statistics") : tr("minimum and maximum; an interval needs six steps")) +
                        QLatin1Char('\n') + tooltip, PanelSection::Tone::Faint);
 }
 
@@ -299,14 +299,14 @@ void SidePanel::fillSchedule()
     const RunInfo& info = m_run->info;
     const auto& chunks = info.ranks > 0 ? info.stages / info.ranks : 0;
     if (info.stages == 0) {
-        m_schedule->addText(tr("No range of this trace is known to be an op, so it has no bubbles. Rules name them: stagewright import --rules."));
+        m_schedule->addText(tr("No range of this trace is recognised as an op, so bubbles are unknown. Name the ops in rules: stagewright import --rules."));
         m_schedule->addRow(tr("Clock"), clockText(info.clock), provenanceText(info));
         return;
     }
     m_schedule->addRow(tr("Name"), scheduleTitle(info.scheduleName), QString::fromStdString(info.scheduleName));
     m_schedule->addRow(tr("Stages × microbatches"), QStringLiteral("%1 × %2").arg(info.stages).arg(info.microbatches),
                        tr("%1 ranks, stages on each: %2").arg(info.ranks).arg(chunks));
-    m_schedule->addRow(filtered() ? tr("Time of the range") : tr("Time of a step"), durationText(m_figures->bubbles.makespan(), m_units), definition::makespan());
+    m_schedule->addRow(filtered() ? tr("Range time") : tr("Step time"), durationText(m_figures->bubbles.makespan(), m_units), definition::makespan());
     if (const FigureMeasure* m = measure()) m->tellTime(*m_schedule, m_figures->bubbles.makespan(), m->figures().bubbles.makespan(), true);
     tellOverSteps(*m_schedule, "makespan", definition::makespan(), timeOf);
     if (const QString straggler = QString::fromStdString(stragglerSentence(m_figures->bubbles, m_units.time)); !filtered() && !straggler.isEmpty()) {
@@ -412,9 +412,9 @@ void SidePanel::fillMemory()
     if (const FigureMeasure* m = measure(); m != nullptr && heaviest != weights.end() && *heaviest > 0) m->tellBytes(*m_memory, *heaviest, m->figures().peaks(MemoryCategory::Weights));
     if (m_budget) {
         const Bytes left = *m_budget - *most;
-        m_memory->addRow(tr("Budget of a rank"), bytesText(*m_budget, m_units), tr("The dashed line in the charts. Idle time that only more memory would fill counts as memory."));
+        m_memory->addRow(tr("Budget per rank"), bytesText(*m_budget, m_units), tr("The dashed line in the charts. Idle time that only more memory would fill counts as memory."));
         m_memory->addRow(tr("Headroom to budget"), left < 0 ? QChar(0x2212) + bytesText(-left, m_units) : bytesText(left, m_units),
-                         tr("Budget %1 less the largest peak.").arg(bytesText(*m_budget, m_units)), left < 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
+                         tr("Budget %1 minus the largest peak.").arg(bytesText(*m_budget, m_units)), left < 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
     }
     auto* button = new QPushButton(m_budget ? tr("Change the budget…") : tr("Set a budget…"));
     button->setObjectName(QStringLiteral("link"));
@@ -432,10 +432,10 @@ void SidePanel::fillCommunication()
     const FigureMeasure* m = measure();
     if (m != nullptr) m->tell(*m_communication, m->count(static_cast<double>(overlap.messages), static_cast<double>(m->figures().overlap.messages)));
     if (overlap.commTime == 0) {
-        m_communication->addRow(tr("Time under way"), tr("none"), tr("Links of this run cost no time. ") + definition::overlap());
+        m_communication->addRow(tr("Transfer time"), tr("0"), tr("Transfers take no time in this run. ") + definition::overlap());
         return;
     }
-    m_communication->addRow(tr("Time under way"), durationText(overlap.commTime, m_units), definition::overlap());
+    m_communication->addRow(tr("Transfer time"), durationText(overlap.commTime, m_units), definition::overlap());
     if (m != nullptr) m->tellTime(*m_communication, overlap.commTime, m->figures().overlap.commTime);
     const double hidden = overlap.commTime > 0 ? static_cast<double>(overlap.hiddenTime) / static_cast<double>(overlap.commTime) : 0;
     m_communication->addRow(tr("Hidden"), tr("%1 (%2)").arg(durationText(overlap.hiddenTime, m_units), percentText(hidden, 0)), definition::overlap());
@@ -445,7 +445,7 @@ void SidePanel::fillCommunication()
     tellOverSteps(*m_communication, "exposed_time", definition::overlap(), timeOf);
     if (const auto latency = m_figures->linkLatency())
         m_communication->addRow(tr("Latency per hop"), durationText(*latency, m_units),
-                                tr("Of the run's cost model: given, or fitted as the least time between a producer's end and the arrival."));
+                                tr("From the run's cost model: given, or fitted as the shortest time between a producer's end and the arrival."));
 }
 
 void SidePanel::fillTraining()
@@ -468,11 +468,11 @@ void SidePanel::fillTraining()
         const Metric* deviation = m_run->metric("deviation");
         const bool measured = deviation != nullptr && !deviation->values.empty();
         m_training->addRow(tr("Weights from synchronous training"), measured ? QString::number(deviation->values.back(), 'e', 2) : tr("not measured"),
-                           tr("This schedule changes the mathematics. Weights %1.").arg(weights));
+                           tr("This schedule's training results differ from synchronous training. Weights %1.").arg(weights));
     }
     if (contention != nullptr && step < contention->values.size())
         m_training->addRow(tr("Contention"), percentText(contention->values[step]),
-                           tr("1 − processor time ÷ wall time over the busy ops: what other work on this machine took."));
+                           tr("1 − processor time ÷ wall-clock time of the busy ops: time taken by other work on this computer."));
 }
 
 void SidePanel::fillSelection()
@@ -489,14 +489,14 @@ void SidePanel::fillSelection()
             if (a.countByKind[k] > 0)
                 m_selection->addRow(tr("%1 × %2").arg(a.countByKind[k]).arg(kindTitle(static_cast<OpKind>(k))), durationText(a.timeByKind[k], m_units),
                                     tr("Ops that overlap the range; their time is trimmed to it."));
-        m_selection->addRow(tr("Busy"), durationText(a.busy, m_units), tr("F, B, I, W and recompute inside the range, over its rows."));
-        m_selection->addRow(tr("Idle"), durationText(a.idle, m_units), tr("Rows × range less everything on the compute lanes."));
-        if (a.communication > 0) m_selection->addRow(tr("Communication"), durationText(a.communication, m_units), tr("Transfers inside the range; they may overlap."));
+        m_selection->addRow(tr("Busy"), durationText(a.busy, m_units), tr("F, B, I, W and recompute within the range, over its rows."));
+        m_selection->addRow(tr("Idle"), durationText(a.idle, m_units), tr("Rows × range minus everything on the compute lanes."));
+        if (a.communication > 0) m_selection->addRow(tr("Communication"), durationText(a.communication, m_units), tr("Transfers within the range; they may overlap."));
         return;
     }
     m_selection->setTitle(tr("Selection"));
     if (m_selected == noSpan || m_selected >= m_run->timeline->spans().size())
-        m_selection->addText(tr("Click an op to see what it waits for and what it releases; drag over empty space to add up a range."), "faint");
+        m_selection->addText(tr("Click an op to see what it waits for and what it releases. Drag over empty space to sum up a range."), "faint");
     else
         describeSpan(m_selected);
 }
@@ -521,12 +521,12 @@ void SidePanel::describeSpan(SpanId id)
     m_selection->addWidget(head);
 
     m_selection->addRow(tr("Op"), tr("%1 · stage %2").arg(QString::fromStdString(timeline.nameOf(span))).arg(span.op.stage),
-                        tr("Stage, kind, microbatch, as the schedule writes it. Papers on zero bubble write B for the input gradient (I)."));
+                        tr("Stage, kind and microbatch, as in the schedule. Zero-bubble papers write B for the input gradient (I)."));
     const Nanos begin = m_figures->bubbles.windowBegin;
-    m_selection->addRow(tr("Start"), durationText(span.start - begin, m_units), tr("From the begin of the step's window."));
-    m_selection->addRow(tr("Duration"), durationText(span.duration(), m_units), tr("From its begin to its end on the run's clock."));
+    m_selection->addRow(tr("Start"), durationText(span.start - begin, m_units), tr("From the start of the step's window."));
+    m_selection->addRow(tr("Duration"), durationText(span.duration(), m_units), tr("From start to end on the run's clock."));
     if (timeline.hasCpuTime() && timeline.cpuTime(id) >= 0)
-        m_selection->addRow(tr("Processor time"), durationText(timeline.cpuTime(id), m_units), tr("Time its thread was on a processor."));
+        m_selection->addRow(tr("Processor time"), durationText(timeline.cpuTime(id), m_units), tr("Time its thread ran on a processor."));
 
     QStringList waits;
     for (const Edge& edge : timeline.edgesInto(id))
@@ -546,7 +546,7 @@ void SidePanel::describeSpan(SpanId id)
                 (at->time > span.start || span.duration() == 0))
                 delta += at->delta;
         if (delta != 0)
-            m_selection->addRow(delta < 0 ? tr("Frees") : tr("Keeps"), bytesText(std::abs(delta), m_units), tr("Activation memory of its own stage and microbatch, from its begin to its end."));
+            m_selection->addRow(delta < 0 ? tr("Frees") : tr("Keeps"), bytesText(std::abs(delta), m_units), tr("Change in activation memory of its stage and microbatch, from its start to its end."));
     }
     if (track.lane == Lane::Compute) {
         Nanos idle = 0;
@@ -556,9 +556,9 @@ void SidePanel::describeSpan(SpanId id)
             idle += gap.end - gap.start;
             reasons << QString::fromStdString(explainGap(timeline, gap));
         }
-        m_selection->addRow(tr("Idle before"), durationText(idle, m_units), tr("Idle time of its rank directly before it."));
+        m_selection->addRow(tr("Idle before"), durationText(idle, m_units), tr("Idle time of its rank just before it."));
         if (m_slack && id < m_slack->size() && (*m_slack)[id] >= 0)
-            m_selection->addRow(tr("Slack"), durationText((*m_slack)[id], m_units), tr("How much later it could have begun without the step taking longer, all else as it was. Ops of the critical path have none."));
+            m_selection->addRow(tr("Slack"), durationText((*m_slack)[id], m_units), tr("How much later it could have started without a longer step, all else equal. Ops on the critical path have none."));
         const auto& path = m_figures->criticalPath;
         if (std::any_of(path.begin(), path.end(), [&](const CriticalLink& link) { return link.span == id; }))
             m_selection->addRow(tr("Critical path"), tr("yes"), tr("The step would end earlier if this op were shorter."));

@@ -1,5 +1,5 @@
-// SidePanel: what one step of a run comes to: schedule, bubble ratio against 1F1B, by rank, idle by cause, memory,
-// communication, loss, and the selected op or range. Every figure has its definition as a tooltip. GUI thread only.
+// SidePanel: the figures of one step of a run: schedule, bubble ratio against 1F1B, by rank, idle by cause, memory, communication, loss,
+// and the selected op or range. Every figure has its definition as a tooltip. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ QString overlap();
 QString loss();
 } // namespace definition
 
-// A scroll area of sections over one another, as all panels at the right are.
+// A scroll area of stacked sections, for all panels at the right.
 class SectionColumn : public QScrollArea {
     Q_OBJECT
 public:
@@ -39,7 +39,7 @@ public:
     virtual void setTheme(const Theme& theme);
     const Theme& theme() const { return *m_theme; }
     QString plainText() const;
-    TableText table() const; // of every section shown, its title in the first column
+    TableText table() const; // of every visible section, its title in the first column
 
 private:
     QVBoxLayout* m_layout;
@@ -53,17 +53,17 @@ public:
     explicit SidePanel(QWidget* parent = nullptr);
 
     void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunReport> figures); // null: empty
-    // Figures of a range of time instead (reportIn), and the words that say so; null: those of the step again.
+    // Shows figures of a time range instead (reportIn), with a note; null: those of the step again.
     void setFilter(std::shared_ptr<const RunReport> figures, const QString& note = {});
-    // The session's baseline: every figure of a step then tells its change against it. Null: none. A filter has no changes.
-    // withinNoise: the change of the time can't be told from what steps differ by.
+    // The session's baseline: every figure of a step then shows its change against it. Null: none. A filter has no changes.
+    // withinNoise: the change in time is within the variation between steps.
     void setMeasure(std::shared_ptr<const FigureMeasure> measure, bool withinNoise = false);
     bool filtered() const { return m_stepFigures != nullptr; }
     void setSelection(SpanId span);           // noSpan: none
     void setAggregation(const Aggregation& aggregation); // of a range; empty: back to the span
-    void setSlack(std::shared_ptr<const std::vector<Nanos>> slack); // by span, < 0: unknown; null: not known yet
+    void setSlack(std::shared_ptr<const std::vector<Nanos>> slack); // by span, < 0: unknown; null: not computed yet
     GapSections* gaps() { return m_gaps; }
-    void showGap(); // scrolls to the gap selected
+    void showGap(); // scrolls to the selected gap
     void setBudget(std::optional<Bytes> budget);
     std::optional<Bytes> budget() const { return m_budget; }
     QString headline() const { return m_headline; } // "15.0 %"
@@ -92,7 +92,7 @@ private:
     const FigureMeasure* measure() const { return filtered() ? nullptr : m_paired.get(); }
 
     std::shared_ptr<const Run> m_run;
-    std::shared_ptr<const RunReport> m_figures;     // what is printed
+    std::shared_ptr<const RunReport> m_figures;     // the printed figures
     std::shared_ptr<const RunReport> m_stepFigures; // of the whole step, while m_figures are of a range; else null
     QString m_filterNote;
     std::shared_ptr<const FigureMeasure> m_measure;
@@ -115,7 +115,7 @@ private:
     PanelSection* m_selection;
 };
 
-// "I3 on rank 2": an op as the panel names it.
+// "I3 on rank 2": an op's name in the panel.
 QString opOnRank(const Timeline& timeline, SpanId span);
 
 } // namespace stagewright

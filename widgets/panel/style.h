@@ -1,5 +1,5 @@
 // The style sheet of the stock widgets (menus, tool buttons, fields, lists, scroll bars) in a theme's colours. Labels take
-// their look from the dynamic property "role": "title", "secondary", "faint", "value", "headline", "better", "worse".
+// their style from the dynamic property "role": "title", "secondary", "faint", "value", "headline", "better", "worse".
 #pragma once
 
 #include <QString>
@@ -12,8 +12,8 @@ class QWidget;
 namespace stagewright {
 
 QString styleSheet(const Theme& theme);
-// A label with a role; text may be selected by mouse where `selectable`.
-// The role and manner of such a label.
+// A label with a role; its text can be selected by mouse if `selectable`.
+// Sets the role and behaviour of such a label.
 void dressLabel(QLabel* label, const char* role, bool selectable);
 QLabel* makeLabel(const QString& text, const char* role, QWidget* parent = nullptr, bool selectable = false);
 void setRole(QLabel* label, const char* role);

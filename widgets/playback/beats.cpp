@@ -63,15 +63,15 @@ std::shared_ptr<const Beats> makeBeats(const std::vector<std::shared_ptr<const T
         lessons::NarrationOptions options;
         options.memoryCap = cap;
         int repeating = 0;
-        for (const lessons::Beat& told : lessons::beatsOf(*panel.timeline, std::max(0, panel.step), options)) {
+        for (const lessons::Beat& narrated : lessons::beatsOf(*panel.timeline, std::max(0, panel.step), options)) {
             Beat beat;
-            beat.time = std::max<Nanos>(0, panel.toAxis(told.time));
-            beat.isFirst = told.event == BeatEvent::FirstForward || told.event == BeatEvent::Arrival || told.event == BeatEvent::FirstBackward ||
-                           told.event == BeatEvent::FirstReturn;
-            beat.interesting = told.interesting;
-            repeating = told.event == BeatEvent::SteadySkip ? told.skip : repeating - 1;
+            beat.time = std::max<Nanos>(0, panel.toAxis(narrated.time));
+            beat.isFirst = narrated.event == BeatEvent::FirstForward || narrated.event == BeatEvent::Arrival || narrated.event == BeatEvent::FirstBackward ||
+                           narrated.event == BeatEvent::FirstReturn;
+            beat.interesting = narrated.interesting;
+            repeating = narrated.event == BeatEvent::SteadySkip ? narrated.skip : repeating - 1;
             beat.repeats = repeating > 0;
-            beat.words = QString::fromStdString(told.plain);
+            beat.words = QString::fromStdString(narrated.plain);
             if (panels.size() > 1 && !beat.words.isEmpty()) beat.words.prepend(QString(QChar(static_cast<char16_t>(u'A' + p))) + QStringLiteral(": "));
             all->beats.push_back(std::move(beat));
         }

@@ -72,13 +72,13 @@ PlaybackBar::PlaybackBar(Player* player, QWidget* parent) : QFrame(parent), m_pl
         layout->addWidget(made);
         return made;
     };
-    m_previous = button({}, tr("Previous beat"), tr("To the beat before: ops that begin together are one beat  (Shift+Space)"));
+    m_previous = button({}, tr("Previous beat"), tr("Previous beat: ops that start together are one beat  (Shift+Space)"));
     connect(m_previous, &QPushButton::clicked, player, &Player::previousBeat);
-    m_play = button({}, tr("Play or stop"), tr("Plays at half a second a rank share, slower where something happens for the first time, faster where a pattern repeats  (P)"));
+    m_play = button({}, tr("Play or stop"), tr("Plays at half a second per rank share; slower when something happens for the first time, faster where a pattern repeats  (P)"));
     connect(m_play, &QPushButton::clicked, player, [player] { player->play(!player->playing()); });
-    m_next = button({}, tr("Next beat"), tr("To the next beat: ops that begin together are one beat  (Space)"));
+    m_next = button({}, tr("Next beat"), tr("Next beat: ops that start together are one beat  (Space)"));
     connect(m_next, &QPushButton::clicked, player, &Player::nextBeat);
-    m_moment = button({}, tr("Next interesting beat"), tr("To the next first of its kind, gap of half an op, peak, or change of the pattern  (N)"));
+    m_moment = button({}, tr("Next interesting beat"), tr("The next first occurrence, gap of half an op, peak or change of pattern  (N)"));
     connect(m_moment, &QPushButton::clicked, player, &Player::nextInteresting);
     layout->addSpacing(8);
     m_words = makeLabel({}, "value", this);
@@ -90,14 +90,14 @@ PlaybackBar::PlaybackBar(Player* player, QWidget* parent) : QFrame(parent), m_pl
     layout->addSpacing(8);
     m_clock = makeLabel({}, "secondary", this);
     m_clock->setAccessibleName(tr("Moment"));
-    m_clock->setToolTip(tr("Time since the begin of the step, and the beat of all beats"));
+    m_clock->setToolTip(tr("Time since the start of the step, and the beat"));
     layout->addWidget(m_clock);
-    m_speed = button({}, tr("Pace"), tr("Times the pace of half a second a rank share  (1 to 4)"));
+    m_speed = button({}, tr("Pace"), tr("Multiplies the pace of half a second per rank share  (1 to 4)"));
     auto* menu = new QMenu(m_speed);
     for (int speed = 1; speed <= 4; ++speed)
         menu->addAction(tr("%1 × the pace").arg(1 << (speed - 1)), this, [player, speed] { player->setSpeed(speed); });
     menu->addSeparator();
-    auto* reduced = menu->addAction(tr("Less motion: jump from beat to beat"));
+    auto* reduced = menu->addAction(tr("Reduced motion: jump from beat to beat"));
     reduced->setCheckable(true);
     connect(menu, &QMenu::aboutToShow, this, [reduced, player] { reduced->setChecked(player->reducedMotion()); });
     connect(reduced, &QAction::triggered, this, &PlaybackBar::reducedMotionChosen);
@@ -135,10 +135,10 @@ void PlaybackBar::setWords(const QString& words)
 
 QString PlaybackBar::words() const { return m_text; }
 
-// A sentence that does not fit is whole in the tooltip.
+// A sentence that does not fit is in the tooltip in full.
 void PlaybackBar::elide() { m_words->setText(m_words->fontMetrics().elidedText(m_text, Qt::ElideRight, m_words->width())); }
 
-// The sentence has what the clock and the pace leave.
+// The sentence gets the space left by the clock and the pace.
 bool PlaybackBar::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == m_words && event->type() == QEvent::Resize) elide();

@@ -1,5 +1,5 @@
-// PlaybackBar: the line under the canvas while something is played: buttons, what happens in words, the clock. It shows
-// what it is told and asks through the player. GUI thread only.
+// PlaybackBar: the line under the canvas during playback: buttons, caption, clock. It shows what it is given and sends requests to the
+// player. GUI thread only.
 #pragma once
 
 #include <QFrame>

@@ -93,7 +93,7 @@ std::optional<TimeRange> PlaybackOverlay::idleAt(const TimelinePanel& panel, int
     return TimeRange{begin, end};
 }
 
-// From the earliest idle time that is still growing to what parcels need right of the cursor.
+// From the earliest growing idle time to the space that parcels need right of the cursor.
 void PlaybackOverlay::moveStrip(Nanos from, Nanos to)
 {
     gatherParcels();
@@ -121,7 +121,7 @@ void PlaybackOverlay::paintRow(QPainter& painter, int p, int rank, const QRectF&
     const Nanos now = m_player->cursor();
     const double x = std::max(axis.toX(now), axis.left);
 
-    // A gap still open: hatched up to the cursor, with how long it is by now.
+    // An open gap: hatched up to the cursor, with its length so far.
     if (const auto idle = idleAt(panel, rank, now); idle && row.height() >= 14) {
         const double begin = axis.toX(idle->begin), visible = std::max(begin, axis.left);
         if (x > visible) paintHatch(painter, QRectF(visible, row.top(), x - visible, row.height()), QPointF(axis.toX(0), row.top()), *m_theme);
@@ -138,7 +138,7 @@ void PlaybackOverlay::paintRow(QPainter& painter, int p, int rank, const QRectF&
         }
     }
 
-    // What has not happened yet: nothing but its outline.
+    // What has not happened yet: only its outline.
     const QRectF ahead(x, row.top() - 4, std::max(0.0, width() - x), row.height() + 8 + m_view->trackHeight());
     painter.fillRect(ahead, m_theme->canvas);
     for (const RulerTick& tick : rulerTicks(axis, 32, panel.units.time))
@@ -175,7 +175,7 @@ void PlaybackOverlay::paintParcels(QPainter& painter)
         bool more = false;
         if (now < parcel.arrival && !m_player->reducedMotion()) {
             const double share = static_cast<double>(now - parcel.sent) / static_cast<double>(std::max<Nanos>(1, parcel.arrival - parcel.sent));
-            // Down and up keep apart on their way past one another.
+            // Downward and upward parcels pass each other side by side.
             centre = {x + 3 + parcelSize * (down ? 0.5 : 1.5), leave + (reached - leave) * share};
         } else if (now < parcel.arrival) {
             continue;
@@ -286,7 +286,7 @@ void MemoryPlayback::paintEvent(QPaintEvent* event)
         const QRectF plot = m_view->plotRect(i);
         if (plot.isEmpty() || plot.bottom() < 28 || plot.top() > height()) continue;
         if (x < plot.right() + 8) painter.fillRect(QRectF(std::max(x, plot.left()), plot.top() - 6, width() - std::max(x, plot.left()), plot.height() + 8), veil);
-        // The stack stands on the chart's floor right of the cursor, oldest below.
+        // The stack is at the bottom of the chart right of the cursor, oldest at the bottom.
         constexpr double box = 13, step = 15;
         const int perColumn = std::max(1, static_cast<int>(plot.height() / step));
         const auto& held = m_stacks[static_cast<std::size_t>(i)];

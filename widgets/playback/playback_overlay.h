@@ -1,6 +1,6 @@
-// What playback draws over the views: what has not happened yet becomes outlines, idle time grows with a running length,
-// messages travel as parcels on the cursor and wait at their receiver, and a stack beside it shows which microbatches each
-// rank holds. The views below are untouched; a tick repaints the strip the cursor passed and no more. GUI thread only.
+// What playback draws over the views: what has not happened yet becomes outlines, idle time grows with a running length, messages
+// travel as parcels on the cursor and wait at their receiver, and a stack at the side shows the microbatches each rank holds. The views
+// below are untouched; a tick repaints only the strip that the cursor passed. GUI thread only.
 #pragma once
 
 #include <vector>
@@ -31,7 +31,7 @@ private:
     void gatherParcels();
     void paintRow(QPainter& painter, int panel, int rank, const QRectF& row);
     void paintParcels(QPainter& painter);
-    // The idle interval of a rank that the time lies in, as far back as it goes; nothing while it works.
+    // The idle interval of a rank that contains the time; nullopt while it is busy.
     std::optional<TimeRange> idleAt(const TimelinePanel& panel, int rank, Nanos time) const;
 
     TimelineView* m_view;
@@ -41,11 +41,11 @@ private:
     QRect m_strip;
 };
 
-// The same cursor over the memory charts, and beside it the stack of what each rank holds.
+// The same cursor over the memory charts, with a stack of what each rank holds.
 class MemoryPlayback : public QWidget {
     Q_OBJECT
 public:
-    MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewState* state, Player* player); // timeline: whose panels are shown
+    MemoryPlayback(MemoryView* view, TimelineView* timeline, ViewState* state, Player* player); // timeline: provides the panels
     void setTheme(const Theme& theme);
     const std::vector<std::vector<int>>& stacks() const { return m_stacks; } // microbatches held, by rank's index
 

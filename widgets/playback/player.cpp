@@ -8,7 +8,7 @@ namespace stagewright {
 namespace {
 
 constexpr double unitMilliseconds = 500;
-constexpr double longestTick = 100; // ms; a window that was busy goes on where it was
+constexpr double longestTick = 100; // ms; after a longer pause the cursor continues where it was
 
 } // namespace
 

@@ -1,7 +1,7 @@
-// Player: a cursor that walks over a timeline, beat by beat or at a pace. It knows beats and time, no view. GUI thread only.
+// Player: a cursor that moves over a timeline, beat by beat or at a pace. It knows beats and time, no view. GUI thread only.
 //
-// Pace: half a second a unit (Beats::unit) at speed 1; a third of it while a first is on screen; eight times it while a
-// pattern that was seen twice goes on. With reduced motion the cursor jumps from beat to beat in the same time.
+// Pace: half a second per unit (Beats::unit) at speed 1; a third of that while something happens for the first time; eight times that
+// while a pattern that was seen twice continues. With reduced motion the cursor jumps from beat to beat in the same time.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class Player : public QObject {
 public:
     explicit Player(QObject* parent = nullptr);
 
-    // Another picture keeps the cursor where it is still inside. Null or without beats: playback ends.
+    // A new picture keeps the cursor if it is still inside. Null or without beats: playback ends.
     void setBeats(std::shared_ptr<const Beats> beats);
     const std::shared_ptr<const Beats>& beats() const { return m_beats; }
 
@@ -30,16 +30,16 @@ public:
     int speed() const { return m_speed; }
     bool reducedMotion() const { return m_reduced; }
 
-    void begin(); // at the first beat; nothing where there are no beats
+    void begin(); // at the first beat; does nothing without beats
     void end();   // no cursor
-    void play(bool on); // from the first beat where there is no cursor, or where it is at the end
+    void play(bool on); // from the first beat if there is no cursor or it is at the end
     void nextBeat();
     void previousBeat();
     void nextInteresting();
     void seek(Nanos time);
     void setSpeed(int speed); // 1 … 4: once, twice, four and eight times the pace
     void setReducedMotion(bool on);
-    void advance(double milliseconds); // what the timer does
+    void advance(double milliseconds); // called by the timer
 
 signals:
     void cursorMoved(stagewright::Nanos from, stagewright::Nanos to);
@@ -48,7 +48,7 @@ signals:
 
 private:
     void moveTo(Nanos time);
-    double pace() const; // ns a millisecond
+    double pace() const; // ns per millisecond
 
     std::shared_ptr<const Beats> m_beats;
     bool m_active = false;

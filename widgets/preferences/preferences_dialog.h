@@ -1,5 +1,5 @@
-// PreferencesDialog: every preference with its meaning. Changes hold at once, in every window; the scale of texts from the
-// next start on, which the dialog offers. Not modal.
+// PreferencesDialog: every preference with its meaning. Changes apply at once in every window; the text scale applies at the next start,
+// which the dialog offers. Not modal.
 #pragma once
 
 #include <QDialog>

@@ -99,7 +99,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
         check();
     });
     left->addWidget(m_parameters);
-    left->addWidget(makeLabel(tr("Or a schedule of your own"), "secondary", this));
+    left->addWidget(makeLabel(tr("Or your own schedule"), "secondary", this));
     auto* fileRow = new QHBoxLayout;
     m_scheduleFile = line("scheduleFile", tr("schedule.csv"), tr("A schedule CSV: one line per rank, one cell per op. Empty: the schedules ticked above."));
     m_scheduleFile->setAccessibleName(tr("Schedule file"));
@@ -117,10 +117,10 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     right->setSpacing(8);
     columns->addLayout(right, 5);
     FieldGrid shape(this, right, tr("Shape"));
-    m_ranks = number("ranks", 1, 64, tr("Devices: one thread each, with a slice of the model."));
-    m_microbatches = number("microbatches", 1, 4096, tr("Parts of a batch that follow one another through the pipeline."));
+    m_ranks = number("ranks", 1, 64, tr("Devices, each a thread with a slice of the model."));
+    m_microbatches = number("microbatches", 1, 4096, tr("Parts of a batch that pass through the pipeline one after another."));
     m_chunks = number("chunks", 0, 16, tr("Stages per rank. Schedules with a fixed number ignore it."));
-    m_chunks->setSpecialValueText(tr("schedule's own"));
+    m_chunks->setSpecialValueText(tr("schedule default"));
     shape.add(tr("Ranks"), m_ranks);
     shape.add(tr("Microbatches"), m_microbatches);
     shape.add(tr("Stages per rank"), m_chunks);
@@ -130,19 +130,19 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     FieldGrid model(this, right, tr("Model"));
     m_layers = number("layers", 1, 512, tr("Transformer blocks, split over the stages by cost."));
     m_hidden = number("hidden", 8, 8192, tr("Width of the model."));
-    m_heads = number("heads", 1, 128, tr("Attention heads; hidden is a multiple of it."));
-    m_sequence = number("sequence", 2, 8192, tr("Tokens per sequence. Bytes are tokens."));
+    m_heads = number("heads", 1, 128, tr("Attention heads; hidden must be a multiple of it."));
+    m_sequence = number("sequence", 2, 8192, tr("Tokens per sequence; each byte is a token."));
     model.add(tr("Layers"), m_layers);
     model.add(tr("Hidden"), m_hidden);
     model.add(tr("Heads"), m_heads);
     model.add(tr("Sequence"), m_sequence);
 
     FieldGrid device(this, right, tr("Device"));
-    m_backend = choice("backend", {{tr("processor"), ""}, {tr("GPUs (CUDA)"), "cuda"}}, tr("What the ranks compute on."));
-    m_devices = line("devices", tr("all"), tr("GPUs by number, as stagewright devices lists them; ranks take them in turn."));
-    m_precision = choice("precision", {{tr("bf16"), ""}, {tr("tf32"), "tf32"}, {tr("fp32"), "fp32"}}, tr("Of activations and products on GPUs. Master weights, gradients and sums are fp32 always."));
-    m_sharing = choice("sharing", {{tr("chosen at the start"), ""}, {tr("queues"), "queues"}, {tr("partitions"), "partitions"}, {tr("serialised"), "serialised"}}, tr("How ranks share a GPU."));
-    m_transport = choice("transport", {{tr("copies"), ""}, {tr("NCCL"), "nccl"}}, tr("How messages go between GPUs: by the driver's copies, or by NCCL where each rank has a GPU of its own."));
+    m_backend = choice("backend", {{tr("processor"), ""}, {tr("GPUs (CUDA)"), "cuda"}}, tr("Device that the ranks compute on."));
+    m_devices = line("devices", tr("all"), tr("GPUs by number, as listed by stagewright devices; ranks use them in turn."));
+    m_precision = choice("precision", {{tr("bf16"), ""}, {tr("tf32"), "tf32"}, {tr("fp32"), "fp32"}}, tr("For activations and products on GPUs. Master weights, gradients and sums are always fp32."));
+    m_sharing = choice("sharing", {{tr("automatic"), ""}, {tr("queues"), "queues"}, {tr("partitions"), "partitions"}, {tr("serialised"), "serialised"}}, tr("How ranks share a GPU."));
+    m_transport = choice("transport", {{tr("copies"), ""}, {tr("NCCL"), "nccl"}}, tr("How GPUs exchange messages: driver copies, or NCCL where each rank has its own GPU."));
     device.add(tr("Train on"), m_backend);
     device.add(tr("GPUs"), m_devices);
     device.add(tr("Precision"), m_precision);
@@ -155,13 +155,13 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
 
     FieldGrid run(this, right, tr("Run"));
     m_steps = number("steps", 1, 100000, tr("Measured steps of each schedule."));
-    m_warmup = number("warmup", 0, 1000, tr("Steps before them that figures leave out."));
-    m_clock = choice("clock", {{tr("chosen at the start"), ""}, {tr("wall: real threads, real waits"), "wall"}, {tr("virtual: projected for as many devices"), "virtual"}},
-                     tr("Wall is valid while ranks do not exceed idle cores. Virtual really executes every op, then places it by its dependencies with its processor time. GPUs: how they are shared decides."));
-    m_link = line("link", tr("none"), tr("Emulated links: latency between ranks, and bandwidth after a comma, as --link takes them."));
+    m_warmup = number("warmup", 0, 1000, tr("Steps before them that figures exclude."));
+    m_clock = choice("clock", {{tr("automatic"), ""}, {tr("wall: real threads, real waits"), "wall"}, {tr("virtual: projected for as many devices"), "virtual"}},
+                     tr("Wall is valid while there are no more ranks than idle cores. Virtual really runs every op, then places it by its dependencies and processor time. On GPUs the sharing mode decides."));
+    m_link = line("link", tr("none"), tr("Emulated links: latency between ranks and, after a comma, bandwidth, as in --link."));
     m_seed = line("seed", QStringLiteral("1"), tr("Same seed: same weights, same data, same losses."));
     m_seed->setValidator(new QRegularExpressionValidator(QRegularExpression(QStringLiteral("[0-9]{1,18}")), m_seed));
-    m_dataFile = line("dataFile", tr("built-in text"), tr("Any text file of at least 1,024 bytes. Empty: the text that comes with the program."));
+    m_dataFile = line("dataFile", tr("built-in text"), tr("Any text file of at least 1,024 bytes. Empty: the built-in text."));
     run.add(tr("Steps"), m_steps);
     run.add(tr("Warm-up"), m_warmup);
     run.add(tr("Clock"), m_clock, true);
@@ -170,7 +170,7 @@ RecordDialog::RecordDialog(QWidget* parent) : QDialog(parent)
     run.add(tr("Text file"), m_dataFile, true);
     m_target = new QComboBox(this);
     m_target->setObjectName(QStringLiteral("target"));
-    m_target->setToolTip(tr("The runs are recorded into a file of their own and added here when they are done."));
+    m_target->setToolTip(tr("Runs are recorded into a separate file and added here when done."));
     run.add(tr("Add runs to"), m_target, true);
     right->addStretch(1);
 
@@ -237,7 +237,7 @@ void RecordDialog::showParameters()
     m_parameters->setToolTip(any ? tr("Parameters of %1, separated by colons; empty: the defaults.\n%2").arg(item->data(titleRole).toString(), meanings.join(QLatin1Char('\n'))) : QString());
 }
 
-// Made off the GUI thread: searched schedules take their time. A late answer is dropped.
+// Computed off the GUI thread: searched schedules are slow. A late answer is dropped.
 void RecordDialog::markPossible()
 {
     const Shape shape{m_ranks->value(), m_microbatches->value(), m_chunks->value()};
@@ -261,11 +261,11 @@ void RecordDialog::markPossible()
                 QListWidgetItem* item = m_schedules->item(i);
                 const bool possible = faults[i].isEmpty();
                 item->setData(whyNotRole, faults[i]);
-                // One that is ticked stays usable, so that the tick can be taken off.
+                // A ticked schedule stays enabled, so that it can be unticked.
                 const bool usable = possible || item->checkState() == Qt::Checked;
                 item->setFlags(usable ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable : Qt::ItemIsSelectable);
                 const auto info = findSchedule(item->data(Qt::UserRole).toString().toStdString());
-                if (info) item->setToolTip(possible ? words((*info)->summary) + QLatin1Char('\n') + words((*info)->constraints) : tr("Not at this shape: %1").arg(faults[i]));
+                if (info) item->setToolTip(possible ? words((*info)->summary) + QLatin1Char('\n') + words((*info)->constraints) : tr("Not for this shape: %1").arg(faults[i]));
             }
         });
 }
@@ -394,13 +394,13 @@ void RecordDialog::setDevices(const QVector<TrainingDevice>& devices)
     }
     m_noCuda = names.isEmpty() ? reasons.join(QStringLiteral("; ")) : QString();
     if (names.isEmpty() && m_noCuda.isEmpty() && !devices.isEmpty()) m_noCuda = tr("stagewright was built without CUDA");
-    const QString tip = m_noCuda.isEmpty() ? names.join(QLatin1Char('\n')) : tr("No GPU can be used: %1").arg(m_noCuda);
+    const QString tip = m_noCuda.isEmpty() ? names.join(QLatin1Char('\n')) : tr("No usable GPU: %1").arg(m_noCuda);
     m_backend->setItemData(m_backend->findData(QStringLiteral("cuda")), devices.isEmpty() ? QVariant() : QVariant(tip), Qt::ToolTipRole);
-    if (!devices.isEmpty()) m_backend->setToolTip(tr("What the ranks compute on.") + QLatin1Char('\n') + tip);
+    if (!devices.isEmpty()) m_backend->setToolTip(tr("Device that the ranks compute on.") + QLatin1Char('\n') + tip);
     check();
 }
 
-// What only a GPU has is not there for the processor, and the other way round; sharing says what it can show and what not.
+// GPU settings are hidden for the processor and vice versa; the sharing mode states what it can and can't show.
 void RecordDialog::showDevice(const RecordSettings& s)
 {
     const bool gpu = !s.backend.isEmpty();
@@ -411,10 +411,10 @@ void RecordDialog::showDevice(const RecordSettings& s)
         for (QLabel* label : findChildren<QLabel*>())
             if (label->buddy() == field) label->setVisible(meant);
     }
-    QString meaning = tr("Queues where each rank has a GPU of its own, else serialised.");
-    if (s.sharing == QLatin1String("queues")) meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow one another, so op times are not those of a GPU of their own.");
-    if (s.sharing == QLatin1String("partitions")) meaning = tr("An equal part of the multiprocessors each: real waits, no rank takes another's. Ops are slower than on a whole GPU; memory bandwidth is still shared.");
-    if (s.sharing == QLatin1String("serialised")) meaning = tr("One op at a time: exact op times of a whole GPU, placed as if each rank had one. Contention and real overlap are not shown.");
+    QString meaning = tr("Queues where each rank has its own GPU, otherwise serialised.");
+    if (s.sharing == QLatin1String("queues")) meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow each other down, so op times differ from those on separate GPUs.");
+    if (s.sharing == QLatin1String("partitions")) meaning = tr("An equal part of the multiprocessors for each rank: real waits, no interference between ranks. Ops are slower than on a whole GPU; memory bandwidth is still shared.");
+    if (s.sharing == QLatin1String("serialised")) meaning = tr("One op at a time: exact op times on a whole GPU, placed as if each rank had its own. Contention and real overlap don't show.");
     m_sharingMeaning->setText(meaning);
     m_sharingMeaning->setVisible(gpu);
     if (const int needed = layout()->totalHeightForWidth(width()); needed > height()) resize(width(), needed); // texts are of several lines
@@ -454,7 +454,7 @@ void RecordDialog::check()
         field->setEnabled(!own);
     showDevice(s);
     auto fault = firstFault(s);
-    if (!fault && !s.backend.isEmpty() && !m_noCuda.isEmpty()) fault = SettingsFault{QStringLiteral("backend"), tr("no GPU can be used: %1; train on the processor").arg(m_noCuda)};
+    if (!fault && !s.backend.isEmpty() && !m_noCuda.isEmpty()) fault = SettingsFault{QStringLiteral("backend"), tr("no usable GPU: %1; train on the processor").arg(m_noCuda)};
     QWidget* at = fault ? fieldNamed(fault->field) : nullptr;
     for (QWidget* field : findChildren<QWidget*>()) {
         const bool marked = field == at;
@@ -465,7 +465,7 @@ void RecordDialog::check()
     }
     QString text = fault ? fault->message : QString();
     if (!fault && m_program.isEmpty())
-        text = tr("the program stagewright was not found beside this one or in PATH; build it, or set STAGEWRIGHT_PROGRAM");
+        text = tr("the program stagewright was not found beside this one or on PATH; build it, or set STAGEWRIGHT_PROGRAM");
     if (!text.isEmpty()) text[0] = text[0].toUpper();
     m_fault->setText(text);
     m_start->setEnabled(text.isEmpty());

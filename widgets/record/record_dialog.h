@@ -1,5 +1,5 @@
-// RecordDialog: the form over RecordSettings. It says in words and as a command what it will run, and points at the first
-// field that can't be. The settings used last come back (QSettings is the caller's matter). GUI thread only.
+// RecordDialog: the form for RecordSettings. It shows in words and as a command what it will run, and points to the first invalid field.
+// It restores the last settings (QSettings belongs to the caller). GUI thread only.
 #pragma once
 
 #include <QDialog>
@@ -24,19 +24,19 @@ public:
 
     void setSettings(const RecordSettings& settings);
     RecordSettings settings() const;
-    // Files the runs may be added to; the first is preselected. A new file is always on offer.
+    // Files the runs may be added to; the first is preselected. A new file is always offered.
     void setTargets(const QStringList& files, const QString& newFile);
     QString targetFile() const; // existing, or a new path
     bool targetIsNew() const;
-    void setProgram(const QString& program); // empty: nothing can be recorded, and why
-    void setDevices(const QVector<TrainingDevice>& devices); // CUDA is on offer where one of its devices can be used, else says why not
+    void setProgram(const QString& program); // empty: recording is disabled, with the reason
+    void setDevices(const QVector<TrainingDevice>& devices); // CUDA is offered if one of its devices is usable, else the reason is shown
     QString faultText() const;
-    QWidget* fieldNamed(const QString& name) const; // by RecordSettings' member; nullptr where there is none
+    QWidget* fieldNamed(const QString& name) const; // by RecordSettings' member; nullptr if there is none
 
 private:
     void check();
     void fillSchedules();
-    void markPossible(); // those that the shape allows; the others are grey and say why
+    void markPossible(); // enables the schedules that the shape allows; the others are grey and say why
     void showParameters();
     void showDevice(const RecordSettings& settings);
     QComboBox* choice(const char* name, std::initializer_list<std::pair<QString, const char*>> items, const QString& tooltip);
@@ -53,9 +53,9 @@ private:
     QComboBox *m_backend = nullptr, *m_precision = nullptr, *m_sharing = nullptr, *m_transport = nullptr, *m_clock = nullptr, *m_target = nullptr;
     QLineEdit* m_devices = nullptr;
     QLabel* m_sharingMeaning = nullptr;
-    QString m_noCuda; // why there is none; empty: it can be used, or is not known
-    QLineEdit* m_parameters = nullptr; // of the schedule that is current in the list
-    quint64 m_generation = 0;          // of the question which schedules are possible
+    QString m_noCuda; // why CUDA is unusable; empty: usable, or unknown
+    QLineEdit* m_parameters = nullptr; // of the current schedule in the list
+    quint64 m_generation = 0;          // of the check which schedules are possible
     QLineEdit *m_link, *m_seed, *m_dataFile;
     QString m_optimizer;
     QLabel *m_words = nullptr, *m_command = nullptr, *m_fault = nullptr;

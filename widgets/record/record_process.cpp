@@ -42,7 +42,7 @@ RecordProcess::RecordProcess(QObject* parent) : QObject(parent)
     connect(&m_process, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error != QProcess::FailedToStart) return;
         m_error = tr("%1 could not be started: %2").arg(m_process.program(), m_process.errorString());
-        m_remedy = tr("build the program stagewright beside this one, or put it into PATH");
+        m_remedy = tr("build the program stagewright beside this one, or put it on PATH");
         end(State::Failed);
     });
     connect(&m_process, &QProcess::finished, this, &RecordProcess::childEnded);
@@ -117,7 +117,7 @@ void RecordProcess::readLine(const QByteArray& line)
     if (kind == QLatin1String("hello")) {
         const int protocol = event.value(QLatin1String("protocol")).toInt();
         if (protocol > protocolVersion) {
-            m_error = tr("stagewright speaks progress protocol %1, this window %2").arg(protocol).arg(protocolVersion);
+            m_error = tr("stagewright uses progress protocol %1, this window %2").arg(protocol).arg(protocolVersion);
             m_remedy = tr("use the stagewright that was built with this window");
             cancel();
             return;

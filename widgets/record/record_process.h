@@ -1,5 +1,5 @@
 // RecordProcess: `stagewright record` as a child process, read through its progress protocol (JSON lines on standard
-// error, result on standard output; end of standard input cancels). Events it does not know are ignored. GUI thread only.
+// error, result on standard output; end of standard input cancels). Unknown events are ignored. GUI thread only.
 #pragma once
 
 #include <QByteArray>
@@ -13,7 +13,7 @@
 
 namespace stagewright {
 
-// "stagewright" beside this program, else in PATH; empty where it is in neither. STAGEWRIGHT_PROGRAM overrides both.
+// "stagewright" beside this program, else on PATH; empty if in neither. STAGEWRIGHT_PROGRAM overrides both.
 QString findStagewright();
 
 class RecordProcess : public QObject {
@@ -29,19 +29,19 @@ public:
     };
     struct ScheduleProgress {
         QString schedule;
-        QList<double> losses;  // one per step told
+        QList<double> losses;  // one per reported step
         QList<qint64> times;   // ns
     };
 
-    struct DeviceState { // after the last step told
+    struct DeviceState { // after the last reported step
         QString name;
         qint64 usedBytes = 0;
         qint64 totalBytes = 0;
-        double busy = -1; // share of time; −1: not known
+        double busy = -1; // share of time; −1: unknown
     };
 
     explicit RecordProcess(QObject* parent = nullptr);
-    ~RecordProcess() override; // ends a child that still runs
+    ~RecordProcess() override; // ends a running child
 
     void start(const QString& program, const RecordSettings& settings, const QString& output);
     void cancel(); // closes its standard input; terminates it after 5 s, kills it after 10
@@ -51,21 +51,21 @@ public:
     const QString& outputFile() const { return m_output; }
     const RecordSettings& settings() const { return m_settings; }
     int done() const { return m_done; }
-    int total() const { return m_total; } // 0: not known yet
+    int total() const { return m_total; } // 0: unknown so far
     const QString& what() const { return m_what; }
     const QList<StartedRun>& runs() const { return m_runs; }
     const QList<ScheduleProgress>& schedules() const { return m_schedules; }
     const QList<DeviceState>& devices() const { return m_devices; }
     const QList<qint64>& finishedRuns() const { return m_finishedRuns; }
     const QByteArray& result() const { return m_result; } // the JSON object of --json
-    // The child's own words; its standard error where it said nothing of the protocol.
+    // The child's message; its standard error if it sent no protocol message.
     const QString& errorMessage() const { return m_error; }
     const QString& errorRemedy() const { return m_remedy; }
 
 signals:
     void progressed();
     void runStarted(qint64 id);
-    void finished(); // Finished, Failed or Cancelled; state() tells
+    void finished(); // Finished, Failed or Cancelled; see state()
 
 private:
     void readEvents();
@@ -79,7 +79,7 @@ private:
     RecordSettings m_settings;
     QString m_output;
     QByteArray m_pending;
-    QString m_words; // lines that are no events
+    QString m_words; // lines that are not events
     QByteArray m_result;
     QString m_what;
     int m_done = 0;

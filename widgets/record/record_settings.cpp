@@ -90,7 +90,7 @@ std::optional<SettingsFault> scheduleFault(const RecordSettings& s)
             return fault("schedules", text);
         }
         if (made->stages > s.layers)
-            return fault("layers", tr("%1 has %2 stages but the model only %3 layers; use at least %2 layers")
+            return fault("layers", tr("%1 has %2 stages but the model has only %3 layers; use at least %2 layers")
                                        .arg(name).arg(made->stages).arg(s.layers));
     }
     return std::nullopt;
@@ -106,7 +106,7 @@ std::optional<SettingsFault> firstFault(const RecordSettings& s)
     if (s.steps < 1) return fault("steps", tr("at least one measured step is needed, not %1").arg(s.steps));
     if (s.warmup < 0) return fault("warmup", tr("warm-up steps can't be negative"));
     if (s.heads < 1 || s.hidden % s.heads != 0)
-        return fault("heads", tr("hidden %1 is not a multiple of %2 heads; %3 would be")
+        return fault("heads", tr("hidden %1 is not a multiple of %2 heads; use %3")
                                   .arg(s.hidden).arg(s.heads)
                                   .arg(s.heads < 1 ? s.hidden : (s.hidden / s.heads + 1) * s.heads));
     if (s.sequence < 2) return fault("sequence", tr("a sequence needs at least 2 tokens, not %1").arg(s.sequence));
@@ -119,7 +119,7 @@ std::optional<SettingsFault> firstFault(const RecordSettings& s)
         if (!info.isReadable() || !info.isFile())
             return fault("dataFile", tr("%1 can't be read; choose a text file").arg(s.dataFile));
         if (info.size() < 1024)
-            return fault("dataFile", tr("%1 holds %2 bytes; at least 1,024 are needed").arg(s.dataFile).arg(info.size()));
+            return fault("dataFile", tr("%1 has %2 bytes; at least 1,024 are needed").arg(s.dataFile).arg(info.size()));
     }
     return std::nullopt;
 }
@@ -153,7 +153,7 @@ QString inWords(const RecordSettings& s)
         names << QFileInfo(s.scheduleFile).fileName();
     }
     const QLocale locale = QLocale::c();
-    // Weights of the blocks and the two embeddings; what the run itself counts is exact.
+    // Weights of the blocks and the two embeddings; the run's own count is exact.
     const double parameters = 12.0 * s.layers * s.hidden * s.hidden + 2.0 * 256 * s.hidden + double(s.sequence) * s.hidden;
     QString text = s.scheduleFile.isEmpty()
                        ? tr("Trains %1 on %2 × %3.").arg(listed(names), countText(s.ranks, tr("1 rank"), tr("%L1 ranks")), countText(s.microbatches, tr("1 microbatch"), tr("%L1 microbatches")))
@@ -164,12 +164,12 @@ QString inWords(const RecordSettings& s)
                 .arg(locale.toString(parameters / 1e6, 'f', parameters < 1e7 ? 2 : 0));
     if (!s.backend.isEmpty()) {
         text += QLatin1Char(' ');
-        text += s.devices.isEmpty() ? tr("On all GPUs that can be used") : tr("On GPU %1").arg(s.devices);
+        text += s.devices.isEmpty() ? tr("On all usable GPUs") : tr("On GPU %1").arg(s.devices);
         text += s.precision.isEmpty() ? tr(", bf16 with fp32 master weights") : tr(", %1").arg(s.precision);
         text += QLatin1Char('.');
     }
     text += QLatin1Char(' ');
-    text += tr("%1 warm-up and %2 measured steps for each schedule, same seed and data, steps taken in turn.").arg(s.warmup).arg(s.steps);
+    text += tr("%1 warm-up and %2 measured steps per schedule, with the same seed and data, alternating between schedules.").arg(s.warmup).arg(s.steps);
     return text;
 }
 
@@ -210,14 +210,14 @@ RecordSettings settingsOf(const Run& run)
         } else if (key == QLatin1String("data")) {
             if (QFileInfo(value).isAbsolute() && QFileInfo(value).isFile()) s.dataFile = value;
         } else if (key == QLatin1String("link")) {
-            static const QRegularExpression told(QStringLiteral("^([0-9]+) ns(?:, ([0-9.e+]+) bytes/s)?"));
-            const auto match = told.match(value);
+            static const QRegularExpression pattern(QStringLiteral("^([0-9]+) ns(?:, ([0-9.e+]+) bytes/s)?"));
+            const auto match = pattern.match(value);
             if (!match.hasMatch()) continue;
             s.link = match.captured(1) + QStringLiteral("ns");
             if (!match.captured(2).isEmpty()) s.link += QLatin1Char(',') + match.captured(2) + QStringLiteral("B/s");
         } else if (key == QLatin1String("optimizer")) {
-            static const QRegularExpression told(QStringLiteral("^(adamw|sgd)(?:.*learning rate ([0-9.e+-]+))?"));
-            const auto match = told.match(value);
+            static const QRegularExpression pattern(QStringLiteral("^(adamw|sgd)(?:.*learning rate ([0-9.e+-]+))?"));
+            const auto match = pattern.match(value);
             s.optimizer = match.captured(1);
             s.learningRate = match.captured(2);
         } else if (key == QLatin1String("stage_layers")) {

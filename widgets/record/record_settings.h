@@ -1,4 +1,4 @@
-// RecordSettings: what the record dialog asks for, checked, and as arguments of `stagewright record`.
+// RecordSettings: the values of the record dialog, checked, and as arguments of `stagewright record`.
 #pragma once
 
 #include <QString>
@@ -12,10 +12,10 @@ namespace stagewright {
 struct RecordSettings {
     QStringList schedules{QStringLiteral("1f1b"), QStringLiteral("zb-h1")}; // library names, or one CSV file
     QString scheduleFile;                                                    // not empty: record this CSV instead
-    QString baselineFile;                                                    // not empty: and this one before it, in turn with it
+    QString baselineFile;                                                    // not empty: record this one too, first and alternating with it
     int ranks = 4;
     int microbatches = 8;
-    int chunks = 0; // 0: the schedule's own
+    int chunks = 0; // 0: schedule default
     int layers = 8;
     int hidden = 128;
     int heads = 4;
@@ -26,16 +26,16 @@ struct RecordSettings {
     QString backend;   // "", "cuda"; empty: the processor
     QString devices;   // of cuda: "0,1"; empty: all
     QString precision; // of cuda: "", "fp32", "tf32", "bf16"; empty: the default
-    QString sharing;   // of cuda: "", "queues", "partitions", "serialised", which is its clock, too; empty: chosen at the start
+    QString sharing;   // of cuda: "", "queues", "partitions", "serialised", which also sets the clock; empty: automatic
     QString transport; // of cuda: "", "copies", "nccl"; empty: copies
-    QString clock; // of the processor: "", "wall", "virtual"; empty: chosen at the start
-    QString link;  // "LATENCY[,BANDWIDTH]" as --link takes it; empty: none
+    QString clock; // of the processor: "", "wall", "virtual"; empty: automatic
+    QString link;  // "LATENCY[,BANDWIDTH]" as in --link; empty: none
     QString optimizer;    // "", "adamw", "sgd"; empty: the default
     QString learningRate; // empty: the default
     QString stageLayers;  // "3,2,2,1"; empty: balanced by cost
     quint64 seed = 1;
     QString dataFile; // empty: the built-in text
-    QStringList arguments; // not empty: of `stagewright record`, instead of all the above
+    QStringList arguments; // not empty: arguments of `stagewright record` instead of all the above
 
     bool operator==(const RecordSettings&) const = default;
 };
@@ -45,7 +45,7 @@ struct SettingsFault {
     QString message; // with the remedy
 };
 
-// The first thing that can't be recorded, or nothing. Asks the library for each schedule's constraints.
+// The first invalid setting, or nullopt. Checks each schedule's constraints in the library.
 std::optional<SettingsFault> firstFault(const RecordSettings& settings);
 
 // Arguments after the program name, writing to `output`, with machine-readable progress and standard-input control.
@@ -55,7 +55,7 @@ QString commandLine(const RecordSettings& settings, const QString& output);
 // In words: "Trains 1F1B and ZB-H1 on 4 ranks × 8 microbatches, a model of …, 1 warm-up and 8 measured steps each".
 QString inWords(const RecordSettings& settings);
 
-// What a run was recorded with, for running an edited schedule the same way; unknown keys leave the defaults.
+// The settings a run was recorded with, to run an edited schedule the same way; unknown keys leave the defaults.
 RecordSettings settingsOf(const Run& run);
 
 } // namespace stagewright

@@ -30,7 +30,7 @@ RecordStrip::RecordStrip(RecordProcess* process, QWidget* parent) : QFrame(paren
     m_devices->setObjectName(QStringLiteral("deviceLoad"));
     m_losses = makeLabel({}, "secondary", this);
     m_cancel = new QPushButton(tr("Cancel"), this);
-    m_cancel->setToolTip(tr("Stops after the step under way; complete steps are kept."));
+    m_cancel->setToolTip(tr("Stops after the current step; complete steps are kept."));
     connect(m_cancel, &QPushButton::clicked, m_process, &RecordProcess::cancel);
     layout->addWidget(m_what);
     layout->addWidget(m_bar, 1);
@@ -55,7 +55,7 @@ void RecordStrip::refresh()
         m_what->setText(tr("Recording: step %1 of %2").arg(m_process->done()).arg(m_process->total()));
     m_bar->setRange(0, std::max(0, m_process->total()));
     m_bar->setValue(m_process->done());
-    // A few by name, many by the fullest and the mean.
+    // A few devices by name, many by maximum and mean.
     const auto& devices = m_process->devices();
     QStringList loads, all;
     double busy = 0, fullest = 0;
@@ -70,13 +70,13 @@ void RecordStrip::refresh()
     else
         loads << tr("%1 devices: at most %2 full, %3 busy").arg(devices.size()).arg(percentText(fullest, 0), percentText(busy, 0));
     m_devices->setText(loads.join(QStringLiteral("   ")));
-    m_devices->setToolTip(devices.isEmpty() ? QString() : tr("Memory in use and share of time in which it computes, after the step last told.\n%1").arg(all.join(QLatin1Char('\n'))));
+    m_devices->setToolTip(devices.isEmpty() ? QString() : tr("Memory in use and share of time spent computing, after the last reported step.\n%1").arg(all.join(QLatin1Char('\n'))));
     QStringList losses;
     for (const auto& one : m_process->schedules())
         if (!one.losses.isEmpty())
             losses << tr("%1 loss %2").arg(scheduleTitle(one.schedule.toStdString()), fixed(one.losses.last(), 3));
     m_losses->setText(losses.join(QStringLiteral("   ")));
-    m_losses->setToolTip(tr("Mean cross-entropy of the last step told, in nats per token."));
+    m_losses->setToolTip(tr("Mean cross-entropy of the last reported step, in nats per token."));
 }
 
 } // namespace stagewright

@@ -1,4 +1,4 @@
-// RecordStrip: one line over the timeline while a recording runs: what it does, how far it is, the loss so far, cancel.
+// RecordStrip: one line over the timeline while a recording runs: current activity, progress, the loss so far, cancel.
 #pragma once
 
 #include <QFrame>
@@ -21,7 +21,7 @@ private:
 
     RecordProcess* m_process;
     QLabel* m_what;
-    QLabel* m_devices; // how full and busy they are
+    QLabel* m_devices; // their memory use and load
     QLabel* m_losses;
     QProgressBar* m_bar;
     QPushButton* m_cancel;

@@ -1,4 +1,4 @@
-// What can train here, as `stagewright devices --json` tells it: the window itself loads no driver. GUI thread only.
+// Devices that can train here, from `stagewright devices --json`: the window itself loads no driver. GUI thread only.
 #pragma once
 
 #include <functional>
@@ -13,15 +13,15 @@ namespace stagewright {
 
 struct TrainingDevice {
     QString backend; // "cpu", "cuda"
-    QString name;    // "NVIDIA H200"; empty where there is none
-    QString reason;  // why it can't be used; empty: it can
+    QString name;    // "NVIDIA H200"; empty if unknown
+    QString reason;  // why it is unusable; empty: usable
 };
 
-// Of the command's output; empty where that is no such list.
+// Parses the command's output; empty if it is not such a list.
 QVector<TrainingDevice> trainingDevicesIn(const QByteArray& json);
 
-// Runs `program`; a driver that wakes takes seconds. The answer comes later, unless `context` has gone by then;
-// empty: it could not say. None where the program does not start.
+// Runs `program`; starting a driver takes seconds. Answers later, unless `context` is gone by then;
+// empty: unknown. No answer if the program does not start.
 void askDevices(const QString& program, QObject* context, std::function<void(QVector<TrainingDevice>)> answer);
 
 } // namespace stagewright

@@ -121,7 +121,7 @@ QVariant RunsModel::fileData(const File& file, int column, int role) const
         return {};
     case Qt::ToolTipRole:
         if (file.state == FileState::Failed) return file.error;
-        return simulated ? tr("Simulated; not in a file yet. Save keeps it.") : file.path;
+        return simulated ? tr("Simulated; not in a file yet. Save to keep it.") : file.path;
     case DetailRole:
         if (file.state == FileState::Reading) return tr("reading…");
         if (file.state == FileState::Failed) return tr("unreadable");
@@ -209,7 +209,7 @@ void RunsModel::setRuns(const QString& path, std::vector<RunInfo> runs)
     File& file = *m_files[static_cast<std::size_t>(row)];
     const QModelIndex parent = index(row, 0);
     file.error.clear();
-    // The runs that are gone leave, the others are updated in place, new ones come at the end: a view keeps its selection.
+    // Removes runs that are gone, updates the others in place, appends new ones: a view keeps its selection.
     for (std::size_t i = file.runs.size(); i-- > 0;) {
         const auto id = file.runs[i].info.id;
         if (std::any_of(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == id; })) continue;

@@ -1,5 +1,5 @@
-// RunsModel: the files that are open and their runs, as a tree of two levels (file → run) with the columns of the runs list.
-// Rows keep their place; files come in the order they were opened. GUI thread only.
+// RunsModel: the open files and their runs, as a tree of two levels (file → run) with the columns of the runs list.
+// Rows keep their place; files are in the order they were opened. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace stagewright {
 
-// A run of a file. A run that lives in memory only (a simulation) has a file of its own whose path begins with "sim:".
+// A run of a file. An in-memory run (a simulation) has its own file with a path that starts with "sim:".
 struct RunRef {
     QString file;
     qint64 id = 0;
@@ -21,7 +21,7 @@ struct RunRef {
     bool operator==(const RunRef&) const = default;
 };
 
-struct RunSummary { // known once the run was read
+struct RunSummary { // known once the run has been read
     Nanos makespan = 0;
     double bubbleFraction = 0;
     Units units;
@@ -49,7 +49,7 @@ public:
     void setFailed(const QString& path, const QString& message);
     void removeFile(const QString& path);
     void setSummary(const RunRef& ref, const RunSummary& summary);
-    bool hasSummary(const RunRef& ref) const; // a run that grew has lost its own
+    bool hasSummary(const RunRef& ref) const; // a run that grew loses its summary
     void setMarks(std::vector<RunRef> refs); // "A", "B" … of compare mode; empty: none
 
     QStringList files() const;
@@ -83,9 +83,9 @@ private:
 QString clockText(const std::string& clock);
 QString provenanceText(const RunInfo& info); // "virtual clock: projected for 4 devices"
 QString stateText(RunState state);
-// "ZB-H1" for a library name, parameters kept ("Interleaved 1F1B v=2"), else the name itself.
+// "ZB-H1" for a library name, with parameters ("Interleaved 1F1B v=2"), else the name itself.
 QString scheduleTitle(const std::string& name);
-// The name a run was given, or its schedule's title where it was given none.
+// The run's name, or its schedule's title if it has none.
 QString runTitle(const RunInfo& info);
 
 } // namespace stagewright

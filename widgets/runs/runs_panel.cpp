@@ -59,7 +59,7 @@ void RunDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, c
     if (!mark.isEmpty()) {
         const QRectF badge(left, inner.top() + 1, 15, 15);
         painter->setPen(Qt::NoPen);
-        const bool compared = selected && mark != QLatin1String("A"); // the one that panel and curves are of
+        const bool compared = selected && mark != QLatin1String("A"); // the run of the panel and the curves
         painter->setBrush(compared ? t.accent : t.secondary);
         painter->drawRoundedRect(badge, 3, 3);
         painter->setFont(fontOf(FontRole::Small));
@@ -110,9 +110,9 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
     m_find->setObjectName(QStringLiteral("findRun"));
     m_find->setPlaceholderText(tr("Find a run"));
     m_find->setAccessibleName(tr("Find a run"));
-    m_find->setToolTip(tr("Words of a run's name, schedule or clock. Down: into the list. Return: the first one. Esc: back to the timeline."));
+    m_find->setToolTip(tr("Words from a run's name, schedule or clock. Down: go to the list. Return: open the first match. Esc: back to the timeline."));
     m_find->setClearButtonEnabled(true);
-    m_find->setAcceptDrops(false); // files are the window's
+    m_find->setAcceptDrops(false); // the window handles file drops
     m_find->installEventFilter(this);
     head->addWidget(m_find);
     connect(m_find, &QLineEdit::textChanged, this, &RunsPanel::sift);

@@ -14,7 +14,7 @@ class QLineEdit;
 
 namespace stagewright {
 
-// Paints a run as two lines with its figures at the right. A row of a file is its name and how many runs it holds.
+// Paints a run as two lines with its figures at the right. A file's row shows its name and number of runs.
 class RunDelegate : public QStyledItemDelegate {
     Q_OBJECT
 public:
@@ -35,12 +35,12 @@ public:
     void setCurrent(const RunRef& ref); // selects without emitting runChosen
     RunRef current() const;
     QTreeView* tree() { return m_tree; }
-    QLineEdit* findField() { return m_find; } // shows the runs that have its words in name or details; letters in the list do nothing
+    QLineEdit* findField() { return m_find; } // filters runs by words in name or details; typing letters in the list does nothing
     TableText table() const; // all files and runs, with every column
 
 signals:
     void runChosen(const stagewright::RunRef& ref);                            // click or Enter
-    void compareAsked(const stagewright::RunRef& ref);                         // Ctrl+click: against the one shown
+    void compareAsked(const stagewright::RunRef& ref);                         // Ctrl+click: with the run shown
     void left(); // Escape in the find field
     void menuAsked(const QPoint& global, const stagewright::RunRef& ref, const QString& file);
 

@@ -1,5 +1,5 @@
-// FindField: the search field of a window. The answer stands in it at the right ("3 of 32"), what it does not understand right under
-// it. Typing takes both away.
+// FindField: the search field of a window, with the answer inside it at the right ("3 of 32") and errors just below it. Typing clears
+// both.
 #pragma once
 
 #include <QLineEdit>
@@ -13,8 +13,8 @@ class FindField : public QLineEdit {
 public:
     explicit FindField(QWidget* parent = nullptr);
     void setAnswer(const QString& text, bool found); // empty: none
-    void setFault(const QString& text);              // why the question can't be read; empty: it can
-    QString answer() const;                          // what is said, be it a fault
+    void setFault(const QString& text);              // why the query is invalid; empty: valid
+    QString answer() const;                          // the current text, also a fault
     QLabel* faultLabel() { return m_fault; }
 
 protected:

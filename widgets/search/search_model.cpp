@@ -56,11 +56,11 @@ QVariant SearchModel::data(const QModelIndex& index, int role) const
 QVariant SearchModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
     if (orientation != Qt::Horizontal || section < 0 || section >= ColumnCount) return {};
-    const QString titles[] = {tr("Op"), tr("Rank"), tr("Stage"), tr("Microbatch"), tr("Begin"), tr("Duration"), tr("Note")};
+    const QString titles[] = {tr("Op"), tr("Rank"), tr("Stage"), tr("Microbatch"), tr("Start"), tr("Duration"), tr("Note")};
     if (role == Qt::DisplayRole) return titles[section];
     if (role == Qt::TextAlignmentRole)
         return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | (section >= Rank && section <= Duration ? Qt::AlignRight : Qt::AlignLeft)));
-    if (role == Qt::ToolTipRole && section == Start) return tr("From the begin of what is shown");
+    if (role == Qt::ToolTipRole && section == Start) return tr("From the start of what is shown");
     return {};
 }
 

@@ -1,4 +1,4 @@
-// SearchModel: what a search found, as a table that reads each row when it is looked at. GUI thread only.
+// SearchModel: search results as a table that reads each row on demand. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace stagewright {
 
 struct SearchHit {
     SpanId span = noSpan;
-    int note = -1; // index of the note whose text matched; −1: the op itself did
+    int note = -1; // index of the matching note; −1: the op itself matched
     bool operator==(const SearchHit&) const = default;
 };
 

@@ -75,7 +75,7 @@ void SearchPanel::setCurrentRow(int row)
     m_table->viewport()->update();
 }
 
-// The view makes its first row the current one when it gets the focus, which nobody chose.
+// The view makes its first row current when it gets the focus, although nobody chose it.
 bool SearchPanel::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == m_table && event->type() == QEvent::FocusIn && !m_table->currentIndex().isValid() && m_model.rowCount() > 0) setCurrentRow(0);

@@ -1,4 +1,4 @@
-// SearchPanel: the results of a search with their number; arrows and Enter go to one.
+// SearchPanel: search results with their count; arrows and Enter go to one.
 #pragma once
 
 #include <QWidget>
@@ -19,7 +19,7 @@ public:
     QTableView* table() { return m_table; }
     void setHits(std::shared_ptr<const TimelinePanel> panel, std::shared_ptr<const std::vector<SearchHit>> hits, std::vector<Note> notes, const QString& query);
     void setSearching(bool searching);
-    void setCurrentRow(int row); // without telling
+    void setCurrentRow(int row); // without a signal
     QString countText() const;
 
 signals:

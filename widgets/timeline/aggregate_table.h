@@ -1,4 +1,4 @@
-// What happened in the selected areas, a line for each kind of op, stage, microbatch or rank: count, total, mean, shortest,
+// What happened in the selected areas, one row per kind of op, stage, microbatch or rank: count, total, mean, shortest,
 // longest and share, every op trimmed to the range.
 #pragma once
 
@@ -16,12 +16,12 @@ namespace stagewright {
 enum class AggregateBy { Kind, Stage, Microbatch, Rank, StageAndKind, RankAndKind };
 
 struct AggregateLine {
-    enum class What { Ops, Transfers, Idle }; // transfers lie beside the ops: their share may come on top
+    enum class What { Ops, Transfers, Idle }; // transfers run beside the ops: their share is extra
     QString name;
     What what = What::Ops;
-    std::optional<OpKind> kind; // where all of it is of one
+    std::optional<OpKind> kind; // if it is all of one kind
     int panel = 0;              // A, B …
-    std::int64_t count = 0;     // of idle time: pieces
+    std::int64_t count = 0;     // for idle time: gaps
     Nanos total = 0;
     Nanos least = 0;
     Nanos most = 0;
@@ -33,14 +33,14 @@ struct AggregateTable {
     std::vector<AggregateLine> lines; // ops by kind, stage, microbatch, rank; then transfers, then idle time
     TimeRange range;   // axis time; union over the areas
     int ranks = 0;     // (panel, rank) pairs
-    Nanos rankTime = 0; // ranks × range, each cut to its panel: what shares are of
+    Nanos rankTime = 0; // ranks × range, each cut to its panel: the basis of shares
     std::int64_t ops = 0;
 };
 
-// plan: where the ranks stand; null: as they are numbered. A rank in two areas counts in both. O(slices in the range × log lines).
+// plan: the places of ranks; null: in numerical order. A rank in two areas counts in both. O(slices in the range × log lines).
 AggregateTable aggregateTable(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas,
                               const RowPlan* plan, AggregateBy by);
-// Slices it would look at. O(ranks × log slices).
+// The number of slices it would read. O(ranks × log slices).
 std::int64_t slicesIn(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas);
 
 } // namespace stagewright

@@ -22,8 +22,8 @@ struct Aggregation {
     bool empty() const { return rows == 0; }
 };
 
-// O(slices in the range). Areas that overlap are counted once each.
+// O(slices in the range). Overlapping areas are each counted once.
 Aggregation aggregate(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const std::vector<AreaSelection>& areas,
-                      const RowPlan* plan = nullptr); // null: ranks stand as they are numbered
+                      const RowPlan* plan = nullptr); // null: ranks in numerical order
 
 } // namespace stagewright

@@ -19,7 +19,7 @@ namespace stagewright {
 
 namespace {
 
-constexpr std::int64_t inPlace = 200'000; // slices that are added up at once; more of them on a worker
+constexpr std::int64_t inPlace = 200'000; // up to this many slices are summed at once, more on a worker
 
 enum Column { Name, Count, Total, Mean, Least, Most, Share, columns };
 
@@ -49,12 +49,12 @@ public:
         if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
         const char* const titles[] = {"What", "Count", "Total", "Mean", "Shortest", "Longest", "Share"};
         const char* const tips[] = {"What ran in the selected area",
-                                    "Ops that overlap the range; of idle time the pieces",
-                                    "Their time, each trimmed to the range and summed over the ranks selected",
+                                    "Ops that overlap the range; for idle time, the number of gaps",
+                                    "Their time, each trimmed to the range and summed over the selected ranks",
                                     "Total ÷ count",
                                     "The shortest of them, trimmed to the range",
                                     "The longest of them, trimmed to the range",
-                                    "Total ÷ (ranks × range). Ops and idle time come to 100 %; transfers lie beside them"};
+                                    "Total ÷ (ranks × range). Ops and idle time add up to 100 %; transfers are extra"};
         if (role == Qt::DisplayRole) return AggregationPanel::tr(titles[section]);
         if (role == Qt::ToolTipRole) return AggregationPanel::tr(tips[section]);
         if (role == Qt::TextAlignmentRole) return static_cast<int>((section == Name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
@@ -122,12 +122,12 @@ AggregationPanel::AggregationPanel(QWidget* parent) : QWidget(parent)
     head->addWidget(m_title);
     head->addStretch(1);
     m_choice = new QComboBox(this);
-    m_choice->setAccessibleName(tr("Lines of the table"));
-    m_choice->setToolTip(tr("What the lines of the table stand for"));
+    m_choice->setAccessibleName(tr("Rows of the table"));
+    m_choice->setToolTip(tr("What each row of the table is"));
     for (const char* text : {"by kind", "by stage", "by microbatch", "by rank", "by stage and kind", "by rank and kind"}) m_choice->addItem(tr(text));
     head->addWidget(m_choice);
     auto* clear = new QPushButton(tr("Clear"), this);
-    clear->setToolTip(tr("Drops the selected area (Esc in the timeline): every view shows all again"));
+    clear->setToolTip(tr("Clears the selected area (Esc in the timeline): every view shows everything again"));
     clear->setObjectName(QStringLiteral("link"));
     head->addWidget(clear);
     layout->addLayout(head);
@@ -223,7 +223,7 @@ void AggregationPanel::fill(AggregateTable table)
     const QString time = durationText(m_table.range.duration(), units);
     m_title->setText(tr("Selected area: %1 of %2, %3").arg(time, countText(m_table.ranks, tr("one rank"), tr("%L1 ranks")), countText(static_cast<qint64>(m_table.ops), tr("1 op"), tr("%L1 ops"))));
     if (m_panels.size() > 1 && m_table.ranks > 0) m_title->setText(m_title->text() + tr(". The panel at the right compares the whole steps."));
-    m_title->setToolTip(tr("Every view shows this range alone: the side panel's figures, the peaks of the charts, this table."));
+    m_title->setToolTip(tr("Every view shows only this range: the figures of the side panel, the peaks of the charts, this table."));
     emit filled();
 }
 

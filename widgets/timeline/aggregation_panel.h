@@ -1,6 +1,6 @@
 // AggregationPanel: the table of the selected area under the charts: what ran there, by kind, stage, microbatch or rank, every
-// op trimmed to the range. Sorted by any column, copied by Ctrl+C. Hidden while nothing is selected. GUI thread only; large
-// areas are added up on a worker.
+// op trimmed to the range. Sorted by any column, copied with Ctrl+C. Hidden while nothing is selected. GUI thread only; large
+// areas are summed on a worker.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,7 @@ public:
     QSize sizeHint() const override { return {600, 180}; }
 
 signals:
-    void cleared(); // the button: nothing is to be selected any more
+    void cleared(); // the button: clears the selection
     void byChanged(stagewright::AggregateBy by);
     void filled();
 
@@ -52,7 +52,7 @@ private:
     AggregateTable m_table;
     quint64 m_asked = 0;
     quint64 m_shown = 0;
-    bool m_busy = false; // an answer is on its way; the newest question waits for it
+    bool m_busy = false; // an answer is pending; the latest request waits for it
     const Theme* m_theme = &Theme::light();
     QLabel* m_title;
     QComboBox* m_choice;

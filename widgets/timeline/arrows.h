@@ -1,4 +1,4 @@
-// Arrows between slices, with a halo so that they can be followed over every fill.
+// Arrows between slices, with a halo so that they stay visible over every fill.
 #pragma once
 
 #include <QColor>
@@ -9,7 +9,7 @@ namespace stagewright {
 
 // A path with a head at its tip; direction: a unit vector along which it arrives.
 void paintArrow(QPainter& p, const QPainterPath& path, QPointF tip, QPointF direction, const QColor& colour, const QColor& halo);
-// From the end of one slice to the begin of another; within a row over its top, so that no label is crossed out.
+// From the end of one slice to the start of another; within a row over its top, so that no label is crossed out.
 void paintDependency(QPainter& p, const QRectF& from, const QRectF& to, const QColor& colour, const QColor& halo);
 
 } // namespace stagewright

@@ -1,4 +1,4 @@
-// Panning a painted frame: its pixels are moved, strips at both ends are painted.
+// Panning a painted frame: moves its pixels and paints the strips at both ends.
 #include "widgets/timeline/timeline_painter.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace stagewright {
 
 namespace {
 
-// How far what crosses a moment reaches in a scene, in device columns: a slice's label and a gap's duration stand in the
-// middle of what is seen of them, so that they change with the edge that cuts them.
+// How far content that crosses a moment reaches in a scene, in device columns: a slice's label and a gap's duration are in the
+// middle of their visible part, so they change with the edge that cuts them.
 class Reach {
 public:
     Reach(const TimelineScene& scene, double perColumn) : m_scene(scene), m_perColumn(perColumn) {}
@@ -88,7 +88,7 @@ bool panFrame(TimelineCanvas& canvas, const TimelineScene& scene, const Theme& t
     const Nanos perColumn = after.range.duration() / columns;
     const Nanos by = before.range.begin - after.range.begin;
     if (by % perColumn != 0 || std::abs(by / perColumn) >= columns / 2) return false;
-    const auto shift = static_cast<int>(by / perColumn); // > 0: what was painted moves to the right
+    const auto shift = static_cast<int>(by / perColumn); // > 0: the painted pixels move to the right
     if (shift == 0) {
         canvas.axis = after;
         return true;

@@ -1,4 +1,4 @@
-// FrameWorker: paints one exact frame at a time on a thread of its own; a newer request replaces one that waits.
+// FrameWorker: paints one exact frame at a time on its own thread; a newer request replaces a waiting one.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// Geometry of the timeline: time ↔ pixels, rows ↔ pixels, ruler steps. Free functions without state; logical pixels.
+// Geometry of the timeline: time ↔ pixels, rows ↔ pixels, ruler steps. Stateless free functions; logical pixels.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 namespace stagewright {
 
 inline constexpr double gutterWidth = 152;
-inline constexpr double narrowView = 560, narrowGutter = 104; // of narrower views: a small window, a picture of one column
+inline constexpr double narrowView = 560, narrowGutter = 104; // for narrower views: a small window, a one-column picture
 constexpr double gutterFor(double viewWidth) { return viewWidth < narrowView ? narrowGutter : gutterWidth; }
 inline constexpr double rulerHeight = 28;
 inline constexpr double rightMargin = 16;
@@ -24,7 +24,7 @@ inline constexpr double minPillGap = 58;
 inline constexpr double dragThreshold = 4;
 inline constexpr double leastRowScale = 0.35, mostRowScale = 3;
 
-// The time axis of a plot: `range` lies over [left, left + width).
+// The time axis of a plot: `range` covers [left, left + width).
 struct Axis {
     TimeRange range;
     double left = 0;
@@ -36,22 +36,22 @@ struct Axis {
     double toX(Nanos t) const;   // unclamped: a time outside the range gives a place outside the plot
     Nanos toTime(double x) const; // rounded to the nearest ns, unclamped; |toX(toTime(x)) − x| ≤ half a ns
 };
-Axis axisIn(const QRectF& view, const TimeRange& range); // gutter and right margin taken off
+Axis axisIn(const QRectF& view, const TimeRange& range); // without gutter and right margin
 
 // Zoom about an anchor (which keeps its pixel); factor > 1 shows more time. Never under 10 ns.
 TimeRange zoomed(const TimeRange& range, double factor, Nanos anchor);
 // Shifted by a share of its duration.
 TimeRange panned(const TimeRange& range, double share);
 
-// Shifted by so many logical pixels of an axis, in whole device pixels. The range becomes a whole number of ns a device pixel
-// long, where that changes it by less than 0.1 %: the same pixels then mean the same times after the shift.
+// Shifted by logical pixels of an axis, in whole device pixels. The range becomes a whole number of ns per device pixel
+// long if that changes it by less than 0.1 %, so that the same pixels mean the same times after the shift.
 TimeRange pannedBy(const TimeRange& range, double pixels, double axisWidth, double ratio);
 
 struct RulerTick {
     Nanos time = 0;
     bool major = false; // labelled
 };
-// Major step: the least of 1, 2, 5 × 10^k units with at least minSpacing px; five (or four, for 2) minor ones within it.
+// Major step: the smallest of 1, 2, 5 × 10^k units with at least minSpacing px; five (or four, for 2) minor steps within it.
 // Empty for a degenerate axis.
 Nanos rulerStep(const Axis& axis, double minSpacing, Nanos unit = 1);
 std::vector<RulerTick> rulerTicks(const Axis& axis, double minSpacing, Nanos unit = 1);
@@ -66,7 +66,7 @@ struct RowMetrics {
 };
 RowMetrics rowMetrics(double rowHeight, bool communication);
 
-// Where everything lies, pinned rows first, then panels stacked; y counts from under the ruler as if nothing were scrolled.
+// The place of everything, pinned rows first, then panels stacked; y counts from below the ruler, ignoring scrolling.
 struct RowPlace {
     RowKind kind = RowKind::Rank;
     int panel = 0;
@@ -97,17 +97,17 @@ struct RowLayout {
     int pinned = 0;             // rows that don't scroll
     double pinnedHeight = 0;    // and the room they take
     double height = 0;          // of everything
-    std::shared_ptr<const RowPlan> plan; // never null but in a layout made by no function
+    std::shared_ptr<const RowPlan> plan; // null only in a default-constructed layout
 
     int rowAt(double y) const;      // −1: none (headers, gaps; track and sub-lanes belong to the row)
-    int nearestRow(double y) const; // −1 only where there is no row
-    int rowOf(int panel, int rankIndex) const; // the row that shows a rank, of a folded group the group's; −1: none
+    int nearestRow(double y) const; // −1 only if there are no rows
+    int rowOf(int panel, int rankIndex) const; // the row that shows a rank, or its folded group; −1: none
 };
 RowLayout layoutRows(std::shared_ptr<const RowPlan> plan, const RowMetrics& metrics, bool headers);
-RowLayout layoutRows(const std::vector<int>& ranksByPanel, const RowMetrics& metrics, bool headers); // every rank a row
+RowLayout layoutRows(const std::vector<int>& ranksByPanel, const RowMetrics& metrics, bool headers); // one row per rank
 
 // A hatch of 45° lines, pitch px apart along x, clipped arithmetically to the rectangle (no painter clip: vector export ignores it).
-// The lines lie on a grid anchored at `anchor`, so that neighbouring rectangles join. Empty for an empty rectangle.
+// The lines are on a grid anchored at `anchor`, so that neighbouring rectangles join. Empty for an empty rectangle.
 std::vector<QLineF> hatchLines(const QRectF& rect, QPointF anchor, double pitch = 6);
 
 } // namespace stagewright

@@ -96,7 +96,7 @@ void LaneData::appendLoose(const Span& span, Nanos origin, int tint)
     push(span, begin, end, lower, tint);
 }
 
-// Loose slices in order, none over another; pairs found again.
+// Sorts slices without ids, without overlap; finds pairs again.
 void LaneData::arrange()
 {
     Body& body = own();

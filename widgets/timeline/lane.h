@@ -11,8 +11,8 @@
 
 namespace stagewright {
 
-// Times are axis time (≥ 0). 54 bits of ns are 208 days; an op of more than 4.8 hours is stored as that long.
-// An overlapped pair is two slices that halve its interval, so that lanes never overlap; it is drawn as one place over
+// Times are axis time (≥ 0). 54 bits of ns are 208 days; an op longer than 4.8 hours is stored with that length.
+// An overlapped pair is two slices that halve its interval, so that lanes never overlap; it is drawn as one block over
 // the whole interval, the first op above the second.
 struct Slice {
     std::uint64_t start : 54 = 0;
@@ -38,19 +38,19 @@ struct TimeSpan {
     Nanos end = 0;
 };
 
-// Copies share slices and pyramid; what is appended to a copy is its own (the first append to a shared lane copies it).
-// A lane may hold more than the timeline beside it: then only slices of a window have span ids, the others noSpan.
+// Copies share slices and pyramid; the first append to a shared lane copies it.
+// A lane may hold more than the timeline beside it: then only slices of a window have span ids; the others have noSpan.
 class LaneData {
 public:
     LaneData();
 
-    // Slices must come in order of begin; one that begins before its predecessor's end is cut at it. O(1) amortised.
+    // Slices must come in order of start; one that starts before its predecessor's end is cut there. O(1) amortised.
     void append(const Span& span, SpanId id, Nanos origin, int tint = 0);
-    // Without an id and in any order: late ones are put in their place by buildPyramid. Not mixed with the other append.
+    // Without an id and in any order: buildPyramid sorts late ones. Not to be mixed with the other append.
     void appendLoose(const Span& span, Nanos origin, int tint = 0);
     void reserve(std::size_t slices);
     void buildPyramid(); // or extends it over slices appended since
-    // Of a lane without slices: a pyramid alone, as stored with a run. Bucket i of `buckets` is [i, i + 1) << shift.
+    // For a lane without slices: only a pyramid, as stored with a run. Bucket i of `buckets` is [i, i + 1) << shift.
     void setOverview(int shift, std::vector<PaintBucket> buckets);
     bool isOverview() const { return m_body->slices.empty() && !m_body->pyramid.empty(); }
 
@@ -58,19 +58,19 @@ public:
     const Pyramid& pyramid() const { return m_body->pyramid; }
     // The slices from `first` on are these spans (noSpan: none); any other slice has no id.
     void setIds(std::size_t first, std::vector<SpanId> ids);
-    SpanId spanOf(std::size_t slice) const; // noSpan where the slice has no id
-    std::size_t sliceOf(SpanId span) const; // size() where the lane has no such span
-    std::size_t idsBegin() const { return m_idsBegin; } // slices with ids lie in [idsBegin, idsEnd)
+    SpanId spanOf(std::size_t slice) const; // noSpan if the slice has no id
+    std::size_t sliceOf(SpanId span) const; // size() if the lane has no such span
+    std::size_t idsBegin() const { return m_idsBegin; } // slices with ids are in [idsBegin, idsEnd)
     std::size_t idsEnd() const { return m_idsBegin + (m_ids.empty() ? m_idCount : m_ids.size()); }
     std::size_t size() const { return m_body->slices.size(); }
-    // What the slice is drawn over: its own interval, or that of its pair.
+    // The interval that the slice is drawn over: its own, or that of its pair.
     TimeSpan drawn(std::size_t slice) const;
     Nanos begin() const { return size() == 0 ? 0 : slices().front().begin(); }
     Nanos end() const { return size() == 0 ? 0 : slices().back().end(); }
 
     // First slice that ends after t. O(log slices).
     std::size_t firstEndingAfter(Nanos t) const;
-    // First slice that begins at t or later. O(log slices).
+    // First slice that starts at t or later. O(log slices).
     std::size_t firstBeginningAt(Nanos t) const;
     std::size_t memoryUse() const; // bytes of slices, ids and pyramid
 
@@ -78,7 +78,7 @@ private:
     struct Body {
         std::vector<Slice> slices;
         Pyramid pyramid;
-        bool late = false; // a loose slice stands before its predecessor
+        bool late = false; // a slice without id is earlier than its predecessor
     };
     Body& own();
     void push(const Span& span, Nanos begin, Nanos end, bool lower, int tint);
@@ -87,7 +87,7 @@ private:
     std::shared_ptr<Body> m_body;
     std::size_t m_idsBegin = 0;
     std::size_t m_idCount = 0;   // while the ids are consecutive
-    SpanId m_firstSpan = noSpan; // likewise
+    SpanId m_firstSpan = noSpan; // as above
     std::vector<SpanId> m_ids;   // empty while the ids are consecutive
     bool m_holes = false;        // some of m_ids are noSpan
 };

@@ -150,7 +150,7 @@ void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const
             QImage image(width, std::max(1, static_cast<int>(std::lround(height * ratio))), QImage::Format_ARGB32_Premultiplied);
             image.fill(Qt::transparent);
             std::array<QRgb, paintCount> own = colours;
-            if (lane.lane == Lane::Wait) own.fill(theme.bubbleHatch.rgb()); // a wait is no work of any kind
+            if (lane.lane == Lane::Wait) own.fill(theme.bubbleHatch.rgb()); // waiting is not work
             paintColumns(image, image.rect(), 0, image.height(), static_cast<int>(8 * ratio), columns, own, theme.track.rgb());
             painter.drawImage(QRectF(scene.axis.left + scene.firstColumn() / ratio, y, width / ratio, height), image);
         }
@@ -165,7 +165,7 @@ void paintSublanes(QPainter& painter, const TimelineScene& scene, int row, const
             const double low = std::max(rect.left(), left), high = std::min(rect.right(), right);
             if (height < 11 || high - low < 14) continue;
             const SpanId id = lane.data.spanOf(at);
-            if (id == noSpan) continue; // of a step whose spans are not at hand
+            if (id == noSpan) continue; // of a step without loaded spans
             const QString whole = QString::fromStdString(panel.timeline->nameOf(panel.timeline->spans()[id]));
             for (const QString& name : {whole, briefName(whole)}) {
                 const double width = metrics.horizontalAdvance(name);

@@ -32,7 +32,7 @@ public:
         if (m_columns.empty()) m_columns.assign(count(), PaintSums{});
     }
     std::size_t count() const { return static_cast<std::size_t>(std::ceil(static_cast<double>(m_end - m_begin) * m_scale - 1e-6)); }
-    // Begin of a column in ns: the one boundary that both neighbours share.
+    // Start of a column in ns: the one boundary that both neighbours share.
     Nanos edge(std::size_t column) const
     {
         return m_begin + static_cast<Nanos>(std::llround(static_cast<double>(column) * m_perColumn));
@@ -85,7 +85,7 @@ Four sharesOf(const PaintBucket& bucket)
     return __builtin_convertvector(bytes, Four);
 }
 
-// Which buckets a column takes and how much of the first and the last of them: the same for every lane of a frame.
+// The buckets of a column and the parts of the first and last: the same for every lane of a frame.
 struct ColumnMap {
     struct Part {
         std::uint32_t first = 0;
@@ -133,7 +133,7 @@ struct ColumnMap {
 
 const ColumnMap& columnMap(const Axis& device, int shift, std::size_t count)
 {
-    thread_local std::array<ColumnMap, 4> maps; // lanes of few densities take turns
+    thread_local std::array<ColumnMap, 4> maps; // lanes of a few densities alternate
     thread_local std::size_t oldest = 0;
     for (const ColumnMap& map : maps)
         if (map.isOf(device, shift, count)) return map;
@@ -143,7 +143,7 @@ const ColumnMap& columnMap(const Axis& device, int shift, std::size_t count)
     return map;
 }
 
-// Columns from buckets: whole ones, and the parts of those that a column's edge cuts.
+// Columns from buckets: whole ones, and the parts of those cut by a column edge.
 void addBuckets(const Pyramid::Level& level, const Axis& device, std::size_t count, LaneColumns& out)
 {
     out.shares.resize(count);
@@ -194,8 +194,8 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
     const auto visible = static_cast<double>(last - first);
     Sums sums(device, out.sums);
 
-    // Whether a lane crowds is told by its mean density, so that it does not change while the view moves; where the view holds
-    // far more than that it crowds all the same.
+    // A lane's mean density decides whether it is crowded, so that this does not change while the view moves; where the view holds
+    // far more than that, it is crowded anyway.
     const double pitch = slices.empty() ? 0 : std::max(1.0, static_cast<double>(lane.end() - lane.begin()) / static_cast<double>(slices.size()));
     if (options.detail == Detail::Draft && last > first && (perColumn > 4 * pitch || visible > 64 * device.width)) {
         const Pyramid::Level* level = lane.pyramid().levelFor(perColumn * (options.fine ? 0.25 : 1.0));
@@ -209,7 +209,7 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
     const auto noteGap = [&](Nanos from, Nanos to) {
         if (static_cast<double>(to - from) >= options.gapMin * perColumn) out.gaps.push_back({x(from), x(to), to - from});
     };
-    const double narrow = 2; // device px: what is narrower crowds unless it stands alone
+    const double narrow = 2; // device px: narrower slices are crowded unless isolated
     Nanos before = first > 0 ? std::max(slices[first - 1].end(), options.lead) : options.lead;
     for (std::size_t i = first; i < last; ++i) {
         const Slice& slice = slices[i];
@@ -265,7 +265,7 @@ bool isRare(std::size_t paint)
     return paint >= static_cast<std::size_t>(Paint::Communication);
 }
 
-std::size_t otherPaint(std::uint8_t mask) // what a draft's last share stands for
+std::size_t otherPaint(std::uint8_t mask) // the paint of a draft's last share
 {
     for (std::size_t paint = 3; paint + 1 < paintCount; ++paint) {
         if ((mask >> paint & 1u) != 0) return paint;

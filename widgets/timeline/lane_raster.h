@@ -1,6 +1,6 @@
 // LaneRaster: from a lane's slices to device pixels. Wide slices are left to the painter; narrow ones become whole-pixel
-// spans where they stand apart and exact column sums where they crowd. The rules of honesty live here:
-//   ink is proportional to time; a bubble of two pixels or more owns an idle column; an op alone is never thinner than a
+// spans where they are sparse and exact column sums where they are dense. The rules of honesty are here:
+//   ink is proportional to time; a bubble of two pixels or more owns an idle column; an isolated op is never thinner than a
 //   pixel, and if widening it covers idle time it is drawn at two thirds of the height.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace stagewright {
 
-enum class Detail { Draft, Exact }; // a draft may read the pyramid where slices crowd; its columns are a rounding off
+enum class Detail { Draft, Exact }; // a draft may read the pyramid where slices are crowded; its columns are off by a rounding
 
 struct PixelSpan { // columns [x0, x1)
     int x0 = 0;
@@ -33,7 +33,7 @@ struct LaneColumns {
     std::vector<std::size_t> wide; // slices at least wideMin wide
     std::vector<PixelSpan> spans;
     std::vector<PixelGap> gaps;
-    std::vector<PaintSums> sums; // per column, ns; empty where nothing crowds
+    std::vector<PaintSums> sums; // per column, ns; empty if nothing is crowded
     std::vector<std::array<float, 4>> shares; // of a draft, instead of sums: Forward, Backward, Weight, others; 0 … 1
     std::vector<std::uint8_t> masks;          // of a draft: which paints occur in the column
     double nanosPerColumn = 1;
@@ -44,12 +44,12 @@ struct LaneColumns {
 
 struct RasterOptions {
     double wideMin = 5;   // device px
-    double gapMin = 58;   // device px; gaps of less are not listed
+    double gapMin = 58;   // device px; smaller gaps are not listed
     Nanos lead = 0;       // idle time counts from here …
     Nanos tail = 0;       // … to here (the panel's extent)
     Detail detail = Detail::Exact;
     bool fine = true; // drafts read buckets of at most a quarter column (else of at most one)
-    bool sumsOnly = false; // every slice into the sums, none apart
+    bool sumsOnly = false; // every slice goes into the sums
 };
 
 // `device` maps the range to [0, columns). O(visible slices), a draft O(columns).
@@ -59,7 +59,7 @@ void rasterLane(const LaneData& lane, const Axis& device, const RasterOptions& o
 std::array<double, paintCount> columnShares(const LaneColumns& columns, std::size_t c);
 
 // Paints columns and spans into rows [y0, y0 + height) of an image, columns from area.left(), clipped to the area; idle
-// pixels are left alone. Rows of at least stackMin pixels stack kinds in fixed order, idle on top; thinner ones show a ramp of
+// pixels are not painted. Rows of at least stackMin pixels stack kinds in fixed order, idle on top; thinner ones show a ramp of
 // utilisation from `idle` to the prevailing kind. Kinds too rare for a pixel get a tick over the row (y0 − 3, y0 − 2).
 void paintColumns(QImage& image, const QRect& area, int y0, int height, int stackMin, const LaneColumns& columns,
                   const std::array<QRgb, paintCount>& colours, QRgb idle);

@@ -108,7 +108,7 @@ void Pyramid::add(const Slice& slice)
     }
 }
 
-// Writes what is still open on every level, without completing it: the tree stays ready for more.
+// Writes the unfinished buckets of every level without completing them: the tree can still grow.
 void Pyramid::writeOpen()
 {
     const std::vector<Open> kept = m_open;
@@ -127,7 +127,7 @@ void Pyramid::extend(std::span<const Slice> slices)
     if (slices.size() <= m_slices) return;
     const Nanos end = std::max<Nanos>(1, slices.back().end());
     const auto count = static_cast<Nanos>(slices.size());
-    // Lowest buckets hold about two slices of the lane's mean pitch, so that dense and sparse lanes cost the same a slice.
+    // The lowest buckets hold about two slices at the lane's mean pitch, so that dense and sparse lanes cost the same per slice.
     const Nanos pitch = std::max<Nanos>(1, (end - slices.front().begin()) / count);
     const int lowest = std::bit_width(static_cast<std::uint64_t>(2 * pitch)) - 1;
     if (m_levels.empty() || std::abs(m_levels.front().shift - lowest) > 1) {

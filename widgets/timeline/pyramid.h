@@ -1,5 +1,5 @@
-// Pyramid over a lane's slices: for every level, buckets of a power-of-two width with how much of each kind they hold. A
-// frame reads a few buckets a pixel instead of every slice.
+// Pyramid over a lane's slices: for every level, buckets of a power-of-two width with the amount of each kind in them. A
+// frame reads a few buckets per pixel instead of every slice.
 #pragma once
 
 #include <array>
@@ -22,14 +22,14 @@ struct PaintBucket {
     std::array<std::uint8_t, 4> share{}; // Forward, Backward, Weight, and all others together
     std::uint8_t longestGap = 0;         // in 255ths of the width, rounded down; within the bucket
     std::uint8_t mask = 0;               // bit per Paint that occurs
-    std::uint16_t count = 0;             // slices that begin here, saturating
+    std::uint16_t count = 0;             // slices that start here, saturating
 
     double busy() const; // 0 … 1
 };
 static_assert(sizeof(PaintBucket) == 8);
 
 // Widths are 2^shift ns: the lowest about two slices, every level four times the one below; one bucket at the top.
-// Every level is computed from exact sums, never from the rounded bytes below it. About 8 bytes a slice.
+// Every level is computed from exact sums, never from the rounded bytes below it. About 8 bytes per slice.
 class Pyramid {
 public:
     struct Level {
@@ -41,17 +41,17 @@ public:
     // Slices sorted, without overlap. extend() is build() for slices appended at the end since.
     void build(std::span<const Slice> slices);
     void extend(std::span<const Slice> slices);
-    // From buckets made elsewhere, of width 2^shift from time 0; the levels above are means of rounded shares.
+    // From given buckets of width 2^shift from time 0; the levels above are means of rounded shares.
     void assign(int shift, std::vector<PaintBucket> buckets);
 
     bool empty() const { return m_levels.empty(); }
     const std::vector<Level>& levels() const { return m_levels; }
-    // The coarsest level whose buckets are no wider than `width`; nullptr where even the lowest is wider.
+    // The coarsest level with buckets of at most `width`; nullptr if even the lowest is wider.
     const Level* levelFor(double width) const;
     std::size_t memoryUse() const;
 
 private:
-    // A bucket that may still grow, exact. When it is complete its sums go into the bucket above.
+    // An unfinished bucket, exact. When complete, its sums go into the bucket above.
     struct Open {
         PaintSums sums{};
         Nanos gap = 0;      // longest so far, between firstBegin and lastEnd

@@ -1,4 +1,4 @@
-// What tells a rank's work apart: its stages in words, and the tint of its ops.
+// How a rank's work is distinguished: its stages in words, and the tint of its ops.
 #pragma once
 
 #include <set>
@@ -12,7 +12,7 @@ namespace stagewright {
 
 QString stagesText(const std::set<int>& stages); // "stage 0", "stages 0, 4"; at most four numbers
 
-// Tells the chunks of a rank apart, and the chains of a schedule with copies of its stages.
+// Distinguishes the chunks of a rank, and the chains of a schedule with copies of its stages.
 class RankTints {
 public:
     RankTints(const Schedule* schedule, int rank, const std::set<int>& stages); // schedule: may be null, must outlive this

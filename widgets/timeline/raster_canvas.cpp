@@ -24,7 +24,7 @@ RasterCanvas::RasterCanvas(QImage& image, const QRect& clip, const Theme& theme,
     : m_image(image), m_bits(image.bits()), m_stride(image.bytesPerLine()), m_clip(clip.intersected(image.rect())),
       m_period(std::max(1, static_cast<int>(std::lround(hatchPitch * ratio)))), m_corner(static_cast<int>(std::ceil(3 * ratio))), m_theme(theme), m_ratio(ratio)
 {
-    // The hatch of 45° depends on x + y alone, so one row serves all.
+    // The 45° hatch depends only on x + y, so one row serves all.
     const QImage hatchTile = hatchPattern(theme, ratio);
     m_hatch.resize(static_cast<std::size_t>(std::max(0, m_clip.width()) + m_period));
     const auto* first = reinterpret_cast<const QRgb*>(hatchTile.constScanLine(0));

@@ -1,5 +1,5 @@
-// RasterCanvas: writes rectangles, hatch and slices straight into the scanlines of a frame. A QPainter call a slice costs
-// microseconds; these cost a row copy. Device pixels; everything is clipped to the canvas' rectangle.
+// RasterCanvas: writes rectangles, hatch and slices straight into the scanlines of a frame. One QPainter call per slice costs
+// microseconds; this costs a row copy. Device pixels; everything is clipped to the canvas rectangle.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ public:
 
     void fill(const QRect& rect, QRgb colour);
     void hatch(const QRect& rect, int anchor); // anchor: x + y of a point on a line
-    void slice(const QRect& rect, Paint paint, int tint = 0); // rounded corners, darker edge; square where under 8 px high
+    void slice(const QRect& rect, Paint paint, int tint = 0); // rounded corners, darker edge; square if under 8 px high
     const QRect& clip() const { return m_clip; }
     QImage& image() { return m_image; }
 
@@ -37,7 +37,7 @@ private:
 
     const Theme& m_theme;
     double m_ratio;
-    std::array<QImage, paintCount * tintCount> m_tiles; // a small slice each, made when first used: corners, edges, middle
+    std::array<QImage, paintCount * tintCount> m_tiles; // one small slice each, created on first use: corners, edges, middle
 };
 
 } // namespace stagewright

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int mostUngrouped = 64;
 constexpr int mostGroups = 32;
-constexpr double busyGap = 0.02;   // ranks this far apart in busy time are not alike
-constexpr double busyRange = 0.05; // nor are those of a group that spans more
+constexpr double busyGap = 0.02;   // ranks this far apart in busy time are not similar
+constexpr double busyRange = 0.05; // a group may not span more
 
 QString words(const char* text)
 {
@@ -52,7 +52,7 @@ Parts byStage(const TimelinePanel& panel)
     return parts;
 }
 
-// From the idlest to the busiest; a group ends where the next rank stands apart, or where it would span too much.
+// From the idlest to the busiest; a group ends if the next rank is too far apart, or if it would span too much.
 Parts byBusy(const TimelinePanel& panel)
 {
     std::vector<int> order(panel.ranks.size());

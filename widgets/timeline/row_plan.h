@@ -1,5 +1,5 @@
-// RowPlan: which rows the timeline draws and in which order: pinned ranks, ranks, groups of ranks. Pure values; their
-// places in pixels are geometry's (layoutRows).
+// RowPlan: which rows the timeline draws and in which order: pinned ranks, ranks, groups of ranks. Pure values; geometry (layoutRows)
+// places them in pixels.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@ namespace stagewright {
 
 struct TimelinePanel;
 
-// How many ranks become few rows. Automatic: as Count where a panel has more than 64 ranks, else none.
+// How many ranks are grouped into few rows. Automatic: as Count if a panel has more than 64 ranks, else none.
 enum class Grouping : std::uint8_t { Automatic, None, Count, Stage, Busy };
-// What a group's row shows of its ranks: the mean time of each kind, or mean, least and most busy rank.
+// What a group's row shows: the mean time of each kind, or the mean, minimum and maximum busy share.
 enum class GroupLook : std::uint8_t { Kinds, Range };
 
-// What the user chose. Ranks are meant in every panel that has them.
+// The user's settings. Ranks apply to every panel that has them.
 struct RowSettings {
     Grouping grouping = Grouping::Automatic;
-    int groupSize = 0; // ranks a group, of Count; 0: the least of 8, 32, 128 … that gives at most 32 groups
+    int groupSize = 0; // ranks per group, for Count; 0: the smallest of 8, 32, 128 … that gives at most 32 groups
     GroupLook look = GroupLook::Kinds;
-    std::set<int> pinned;    // kept at the top, over the rows that scroll
+    std::set<int> pinned;    // kept at the top, above the scrolling rows
     std::set<int> collapsed; // a thin row of utilisation, without a track
     std::set<int> trackless; // without their communication track
     std::set<int> expanded;  // groups shown rank by rank, by the first rank of each
     bool lanes = true;       // kernels, copies and other work in thin rows under their rank
-    bool waits = false;      // and what the rank stood waiting at
+    bool waits = false;      // and what the rank waited for
     bool operator==(const RowSettings&) const = default;
 };
 
 struct RankGroup {
     std::vector<int> ranks; // ascending indices into TimelinePanel::ranks, two or more
-    QString title;  // "0–31", "stage 3", "80–84 %": as short as the gutter
+    QString title;  // "0–31", "stage 3", "80–84 %": short enough for the gutter
     QString detail; // "32 ranks"
     double busyMean = 0;
     double busyLeast = 0;
@@ -44,17 +44,17 @@ struct RankGroup {
 
 enum class RowKind : std::uint8_t { Rank, Collapsed, Group };
 
-// A row to be placed. Every (panel, rank) has a position: its number when all ranks are counted in drawing order, panel
+// A row to place. Every (panel, rank) has a position: its number when all ranks are counted in drawing order, panel
 // by panel, as if nothing were pinned or folded. Areas are intervals of positions, so that folding moves none of them.
 struct RowItem {
     RowKind kind = RowKind::Rank;
     int panel = 0;
     int rankIndex = 0; // index into TimelinePanel::ranks; of a group the first of its ranks
-    int group = -1;    // index into RowPlan::groups[panel]: the group itself, or the one a rank stands in; −1: none
+    int group = -1;    // index into RowPlan::groups[panel]: the group itself, or the rank's group; −1: none
     bool pinned = false;
     bool track = true;    // with its communication track
     int firstLane = 0;    // of PanelRank::lanes …
-    int lanes = 0;        // … so many stand under it
+    int lanes = 0;        // … number of lanes below it
     int firstPosition = 0;
     int lastPosition = 0; // inclusive; of a group: all of its ranks
 };
@@ -63,16 +63,16 @@ struct RowPlan {
     std::vector<RowItem> items; // the pinned ones first, then panel by panel
     int pinned = 0;             // how many of them
     std::vector<std::vector<RankGroup>> groups;      // by panel
-    std::vector<std::vector<int>> itemOf;            // [panel][rankIndex]: the item that shows it; its group's where that is folded
+    std::vector<std::vector<int>> itemOf;            // [panel][rankIndex]: the item that shows it, or its folded group
     std::vector<std::vector<int>> positionOf;        // [panel][rankIndex]
     std::vector<std::pair<int, int>> rankAt;         // position → panel, rankIndex
 };
 
 // O(ranks log ranks).
 RowPlan planRows(const std::vector<std::shared_ptr<const TimelinePanel>>& panels, const RowSettings& settings);
-// Every rank a row, without settings.
+// One row per rank, without settings.
 RowPlan plainPlan(const std::vector<int>& ranksByPanel);
-// The size Count takes for so many ranks where none is given.
+// The default group size of Count for this number of ranks.
 int suitableGroupSize(int ranks);
 
 } // namespace stagewright

@@ -93,7 +93,7 @@ void RunPanelBuilder::add(const RunFile::SpanBlock& block)
 void RunPanelBuilder::addOps(Row& row, PanelRank& rank, std::span<const Span> spans)
 {
     for (const Span& span : spans) {
-        if (isCompute(span.op.kind) && !row.stages.contains(span.op.stage)) { // no schedule told
+        if (isCompute(span.op.kind) && !row.stages.contains(span.op.stage)) { // no schedule known
             row.stages.insert(span.op.stage);
             row.tints = std::make_unique<RankTints>(m_content.schedule.get(), rank.rank, row.stages);
         }
@@ -227,7 +227,7 @@ std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& conte
     constexpr std::array<Paint, 4> paints{Paint::Forward, Paint::Backward, Paint::Weight, Paint::Optimizer};
     int shift = 0;
     while ((Nanos{1} << shift) < overview.bucketWidth) ++shift;
-    // The stored grid starts at time 0, the axis at the run's begin: each bucket takes its parts of two.
+    // The stored grid starts at time 0, the axis at the start of the run: each bucket combines parts of two.
     const double late = static_cast<double>(content.begin - overview.begin) / static_cast<double>(std::max<Nanos>(1, overview.bucketWidth));
     double busy = 0;
     for (std::size_t track = 0; track < overview.tracks.size() && track < overview.sharesByTrack.size(); ++track) {

@@ -1,6 +1,5 @@
-// A run too large to be held as one timeline, made ready for drawing: first its stored overview, then the lanes of every
-// step from blocks of spans that come one after the other (16 bytes a slice and their pyramid), then the details of one
-// step beside them. Pure; any thread.
+// A run too large for one timeline, prepared for drawing: first its stored overview, then the lanes of every step from consecutive
+// blocks of spans (16 bytes per slice and their pyramid), then the details of one step beside them. Pure; any thread.
 #pragma once
 
 #include <map>
@@ -20,14 +19,14 @@ public:
     RunPanelBuilder(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps, const QString& name);
 
     void add(const RunFile::SpanBlock& block); // as RunFile::streamSpans gives them
-    // As RunFile::streamMemory gives them. The chart keeps first, least, largest and last value of at most so many intervals
-    // a rank, so that the peak stays what it is.
+    // As RunFile::streamMemory gives them. The chart keeps first, smallest, largest and last value of at most this many intervals
+    // per rank, so that the peak stays exact.
     void addMemory(std::span<const MemoryEvent> events);
-    // Pyramids, busy shares. The panel's timeline is empty. The builder is of no use afterwards.
+    // Builds pyramids and busy shares. The panel's timeline is empty. The builder can't be used afterwards.
     std::shared_ptr<const TimelinePanel> build();
 
 private:
-    struct Row { // what a rank needs while blocks come
+    struct Row { // a rank's state while blocks arrive
         std::set<int> stages;
         std::unique_ptr<RankTints> tints;
         Nanos busy = 0;
@@ -47,7 +46,7 @@ private:
     };
     void addOps(Row& row, PanelRank& rank, std::span<const Span> spans);
     void addWork(Sublanes& work, std::size_t spans, const RunFile::SpanBlock& block);
-    void commit(std::size_t rank); // a value of the memory that lasted
+    void commit(std::size_t rank); // a memory value that lasted
     void flush(std::size_t rank);
 
     const RunFile::Content& m_content;
@@ -60,7 +59,7 @@ private:
 // The first picture: lanes of compute tracks as stored, no slices.
 std::shared_ptr<const TimelinePanel> overviewPanel(const RunFile::Content& content, const std::vector<RunFile::StepBounds>& steps,
                                                    const RunFile::Overview& overview, const QString& name);
-// How many buckets to ask the file for: about a pixel each, but no more than it holds without reading spans.
+// How many buckets to request from the file: about one per pixel, but no more than it has without reading spans.
 int overviewBuckets(const RunFile::Content& content);
 
 // The same lanes, shared, with the spans, causes and critical path of a step's own panel beside them. O(ops of the step × log).

@@ -37,7 +37,7 @@ const char* letterOf(OpKind kind)
     }
 }
 
-// Widths of labels do not change while a font lives; measuring each slice would cost more than drawing it.
+// Label widths are constant for a font; measuring each slice would cost more than drawing it.
 class Labels {
 public:
     struct Label {
@@ -310,7 +310,7 @@ private:
 
     void paintSlice(const QRectF& rect, Paint paint, int tint, double opacity)
     {
-        // Off-screen parts are cut: a rasteriser walks what it is given.
+        // Off-screen parts are cut off: a rasteriser processes everything it is given.
         const double low = m_scene.axis.left - 20, high = m_scene.axis.left + m_scene.axis.width + rightMargin + 20;
         const QRectF cut(QPointF(std::max(rect.left(), low), rect.top()), QPointF(std::min(rect.right(), high), rect.bottom()));
         if (m_canvas != nullptr && opacity == 1) {
@@ -335,7 +335,7 @@ private:
         m_painter.setOpacity(1);
     }
 
-    // A forward that is made again: striped, beside its letter.
+    // A recomputed forward: striped, with its letter.
     void paintRecompute(const QRectF& rect, int tint)
     {
         if (rect.height() < 8 || rect.width() < minRoundedWidth) return;
@@ -359,7 +359,7 @@ private:
         m_painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), sliceCorner - 1, sliceCorner - 1);
     }
 
-    // Slices too narrow for an outline carry the critical path as bars along the row's edges.
+    // Slices too narrow for an outline show the critical path as bars along the row's edges.
     void paintNarrowCritical(const Row& row)
     {
         const LaneData& lane = row.rank->compute;
@@ -385,7 +385,7 @@ private:
         const double width = high - low;
         if (width < (m_scene.smallLabels ? 5 : 9)) return;
         const Op op = id != noSpan ? row.panel->timeline->spans()[id].op
-                                   : makeOp(slice.opKind(), 0, slice.microbatchOr(-1)); // its step's spans are not at hand
+                                   : makeOp(slice.opKind(), 0, slice.microbatchOr(-1)); // its step's spans are not loaded
         for (const bool brief : {false, true}) {
             const QString text = brief ? briefLabel(op) : sliceLabel(op, width);
             if (text.isEmpty()) continue;
@@ -459,7 +459,7 @@ private:
                 const QRectF rect(std::max(x0, left), y, std::min(x1, right + 10) - std::max(x0, left), height);
                 const Fill& fill = m_theme.of(slice.opKind());
                 const bool receives = slice.opKind() == OpKind::RecvF || slice.opKind() == OpKind::RecvB;
-                QColor inner = fill.fill; // a receive is an offered buffer: paler than what is on the wire
+                QColor inner = fill.fill; // a receive is a posted buffer: paler than a transfer
                 if (receives) inner.setAlphaF(0.38F);
                 m_painter.setBrush(inner);
                 const double radius = std::min({1.5, rect.width() / 2, height / 2});
@@ -515,7 +515,7 @@ QString sliceLabel(const Op& op, double width)
 QString briefLabel(const Op& op)
 {
     if (op.microbatch < 0) return {};
-    // Of a slice its microbatch, where it is the first: those after it follow without a break.
+    // The first microbatch of a slice; the others follow without a gap.
     if (op.slice == 0 && op.count == 1 && op.half == 0) return QString::number(op.microbatch);
     return {};
 }

@@ -7,14 +7,14 @@
 
 namespace stagewright {
 
-// rows: those to paint. ratio: device pixels per logical pixel. canvas: the painter's own image where it may be written to
+// rows: those to paint. ratio: device pixels per logical pixel. canvas: the painter's own image if it may be written to
 // directly, else null.
 void paintSlices(QPainter& painter, const TimelineScene& scene, const std::vector<int>& rows, const Theme& theme, Detail detail,
                  double ratio, RasterCanvas* canvas);
 
-// What a slice of this width says: digit, letter and digit where there is room ("B3"), a letter for ops without a
-// microbatch; empty where nothing fits.
+// The label of a slice of this width: digit, letter and digit if there is room ("B3"), a letter for ops without a
+// microbatch; empty if nothing fits.
 QString sliceLabel(const Op& op, double width);
-QString briefLabel(const Op& op); // what it says where that does not fit; empty: nothing
+QString briefLabel(const Op& op); // the label if that does not fit; empty: none
 
 } // namespace stagewright

@@ -24,7 +24,7 @@ QString sentence(const std::string& text)
     return QString::fromStdString(text);
 }
 
-// The pieces of idle time that end at a span, and the longest of them.
+// The idle intervals that end at a span, and the longest of them.
 struct Before {
     Nanos idle = 0;
     const Gap* longest = nullptr;
@@ -40,7 +40,7 @@ Before idleBefore(const BubbleReport& report, SpanId span)
     return before;
 }
 
-// An op whose step's spans are not at hand.
+// An op of a step without loaded spans.
 CardText sliceCard(const TimelinePanel& panel, const PanelRank& rank, std::size_t at)
 {
     CardText card;
@@ -53,7 +53,7 @@ CardText sliceCard(const TimelinePanel& panel, const PanelRank& rank, std::size_
     if (panel.isPart()) card.rows.emplace_back(tr("Step"), QString::number(panel.stepNumberAt(slice.begin())));
     card.rows.emplace_back(tr("Start"), momentText(drawn.begin, resolution, panel.units));
     card.rows.emplace_back(tr("Duration"), durationText(drawn.end - drawn.begin, panel.units));
-    card.note = QObject::tr("A click reads its step: causes, arrows and figures.");
+    card.note = QObject::tr("Click to load its step: causes, arrows and figures.");
     return card;
 }
 
@@ -100,7 +100,7 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
             if (edge.kind != EdgeKind::Launch) continue;
             const Span& owner = timeline.spans()[edge.from];
             add(tr("Launched by"), sentence(timeline.nameOf(owner)));
-            add(tr("After its begin"), durationText(s.start - owner.start, panel.units));
+            add(tr("After its start"), durationText(s.start - owner.start, panel.units));
             break;
         }
         return card;
@@ -138,7 +138,7 @@ CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, Cau
         const std::string_view title = titleOf(gap.cause);
         card.rows.emplace_back(tr("Cause"), QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size())));
         if (gap.end - gap.start != end - begin) {
-            card.rows.emplace_back(tr("of it"), durationText(gap.end - gap.start, panel.units));
+            card.rows.emplace_back(tr("This cause"), durationText(gap.end - gap.start, panel.units));
         }
         card.note = sentence(explainGap(*panel.timeline, gap));
         break;

@@ -9,7 +9,7 @@
 
 namespace stagewright {
 
-// Bubble reports of single steps of a panel that shows several, made when first asked for.
+// Bubble reports of single steps of a panel that shows several, computed on first use.
 class CauseCache {
 public:
     const BubbleReport* of(const TimelinePanel& panel, int step); // nullptr: the step has none
@@ -20,7 +20,7 @@ private:
 };
 
 CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, CauseCache& causes, TimeOrigin from = TimeOrigin::Step);
-// The idle time of a rank at an axis time; empty where the rank is busy or outside the panel.
+// The idle time of a rank at an axis time; empty if the rank is busy or outside the panel.
 CardText idleCard(const TimelinePanel& panel, int rankIndex, Nanos axisTime, CauseCache& causes, TimeOrigin from = TimeOrigin::Step);
 
 } // namespace stagewright

@@ -117,7 +117,7 @@ public:
 
 private:
     TimelineView* view() const { return static_cast<TimelineView*>(widget()); }
-    // A screen reader asks for every child in turn: what is in view is found once for each state of the view.
+    // A screen reader requests every child in turn: the slices in view are found once per view state.
     const std::vector<SpanRef>& inView() const
     {
         const auto key = std::make_tuple(view()->axis().range.begin, view()->axis().range.end, view()->scrollTop(), view()->size().width(), view()->size().height(),
@@ -136,7 +136,7 @@ private:
             QAccessibleInterface* found = QAccessible::accessibleInterface(known->second);
             if (found != nullptr) return found;
         }
-        if (m_ids.size() > 4 * mostAccessibleSlices) { // long walks leave no more behind
+        if (m_ids.size() > 4 * mostAccessibleSlices) { // limits what long walks keep
             for (const auto& [old, id] : m_ids) QAccessible::deleteAccessibleInterface(id);
             m_ids.clear();
         }

@@ -17,7 +17,7 @@ constexpr double poleHeight = 5;
 
 struct Place {
     QRectF flag;   // with the text
-    QPointF foot;  // where the pole stands
+    QPointF foot;  // where the pole is
     QRectF range;  // of a range note, over its rows
 };
 
@@ -38,7 +38,7 @@ std::optional<Place> placeOf(const TimelineScene& scene, const NoteFlag& note, c
         const int last = std::clamp(note.firstRank < 0 ? ranks - 1 : note.lastRank, first, std::max(first, ranks - 1));
         double top = 0, bottom = 0;
         bool any = false;
-        for (int rank = first; rank <= last && rank < ranks; ++rank) { // where they stand, pinned or folded
+        for (int rank = first; rank <= last && rank < ranks; ++rank) { // where they are, pinned or folded
             const int row = scene.rowOf(note.panel, rank);
             if (row < 0) continue;
             const double rowTop = scene.rowTop(row), rowBottom = rowTop + scene.place(row).bottom() - scene.place(row).top;
@@ -116,7 +116,7 @@ void markHit(QPainter& p, const QRectF& rect, const Theme& theme, bool current)
     p.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
 }
 
-// One mark a pixel at most: from one painted hit to the first one that ends beyond its pixel by binary search.
+// At most one mark per pixel: from one painted hit to the first one that ends beyond its pixel by binary search.
 void paintFinds(QPainter& p, const TimelineScene& scene, const Theme& theme, const TimelineFlags& flags)
 {
     if (!flags.hits || flags.hits->empty() || flags.hitPanel >= static_cast<int>(scene.panels.size())) return;

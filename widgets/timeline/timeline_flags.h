@@ -1,5 +1,5 @@
-// TimelineFlags: what people put on a timeline: notes as flags with text, and the ops that a search or a query found.
-// Immutable, shared; times are axis time. Painted over the frame, in exports as well.
+// TimelineFlags: users' marks on a timeline: notes as flags with text, and the ops that a search or a query found. Immutable, shared;
+// times are axis time. Painted over the frame, also in exports.
 #pragma once
 
 #include <memory>
@@ -16,15 +16,15 @@ namespace stagewright {
 struct TimelineScene;
 
 struct NoteFlag {
-    int number = 0;    // the owner's, told back by flagAt()
+    int number = 0;    // the owner's, returned by flagAt()
     int panel = 0;
-    SpanId span = noSpan; // of a note on an op; else the range holds
+    SpanId span = noSpan; // of a note on an op; otherwise the range applies
     TimeRange range;
     int firstRank = -1; // −1: all
     int lastRank = -1;
     QString text;       // its first line is painted
-    bool passing = false; // not kept yet: dashed
-    bool carried = false; // of another run of the schedule: outlined
+    bool passing = false; // not saved yet: dashed
+    bool carried = false; // from another run of the schedule: outlined
     bool chosen = false;
 };
 
@@ -39,7 +39,7 @@ struct TimelineFlags {
 
 // O(notes + rows in view × pixels × log hits).
 void paintFlags(QPainter& painter, const TimelineScene& scene, const Theme& theme, const TimelineFlags& flags);
-// The number of the note whose flag is painted there, the uppermost one; −1: none.
+// The number of the topmost note flag at that place; −1: none.
 int flagAt(const TimelineScene& scene, const TimelineFlags& flags, QPointF point);
 
 } // namespace stagewright

@@ -246,7 +246,7 @@ void TimelineView::moveDrag(QPointF at)
     }
 }
 
-// Which place of which rank the pointer means: before the first compute span whose middle lies right of the dragged op's.
+// The rank and place under the pointer: before the first compute span with its middle to the right of the dragged op's.
 void TimelineView::dragOp(QPointF at)
 {
     const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(m_drag.span.panel)];

@@ -30,7 +30,7 @@ void paintAreas(QPainter& p, const TimelineScene& scene, const Theme& theme, boo
     }
 }
 
-// Outlines every slice of the microbatch in view. Rows with thousands of slices in view are left out: nothing would show.
+// Outlines every slice of the microbatch in view. Rows with thousands of slices in view are skipped: nothing would be visible.
 void paintMicrobatch(QPainter& p, const TimelineScene& scene, const Theme& theme, bool pinned)
 {
     if (!scene.microbatch.valid()) return;

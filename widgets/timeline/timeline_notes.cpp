@@ -18,7 +18,7 @@ QRectF rectOf(const TimelineScene& scene, const GapNote& gap)
     return {x0, scene.rowTop(row), std::max(0.0, x1 - x0), scene.place(row).height};
 }
 
-// Ops fade to the canvas with their slack; rows with thousands of slices in view are left out: nothing would show.
+// Ops fade towards the canvas with their slack; rows with thousands of slices in view are skipped: nothing would be visible.
 void paintSlack(QPainter& p, const TimelineScene& scene, const Theme& theme)
 {
     const TimelineNotes& notes = *scene.notes;
@@ -72,7 +72,7 @@ void paintGaps(QPainter& p, const TimelineScene& scene, const Theme& theme)
 
 void paintChain(QPainter& p, const TimelineScene& scene, const Theme& theme)
 {
-    constexpr std::size_t most = 512; // the arrows nearest to the gap; the root is outlined all the same
+    constexpr std::size_t most = 512; // the arrows nearest to the gap; the root is outlined anyway
     const TimelineNotes& notes = *scene.notes;
     const auto place = [&](SpanId span) { return scene.rectOf({0, span}); };
     std::optional<QRectF> gap;

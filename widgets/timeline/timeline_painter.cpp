@@ -27,7 +27,7 @@ struct Frame {
     QRectF plot;  // the rows' part right of the gutter, view coordinates
 };
 
-// Where names and figures of rows stand.
+// The places of row names and figures.
 struct Gutter {
     explicit Gutter(double viewWidth) : width(gutterFor(viewWidth)), left(width < gutterWidth ? 14 : 16), right(width - (width < gutterWidth ? 8 : 16)) {}
     double width, left, right;
@@ -35,17 +35,17 @@ struct Gutter {
 
 struct ShownTick {
     Nanos time = 0;  // on the axis
-    Nanos shown = 0; // what it says
+    Nanos shown = 0; // its text
     bool major = false;
 };
 
-// Ticks of the ruler. Where times are told from the begin of their step and several steps are in view, they begin anew with
+// Ticks of the ruler. Where times count from the start of their step and several steps are in view, they restart with
 // each; steps too narrow for a labelled tick have none.
 std::vector<ShownTick> ticksOf(const TimelineScene& scene)
 {
     std::vector<ShownTick> ticks;
     const Nanos unit = scene.panels.empty() ? 1 : scene.panels.front()->units.time;
-    const auto add = [&](const TimeRange& part, Nanos offset) { // offset: axis time less what is shown
+    const auto add = [&](const TimeRange& part, Nanos offset) { // offset: axis time minus the shown time
         Axis shown = scene.axis;
         shown.range = {scene.axis.range.begin - offset, scene.axis.range.end - offset};
         for (const RulerTick& tick : rulerTicks(shown, rulerSpacing, unit)) {
@@ -82,7 +82,7 @@ std::vector<QRectF> paintStepFlags(const Frame& f)
         const double x = std::round(f.scene.axis.toX(steps[i].begin) * f.ratio) / f.ratio;
         const double next = i + 1 < steps.size() ? f.scene.axis.toX(steps[i + 1].begin) : f.scene.size.width();
         if (next < f.scene.axis.left || x > f.scene.axis.left + f.scene.axis.width) continue;
-        const double left = std::max(x, f.scene.axis.left); // the step under way at the left edge says so there
+        const double left = std::max(x, f.scene.axis.left); // the step at the left edge is labelled there
         const QString number = QString::number(steps[i].step + 1);
         QString text = QCoreApplication::translate("TimelineView", "step %1").arg(number);
         if (left + metrics.horizontalAdvance(text) + 10 > next) text = number;
@@ -102,7 +102,7 @@ std::vector<QRectF> paintStepFlags(const Frame& f)
     return flags;
 }
 
-// A line through the rows where a step begins; its predecessor's work may reach over it.
+// A line through the rows where a step starts; work of the previous step may extend over it.
 void paintStepLines(const Frame& f)
 {
     if (f.scene.panels.size() != 1 || f.scene.panels.front()->steps.size() < 2) return;
@@ -329,15 +329,15 @@ void paintHeader(const Frame& f, std::size_t index)
     p.drawText(QRectF(43, bar.top(), room, bar.height()), Qt::AlignVCenter | Qt::AlignRight, figures);
 }
 
-// What a further panel saves or costs against the first, painted after the end of the shorter one up to that of the longer one:
-// of two panels on the shorter, of more on the further one, so that each band is beside what it is of.
+// What a further panel saves or costs compared with the first, painted from the end of the shorter to the end of the longer one:
+// with two panels on the shorter, with more on the further one, so that each band is beside its run.
 void paintDifference(const Frame& f, std::size_t other)
 {
     const TimelinePanel& a = *f.scene.panels.front();
     const TimelinePanel& b = *f.scene.panels[other];
     const Nanos delta = b.duration - a.duration;
     if (delta == 0 || a.duration <= 0) return;
-    if (a.units.time != b.units.time || a.lead != 0 || b.lead != 0) return; // neither a sum nor a common begin
+    if (a.units.time != b.units.time || a.lead != 0 || b.lead != 0) return; // neither a sum nor a common start
     const bool faster = delta < 0, pair = f.scene.panels.size() == 2;
     const bool shows = other > f.scene.differenceShows.size() || f.scene.differenceShows[other - 1];
     const QColor colour = !shows ? f.theme.secondary : faster ? f.theme.better : f.theme.worse;
@@ -365,7 +365,7 @@ void paintDifference(const Frame& f, std::size_t other)
             p.drawLine(QPointF(x1, rect.top()), QPointF(x1, rect.bottom()));
         }
     }
-    if (!pair && !faster) return; // its ops are there; the figures in its bar say it
+    if (!pair && !faster) return; // its ops are in the way; the figures in its bar say it
     const Nanos before = stepTime(a), after = stepTime(b);
     const QString text = signedDurationText(after - before, a.units);
     const QString share = !shows ? QCoreApplication::translate("TimelineView", "within the noise") : changeText(static_cast<double>(before), static_cast<double>(after));
@@ -449,7 +449,7 @@ void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& them
     painter.save();
     painter.setClipRect(scene.columns ? plot : scene.rowsRect());
     const double content = scene.rows.height, room = scene.rowsRect().height();
-    if (content > room + 1) { // a thin mark of where the view is in the rows
+    if (content > room + 1) { // a thin mark showing the view's position in the rows
         const double height = std::max(18.0, room * room / content), y = rulerHeight + (room - height) * scene.scroll / (content - room);
         painter.setPen(Qt::NoPen);
         painter.setBrush(theme.separator);

@@ -19,16 +19,16 @@
 
 namespace stagewright {
 
-// Which marks a picture of the timeline carries besides its frame.
+// The marks of a timeline picture in addition to its frame.
 struct PaintedMarks {
     bool hover = false;
     bool selection = true; // op, areas, arrows
     bool notes = true;
 };
 
-// What edit mode shows while an op is dragged: where it would go and whether that order is valid.
+// What edit mode shows during a drag: where the op would go and whether that order is valid.
 struct DragFeedback {
-    SpanRef span;      // the dragged op, painted faded in its place
+    SpanRef span;      // the dragged op, painted faded at its place
     int toRank = -1;   // the row the ghost is painted on
     Nanos begin = 0;   // axis time of the ghost (of the re-simulated op, or under the pointer)
     Nanos end = 0;
@@ -44,13 +44,13 @@ struct TimelineScene {
     QSizeF size;
     double scroll = 0; // px of the rows scrolled off
     QString title = QStringLiteral("Timeline");
-    bool smallLabels = false;    // where those of usual size do not fit: in narrow pictures, which nobody zooms
-    std::vector<bool> differenceShows; // of each further panel, from the second on: its change against the first exceeds the noise; absent: it does
+    bool smallLabels = false;    // if normal labels don't fit, in narrow pictures, which can't be zoomed
+    std::vector<bool> differenceShows; // per panel from the second: its change against the first exceeds the noise; absent: true
     bool showCritical = true;
     bool showCommunication = true;
     GroupLook groupLook = GroupLook::Kinds;
     TimeOrigin timeOrigin = TimeOrigin::Step;
-    int cursor = -1; // the row that keys for rows mean; −1: not shown
+    int cursor = -1; // the row that row keys act on; −1: not shown
     SpanRef selected;
     std::vector<AreaSelection> areas;
     SpanRef hovered;
@@ -59,28 +59,28 @@ struct TimelineScene {
     std::optional<DragFeedback> drag;
     std::optional<TimeRange> zoomBox;
     std::shared_ptr<const TimelineNotes> notes; // may be null
-    std::shared_ptr<const TimelineFlags> flags; // likewise
+    std::shared_ptr<const TimelineFlags> flags; // as above
 
-    // What the ruler prints at an axis time. Runs compared share an axis from their begin.
+    // What the ruler prints at an axis time. Compared runs share an axis from their start.
     Nanos shownTime(Nanos axisTime) const { return panels.size() == 1 ? panels.front()->shownTime(axisTime, timeOrigin) : axisTime; }
     std::optional<std::pair<int, int>> columns; // only these device pixels of the plot are painted, [first, last) from its left edge
 
-    // The axis in device pixels for rastering what is painted: its range begins at column firstColumn(ratio).
+    // The axis in device pixels for rasterising: its range starts at column firstColumn(ratio).
     Axis deviceAxis(double ratio) const;
     int firstColumn() const { return columns ? columns->first : 0; }
     QRectF rowsRect() const { return {0, rulerHeight, size.width(), std::max(0.0, size.height() - rulerHeight)}; }
     const RowPlace& place(int row) const { return rows.rows[static_cast<std::size_t>(row)]; }
     double rowTop(int row) const; // in the view, scrolled
     int rowUnder(double y) const;   // y in the view; −1: none
-    int nearestRow(double y) const; // −1 only where there is no row
+    int nearestRow(double y) const; // −1 only if there are no rows
     const PanelRank& rankOf(const RowPlace& row) const { return panels[static_cast<std::size_t>(row.panel)]->ranks[static_cast<std::size_t>(row.rankIndex)]; }
     const RankGroup& groupOf(const RowPlace& row) const { return rows.plan->groups[static_cast<std::size_t>(row.panel)][static_cast<std::size_t>(row.group)]; }
-    // The part of the view that pinned rows keep, or that the others scroll in.
+    // The part of the view for pinned rows, or for scrolling rows.
     QRectF pinnedRect() const { return {0, rulerHeight, size.width(), std::min(rows.pinnedHeight, rowsRect().height())}; }
     QRectF scrolledRect() const { return rowsRect().adjusted(0, pinnedRect().height(), 0, 0); }
     std::optional<QRectF> rectOf(SpanRef ref) const;
     SpanRef spanAt(QPointF point) const;
-    // Where an area lies: one rectangle over neighbouring rows, of the pinned rows or of those that scroll.
+    // The place of an area: one rectangle over neighbouring pinned or scrolling rows.
     std::vector<QRectF> rectsOf(const AreaSelection& area, bool pinned) const;
     bool isCovered(const QRectF& rect, SpanRef ref) const; // scrolled under the pinned rows
     int rowOf(int panel, int rankIndex) const { return rows.rowOf(panel, rankIndex); } // −1: none
@@ -91,7 +91,7 @@ struct TimelineScene {
 // The frame below hover marks: grid, rows, slices, labels, critical path, header bars, difference region, gutter, ruler.
 // `own`: the RGB32 image that the painter paints on from its top left corner, if it may be written to directly (faster).
 void paintFrame(QPainter& painter, const TimelineScene& scene, const Theme& theme, Detail detail, QImage* own = nullptr);
-void paintRulerOf(QPainter& painter, const TimelineScene& scene, const Theme& theme); // the ruler of a frame alone
+void paintRulerOf(QPainter& painter, const TimelineScene& scene, const Theme& theme); // only the ruler of a frame
 // What changes with the pointer or the selection: hover line and label, same-microbatch outlines, selection, dependency
 // arrows, areas, drag feedback.
 void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& theme);
@@ -99,11 +99,11 @@ void paintMarks(QPainter& painter, const TimelineScene& scene, const Theme& them
 struct TimelineCanvas {
     QImage image;
     Detail detail = Detail::Exact;
-    Axis axis; // it was painted for
+    Axis axis; // the axis it was painted for
 };
-// The frame of a scene that differs from the canvas in where its axis begins alone: pixels are moved and the strips painted
-// that came into view, or whose labels hang on an edge of it. The same pixels as a fresh frame's. False, and nothing done,
-// where the move is no whole number of device pixels, where a pixel is no whole number of ns, or where moving saves nothing.
+// Paints a scene that differs from the canvas only in where its axis starts: moves pixels and paints the strips
+// that came into view or have labels at an edge of it. Gives the same pixels as a fresh frame. Returns false and does nothing
+// if the move is not a whole number of device pixels, if a pixel is not a whole number of ns, or if moving saves nothing.
 bool panFrame(TimelineCanvas& canvas, const TimelineScene& scene, const Theme& theme, double ratio);
 
 } // namespace stagewright

@@ -50,7 +50,7 @@ void fillCommunication(PanelRank& row, const Timeline& timeline, const TimelineP
     }
 }
 
-// Work that names no op of its own takes kind and microbatch of the op that launched it, else it counts as other work.
+// Work without its own op takes kind and microbatch of the op that launched it; otherwise it counts as other work.
 Span ownedBy(const Timeline& timeline, SpanId id)
 {
     Span span = timeline.spans()[id];
@@ -98,7 +98,7 @@ void noteLooks(TimelinePanel& panel, const LaneData& lane)
     }
 }
 
-// Steps, origin and duration. Several steps that are not all of them, or one: from the first begin to the last end.
+// Steps, origin and duration. For one step or some of the steps: from the first start to the last end.
 void setExtent(TimelinePanel& panel, int first, int last)
 {
     const Timeline& timeline = *panel.timeline;

@@ -1,4 +1,4 @@
-// TimelinePanel: one run (or one step of it) made ready for drawing. Immutable, built by a pure function that may run on
+// TimelinePanel: one run (or one step of it) prepared for drawing. Immutable, built by a pure function that may run on
 // any thread; shared as shared_ptr<const TimelinePanel>.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace stagewright {
 
-// Work beside a rank's ops, one sub-lane without overlap.
+// Other work of a rank, one sub-lane without overlap.
 struct PanelLane {
     Lane lane = Lane::Kernel; // Kernel, Copy, Other, Wait
     LaneData data;
@@ -31,18 +31,18 @@ struct PanelRank {
     LaneData compute;
     std::vector<LaneData> communication; // sub-lanes without overlap; transfers
     std::vector<PanelLane> lanes;        // kernels, copies, other work, then waits
-    int workLanes() const;               // of `lanes`, those before the waits
+    int workLanes() const;               // number of `lanes` before the waits
     MemorySeries activations;
 };
 
 struct PanelOptions {
-    int step = -1;       // −1: several steps; else that one, its begin at axis time `lead`
-    Nanos lead = 0;      // how much later than axis time 0 it begins, ≥ 0: runs aligned at one of their ops
+    int step = -1;       // −1: several steps; else that one, starting at axis time `lead`
+    Nanos lead = 0;      // how much later than axis time 0 it starts, ≥ 0, for runs aligned at an op
     QString name;        // header of compare mode
     bool pyramids = true;
     bool causes = true;  // bubble report and critical path of the step (of a single-step timeline also at −1)
     std::optional<Bytes> memoryCap = std::nullopt; // of a rank's activations, for the causes
-    int firstStep = 0;   // of several …
+    int firstStep = 0;   // if several …
     int lastStep = -1;   // … inclusive; −1: to the run's last
 };
 
@@ -56,37 +56,37 @@ struct PanelStep {
 struct TimelinePanel {
     std::shared_ptr<const Timeline> timeline; // never null
     int step = -1;
-    std::vector<PanelStep> steps; // those shown, by begin
+    std::vector<PanelStep> steps; // the steps shown, by start
     QString name;
     Nanos origin = 0;   // timeline time at axis time 0
     Nanos duration = 0; // of what is shown, from the origin
-    Nanos lead = 0;     // of it before the begin
+    Nanos lead = 0;     // of it before the start
     std::vector<PanelRank> ranks;
-    std::optional<BubbleReport> bubbles; // where one step is shown
+    std::optional<BubbleReport> bubbles; // if one step is shown
     double bubbleFraction = 0;           // of the report, else over the whole extent
     Bytes peak = 0;                      // largest activation peak of any rank
     std::vector<SpanId> critical;        // sorted by id
     std::int64_t sliceCount = 0;
     Units units;
-    std::uint32_t kinds = 0; // bit 1 << OpKind: it occurs on a compute lane
-    bool hasTints = false;   // some op is not in its kind's first tint
+    std::uint32_t kinds = 0; // bit 1 << OpKind: the kind occurs on a compute lane
+    bool hasTints = false;   // some op has another than its kind's first tint
     bool hasPairs = false;
 
     // Of every step of a run too large for one timeline (run_panel.h): the lanes hold all of them, `timeline` the spans
     // of one; slices of the others have no span id.
     bool part = false;
-    int detailStep = -1;   // whose spans `timeline` holds; −1: nobody's
-    bool overview = false; // no slices yet: the lanes are pyramids as stored
+    int detailStep = -1;   // the step whose spans `timeline` holds; −1: none
+    bool overview = false; // no slices yet: the lanes are stored pyramids
     bool isPart() const { return part; }
-    // Whether anything is known to be an op; else there is no idle time either, as in traces whose ranges no rule names.
+    // Whether any op is known; otherwise there is no idle time either, as in traces with ranges that no rule names.
     bool hasOps() const { return kinds != 0 || part || overview; }
 
     bool isCritical(SpanId span) const;
     Nanos toAxis(Nanos timelineTime) const { return timelineTime - origin; }
-    bool shows(int ofStep) const; // whether the step is one of those shown
-    // What a moment is printed as: from the begin of its step, or of the run.
+    bool shows(int ofStep) const; // whether the step is shown
+    // How a moment is printed: from the start of its step, or of the run.
     Nanos shownTime(Nanos axisTime, TimeOrigin from) const;
-    const PanelStep* stepAt(Nanos axisTime) const; // the last that has begun; nullptr before the first
+    const PanelStep* stepAt(Nanos axisTime) const; // the last started step; nullptr before the first
     int stepNumberAt(Nanos axisTime) const { return stepAt(axisTime) != nullptr ? stepAt(axisTime)->step : -1; }
     // Position of a span among its rank's compute spans of its step: the index in Schedule::order[rank]. −1: not compute.
     int positionOf(SpanId span) const;

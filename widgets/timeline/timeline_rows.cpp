@@ -1,4 +1,4 @@
-// TimelineView: its rows: which are drawn, the cursor on the gutter, groups.
+// TimelineView: its rows: which are drawn, the row mark in the gutter, groups.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -128,14 +128,14 @@ CardText TimelineView::groupCard(const RowPlace& row, Nanos axisTime) const
     card.title = group.title.front().isDigit() && !group.title.contains(QLatin1Char('%')) ? tr("Ranks %1").arg(group.title) : group.title;
     card.rows.emplace_back(tr("Ranks"), QString::number(group.ranks.size()));
     card.rows.emplace_back(tr("Busy, mean"), percentText(group.busyMean));
-    card.rows.emplace_back(tr("Least, most"), percentText(group.busyLeast) + QStringLiteral(" – ") + percentText(group.busyMost));
+    card.rows.emplace_back(tr("Minimum, maximum"), percentText(group.busyLeast) + QStringLiteral(" – ") + percentText(group.busyMost));
     int working = 0;
     for (const int rank : group.ranks) {
         const LaneData& lane = panel.ranks[static_cast<std::size_t>(rank)].compute;
         const std::size_t at = lane.firstEndingAfter(axisTime);
         if (at < lane.size() && lane.slices()[at].begin() <= axisTime) ++working;
     }
-    card.rows.emplace_back(tr("Working now"), tr("%1 of %2").arg(working).arg(group.ranks.size()));
+    card.rows.emplace_back(tr("Busy now"), tr("%1 of %2").arg(working).arg(group.ranks.size()));
     card.note = group.expanded ? tr("Click the gutter to fold these ranks.") : tr("Double click to show them one by one.");
     return card;
 }

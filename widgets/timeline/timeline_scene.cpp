@@ -9,7 +9,7 @@ Axis TimelineScene::deviceAxis(double ratio) const
 {
     Axis device{axis.range, 0, axis.width * ratio};
     if (!columns || device.degenerate()) return device;
-    // Whole ns a column: panFrame asks for parts of such an axis only.
+    // Whole ns per column: panFrame requests parts of such an axis only.
     const double perColumn = static_cast<double>(axis.range.duration()) / device.width;
     const int last = std::min(columns->second, static_cast<int>(std::ceil(device.width - 1e-6)));
     device.range.begin = axis.range.begin + std::llround(columns->first * perColumn);
@@ -172,7 +172,7 @@ SpanRef TimelineScene::spanAt(QPointF point) const
         const auto count = static_cast<double>(rank.communication.size());
         lane = &rank.communication[static_cast<std::size_t>(std::min(count - 1, track / at0.track * count))];
     }
-    // What covers the pointer's pixel; the one under its middle first.
+    // The slices that cover the pointer's pixel; the one under its middle first.
     const Nanos t = axis.toTime(point.x());
     const Nanos half = static_cast<Nanos>(axis.nanosPerPixel() / 2);
     const auto& slices = lane->slices();

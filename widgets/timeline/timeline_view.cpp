@@ -18,7 +18,7 @@ namespace stagewright {
 namespace {
 
 constexpr int settleDelay = 80;             // ms after the last input
-constexpr std::int64_t exactLimit = 50000; // slices in view that are painted exactly at once
+constexpr std::int64_t exactLimit = 50000; // up to this many slices in view are painted exactly at once
 
 QFont viewFont()
 {
@@ -331,7 +331,7 @@ QString TimelineView::statusText() const
     if (unitOf(from) == unitOf(to) || begin == 0) from = from.section(QLatin1Char(' '), 0, -2);
     const QString pixel = durationText(static_cast<Nanos>(std::llround(perPixel)), units, units.time != 1 ? 4 : -1);
     QString text = tr("%1, %2   ·   view %3 – %4   ·   1 px = %5").arg(countText(slices, tr("1 slice"), tr("%L1 slices")), countText(ranks, tr("1 rank"), tr("%1 ranks")), from, to, pixel);
-    if (m_scene.panels.front()->overview) return text + tr("   ·   overview as stored with the run");
+    if (m_scene.panels.front()->overview) return text + tr("   ·   stored overview of the run");
     std::size_t shown = 0;
     for (const int row : m_scene.visibleRows()) {
         const RowPlace& place = m_scene.place(row);
@@ -361,7 +361,7 @@ void TimelineView::paintEvent(QPaintEvent*)
 {
     const double ratio = devicePixelRatioF();
     layOut();
-    std::optional<TimelineScene> previewed; // another panel in the place of the first; what refers to its spans is left out
+    std::optional<TimelineScene> previewed; // another panel in place of the first; references to its spans are omitted
     if (m_preview && !m_scene.panels.empty()) {
         previewed = m_scene;
         previewed->panels.front() = m_preview;
@@ -427,7 +427,7 @@ void TimelineView::paintTo(QPainter& painter, const QRectF& rect, const Theme& t
     if (rect.width() < narrowView && !scene.rows.rows.empty()) {
         const auto rows = static_cast<double>(scene.rows.rows.size());
         const auto plan = m_plan ? m_plan : std::make_shared<const RowPlan>();
-        double pitch = 57; // of rows that have all the room they want
+        double pitch = 57; // of rows at their preferred height
         for (int tries = 0; tries < 3; ++tries) { // headers and gaps between runs take theirs
             RowMetrics metrics = rowMetrics(std::max(2.0, pitch * 0.86), false);
             metrics.gap = std::max(0.0, pitch - metrics.height);

@@ -1,5 +1,5 @@
 // TimelineView: ranks as rows on one time axis, one panel or several stacked (compare mode). It reads and writes a shared
-// ViewState; it owns no run. Keys and mouse: widgets/key_map.h and docs of the window. GUI thread only.
+// ViewState and owns no run. Keys and mouse: widgets/key_map.h and the window's docs. GUI thread only.
 #pragma once
 
 #include <memory>
@@ -33,8 +33,8 @@ public:
     ViewState* viewState() const { return m_state; }
     std::shared_ptr<const RowPlan> rowPlan() const { return m_plan; } // null before the first panels
 
-    // The first call fits the view; later ones keep it where it is still inside, so that a live run may grow. Headers with
-    // badges A, B … appear from two panels on. Selections that no longer exist are dropped.
+    // The first call fits the view; later ones keep it if it is still inside, so that a live run may grow. Headers with
+    // badges A, B … appear with two or more panels. Selections that no longer exist are dropped.
     void setPanels(std::vector<std::shared_ptr<const TimelinePanel>> panels);
     void setRun(std::shared_ptr<const Timeline> timeline, const PanelOptions& options = {}); // one panel; null: none
     const std::vector<std::shared_ptr<const TimelinePanel>>& panels() const { return m_scene.panels; }
@@ -43,68 +43,68 @@ public:
     void setKeyMap(KeyMapName name) { m_keyMap = name; }
     KeyMapName keyMap() const { return m_keyMap; }
     void setRowHeight(double pixels); // 0: default (48, in compare 38)
-    // All rows taller or lower by a factor, 0.35 to 3; without setRowHeight.
+    // Scales all row heights by a factor, 0.35 to 3; without setRowHeight.
     void setRowScale(double scale);
     double rowScale() const { return m_rowScale; }
     void setTrackHeight(double pixels); // of the communication tracks; 0: default (9)
-    // Of each panel after the first: its change exceeds the noise; else the band says so. Empty: all do.
+    // Per panel after the first: its change exceeds the noise; otherwise the band says so. Empty: all do.
     void setDifferenceShows(std::vector<bool> shows);
     void setTitle(const QString& title); // over the gutter: "Timeline", "Shared time axis"
 
-    // Edit mode: dragging an op emits opPressed, opDragged …, then opDropped or opDragCancelled, and moves nothing by
-    // itself; the model answers with setDragFeedback and, after the drop, new panels.
+    // Edit mode: dragging an op emits opPressed, opDragged …, then opDropped or opDragCancelled, and moves nothing
+    // itself; the model responds with setDragFeedback and, after the drop, new panels.
     void setEditMode(bool on);
     bool editMode() const { return m_editMode; }
     void setNotes(std::shared_ptr<const TimelineNotes> notes); // of panel 0; null: none. New panels drop them
     std::shared_ptr<const TimelineNotes> notes() const { return m_scene.notes; }
     void setFlags(std::shared_ptr<const TimelineFlags> flags); // notes and finds; null: none. New panels keep them
     std::shared_ptr<const TimelineFlags> flags() const { return m_scene.flags; }
-    int flagAt(QPointF point) const; // the number of the note whose flag is there; −1: none
+    int flagAt(QPointF point) const; // the number of the note with its flag there; −1: none
     void setDragFeedback(const std::optional<DragFeedback>& feedback);
-    // Drawn in the place of panel 0 while an op is dragged, of the same ranks; null: panel 0 again. Where the pointer is, is told
-    // of panel 0 all the same, so that what moves does not run away from it. New panels drop it.
+    // Drawn in place of panel 0 while an op is dragged, with the same ranks; null: panel 0 again. The pointer's place is given
+    // in panel 0 anyway, so that the preview does not run away from it. New panels drop it.
     void setPreview(std::shared_ptr<const TimelinePanel> panel);
     std::shared_ptr<const TimelinePanel> preview() const { return m_preview; }
 
     SpanRef spanAt(QPointF point) const;           // compute or communication; invalid over idle
     std::optional<QRectF> rectOf(SpanRef ref) const; // in widget coordinates, unclipped; nullopt: not shown
     Axis axis() const { return m_scene.axis; }
-    void fitSelection(); // the selection; again, or without one: everything
+    void fitSelection(); // fits the selection; again, or without one: everything
     void fitSpan(SpanRef ref);
     void ensureVisible(SpanRef ref);
     void ensureRowVisible(int panel, int rank); // scrolls the rows, not the time
-    // Rows. What keys for rows mean: the ranks of the selected areas, else the row of the cursor, else that of the selected op.
+    // Rows. The target of row keys: the ranks of the selected areas, else the row of the cursor, else that of the selected op.
     const RowLayout& layout() const { return m_scene.rows; }
     std::vector<int> chosenRanks() const; // their ranks, ascending
     int cursorRow() const;                // −1: none
     void setCursorRow(int row);           // shown and scrolled to
     void moveCursor(int by);
-    void toggleGroup(int row);            // opens or folds the group, or the one its rank stands in
+    void toggleGroup(int row);            // opens or folds the group, or the group of its rank
     QString rowText(int row) const;       // "Rank 3, pinned", "Ranks 0 to 31, folded": for screen readers and menus
     double scrollTop() const { return m_scene.scroll; }
     void setScrollTop(double top);
     double contentHeight() const; // of the ruler and all rows
-    // Of a rank's compute row, by its index in the panel; in widget coordinates, unclipped; nullopt: there is none.
+    // A rank's compute row, by its index in the panel; in widget coordinates, unclipped; nullopt: none.
     std::optional<QRectF> rowRect(int panel, int rankIndex) const;
-    double trackHeight() const; // of the communication track under a row with the gap to it; 0: none
+    double trackHeight() const; // of the communication track below a row, including the gap; 0: none
 
     bool showsDraft() const { return m_canvas.detail == Detail::Draft; } // until the exact frame arrives
     QString statusText() const; // "100 slices, 4 ranks · view 0.0 – 282.6 ms · 1 px = 253 µs, about 40 ops per px"
     Aggregation aggregation() const; // of the selected areas
-    CardText cardOf(SpanRef ref) const; // what the hover card says
+    CardText cardOf(SpanRef ref) const; // text of the hover card
 
-    // Paints everything with the marks asked for, as large as the rectangle; any painter, any pixel ratio.
-    // In a rectangle narrower than narrowView rows are as tall as all of them fit, without communication tracks.
+    // Paints everything with the requested marks into the rectangle; any painter, any pixel ratio.
+    // In a rectangle narrower than narrowView rows shrink until all fit, without communication tracks.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, const PaintedMarks& marks = {}) const;
-    double paintedHeight(double width) const; // wanted by such a picture: as on screen, less where it is narrow
+    double paintedHeight(double width) const; // preferred height of such a picture: as on screen, less if it is narrow
     std::int64_t visibleSlices() const { return m_scene.visibleSlices(); }
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return {420, 140}; }
 
 signals:
     void spanActivated(stagewright::SpanRef ref); // double click or Enter
-    void idleClicked(int panel, int rank, stagewright::Nanos axisTime); // a click on a row where no op is
-    // An op whose step's spans are not at hand was walked to.
+    void idleClicked(int panel, int rank, stagewright::Nanos axisTime); // a click on a row without an op there
+    // The keys reached an op of a step without loaded spans.
     void sliceAsked(int panel, int rank, stagewright::Nanos axisTime);
     void areaAggregated(const stagewright::Aggregation& aggregation); // live while dragging; empty when cleared
     void statusChanged(const QString& text);
@@ -112,10 +112,10 @@ signals:
     void gapMenuAsked(const QPoint& globalPosition, int panel, int rank, stagewright::Nanos axisTime); // on idle time
     void rowScaleAsked(double notches); // Ctrl+Shift+wheel: > 0 taller
     void rowMenuAsked(const QPoint& globalPosition, int row); // on the gutter; the cursor is there
-    void rowsLaidOut(); // other rows than before
+    void rowsLaidOut(); // the rows changed
     void cursorMoved();
     // Positions index the rank's compute spans of the step, as Schedule::order does. `to` counts without the dragged op
-    // where toRank is its own rank (moveOp semantics), else with all ops of toRank.
+    // where toRank is its own rank (place in the list without it), else with all ops of toRank.
     void opPressed(stagewright::SpanRef ref, int rank, int position);
     void opDragged(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
     void opDropped(stagewright::SpanRef ref, int rank, int from, int toRank, int to);
@@ -158,7 +158,7 @@ private:
 
     void layOut();
     void moved();      // the axis: most of the frame stays
-    void invalidate(); // the frame; a draft now, the exact one when input rests
+    void invalidate(); // the frame: a draft now, the exact one when input rests
     void hoverAt(QPointF point);
     void beginDrag();
     void moveDrag(QPointF at);
@@ -175,7 +175,7 @@ private:
     void walkStage(int by);
     void walkDependency(bool forward);
     void showRows(double top, double bottom); // y in the view
-    void choose(SpanRef ref); // selects and brings into view
+    void choose(SpanRef ref); // selects it and scrolls to it
     void settle();
     void acceptFrame(const QImage& image, std::uint64_t generation);
     TimelineScene sceneFor(const QSizeF& size) const;
@@ -195,12 +195,12 @@ private:
     std::shared_ptr<const RowPlan> m_plan;
     std::optional<std::pair<int, int>> m_cursor; // position of its first rank, and whether it is a group (1) or a rank (0)
     std::shared_ptr<const TimelinePanel> m_preview;
-    bool m_started = false; // a run was set before
+    bool m_started = false; // a run has been set
     DragState m_drag;
     double m_wheelRest = 0;
     TimelineCanvas m_canvas;
     bool m_frameStale = true;
-    bool m_frameMoved = false; // the axis has moved since, and nothing else
+    bool m_frameMoved = false; // only the axis has moved since
     std::uint64_t m_generation = 0;
     QTimer* m_settle;
     std::unique_ptr<FrameWorker> m_worker;

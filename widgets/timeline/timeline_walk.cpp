@@ -26,7 +26,7 @@ void TimelineView::walkOnRank(int by)
     }
     const TimelinePanel& panel = *m_scene.panels[static_cast<std::size_t>(from.panel)];
     const PanelRank& rank = panel.ranks[static_cast<std::size_t>(panel.timeline->trackOf(from.span).rank)];
-    const LaneData* lane = &rank.compute; // or the lane of transfers or kernels that it stands in
+    const LaneData* lane = &rank.compute; // or its lane of transfers or kernels
     for (const LaneData& one : rank.communication)
         if (one.sliceOf(from.span) < one.size()) lane = &one;
     for (const PanelLane& one : rank.lanes)

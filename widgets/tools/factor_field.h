@@ -1,4 +1,4 @@
-// FactorField: a factor as a slider with a field beside it, from nothing to four times; 1 lies in the middle.
+// FactorField: a factor as a slider with a field beside it, from zero to four; 1 is in the middle.
 #pragma once
 
 #include <QDoubleSpinBox>

@@ -32,11 +32,11 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
     m_ahead = new QSpinBox(form);
     m_ahead->setObjectName(QStringLiteral("ahead"));
     m_ahead->setRange(0, 64);
-    m_ahead->setSpecialValueText(tr("all at the begin"));
+    m_ahead->setSpecialValueText(tr("all at the start"));
     m_perDirection = new QSpinBox(form);
     m_perDirection->setObjectName(QStringLiteral("perDirection"));
     m_perDirection->setRange(0, 64);
-    m_perDirection->setSpecialValueText(tr("without limit"));
+    m_perDirection->setSpecialValueText(tr("unlimited"));
     m_latency = new QDoubleSpinBox(form);
     m_latency->setObjectName(QStringLiteral("latency"));
     m_latency->setRange(-0.05, 20);
@@ -47,21 +47,21 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
     m_latency->setSuffix(tr(" forwards"));
     for (QSpinBox* box : {m_ahead, m_perDirection}) connect(box, &QSpinBox::valueChanged, this, &LoweredPanel::changed);
     connect(m_latency, &QDoubleSpinBox::valueChanged, this, &LoweredPanel::changed);
-    form->add(tr("Rule"), m_rule, tr("Where receives are put into the lists; a send stands behind the op that made the message."));
-    form->add(tr("Posted ahead"), m_ahead, tr("Of the eager rule: compute ops between a receive and the op that needs it."));
+    form->add(tr("Rule"), m_rule, tr("Where receives go in the lists; a send follows the op that produced the message."));
+    form->add(tr("Posted ahead"), m_ahead, tr("For the eager rule: compute ops between a receive and the op that needs it."));
     form->add(tr("Sends"), m_sends, tr("Buffered: a send ends at once. Rendezvous: no buffers, it waits until its receive is posted."));
-    form->add(tr("Receives"), m_receives, tr("Of rendezvous: the rank stands at the receive, or only offers its buffer."));
-    form->add(tr("Channels"), m_perDirection, tr("Messages under way at once from one rank to another; more queue in the order of their sends."));
-    form->add(tr("Link latency"), m_latency, tr("Time of a message, in mean forwards."));
+    form->add(tr("Receives"), m_receives, tr("For rendezvous: the rank blocks at the receive, or only posts its buffer."));
+    form->add(tr("Channels"), m_perDirection, tr("Messages in flight at once from one rank to another; further messages queue in send order."));
+    form->add(tr("Link latency"), m_latency, tr("Message time, in mean forwards."));
     m_form->addWidget(form);
-    m_deadlock = new QPushButton(tr("Show the circle…"));
-    m_deadlock->setToolTip(tr("The waits drawn on the lists, and a change that removes them."));
+    m_deadlock = new QPushButton(tr("Show the cycle…"));
+    m_deadlock->setToolTip(tr("Shows the waits on the lists, and a change that removes them."));
     connect(m_deadlock, &QPushButton::clicked, this, &LoweredPanel::deadlockAsked);
     m_close = new QPushButton(tr("Back to the run"));
     connect(m_close, &QPushButton::clicked, this, &LoweredPanel::closeAsked);
     addWidget(m_deadlock);
     m_deadlock->hide();
-    m_figures = addSection(tr("What it comes to"));
+    m_figures = addSection(tr("Result"));
     m_channels = addSection(tr("Occupancy of channels"));
     addWidget(m_close);
     finish();
@@ -71,7 +71,7 @@ LoweredPanel::LoweredPanel(QWidget* parent) : SectionColumn(parent)
     };
     connect(this, &LoweredPanel::changed, this, enable);
     connect(m_rule, &QComboBox::currentIndexChanged, this, [this] {
-        const QSignalBlocker quiet(m_receives); // as the rule is meant
+        const QSignalBlocker quiet(m_receives); // the rule's intended setting
         m_receives->setCurrentIndex(receivesOf(lowering().rule) == ReceiveMode::Posted ? 1 : 0);
     });
     enable();
@@ -110,10 +110,10 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
         return;
     }
     m_figures->addRow(tr("Sends and receives"), QStringLiteral("%L1 + %L1").arg(picture.sends));
-    m_figures->addRow(tr("Time of a step"), durationText(picture.makespan, units), definition::makespan());
+    m_figures->addRow(tr("Step time"), durationText(picture.makespan, units), definition::makespan());
     const Nanos change = picture.makespan - picture.makespanBefore;
-    m_figures->addRow(tr("against messages that never wait"), signedDurationText(change, units),
-                      tr("The same order and costs where each message leaves at its op's end and is received whenever it comes: %1.").arg(durationText(picture.makespanBefore, units)),
+    m_figures->addRow(tr("compared with non-blocking messages"), signedDurationText(change, units),
+                      tr("The same order and costs, with each message sent when its op ends and received on arrival: %1.").arg(durationText(picture.makespanBefore, units)),
                       change > 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain);
     m_figures->addRow(tr("Bubble ratio"), percentText(picture.bubbleFraction), definition::bubbleRatio());
     const auto makespan = static_cast<double>(std::max<Nanos>(1, picture.makespan));
@@ -124,7 +124,7 @@ void LoweredPanel::setPicture(const LoweredPicture& picture, const Units& units)
         const double share = static_cast<double>(use.busy) / makespan;
         bar->setParts({{Paint::Communication, std::min(1.0, share)}});
         m_channels->addBar(tr("%1 → %2").arg(use.from).arg(use.to), bar, percentText(share, 0),
-                           tr("%1, %2 on the wire; %3 queued behind other messages; %4 not yet posted at the other side")
+                           tr("%1, %2 in transfer; %3 queued behind other messages; %4 not yet posted on the other side")
                                .arg(countText(static_cast<qint64>(use.messages), tr("1 message"), tr("%L1 messages"))).arg(durationText(use.busy, units), durationText(use.queued, units), durationText(use.unposted, units)));
     }
     if (picture.channels.size() > most) m_channels->addText(tr("and %1 more").arg(picture.channels.size() - most), "faint");

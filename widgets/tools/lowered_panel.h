@@ -1,5 +1,5 @@
-// LoweredPanel: the form and the figures of the lowered view: by which rule sends and receives are put into the lists, how
-// messages travel, and how far each channel is used. GUI thread only.
+// LoweredPanel: the form and the figures of the lowered view: the rule that inserts sends and receives into the lists, how messages
+// travel, and how much each channel is used. GUI thread only.
 #pragma once
 
 #include "widgets/panel/side_panel.h"
@@ -19,12 +19,12 @@ public:
     explicit LoweredPanel(QWidget* parent = nullptr);
     Lowering lowering() const;
     Channels channels() const;
-    double latency() const; // in mean forwards; < 0: as the run's costs say
+    double latency() const; // in mean forwards; < 0: from the run's costs
     void setPicture(const LoweredPicture& picture, const Units& units);
 
 signals:
     void changed();       // a field
-    void deadlockAsked(); // the circle of an order that never ends
+    void deadlockAsked(); // the cycle of an order that never ends
     void closeAsked();
 
 private:

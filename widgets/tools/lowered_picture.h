@@ -1,5 +1,5 @@
-// LoweredPicture: a compute-only schedule lowered to sends and receives by a rule, timed under one of the ways in which
-// messages travel, and how its channels are used. A pure function for any thread.
+// LoweredPicture: a compute-only schedule lowered to sends and receives by a rule, timed under one way of sending messages, and how its
+// channels are used. A pure function for any thread.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct LoweredRequest {
     CostModel costs;
     Lowering lowering;
     Channels channels;
-    double latency = -1; // of every link, in mean forwards; < 0: as the costs say
+    double latency = -1; // of every link, in mean forwards; < 0: from the costs
 };
 
 // Messages from one rank to another.
@@ -26,16 +26,16 @@ struct ChannelUse {
     int from = 0;
     int to = 0;
     int messages = 0;
-    Nanos busy = 0;   // on the wire; messages beside each other count each
-    Nanos queued = 0; // both sides were posted and the channel was taken
+    Nanos busy = 0;   // in transfer; parallel messages count separately
+    Nanos queued = 0; // both sides were posted but the channel was busy
     Nanos unposted = 0; // sent and not yet posted at the receiver (rendezvous), or behind other messages in the sender's list
 };
 
 struct LoweredPicture {
     std::optional<Error> fault;
-    bool hangs = false; // the lists never end this way
-    std::shared_ptr<const Schedule> lowered;    // null where the rule fails
-    std::shared_ptr<const TimelinePanel> panel; // null where there is a fault
+    bool hangs = false; // the lists never end with this lowering
+    std::shared_ptr<const Schedule> lowered;    // null if the rule fails
+    std::shared_ptr<const TimelinePanel> panel; // null on a fault
     std::size_t sends = 0;
     Nanos makespan = 0;
     Nanos makespanBefore = 0; // of the compute-only schedule with the same costs

@@ -40,7 +40,7 @@ ResidualPanel::ResidualPanel(QWidget* parent) : SectionColumn(parent)
     m_source->setObjectName(QStringLiteral("source"));
     m_source->addItem(tr("this run"));
     connect(m_source, &QComboBox::currentIndexChanged, this, &ResidualPanel::changed);
-    form->add(tr("Costs of"), m_source, tr("Whose costs predict: the run's own, or those of another run of as many stages."));
+    form->add(tr("Costs of"), m_source, tr("Costs for the prediction: the run's own, or those of another run with the same number of stages."));
     m_form->addWidget(form);
     m_step = addSection(tr("The step"));
     auto* plot = addSection(tr("Ops of this step"));
@@ -48,7 +48,7 @@ ResidualPanel::ResidualPanel(QWidget* parent) : SectionColumn(parent)
     plot->addWidget(m_plot);
     connect(m_plot, &ResidualPlot::opChosen, this, &ResidualPanel::opChosen);
     m_selectedSection = addSection(tr("Selected op"));
-    m_worst = addSection(tr("Worst predicted of this step"));
+    m_worst = addSection(tr("Largest errors in this step"));
     m_groups = addSection(tr("All measured steps: 95 % lie within"));
     auto* close = new QPushButton(tr("Back to the run"));
     close->setAutoDefault(true);
@@ -102,7 +102,7 @@ void ResidualPanel::setPicture(std::shared_ptr<const ResidualPicture> picture, s
     m_timeline = std::move(timeline);
     const Residuals& of = m_picture->residuals;
     m_step->clear();
-    m_step->addRow(tr("Predicted"), durationText(of.predictedStep, units), tr("The schedule simulated with the costs: time of a step."));
+    m_step->addRow(tr("Predicted"), durationText(of.predictedStep, units), tr("Step time of the schedule simulated with these costs."));
     m_step->addRow(tr("Measured"), durationText(of.measuredStep, units), of.steps == 1 ? tr("The one measured step.") : tr("Median of the %1 measured steps.").arg(of.steps));
     m_step->addRow(tr("Error"), signedFixed(100 * of.error, 1) + QStringLiteral(" %"), tr("(Predicted − measured) / measured"), PanelSection::Tone::Strong);
     m_plot->setPicture(m_picture, m_timeline, units);
@@ -142,7 +142,7 @@ void ResidualPanel::fillWorst()
     for (std::size_t i = 0; i < count; ++i) {
         const OpResidual& of = m_picture->dots[m_picture->worst[i]].of;
         if (of.residual() == 0) {
-            if (i == 0) m_worst->addText(tr("Each op took what was predicted, to the nanosecond."), "faint");
+            if (i == 0) m_worst->addText(tr("Every op took exactly the predicted time, to the nanosecond."), "faint");
             break;
         }
         auto* button = link(opOnRank(*m_timeline, of.span), tr("Selects this op"));
@@ -165,7 +165,7 @@ void ResidualPanel::fillGroups()
     for (std::size_t i = 0; i < std::min(groupsShown, order.size()); ++i) {
         const OpResiduals& of = groups[order[i]];
         auto* button = link(tr("%1 of stage %2").arg(QString::fromUtf8(ruleOf(of.kind).text.data(), static_cast<qsizetype>(ruleOf(of.kind).text.size()))).arg(of.stage),
-                            of.worst == noSpan ? QString() : tr("Shows the worst of them: %1 of step %2").arg(opOnRank(*m_timeline, of.worst)).arg(m_timeline->spans()[of.worst].step + 1));
+                            of.worst == noSpan ? QString() : tr("Shows the largest error: %1 of step %2").arg(opOnRank(*m_timeline, of.worst)).arg(m_timeline->spans()[of.worst].step + 1));
         if (of.worst != noSpan) connect(button, &QPushButton::clicked, this, [this, span = of.worst] { emit opChosen(span); }, Qt::QueuedConnection);
         auto* bar = new ShareBar;
         bar->setPlain(spread(order[i]) / most);
@@ -173,7 +173,7 @@ void ResidualPanel::fillGroups()
                          tr("Rank %1, %2: predicted %3, median %4, 95 % within ± %5, worst %6")
                              .arg(of.rank).arg(countText(static_cast<qint64>(of.count), tr("1 op"), tr("%L1 ops"))).arg(durationText(of.predicted, m_units), durationText(of.measured, m_units), durationText(of.percentile95, m_units), signedDurationText(of.worstResidual, m_units)));
     }
-    if (order.size() > groupsShown) m_groups->addText(tr("and %1 more that are predicted better").arg(order.size() - groupsShown), "faint");
+    if (order.size() > groupsShown) m_groups->addText(tr("and %1 more with smaller errors").arg(order.size() - groupsShown), "faint");
 }
 
 } // namespace stagewright

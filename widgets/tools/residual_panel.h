@@ -1,5 +1,5 @@
-// ResidualPanel: predicted against measured: of the step as a whole, every op of the step shown as a mark, the worst
-// predictions, and the spread by kind, stage and rank. What predicts may be the run itself or another one. GUI thread only.
+// ResidualPanel: predicted against measured: the step as a whole, a mark for every op of the step, the largest errors, and the spread
+// by kind, stage and rank. The predicting costs may come from the run itself or another one. GUI thread only.
 #pragma once
 
 #include "widgets/panel/side_panel.h"
@@ -21,7 +21,7 @@ public:
         RunRef run;
         QString name;
     };
-    void setSources(const std::vector<Source>& others); // whose costs may predict beside the run's own; the choice stays
+    void setSources(const std::vector<Source>& others); // runs that may provide costs besides the run itself; keeps the choice
     RunRef source() const;                              // invalid: the run itself
     void setPicture(std::shared_ptr<const ResidualPicture> picture, std::shared_ptr<const Timeline> timeline, int step, const Units& units);
     void setFault(const Error& error);

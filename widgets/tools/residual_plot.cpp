@@ -16,7 +16,7 @@
 namespace stagewright {
 namespace {
 
-// 1-2-5 steps of which at most `most` fit into the range.
+// 1-2-5 steps, at most `most` in the range.
 double stepOf(double range, int most)
 {
     const double least = range / most, power = std::pow(10.0, std::floor(std::log10(least)));
@@ -154,7 +154,7 @@ void ResidualPlot::paintAxes(QPainter& p) const
 
 void ResidualPlot::paintDots(QPainter& p) const
 {
-    // Marks that would lie on one another to the half pixel are painted once.
+    // Marks at the same half pixel are painted once.
     std::unordered_set<std::uint64_t> taken;
     for (std::size_t i = 0; i < m_picture->dots.size(); ++i) {
         const QPointF at = placeOf(i);

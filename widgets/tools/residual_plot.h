@@ -1,5 +1,5 @@
-// ResidualPlot: each op of a step as a mark: across what it was predicted to take, up what it took beyond that. Colour and
-// form tell the kind. A click selects the nearest op; Left and Right walk from the worst prediction to the best.
+// ResidualPlot: a mark per op of a step: x is its predicted time, y the time beyond that. Colour and shape show the kind. A click
+// selects the nearest op; Left and Right go from the largest error to the smallest.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,7 @@ protected:
 private:
     QRectF plot() const;
     void setRanges();
-    std::size_t dotAt(QPointF point) const; // the number of dots: none near
+    std::size_t dotAt(QPointF point) const; // the number of dots if none is near
     std::size_t selectedDot() const;
     void paintAxes(QPainter& painter) const;
     void paintDots(QPainter& painter) const;
@@ -47,7 +47,7 @@ private:
     SpanId m_selected = noSpan;
     double m_least = 0, m_most = 1;  // predicted
     double m_below = -1, m_above = 1; // residual
-    QPixmap m_drawn; // axes and marks; null: to be painted anew
+    QPixmap m_drawn; // axes and marks; null: to be repainted
     const Theme* m_theme = &Theme::light();
 };
 

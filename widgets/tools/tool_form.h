@@ -1,4 +1,4 @@
-// ToolForm: labelled fields under one another, as the panels of tools have them.
+// ToolForm: labelled fields below each other, for tool panels.
 #pragma once
 
 #include <QDoubleSpinBox>

@@ -75,11 +75,11 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     form->add(tr("Ops"), m_kind, tr("Which ops take another time."));
     form->add(tr("Of stage"), m_stage, tr("Only ops of this stage."));
     form->add(tr("On rank"), m_rank, tr("Only ops on this rank: a slower or faster device."));
-    form->add(tr("Their time"), m_ops, tr("Factor on their durations; 0: they cost nothing."));
-    m_ops->field()->setAccessibleName(tr("Their time, factor"));
+    form->add(tr("Time factor"), m_ops, tr("Factor on their durations; 0: they take no time."));
+    m_ops->field()->setAccessibleName(tr("Time factor of the ops"));
     m_costs->addWidget(form);
 
-    m_messages = addSection(tr("What if messages went otherwise"));
+    m_messages = addSection(tr("What if communication changed"));
     form = new ToolForm;
     m_link = combo("link");
     m_links = factor("linkFactor");
@@ -88,7 +88,7 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     m_latency->setRange(-0.05, 20);
     m_latency->setSingleStep(0.05);
     m_latency->setButtonSymbols(QAbstractSpinBox::NoButtons);
-    m_latency->setSpecialValueText(tr("as it is"));
+    m_latency->setSpecialValueText(tr("unchanged"));
     m_latency->setSuffix(tr(" forwards"));
     m_latency->setKeyboardTracking(false);
     connect(m_latency, &QDoubleSpinBox::valueChanged, this, &WhatIfPanel::tell);
@@ -103,15 +103,15 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     m_sends = combo("sends");
     m_sends->addItem(tr("buffered"));
     m_sends->addItem(tr("rendezvous"));
-    m_channels = number("channels", 0, tr("without limit"));
+    m_channels = number("channels", 0, tr("unlimited"));
     m_channels->setMaximum(64);
-    form->add(tr("Link"), m_link, tr("Either way between two ranks."));
-    form->add(tr("Its time"), m_links, tr("Factor on latency and on the time of each byte; 0: free."));
-    m_links->field()->setAccessibleName(tr("Its time, factor"));
-    form->add(tr("Latency"), m_latency, tr("Of every link, in mean forwards, with bandwidth without limit; before the factor."));
-    form->add(tr("Messages"), m_rule, tr("At once: each leaves at its op's end. Else sends and receives stand in the lists, by this rule."));
+    form->add(tr("Link"), m_link, tr("Both directions between two ranks."));
+    form->add(tr("Link factor"), m_links, tr("Factor on latency and time per byte; 0: free."));
+    m_links->field()->setAccessibleName(tr("Time factor of the link"));
+    form->add(tr("Latency"), m_latency, tr("Latency of every link, in mean forwards, with unlimited bandwidth; before the factor."));
+    form->add(tr("Messages"), m_rule, tr("At once: each message leaves when its op ends. Otherwise this rule inserts sends and receives into the lists."));
     form->add(tr("Sends"), m_sends, tr("Rendezvous: a send waits until its receive is posted."));
-    form->add(tr("Channels"), m_channels, tr("Messages under way at once from one rank to another."));
+    form->add(tr("Channels"), m_channels, tr("Messages in flight at once from one rank to another."));
     m_messages->addWidget(form);
 
     m_more = addSection(tr("Further changes"));
@@ -122,15 +122,15 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
     m_further->setPlaceholderText(WhatIfPanel::tr("B@stage2*0.8, launch*0"));
     m_further->setClearButtonEnabled(true);
     connect(m_further, &QLineEdit::textChanged, this, &WhatIfPanel::tell);
-    form->add(tr("Microbatches"), m_microbatches, tr("Of schedules of the library only: others are not known for another number."));
-    form->add(tr("Also"), m_further, tr("As simulate --what-if takes them: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, m+8 …"));
+    form->add(tr("Microbatches"), m_microbatches, tr("Only for library schedules: others are unknown for another number."));
+    form->add(tr("Also"), m_further, tr("As in simulate --what-if: F*0.5, B@stage2*0.8, rank1*1.25, link1-2*0, launch*0, jitter*0, m+8 …"));
     m_more->addWidget(form);
     auto* buttons = new QWidget;
     auto* row = new QHBoxLayout(buttons);
     row->setContentsMargins(0, 0, 0, 0);
     m_reset = new QPushButton(tr("Reset"));
     m_reset->setObjectName(QStringLiteral("reset"));
-    m_reset->setToolTip(tr("Everything as it is"));
+    m_reset->setToolTip(tr("Undoes all changes"));
     m_close = new QPushButton(tr("Back to the run"));
     connect(m_reset, &QPushButton::clicked, this, [this] {
         reset();
@@ -142,7 +142,7 @@ WhatIfPanel::WhatIfPanel(QWidget* parent) : SectionColumn(parent)
         row->addWidget(button, 1);
     }
 
-    m_figures = addSection(tr("What it comes to"));
+    m_figures = addSection(tr("Result"));
     m_peaks = addSection(tr("Peak activation by rank"));
     addWidget(buttons);
     finish();
@@ -176,7 +176,7 @@ void WhatIfPanel::setSchedule(const Schedule& schedule, const CostModel& costs)
         reset();
     }
     m_quiet = true;
-    m_latency->setToolTip(tr("Of every link, in mean forwards, with bandwidth without limit; before the factor. As it is: %1.")
+    m_latency->setToolTip(tr("Latency of every link, in mean forwards, with unlimited bandwidth; before the factor. Unchanged: %1.")
                               .arg(durationText(costs.links.all.latency, Units{costs.timeUnit, costs.memoryUnit})));
     m_quiet = false;
 }
@@ -256,20 +256,20 @@ void WhatIfPanel::setPicture(const WhatIfPicture& picture, const WhatIfQuestion&
     const WhatIfAnswer& answer = picture.answer;
     m_figures->clear();
     m_peaks->clear();
-    if (question.empty()) m_figures->addText(tr("Nothing is changed. Both timelines are simulated from the costs of the run."), "faint");
+    if (question.empty()) m_figures->addText(tr("Nothing is changed. Both timelines are simulated with the run's costs."), "faint");
     const auto tone = [](auto change) { return change < 0 ? PanelSection::Tone::Better : change > 0 ? PanelSection::Tone::Worse : PanelSection::Tone::Plain; };
     const auto row = [&](const QString& name, const QString& before, const QString& after, const QString& difference, PanelSection::Tone of, const QString& tooltip) {
         m_figures->addRow(name, before == after ? after : tr("%1 → %2").arg(before, after), tooltip);
         if (before != after) m_figures->addRow(QString(), difference, tooltip, of);
     };
     const Nanos change = answer.makespanAfter - answer.makespanBefore;
-    row(tr("Time of a step"), durationText(answer.makespanBefore, units), durationText(answer.makespanAfter, units),
+    row(tr("Step time"), durationText(answer.makespanBefore, units), durationText(answer.makespanAfter, units),
         tr("%1 (%2)").arg(signedDurationText(change, units), changeText(static_cast<double>(answer.makespanBefore), static_cast<double>(answer.makespanAfter))), tone(change),
         definition::makespan());
     if (answer.microbatchesBefore != answer.microbatchesAfter) {
         const Nanos before = answer.makespanBefore / std::max(1, answer.microbatchesBefore), after = answer.makespanAfter / std::max(1, answer.microbatchesAfter);
-        row(tr("Time of a microbatch"), durationText(before, units), durationText(after, units), signedDurationText(after - before, units), tone(after - before),
-            tr("Time of the step over its microbatches, %1 and %2").arg(answer.microbatchesBefore).arg(answer.microbatchesAfter));
+        row(tr("Time per microbatch"), durationText(before, units), durationText(after, units), signedDurationText(after - before, units), tone(after - before),
+            tr("Step time ÷ number of microbatches, %1 and %2").arg(answer.microbatchesBefore).arg(answer.microbatchesAfter));
     }
     row(tr("Bubble ratio"), percentText(answer.bubbleBefore), percentText(answer.bubbleAfter), tr("%1 points").arg(signedFixed(100 * (answer.bubbleAfter - answer.bubbleBefore), 1)),
         tone(answer.bubbleAfter - answer.bubbleBefore), definition::bubbleRatio());

@@ -1,5 +1,5 @@
-// WhatIfPanel: the fields of a question "what if …" to the run shown, and its answer in figures. Every change is told at
-// once; reset takes back all. GUI thread only.
+// WhatIfPanel: the fields of a what-if question about the run shown, and its answer in figures. Every change is announced at once;
+// reset undoes all. GUI thread only.
 #pragma once
 
 #include "widgets/panel/side_panel.h"
@@ -21,10 +21,10 @@ class WhatIfPanel : public SectionColumn {
 public:
     explicit WhatIfPanel(QWidget* parent = nullptr);
 
-    void setSchedule(const Schedule& schedule, const CostModel& costs); // bounds of the fields; resets where the shape is another
-    // The error of the text of further changes, where it can't be read.
+    void setSchedule(const Schedule& schedule, const CostModel& costs); // bounds of the fields; resets if the shape changes
+    // The error in the text of further changes, if invalid.
     Result<WhatIfQuestion> question() const;
-    void setFurther(const QString& changes); // as --what-if takes them
+    void setFurther(const QString& changes); // as in --what-if
     void reset();
     void setPicture(const WhatIfPicture& picture, const WhatIfQuestion& question, const Units& units);
     void setFault(const Error& error);

@@ -10,7 +10,7 @@
 namespace stagewright {
 namespace {
 
-constexpr std::size_t explainedOps = 4'000; // of more, neither causes nor the critical path: the picture follows the fields
+constexpr std::size_t explainedOps = 4'000; // above this, without causes and critical path, so that the picture follows the fields
 
 Result<std::shared_ptr<const TimelinePanel>> panelOf(const WhatIfCase& of, const QString& name)
 {
@@ -43,7 +43,7 @@ WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel&
         return out;
     }
     auto asItIs = whatIf->caseOf({});
-    auto panel = asItIs ? panelOf(*asItIs, QCoreApplication::translate("WhatIfPanel", "As it is, simulated")) : tl::unexpected(asItIs.error());
+    auto panel = asItIs ? panelOf(*asItIs, QCoreApplication::translate("WhatIfPanel", "Unchanged, simulated")) : tl::unexpected(asItIs.error());
     if (!panel) {
         out.fault = panel.error();
         return out;

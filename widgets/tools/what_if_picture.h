@@ -1,5 +1,5 @@
-// WhatIfPicture: a schedule with its costs, and the same with changes, both simulated and ready for drawing above one
-// another. Pure functions for any thread.
+// WhatIfPicture: a schedule with its costs, and the same with changes, both simulated and prepared for drawing one above the other.
+// Pure functions for any thread.
 #pragma once
 
 #include <memory>
@@ -14,25 +14,25 @@ namespace stagewright {
 
 struct WhatIfQuestion {
     std::vector<WhatIfChange> changes;
-    double latency = -1; // of every link, in mean forwards, before the changes; < 0: as the costs say
+    double latency = -1; // of every link, in mean forwards, before the changes; < 0: from the costs
     bool empty() const { return changes.empty() && latency < 0; }
     bool operator==(const WhatIfQuestion&) const = default;
 };
-std::string toText(const WhatIfQuestion& question); // its changes as --what-if takes them
+std::string toText(const WhatIfQuestion& question); // its changes as in --what-if
 
-// What does not change with the question; made once for a run.
+// What does not depend on the question; computed once per run.
 struct WhatIfBase {
     std::optional<Error> fault;
     std::shared_ptr<const Schedule> schedule;
     CostModel costs;
-    std::optional<WhatIf> whatIf; // nothing where there is a fault
+    std::optional<WhatIf> whatIf; // nullopt on a fault
     std::shared_ptr<const TimelinePanel> panel;
 };
 
 struct WhatIfPicture {
     std::optional<Error> fault;
     WhatIfAnswer answer;
-    std::shared_ptr<const TimelinePanel> panel; // changed; null where there is a fault
+    std::shared_ptr<const TimelinePanel> panel; // changed; null on a fault
 };
 
 WhatIfBase whatIfBase(std::shared_ptr<const Schedule> schedule, const CostModel& costs);

@@ -3,11 +3,11 @@
 
     stagewright schedules zb-h1 -p 4 -m 8 --csv > schedule.csv
     python3 run_schedule.py schedule.csv --traces traces          # starts the ranks itself, gloo or NCCL
-    torchrun --nproc-per-node=4 run_schedule.py schedule.csv      # or under torchrun, on several hosts, too
+    torchrun --nproc-per-node=4 run_schedule.py schedule.csv      # or under torchrun, also on several hosts
     stagewright import traces -o job.stagewright
 
 Needs PyTorch 2.6 or newer. The model is a stack of linear layers, one part per stage; every rank holds the stages that its line
-of the CSV names. --describe tells what the CSV asks for and needs no PyTorch.
+of the CSV names. --describe prints what the CSV needs and works without PyTorch.
 """
 
 import argparse
@@ -25,7 +25,7 @@ MESSAGES = ("SEND_F", "RECV_F", "SEND_B", "RECV_B")
 
 
 class Shape:
-    """What a schedule CSV asks for: its ranks, stages and microbatches, and where the stages stand."""
+    """What a schedule CSV needs: its ranks, stages and microbatches, and the placement of stages."""
 
     def __init__(self, path):
         self.ranks = 0
@@ -44,7 +44,7 @@ class Shape:
         self.stages = max(self.rank_of_stage) + 1
         missing = [stage for stage in range(self.stages) if stage not in self.rank_of_stage]
         if missing:
-            raise ValueError(f"{path}: stage {missing[0]} is missing, and there is a stage {self.stages - 1}")
+            raise ValueError(f"{path}: stage {missing[0]} is missing, but there is a stage {self.stages - 1}")
 
     def _read(self, cell, rank, path):
         if not cell:
@@ -55,10 +55,10 @@ class Shape:
         for text in pair.groups() if pair else (cell,):
             op = CELL.fullmatch(text.strip())
             if not op:
-                raise ValueError(f"{path}: line {rank + 1}: '{cell}' is no op of PyTorch's pipelining")
+                raise ValueError(f"{path}: line {rank + 1}: '{cell}' is not an op of PyTorch's pipelining")
             stage, kind, microbatch = int(op[1]), op[2], op[3]
             if self.rank_of_stage.setdefault(stage, rank) != rank:
-                raise ValueError(f"{path}: stage {stage} stands on ranks {self.rank_of_stage[stage]} and {rank}; PyTorch holds it on one")
+                raise ValueError(f"{path}: stage {stage} is on ranks {self.rank_of_stage[stage]} and {rank}; PyTorch keeps it on one")
             if microbatch:
                 self.microbatches = max(self.microbatches, int(microbatch) + 1)
             self.lowered = self.lowered or kind in MESSAGES
@@ -83,7 +83,7 @@ def import_torch():
 
 
 def part_of_model(torch, options, stage, device):
-    """The layers of one stage. The same seed gives the same weights wherever the stage stands."""
+    """The layers of one stage. The same seed gives the same weights on every rank."""
     torch.manual_seed(options.seed + stage)
     layers = []
     for _ in range(options.layers):
@@ -100,7 +100,7 @@ def whole_batch(torch, options, shape, step, device):
 
 
 class AllOf:
-    """Waits for every message of a batch. Older versions keep the last one only, which is enough for NCCL and not for gloo."""
+    """Waits for every message of a batch. Older versions keep only the last one, which is enough for NCCL but not for gloo."""
 
     def __init__(self, works):
         self.works = works
@@ -111,7 +111,7 @@ class AllOf:
 
 
 def label_stage(torch, stage):
-    """Names the ops of a stage for the profiler, where the runtime does not name them itself."""
+    """Names the ops of a stage for the profiler if the runtime does not name them itself."""
 
     def named(function, letter):
         @functools.wraps(function)
@@ -149,7 +149,7 @@ def make_schedule(torch, options, shape, rank, device):
 
 
 def check_gradients(torch, options, shape, stages, step, device):
-    """Against the whole model on the whole batch, on this rank alone: the largest relative difference."""
+    """The largest relative difference to the whole model on the whole batch, on this rank alone."""
     parts = [part_of_model(torch, options, index, device) for index in range(shape.stages)]
     value, targets = whole_batch(torch, options, shape, step, device)
     for part in parts:
@@ -215,17 +215,17 @@ def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("schedule", help="the CSV: compute only, or with sends and receives")
     parser.add_argument("--traces", default="traces", help="folder for the profiler's files, rank0.json and so on [traces]")
-    parser.add_argument("--backend", choices=["gloo", "nccl"], help="[nccl where there are enough GPUs, else gloo]")
-    parser.add_argument("--form", choices=["compute_only", "compute_comms"], help="how PyTorch reads the CSV [as its cells say]")
-    parser.add_argument("--steps", type=int, default=3, help="steps that are recorded [3]")
+    parser.add_argument("--backend", choices=["gloo", "nccl"], help="[nccl if there are enough GPUs, else gloo]")
+    parser.add_argument("--form", choices=["compute_only", "compute_comms"], help="how PyTorch reads the CSV [by its cells]")
+    parser.add_argument("--steps", type=int, default=3, help="recorded steps [3]")
     parser.add_argument("--warmup", type=int, default=2, help="steps before them, at least 1 [2]")
     parser.add_argument("--microbatch-size", type=int, default=32, help="samples of a microbatch [32]")
     parser.add_argument("--width", type=int, default=256, help="width of a layer [256]")
     parser.add_argument("--layers", type=int, default=2, help="layers of a stage [2]")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--memory", action="store_true", help="record allocations, too")
+    parser.add_argument("--memory", action="store_true", help="also record allocations")
     parser.add_argument("--check", action="store_true", help="compare the first step's gradients with those of the whole model")
-    parser.add_argument("--describe", action="store_true", help="print what the CSV asks for, as JSON, and end")
+    parser.add_argument("--describe", action="store_true", help="print what the CSV needs as JSON and exit")
     options = parser.parse_args(arguments)
     options.warmup = max(1, options.warmup)
     return options

@@ -57,7 +57,7 @@ struct DeviceThreads {
         asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(base + at) : "memory");
         return value;
     }
-    // Numbers that a block's threads show each other, beside the dynamic shared memory.
+    // Numbers that a block's threads exchange, outside the dynamic shared memory.
     template <typename T, int Slots> __device__ static T* slots()
     {
         __shared__ T all[Slots];

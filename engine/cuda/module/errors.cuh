@@ -19,7 +19,7 @@ inline int failed(std::string text)
 inline int check(cudaError_t status, const char* what)
 {
     if (status == cudaSuccess) return 0;
-    (void)cudaGetLastError(); // not sticky: the next call begins anew
+    (void)cudaGetLastError(); // not sticky: the next call starts clean
     return failed(std::string(what) + ": " + cudaGetErrorString(status));
 }
 

@@ -1,4 +1,4 @@
-// Launches of the attention on the matrix units. What is computed is in flash_tiles.h.
+// Launches of the attention on the matrix units. The arithmetic is in flash_tiles.h.
 #include "engine/cuda/flash_tiles.h"
 #include "engine/cuda/module/device_threads.cuh"
 #include "engine/cuda/module/queue.cuh"

@@ -1,4 +1,4 @@
-// The kernels: who computes what. What is computed is in kernel_bodies.h and lanes.h.
+// The kernels: which thread computes what. The arithmetic is in kernel_bodies.h and lanes.h.
 #include "engine/cuda/flash_tiles.h"
 #include "engine/cuda/lanes.h"
 #include "engine/cuda/module/device_threads.cuh"

@@ -1,4 +1,4 @@
-// The module's only exported function, and what it tells of driver and devices.
+// The module's only exported function, and what it reports about driver and devices.
 #include <cstdio>
 #include <cstring>
 
@@ -31,7 +31,7 @@ const char* lastError()
     return lastErrorText().c_str();
 }
 
-// NCCL is loaded where it is: it is no part of the toolkit, and one GPU needs none.
+// NCCL is loaded where it is: it is not part of the toolkit, and one GPU does not need it.
 int collectiveVersion()
 {
     void* library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -47,7 +47,7 @@ std::string driverMissing(int driver, int runtime)
 {
     if (driver == 0) return "no NVIDIA driver is loaded (libcuda.so.1 is missing or too old to tell)";
     if (driver / 1000 < runtime / 1000)
-        return "the NVIDIA driver carries CUDA " + versionText(driver) + ", CUDA " + versionText(runtime) + " is needed; install a newer driver";
+        return "the NVIDIA driver supports CUDA " + versionText(driver) + ", but CUDA " + versionText(runtime) + " is needed; install a newer driver";
     return {};
 }
 
@@ -104,7 +104,7 @@ int describe(int32_t device, StagewrightCudaDevice* out)
     out->greenContexts = hasGreenContexts() ? 1 : 0;
     out->totalBytes = properties.totalGlobalMem;
     if (properties.major < STAGEWRIGHT_CUDA_MINIMUM_MAJOR) {
-        put(out->reason, "compute capability " + std::to_string(properties.major) + "." + std::to_string(properties.minor) + ", " +
+        put(out->reason, "compute capability " + std::to_string(properties.major) + "." + std::to_string(properties.minor) + ", but " +
                              std::to_string(STAGEWRIGHT_CUDA_MINIMUM_MAJOR) + ".0 is needed");
         return 0;
     }

@@ -152,7 +152,7 @@ int NcclTeam::open(std::vector<End> ends)
     std::set<int> devices;
     for (const End& end : ends) {
         if (devices.insert(end.device).second) continue;
-        m_error = "NCCL serves one rank a device, device " + std::to_string(end.device) + " has two";
+        m_error = "NCCL serves one rank per device, but device " + std::to_string(end.device) + " has two";
         return 1;
     }
     m_ends = std::move(ends);

@@ -1,8 +1,8 @@
-// NCCL between devices of this process: a communicator whose ends one thread drives, so that a send always stands in one group with
+// NCCL between devices of this process: a communicator whose ends one thread drives, so that a send is always in one group with
 // its receive, and a collective with all its ends. No call waits for another thread: nothing can be posted in two orders. No CUDA
-// call is made here; NCCL is a table, so that tests stand in for it (tests/engine/tst_nccl_team.cpp).
+// call is made here; NCCL is a table, so that tests can replace it (tests/engine/tst_nccl_team.cpp).
 //
-// Teams are opened and asked for work one at a time in a process: their kernels are launched in one order on all devices, as NCCL
+// Teams are opened and used one at a time in a process: their kernels are launched in one order on all devices, as NCCL
 // demands of communicators that share devices. Kernels wait on the streams they are given.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace stagewright::cuda::module {
 
-// What of NCCL is used (2.18 and later); looked up, as it is no part of the CUDA toolkit and one GPU needs none.
+// What of NCCL is used (2.18 and later); looked up at run time, as it is not part of the CUDA toolkit and one GPU does not need it.
 struct NcclFunctions {
     decltype(&ncclGetVersion) version = nullptr;
     decltype(&ncclGetUniqueId) uniqueId = nullptr;
@@ -44,13 +44,13 @@ public:
         int device = 0;
         cudaStream_t stream = nullptr;
     };
-    // enter: makes a device the calling thread's; 0: done. patience: how long a call may stay under way in NCCL.
+    // enter: makes a device the calling thread's; 0: done. patience: how long a call may take in NCCL.
     NcclTeam(const NcclFunctions& nccl, std::function<int(int device)> enter, std::chrono::nanoseconds patience = std::chrono::seconds(60));
     ~NcclTeam(); // aborted: leaves; else waits for what NCCL still has to do on the host
     NcclTeam(const NcclTeam&) = delete;
     NcclTeam& operator=(const NcclTeam&) = delete;
 
-    // The calls below: 0, or another number and error() says why; the team is of no use then. Pointers: by end.
+    // The calls below: 0, or another number and error() says why; the team is unusable then. Pointers: by end.
     int open(std::vector<End> ends); // each on a device of its own
     int transfer(int from, const void* bytes, int to, void* there, std::size_t count);
     int allReduce(const std::vector<const float*>& from, const std::vector<float*>& to, std::size_t count);     // sums

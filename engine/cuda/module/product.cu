@@ -126,7 +126,7 @@ int choose(StagewrightQueue& queue, const StagewrightProduct& p, const ProductKe
             if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, stride)) return bad;
             if (int bad = set(plan.description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, element)) return bad;
         }
-        // The choice looks at how these pointers are aligned and follows none: it must not depend on where the first call's lie.
+        // The choice considers the alignment of these pointers but does not read them: it must not depend on the addresses of the first call.
         void* const place = reinterpret_cast<void*>(std::uintptr_t{productAlignment});
         if (int bad = setEnd(plan, p, place, place)) return bad;
     }

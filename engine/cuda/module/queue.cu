@@ -14,7 +14,7 @@ namespace stagewright::cuda::module {
 
 namespace {
 
-// What of the driver a partition needs (CUDA 12.4 and later).
+// The driver functions that a partition needs (CUDA 12.4 and later).
 struct Driver {
     decltype(&cuGetErrorString) errorString = nullptr;
     decltype(&cuDeviceGetDevResource) deviceResource = nullptr;
@@ -98,13 +98,13 @@ int partsOf(int device, int count, const std::vector<CUdevResource>*& out)
 int openPartition(StagewrightQueue& queue)
 {
     const Driver& d = driver();
-    if (d.missing) return failed(std::string("the driver has no ") + d.missing + ", which partitions need; CUDA 12.5 brings it");
+    if (d.missing) return failed(std::string("the driver has no ") + d.missing + ", which partitions need; it comes with CUDA 12.5");
     const std::vector<CUdevResource>* parts = nullptr;
     if (int bad = partsOf(queue.wish.device, queue.wish.parts, parts)) return bad;
     CUdevResource mine = (*parts)[static_cast<std::size_t>(queue.wish.part)];
     CUdevResourceDesc description{};
     if (int bad = checkDriver(d.describe(&description, &mine, 1), "describing a partition")) return bad;
-    if (int bad = checkDriver(d.create(&queue.partition, description, queue.wish.device, CU_GREEN_CTX_DEFAULT_STREAM), "making a partition")) return bad;
+    if (int bad = checkDriver(d.create(&queue.partition, description, queue.wish.device, CU_GREEN_CTX_DEFAULT_STREAM), "creating a partition")) return bad;
     if (int bad = checkDriver(d.contextOf(&queue.partitionContext, queue.partition), "the context of a partition")) return bad;
     if (int bad = check(cudaStreamCreateWithFlags(&queue.clock, cudaStreamNonBlocking), "a CUDA stream")) return bad;
     queue.multiprocessors = static_cast<int>(mine.sm.smCount);
@@ -219,7 +219,7 @@ int take(int32_t device, size_t bytes, void** out)
 int give(int32_t device, void* block)
 {
     if (int bad = check(cudaSetDevice(device), "choosing the CUDA device")) return bad;
-    return check(cudaFree(block), "giving memory back");
+    return check(cudaFree(block), "freeing memory");
 }
 
 int openQueue(const StagewrightQueueWish* wish, StagewrightQueue** out)
@@ -280,7 +280,7 @@ int markOn(cudaStream_t stream, int device, StagewrightMark** out)
     std::unique_ptr<StagewrightMark> made(new (std::nothrow) StagewrightMark);
     if (!made) return failed("out of memory");
     made->device = device;
-    if (int bad = check(cudaEventCreateWithFlags(&made->event, cudaEventDefault), "a CUDA event")) return bad; // it tells the time
+    if (int bad = check(cudaEventCreateWithFlags(&made->event, cudaEventDefault), "a CUDA event")) return bad; // it has the time
     const int bad = check(cudaEventRecord(made->event, stream), "recording a CUDA event");
     if (bad != 0) {
         const std::string cause = lastErrorText();
@@ -309,9 +309,9 @@ int await(StagewrightQueue* queue, int32_t lane, StagewrightMark* mark)
 
 int nanosBetween(StagewrightMark* from, StagewrightMark* to, int64_t* out)
 {
-    const auto told = [](const StagewrightMark* mark) { return mark->time ? mark->time : mark->event; };
+    const auto eventOf = [](const StagewrightMark* mark) { return mark->time ? mark->time : mark->event; };
     float milliseconds = 0;
-    if (int bad = check(cudaEventElapsedTime(&milliseconds, told(from), told(to)), "time between CUDA events")) return bad;
+    if (int bad = check(cudaEventElapsedTime(&milliseconds, eventOf(from), eventOf(to)), "time between CUDA events")) return bad;
     *out = std::llround(static_cast<double>(milliseconds) * 1e6);
     return 0;
 }
@@ -321,7 +321,7 @@ int copyRows(StagewrightQueue* queue, int32_t lane, void* to, size_t toStride, c
 {
     if (int bad = queue->enter()) return bad;
     const cudaStream_t stream = queue->lanes[lane];
-    // Unified addresses tell the devices of both: between two of them it is a peer copy.
+    // Unified addresses identify the devices of both: between two of them it is a peer copy.
     const cudaError_t status = rows == 1 ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream)
                                          : cudaMemcpy2DAsync(to, toStride, from, fromStride, bytes, rows, cudaMemcpyDefault, stream);
     return check(status, "a copy on the CUDA device");

@@ -13,17 +13,17 @@
 
 namespace stagewright::cuda::module {
 
-// The choice of cuBLASLt for one shape, kept for the next time.
+// The choice of cuBLASLt for one shape, kept for later calls.
 struct ProductPlan;
 struct ProductKey {
     StagewrightProduct shape; // without pointers, alpha and beta's values
     int alignment[3];         // of a, b, c: bytes, at most 16
-    bool fused;               // the end is asked for as an epilogue
+    bool fused;               // the end is requested as an epilogue
     bool operator<(const ProductKey& other) const;
 };
 using ProductPlans = std::map<ProductKey, std::shared_ptr<ProductPlan>>;
 
-inline constexpr std::size_t workspaceBytes = std::size_t{32} << 20; // what cuBLASLt asks for on Hopper
+inline constexpr std::size_t workspaceBytes = std::size_t{32} << 20; // what cuBLASLt requests on Hopper
 
 } // namespace stagewright::cuda::module
 
@@ -48,7 +48,7 @@ struct StagewrightQueue {
 
 struct StagewrightMark {
     cudaEvent_t event = nullptr;
-    cudaEvent_t time = nullptr; // of a partition; null: `event` tells it
+    cudaEvent_t time = nullptr; // of a partition; null: `event` has it
     int device = 0;
 };
 

@@ -1,4 +1,4 @@
-// Teams: queues of several devices that NCCL connects. Each end has a stream of its own beside the queue's, of the highest priority:
+// Teams: queues of several devices that NCCL connects. Each end has its own stream next to the queue's, with the highest priority:
 // messages pass while the queue computes.
 #include <cstddef>
 #include <memory>

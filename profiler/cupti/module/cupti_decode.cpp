@@ -318,9 +318,9 @@ Result<void> checkVersion(std::uint32_t libraryVersion)
 {
     if (libraryVersion == headerVersion) return {};
     return fail(ErrorCode::Unavailable,
-                fmt::format("the CUPTI library is of version {}, this build of version {}: the layouts of their records may differ",
+                fmt::format("the CUPTI library has version {}, this build was made for version {}: the layouts of their records may differ",
                             libraryVersion, headerVersion),
-                "install CUPTI of the CUDA toolkit that Stagewright was built with, or build it anew");
+                "install CUPTI of the CUDA toolkit that Stagewright was built with, or rebuild Stagewright");
 }
 
 } // namespace stagewright::cupti

@@ -1,4 +1,4 @@
-// CuptiFunctions: the calls of CUPTI that a session makes, as a table, so that tests can stand in for a driver.
+// CuptiFunctions: the calls of CUPTI that a session makes, as a table, so that tests can replace a driver.
 #pragma once
 
 #include <cupti.h>

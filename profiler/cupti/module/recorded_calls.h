@@ -22,7 +22,7 @@ inline constexpr std::array runtimeCalls{
     CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000,  CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_ptsz_v13000,
 #endif
 };
-// One launch, many kernels: it is not held against its work.
+// One launch, many kernels: it is not compared with its work.
 inline constexpr std::array runtimeGraphCalls{
     CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000,
     CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_ptsz_v10000,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Writes the traces of this folder: small, made up, every time on purpose. See README.md.
+# Writes the traces of this folder: small and synthetic, with deliberate peculiarities. See README.md.
 import json
 import os
 import sqlite3
@@ -79,9 +79,9 @@ def gpu_rank(rank):
                {"Collective name": "allreduce", "Process Group Name": "pp", "Seq": step, "Process Group Ranks": "[4, 6]"})
     events.append({"ph": "M", "name": "process_name", "pid": 900, "tid": 0, "args": {"name": "python"}})
     events.append({"ph": "s", "id": 1, "pid": 900, "tid": 1, "ts": 1, "cat": "ac2g", "name": "ac2g"})
-    return {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Made Up GPU"}],
+    return {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Fake GPU"}],
             "distributedInfo": {"backend": "nccl", "rank": job_rank, "world_size": 8},
-            "traceEvents": events, "traceName": "made up", "displayTimeUnit": "ms", "baseTimeNanoseconds": BASE}
+            "traceEvents": events, "traceName": "synthetic", "displayTimeUnit": "ms", "baseTimeNanoseconds": BASE}
 
 
 def old_format():
@@ -175,7 +175,7 @@ def nsight():
     for rank, process in enumerate((500, 501)):
         pid = process << 24
         tid = pid | process
-        correlation = 1  # begins anew in every process
+        correlation = 1  # restarts in every process
         ops = [("PP:%dF0" % rank, 1000 + rank * 300), ("PP:%dB0" % rank, 2600 - rank * 400)]
         for name, at in ops:
             interned = name == "PP:0B0"
@@ -186,7 +186,7 @@ def nsight():
                 db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,7,?,?,1,1)", (at + kernel * 100, at + 100 + kernel * 100, rank, correlation, pid))
                 correlation += 1
         db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,9,900,?,2,2)", (1200 + rank * 10, 1300, rank, pid))
-        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,9,901,?,2,2)", (5000, 4000, rank, pid))  # ends before it begins
+        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,9,901,?,2,2)", (5000, 4000, rank, pid))  # ends before it starts
         db.execute("INSERT INTO NVTX_EVENTS VALUES (?,NULL,59,'open',NULL,?)", (3000, tid))
         db.execute("INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES (?,?,?,?,0)", (950, pid, 77, 4096))
     db.commit()
@@ -213,7 +213,7 @@ def nsight_messages():
     for rank in range(4):
         pid = (700 + rank) << 24
         tid = pid | (700 + rank)
-        for schema, entries in schemas.items():  # every process tells them
+        for schema, entries in schemas.items():  # every process stores them
             db.execute("INSERT INTO NVTX_PAYLOAD_SCHEMAS VALUES (1,?,'',1,NULL,?,24,NULL)", (schema, len(entries)))
             for index, (kind, name, offset) in enumerate(entries):
                 db.execute("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES (1,?,?,NULL,?,?,NULL,NULL,?)", (schema, index, kind, name, offset))

@@ -1,4 +1,4 @@
-// Proving lessons: each point is broken once and caught, every lesson of the program is sound, goals are tight, grading.
+// Checking lessons: each point is broken once and caught, every lesson of the program is sound, goals are tight, grading.
 #include <QtTest>
 
 #include "traces/lessons/check_lesson.h"
@@ -17,7 +17,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
     return at == std::string::npos ? std::string() : text.replace(at, from.size(), to);
 }
 
-QString told(const LessonReport& report)
+QString textOf(const LessonReport& report)
 {
     QString text;
     for (const Finding& one : report.findings)
@@ -50,7 +50,7 @@ private slots:
         const auto lesson = readLesson(lessonTemplate("base"), "base.md");
         QVERIFY(lesson);
         const LessonReport report = checkLesson(*lesson);
-        QVERIFY2(report.findings.empty(), qPrintable(told(report)));
+        QVERIFY2(report.findings.empty(), qPrintable(textOf(report)));
         QVERIFY(report.statements > 20);
     }
 
@@ -73,23 +73,23 @@ private slots:
         row("needs", "minutes: 10", "minutes: 10\nneeds: teleport", Point::Names, "needs teleport", Severity::Skipped);
         row("step", "show: gpipe ", "show: interleaved-1f1b\nset: microbatches=9\n#", Point::Simulates, "step 'step-1'");
         row("expected fault", "show: gpipe ", "show: gpipe\nexpect: invalid \"0F4\"\n#", Point::Simulates, "expects 0F4");
-        row("nothing to do", "show: gpipe ", "show: 1f1b\n#", Point::StartFails, "passes for doing nothing");
+        row("nothing to do", "show: gpipe ", "show: 1f1b\n#", Point::StartFails, "passes without any change");
         row("no tool for it", "allow: move, text, library", "allow: settings", Point::StartFails, "needs the tool");
         row("solution", "```solution\nschedule: 1f1b", "```solution\nschedule: zb-h2", Point::SolutionPasses, "does not pass");
         row("hint", "3: do warmup 4,3,2,1", "3: do warmup 4,3,2", Point::SolutionPasses, "hint 3");
         row("hint breaks it", "3: do warmup 4,3,2,1", "3: do rank 0: 0F0 0F0", Point::SolutionPasses, "can't be completed");
         row("wrong passes", "do: warmup 5,3,2,1\nsays: still holds 5", "do: warmup 4,3,2,1\nsays: still holds 5", Point::WrongFails, "a wrong answer to 'thrifty' passes");
-        row("another message", "says: still holds 5", "says: well done", Point::WrongFails, "should be told 'well done'");
-        row("unreached fail", "fail: -> Rank 0", "fail: p == 99 -> Never said.\nfail: -> Rank 0", Point::WrongFails, "no wrong answer to 'thrifty' is told this");
+        row("another message", "says: still holds 5", "says: well done", Point::WrongFails, "should get 'well done'");
+        row("unreached fail", "fail: -> Rank 0", "fail: p == 99 -> Never said.\nfail: -> Rank 0", Point::WrongFails, "no wrong answer to 'thrifty' gets this message");
         row("below the bound", "makespan <= T*(m+p-1)", "makespan <= T*(m+p-1) - 1", Point::AboveBound, "below the bound 33");
         row("expression", "GPipe needs {{sim(\"gpipe\").makespan}}", "GPipe needs {{sim(\"gpipe\").makespam}}", Point::Evaluates, "can't be evaluated");
         row("unknown function", "GPipe needs {{sim(\"gpipe\").makespan}}", "GPipe needs {{magic(3)}}", Point::Evaluates, "there is no function 'magic'");
         row("fact", "## Prove", "```fact\nthat: makespan == 34\n```\n\n## Prove", Point::Evaluates, "'makespan == 34' does not hold");
-        row("figure typed", "Numbers are computed", "The makespan 33 is typed. Numbers are computed", Point::Words, "a figure that is not computed", Severity::Warning);
+        row("figure typed", "Numbers are computed", "The makespan 33 is typed. Numbers are computed", Point::Words, "a hard-coded figure", Severity::Warning);
         row("law", "say: Keep the step", "generalise: p=2..6\nsay: Keep the step", Point::Generalises, "", Severity::Note);
         row("coincidence", "goal: valid and makespan <= T*(m+p-1)", "generalise: p=2..6\ngoal: valid and makespan <= 33", Point::Generalises, "does not hold at p=5");
         row("figure", "of: memory gpipe, 1f1b", "of: memory nobody", Point::Figures, "nobody");
-        row("figure's grammar", "of: memory gpipe, 1f1b", "of: dance gpipe", Point::Figures, "'dance' is no figure");
+        row("figure's grammar", "of: memory gpipe, 1f1b", "of: dance gpipe", Point::Figures, "'dance' is not a kind of figure");
         row("long sentence", "Bring them forward, rank by rank.",
             "Bring them forward, rank by rank, and then look at it again, and once more, since a sentence that is as long as this one is never read to its end by anybody.",
             Point::Words, "a sentence of", Severity::Warning);
@@ -116,9 +116,9 @@ private slots:
         }
         const LessonReport report = checkLesson(*lesson, options);
         if (words.isEmpty()) // a statement that holds
-            QVERIFY2(report.sound(), qPrintable(told(report)));
+            QVERIFY2(report.sound(), qPrintable(textOf(report)));
         else
-            QVERIFY2(finds(report, Severity(severity), Point(point), words), qPrintable(told(report)));
+            QVERIFY2(finds(report, Severity(severity), Point(point), words), qPrintable(textOf(report)));
     }
 
     void allLessonsAreSound()
@@ -136,7 +136,7 @@ private slots:
         for (const Lesson& lesson : all) {
             const LessonReport report = checkLesson(lesson, options);
             statements += report.statements;
-            QVERIFY2(report.sound() && report.count(Severity::Warning) == 0, qPrintable(QString::fromStdString(lesson.id) + "\n" + told(report)));
+            QVERIFY2(report.sound() && report.count(Severity::Warning) == 0, qPrintable(QString::fromStdString(lesson.id) + "\n" + textOf(report)));
         }
         QVERIFY2(statements > 1200, qPrintable(QString::number(statements)));
     }

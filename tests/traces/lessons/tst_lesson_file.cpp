@@ -1,4 +1,4 @@
-// Lesson files and expressions: what reads, what is refused and where, values to 1e-9, no evaluation without end.
+// Lesson files and expressions: valid files, refusals with their place, values to 1e-9, evaluation always ends.
 #include <QtTest>
 
 #include "traces/lessons/edit_command.h"
@@ -95,16 +95,16 @@ private slots:
             {"none + 1", "none"},
             {"percent(none / 2)", "none"},
             {"1 / 0", "1 is divided by 0"},
-            {"[1,2] + [1,2,3]", "+ of a list of 2 and a list of 3"},
-            {"\"a\" < \"b\"", "a text < a text: they have no order"},
+            {"[1,2] + [1,2,3]", "+ of lists of lengths 2 and 3"},
+            {"\"a\" < \"b\"", "a text < a text: these have no order"},
             {"nobody", "there is no name 'nobody'"},
-            {"1 +", "expression, column 4: a value is missing at the end"},
-            {"1 = 2", "expression, column 3: '=' compares nothing"},
+            {"1 +", "expression, column 4: expected a value at the end"},
+            {"1 = 2", "expression, column 3: '=' is not a comparison"},
             {"1 2", "expression, column 3: '2' does not belong here"},
-            {"(1", "expression, column 3: ')' is expected, not 'the end'"},
-            {"\"a", "expression, column 2: the text has no end"},
-            {"3Q0", "expression, column 1: '3Q0' is no op"},
-            {"range(0, 1, 1e-9)", "range() gives at most 1,000 rising values"},
+            {"(1", "expression, column 3: expected ')', not 'the end'"},
+            {"\"a", "expression, column 2: the text is not closed"},
+            {"3Q0", "expression, column 1: '3Q0' is not an op"},
+            {"range(0, 1, 1e-9)", "range() gives at most 1,000 ascending values"},
         };
         for (const auto& [text, result] : rows) QTest::newRow(text) << QString::fromUtf8(text) << QString::fromUtf8(result);
     }
@@ -160,22 +160,22 @@ private slots:
             QTest::newRow(name) << QString::fromStdString(text) << QString(message);
         };
         row("empty", "", "x.md:1:1: the front matter is missing");
-        row("no end", "---\nlesson: x\n", "x.md:1:1: the front matter has no end");
+        row("no end", "---\nlesson: x\n", "x.md:1:1: the front matter is not closed");
         row("no title", "---\nlesson: x\nset: ranks=2\n---\n", "x.md:1:1: the front matter has no 'title'");
         row("unknown key", "---\nlesson: x\ntitel: T\n---\n", "x.md:3:1: a front matter has no 'titel'");
-        row("bad id", "---\nlesson: My Lesson\ntitle: T\nset: ranks=2\n---\n", "x.md:2:9: 'My Lesson' is no id");
+        row("bad id", "---\nlesson: My Lesson\ntitle: T\nset: ranks=2\n---\n", "x.md:2:9: 'My Lesson' is not an id");
         row("bad setting", "---\nlesson: x\ntitle: T\nset: ranks=many\n---\n", "x.md:4:6: setting 'ranks=many'");
-        row("open fence", head + "```step\nshow: 1f1b\n", "x.md:6:1: the block 'step' has no end");
-        row("open braces", head + "a {{p\n", "x.md:6:3: '{{' has no end");
-        row("bad expression", head + "one\n\nab {{1 +}}\n", "x.md:8:9: a value is missing at the end");
-        row("bad goal", head + "```step\nshow: 1f1b\n```\n```check\nid: a\ngoal: p ==\nsay: s\npass: p\nfail: -> f\n```\n", "x.md:11:11: a value is missing");
+        row("open fence", head + "```step\nshow: 1f1b\n", "x.md:6:1: the block 'step' is not closed");
+        row("open braces", head + "a {{p\n", "x.md:6:3: '{{' is not closed");
+        row("bad expression", head + "one\n\nab {{1 +}}\n", "x.md:8:9: expected a value at the end");
+        row("bad goal", head + "```step\nshow: 1f1b\n```\n```check\nid: a\ngoal: p ==\nsay: s\npass: p\nfail: -> f\n```\n", "x.md:11:11: expected a value");
         row("no catch-all", head + "```step\nshow: 1f1b\n```\n```check\nid: a\ngoal: p == 2\nsay: s\npass: p\nfail: p == 3 -> f\n```\n",
             "x.md:14:1: the last 'fail' has a condition");
-        row("unknown edit", head + "```step\nshow: 1f1b\ndo: jump 3\n```\n", "x.md:8:5: 'jump' is no edit");
-        row("twice", head + "```step\nid: a\nshow: 1f1b\n```\n```step\nid: a\nshow: gpipe\n```\n", "x.md:10:1: the id 'a' stands in line 6 already");
+        row("unknown edit", head + "```step\nshow: 1f1b\ndo: jump 3\n```\n", "x.md:8:5: 'jump' is not an edit");
+        row("twice", head + "```step\nid: a\nshow: 1f1b\n```\n```step\nid: a\nshow: gpipe\n```\n", "x.md:10:1: the id 'a' is already used in line 6");
         row("heading order", head + "## Do\n\n## Guess\n", "x.md:8:1: 'Guess' comes after 'Do'");
-        row("answer to nothing", head + "```solution\nschedule: 1f1b\n```\n", "x.md:6:1: an answer to nothing");
-        row("a byte 0", head + std::string("a\0b", 3), "x.md:6:1: a byte 0");
+        row("answer to nothing", head + "```solution\nschedule: 1f1b\n```\n", "x.md:6:1: an answer without a check");
+        row("a byte 0", head + std::string("a\0b", 3), "x.md:6:1: it contains a zero byte");
     }
     void faults()
     {

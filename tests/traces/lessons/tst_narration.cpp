@@ -1,4 +1,4 @@
-// Playback's words, the glossary, and what is kept of a learner.
+// Texts of playback, the glossary, and the learner's progress.
 #include <QtTest>
 
 #include "schedules/csv.h"
@@ -54,7 +54,7 @@ private slots:
         QVERIFY(words(all, BeatEvent::FirstBackward).startsWith("Microbatch 0 has reached the loss."));
         QCOMPARE(count(all, BeatEvent::FirstBackward), 1);
         QCOMPARE(count(all, BeatEvent::FirstReturn), 3);
-        QVERIFY(words(all, BeatEvent::GapBegins).startsWith("Rank 0 has nothing it may run: it needs the"));
+        QVERIFY(words(all, BeatEvent::GapBegins).startsWith("Rank 0 has nothing to run: it needs the"));
         QVERIFY(count(all, BeatEvent::DrainOver) >= 2);
         for (const Beat& one : all) {
             QVERIFY(one.plain.empty() || !one.terse.empty());
@@ -76,10 +76,10 @@ private slots:
     void wiresAndCaps()
     {
         const auto wired = beats("1f1b", 8, 1);
-        QVERIFY(std::any_of(wired.begin(), wired.end(), [](const Beat& one) { return one.plain.find("on the wire") != std::string::npos; }));
+        QVERIFY(std::any_of(wired.begin(), wired.end(), [](const Beat& one) { return one.plain.find("in transit") != std::string::npos; }));
         QVERIFY(words(beats("1f1b", 8, 0, 4 * activationShare), BeatEvent::CapReached).startsWith("Rank 0 is full"));
         QCOMPARE(count(beats("1f1b", 8, 0, 5 * activationShare), BeatEvent::CapReached), 0);
-        QVERIFY(words(beats("zb-h1"), BeatEvent::Filler).startsWith("No one waits for this weight gradient"));
+        QVERIFY(words(beats("zb-h1"), BeatEvent::Filler).startsWith("Nothing waits for this weight gradient"));
     }
     void degenerate()
     {
@@ -154,7 +154,7 @@ private slots:
         progress.keep(answer);
         QCOMPARE(progress.markOf(lesson), Mark::Done);
         answer.mark = Mark::Shown;
-        progress.keep(answer); // the program's showing takes nothing away
+        progress.keep(answer); // a solution shown by the program does not replace the mark
         QCOMPARE(progress.find("base", "thrifty")->mark, Mark::Done);
         progress.keep({"base", "both", lesson.hash, Mark::Proved, {}, {}, {}, {}, 6});
         QCOMPARE(progress.markOf(lesson), Mark::Proved);
@@ -164,7 +164,7 @@ private slots:
         QCOMPARE(again.answers().size(), std::size_t(2));
         QCOMPARE(again.find("base", "thrifty")->csv, answer.csv);
 
-        // An edited lesson grades the kept answer anew: it still passes a reworded goal, and no longer a harder one.
+        // An edited lesson grades the kept answer again: it still passes a reworded goal, but no longer a harder one.
         std::string text = lessonTemplate("base");
         auto reworded = *readLesson(text + "\nOne more sentence.\n", "base.md");
         again.regrade(reworded);

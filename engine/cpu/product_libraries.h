@@ -1,0 +1,11 @@
+// The libraries behind products.h, one source each.
+#pragma once
+
+#include "engine/cpu/products.h"
+
+namespace stagewright::cpu {
+
+const Products& openBlas();
+const Products* oneDnn(); // null: not installed
+
+} // namespace stagewright::cpu

@@ -1,0 +1,64 @@
+// Products: matrix products of a library, row-major, fp32, one thread a caller. Which library is fastest depends on the processor: Debian
+// 12's OpenBLAS 0.3.21 runs its AVX2 kernels on some AVX-512 processors that are not Intel's, where oneDNN's, made at run time, are
+// up to twice as fast. OpenBLAS is linked; oneDNN (libdnnl2) is loaded where it is installed. Safe to call from several threads.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/model_config.h"
+#include "schedules/base/result.h"
+
+namespace stagewright::cpu {
+
+struct Matrix {
+    const float* data;
+    int stride; // floats from one row to the next
+};
+
+class Products {
+public:
+    virtual ~Products() = default;
+    virtual std::string_view name() const = 0; // "openblas", "onednn"
+    // Library, version, kernels, as far as the library says.
+    virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
+    // C (rows, columns) = alpha · op(A) · op(B) + beta · C, inner products of length `depth`; op transposes where the flag is set.
+    virtual void multiply(bool transposeA, bool transposeB, int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta,
+                          float* c, int cStride) const = 0;
+
+    // A (rows, depth), B (columns, depth): x · Wᵀ
+    void timesTransposed(int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta, float* c, int cStride) const
+    {
+        multiply(false, true, rows, columns, depth, alpha, a, b, beta, c, cStride);
+    }
+    // A (rows, depth), B (depth, columns): dy · W
+    void times(int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta, float* c, int cStride) const
+    {
+        multiply(false, false, rows, columns, depth, alpha, a, b, beta, c, cStride);
+    }
+    // A (depth, rows), B (depth, columns): dyᵀ · x
+    void transposedTimes(int rows, int columns, int depth, float alpha, Matrix a, Matrix b, float beta, float* c, int cStride) const
+    {
+        multiply(true, false, rows, columns, depth, alpha, a, b, beta, c, cStride);
+    }
+};
+
+// Those that work here; OpenBLAS first. Valid until the program ends.
+const std::vector<const Products*>& allProducts();
+// Usage: an unknown name; Unavailable: not installed, with the package.
+Result<const Products*> productsNamed(std::string_view name);
+
+// What a backend computes with, and why.
+struct ProductChoice {
+    const Products* products = nullptr;
+    std::string reason; // "asked for", "measured: onednn 101, openblas 94 GFLOP/s", "by processor"
+};
+// name: one library, or "" for the fastest. Several libraries are measured once on the products of this model's blocks (0.1 to 0.5 s of
+// CPU time) and the result kept in $XDG_CACHE_HOME/stagewright/products under processor, libraries and shape; with
+// STAGEWRIGHT_PRODUCTS=table, or where the folder can't be written, the processor decides. OPENBLAS_CORETYPE in the environment chooses
+// OpenBLAS. One shape has one choice for the program's life, so that repeated trainings give the same bits.
+Result<ProductChoice> chooseProducts(std::string_view name, const ModelConfig& model, int microbatchSize);
+
+} // namespace stagewright::cpu

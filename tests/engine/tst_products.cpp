@@ -1,0 +1,181 @@
+// Matrix products: every library against sums in double, from several threads, the same bits twice; and which one is chosen.
+#include <QtTest>
+
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "engine/backend.h"
+#include "engine/cpu/products.h"
+
+using namespace stagewright;
+using namespace stagewright::cpu;
+
+namespace {
+
+std::vector<float> randomFloats(std::size_t count, std::mt19937& random)
+{
+    std::uniform_real_distribution<float> in(-1, 1);
+    std::vector<float> out(count);
+    for (float& x : out) x = in(random);
+    return out;
+}
+
+struct Problem {
+    bool transposeA, transposeB;
+    int rows, columns, depth, gap; // gap: floats between the end of a row and the next
+    float alpha, beta;
+};
+
+std::vector<float> solved(const Products& products, const Problem& p, const std::vector<float>& a, const std::vector<float>& b, std::vector<float> c)
+{
+    products.multiply(p.transposeA, p.transposeB, p.rows, p.columns, p.depth, p.alpha, {a.data(), (p.transposeA ? p.rows : p.depth) + p.gap},
+                      {b.data(), (p.transposeB ? p.depth : p.columns) + p.gap}, p.beta, c.data(), p.columns + p.gap);
+    return c;
+}
+
+ModelConfig modelOf(int hidden)
+{
+    ModelConfig model;
+    model.hidden = hidden;
+    model.sequence = 16;
+    return model;
+}
+
+} // namespace
+
+class TestProducts : public QObject
+{
+    Q_OBJECT
+private slots:
+    void equalSumsInDouble()
+    {
+        std::mt19937 random(3);
+        for (const Products* products : allProducts())
+            for (const int form : {0, 1, 2})
+                for (const auto& [rows, columns, depth] : {std::tuple(1, 1, 1), std::tuple(7, 5, 3), std::tuple(33, 96, 64), std::tuple(128, 64, 200)})
+                    for (const float beta : {0.0F, 1.0F}) {
+                        const Problem p{form == 2, form == 1, rows, columns, depth, form, 0.5F, beta};
+                        const auto size = [&](int r, int c) { return static_cast<std::size_t>(r) * static_cast<std::size_t>(c + p.gap); };
+                        const auto a = randomFloats(p.transposeA ? size(depth, rows) : size(rows, depth), random);
+                        const auto b = randomFloats(p.transposeB ? size(columns, depth) : size(depth, columns), random);
+                        const auto before = randomFloats(size(rows, columns), random);
+                        const auto after = solved(*products, p, a, b, before);
+                        for (int i = 0; i < rows; ++i)
+                            for (int j = 0; j < columns + p.gap; ++j) {
+                                const auto at = static_cast<std::size_t>(i) * static_cast<std::size_t>(columns + p.gap) + static_cast<std::size_t>(j);
+                                if (j >= columns) { // between rows nothing is written
+                                    QCOMPARE(after[at], before[at]);
+                                    continue;
+                                }
+                                double sum = 0;
+                                for (int k = 0; k < depth; ++k) {
+                                    const std::size_t left = p.transposeA ? static_cast<std::size_t>(k * (rows + p.gap) + i) : static_cast<std::size_t>(i * (depth + p.gap) + k);
+                                    const std::size_t right = p.transposeB ? static_cast<std::size_t>(j * (depth + p.gap) + k) : static_cast<std::size_t>(k * (columns + p.gap) + j);
+                                    sum += static_cast<double>(a[left]) * static_cast<double>(b[right]);
+                                }
+                                const double wanted = 0.5 * sum + static_cast<double>(beta) * static_cast<double>(before[at]);
+                                QVERIFY2(std::abs(wanted - static_cast<double>(after[at])) <= 1e-5 * std::sqrt(depth), std::string(products->name()).c_str());
+                            }
+                    }
+    }
+    // Ranks multiply side by side: the same bits as alone, whatever the neighbours do and wherever the matrices are.
+    void sameBitsFromEveryThread()
+    {
+        std::mt19937 random(5);
+        const Problem p{false, true, 64, 192, 64, 0, 1.0F, 0.0F};
+        const auto a = randomFloats(64 * 64, random);
+        const auto b = randomFloats(192 * 64, random);
+        const std::vector<float> c(64 * 192, 0.0F);
+        for (const Products* products : allProducts()) {
+            const auto alone = solved(*products, p, a, b, c);
+            std::atomic<int> different = 0;
+            std::vector<std::thread> threads;
+            for (int t = 0; t < 4; ++t)
+                threads.emplace_back([&, t] {
+                    std::vector<float> moved(a.size() + static_cast<std::size_t>(t)); // another alignment
+                    std::copy(a.begin(), a.end(), moved.begin() + t);
+                    for (int i = 0; i < 50; ++i) {
+                        std::vector<float> own = c;
+                        products->multiply(false, true, 64, 192, 64, 1.0F, {moved.data() + t, 64}, {b.data(), 64}, 0.0F, own.data(), 192);
+                        if (std::memcmp(own.data(), alone.data(), alone.size() * sizeof(float)) != 0) ++different;
+                    }
+                });
+            for (std::thread& thread : threads) thread.join();
+            QVERIFY2(different == 0, std::string(products->name()).c_str());
+        }
+    }
+    void aNameChooses()
+    {
+        QCOMPARE(std::string((*productsNamed("openblas"))->name()), std::string("openblas"));
+        QCOMPARE(productsNamed("mkl").error().code, ErrorCode::Usage);
+        if (allProducts().size() == 1) QCOMPARE(productsNamed("onednn").error().code, ErrorCode::Unavailable);
+        DeviceOptions options;
+        options.products = "mkl";
+        QCOMPARE(makeBackend("cpu", options).error().code, ErrorCode::Usage);
+        const auto choice = chooseProducts("openblas", modelOf(32), 1);
+        QCOMPARE(std::string(choice->products->name()), std::string("openblas"));
+        QCOMPARE(choice->reason, std::string("asked for"));
+    }
+    void theCoreTypeOfOpenBlasChoosesIt()
+    {
+        qputenv("OPENBLAS_CORETYPE", "Haswell");
+        const auto choice = chooseProducts("", modelOf(40), 1);
+        qunsetenv("OPENBLAS_CORETYPE");
+        QCOMPARE(std::string(choice->products->name()), std::string("openblas"));
+    }
+    void whatIsMeasuredIsKept()
+    {
+        if (allProducts().size() < 2) QSKIP("oneDNN (libdnnl2) is not installed: there is nothing to choose from");
+        QTemporaryDir cache;
+        const QByteArray table = qgetenv("STAGEWRIGHT_PRODUCTS");
+        qunsetenv("STAGEWRIGHT_PRODUCTS");
+        qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
+        const auto first = chooseProducts("", modelOf(64), 1);
+        const auto again = chooseProducts("", modelOf(64), 1);
+        const auto other = chooseProducts("", modelOf(128), 1);
+        QVERIFY2(first->reason.starts_with("measured: "), first->reason.c_str());
+        QCOMPARE(again->products, first->products);
+        QFile file(cache.filePath("stagewright/products"));
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const QStringList lines = QString::fromUtf8(file.readAll()).split('\n', Qt::SkipEmptyParts);
+        QCOMPARE(lines.size(), 2);
+        QVERIFY(lines[0].contains(QStringLiteral("hidden 64, 16 tokens\t") + QString::fromUtf8(first->products->name().data())));
+        QVERIFY(lines[1].endsWith(QString::fromStdString(other->reason)));
+        // What is kept counts: the line of another shape, written by hand, chooses the slower one.
+        QString line = lines[0];
+        line.replace("hidden 64", "hidden 96");
+        const QString slower = first->products->name() == "onednn" ? "openblas" : "onednn";
+        line = line.section('\t', 0, 0) + '\t' + slower + "\tby hand\n";
+        file.close();
+        QVERIFY(file.open(QIODevice::Append));
+        file.write(line.toUtf8());
+        file.close();
+        const auto kept = chooseProducts("", modelOf(96), 1);
+        QCOMPARE(QString::fromUtf8(kept->products->name().data()), slower);
+        QCOMPARE(kept->reason, std::string("by hand"));
+        qputenv("STAGEWRIGHT_PRODUCTS", table);
+        qunsetenv("XDG_CACHE_HOME");
+    }
+    void theBackendSaysWhatItChose()
+    {
+        qputenv("STAGEWRIGHT_PRODUCTS", "table");
+        auto backend = makeBackend("cpu");
+        QVERIFY(backend);
+        auto has = [&](const std::string& key) {
+            for (const auto& [name, value] : (*backend)->environment())
+                if (name == key) return true;
+            return false;
+        };
+        QVERIFY(!has("products"));
+        Allocator allocator;
+        StageSlice slice;
+        slice.layerCount = 1;
+        QVERIFY((*backend)->makeStage(modelOf(32), slice, 1, 1, {}, allocator));
+        QVERIFY(has("products"));
+        QVERIFY(has("products_chosen"));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestProducts)
+#include "tst_products.moc"
