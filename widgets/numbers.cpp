@@ -117,7 +117,7 @@ QString bytesText(Bytes bytes, const Units& units)
 
 QString percentText(double fraction, int decimals)
 {
-    return fixed(100 * fraction, decimals) + QStringLiteral(" %");
+    return std::isfinite(fraction) ? QString::fromStdString(formatPercent(fraction, decimals)) : fixed(fraction, decimals);
 }
 
 QString changeText(double before, double now)
@@ -125,7 +125,7 @@ QString changeText(double before, double now)
     if (before == 0) return now == 0 ? percentText(0) : QCoreApplication::translate("stagewright::Numbers", "new");
     const double percent = 100 * (now - before) / before;
     if (percent >= 899.95) return QCoreApplication::translate("stagewright::Numbers", "× %1").arg(fixed(now / before, 0));
-    return signedFixed(percent, 1) + QStringLiteral(" %");
+    return QString::fromStdString(formatChange((now - before) / before));
 }
 
 QString countText(qint64 count, const QString& one, const QString& many) { return count == 1 ? one : many.arg(count); }

@@ -1,19 +1,12 @@
-// Numbers as the window prints them: true minus sign, a small set of units, never elided.
+// Numbers as the window prints them, on top of traces/analysis/quantity.h: true minus sign, a small set of units, unit-cost work with the
+// suffix "u", never elided.
 #pragma once
 
 #include <QString>
 
-#include "schedules/base/units.h"
+#include "traces/analysis/quantity.h"
 
 namespace stagewright {
-
-// How a timeline's times and bytes are printed: Timeline::timeUnit() and memoryUnit(). 1 means ns and bytes, anything else
-// is unit-cost work, printed as multiples with the suffix "u".
-struct Units {
-    Nanos time = 1;
-    Bytes memory = 1;
-    bool operator==(const Units&) const = default;
-};
 
 // The unit of durations and moments throughout the program; Automatic chooses by size. Unit-cost work keeps its "u".
 enum class TimeUnit { Automatic, Seconds, Milliseconds, Microseconds, Nanoseconds };

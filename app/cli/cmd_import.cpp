@@ -11,6 +11,7 @@
 #include "app/cli/session.h"
 #include "app/cli/table.h"
 #include "app/cli/usage.h"
+#include "traces/formats/format_registry.h"
 #include "traces/import/import.h"
 #include "traces/store/add_runs.h"
 
@@ -171,8 +172,8 @@ Command command_import()
                 app.add_flag("--host", options->hostOps, "Keep the framework's operators on the host as lanes; otherwise they are only counted");
                 app.add_flag("--one-job", options->oneJob, "Treat all files as ranks of one job, whatever their names");
                 app.add_option("--threads", options->threads, "Files to read at once [one per core]")->type_name("N")->check(wholeNumber(1, 1024));
-                app.footer("Reads Kineto traces of PyTorch's profiler and Chrome JSON (plain or gzip), Nsight Systems exported to SQLite, and\n"
-                           "schedule CSV. Unreadable files are reported and skipped.\n"
+                app.footer("Reads " + readableFormats() + ".\n"
+                           "Unreadable files are reported and skipped.\n"
                            "Examples: stagewright import traces/ -o job.stagewright\n"
                            "          stagewright import 'rank*.json.gz' --rules names.txt --json");
                 return [options](Session& session) { return run(*options, session); };

@@ -141,7 +141,7 @@ Result<RecordSettings> settingsOf(const Options& options, Session& session)
 
 struct Row {
     Run run;
-    RunFigures figures;
+    RunReport figures;
     double stepTime = 0; // median of the measured steps
     double contention = 0;
 };
@@ -178,7 +178,7 @@ std::string comparisonTable(const std::vector<Row>& rows, bool colour)
         const Metric* loss = row.run.metric("loss");
         const double base = rows.front().stepTime;
         table.add({std::to_string(row.run.info.id), row.run.info.name, formatDuration(static_cast<Nanos>(row.stepTime)),
-                   &row == &rows.front() || base <= 0 ? "" : signedPercentText(row.stepTime / base - 1),
+                   &row == &rows.front() || base <= 0 ? "" : formatChange(row.stepTime / base - 1),
                    formatPercent(row.figures.bubbles.bubbleFraction), formatBytes(row.figures.largestPeak(MemoryCategory::Activations)),
                    loss && !loss->values.empty() ? fmt::format("{:.3f} → {:.3f}", loss->values.front(), loss->values.back()) : ""});
     }
@@ -211,7 +211,7 @@ Result<void> tell(const std::string& path, const Recording& recording, Session& 
     for (const std::int64_t id : recording.runs) {
         auto stored = readRun(*file, std::to_string(id));
         if (!stored) return tl::unexpected(std::move(stored.error()));
-        auto figures = analyseRun(stored->run);
+        auto figures = reportOf(stored->run);
         if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
         Json object = runJson(stored->run, *figures);
         object["file"] = path;

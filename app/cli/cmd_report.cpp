@@ -1,8 +1,10 @@
+#include <algorithm>
+#include <limits>
+
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/command.h"
-#include "app/cli/kernel_report.h"
 #include "app/cli/lever_text.h"
 #include "app/cli/predictions.h"
 #include "app/cli/requirement.h"
@@ -11,6 +13,7 @@
 #include "app/cli/run_text.h"
 #include "app/cli/session.h"
 #include "app/cli/table.h"
+#include "app/cli/table_report.h"
 #include "app/cli/usage.h"
 #include "schedules/draw_text.h"
 #include "traces/fit/fit_costs.h"
@@ -28,15 +31,33 @@ struct Options {
     bool residuals = false;
     bool slack = false;
     bool kernels = false;
+    std::vector<std::string> tables; // names, and "all"
     std::vector<std::string> whatIf;
     std::vector<std::string> require;
 };
 
-// The run's own fitted costs, else fitted now.
-Result<CostModel> costsOf(const Run& run)
+constexpr std::size_t mostKernels = 25;
+constexpr const char* allTables = "all";
+
+std::vector<std::string> tableNames()
 {
-    if (run.costs) return *run.costs;
-    return fitCosts(*run.timeline, run.info.warmupSteps);
+    std::vector<std::string> names;
+    for (const AnalysisInfo* analysis : allAnalyses()) names.emplace_back(analysis->name);
+    return names;
+}
+
+std::vector<std::string> tablesAsked(const Options& options)
+{
+    const bool all = std::find(options.tables.begin(), options.tables.end(), allTables) != options.tables.end();
+    return all ? tableNames() : options.tables;
+}
+
+Json tablesJson(const Run& run, int step, const std::vector<std::string>& names)
+{
+    if (names.empty()) return nullptr;
+    Json out = Json::object();
+    for (const std::string& name : names) out[name] = tableJson(reportTable(*findAnalysis(name), run, step));
+    return out;
 }
 
 Result<std::vector<RequirementCheck>> checkRequirements(const std::vector<Requirement>& requirements, const Json& object)
@@ -80,9 +101,8 @@ Result<int> run(const Options& options, Session& session)
         if (!requirement) return tl::unexpected(std::move(requirement.error()).with("--require"));
         requirements.push_back(std::move(*requirement));
     }
-    auto figures = analyseRun(run, options.step > 0 ? options.step - 1 : -1);
+    auto figures = reportOf(run, {.step = options.step > 0 ? options.step - 1 : -1, .levers = true});
     if (!figures) return tl::unexpected(std::move(figures.error()).with(describe(*stored)));
-    addLevers(run, *figures);
     std::optional<Residuals> residuals;
     std::vector<WhatIfRow> answers;
     if (options.residuals || !options.whatIf.empty()) {
@@ -109,6 +129,7 @@ Result<int> run(const Options& options, Session& session)
         object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
         object["slack"] = options.slack ? slackJson(run, figures->step) : Json(nullptr);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
+        object["tables"] = tablesJson(run, figures->step, tablesAsked(options));
         object["what_if"] = options.whatIf.empty() ? Json(nullptr) : whatIfJson(answers, figures->units);
         auto checks = checkRequirements(requirements, object);
         if (!checks) return tl::unexpected(std::move(checks.error()));
@@ -125,6 +146,7 @@ Result<int> run(const Options& options, Session& session)
         Json object = runJson(run, *figures);
         object["residuals"] = residuals ? residualsJson(run, *residuals) : Json(nullptr);
         object["device"] = options.kernels ? kernelsJson(run, figures->step) : Json(nullptr);
+        object["tables"] = tablesJson(run, figures->step, tablesAsked(options));
         auto checked = checkRequirements(requirements, object);
         if (!checked) return tl::unexpected(std::move(checked.error()));
         checks = std::move(*checked);
@@ -156,18 +178,17 @@ Result<int> run(const Options& options, Session& session)
     }
     session.out("\n" + overlapText(*figures));
     session.out("\n" + criticalPathText(run, *figures));
-    if (options.kernels) {
-        heading("kernels and copies by op");
-        session.out(kernelsText(run, *figures, colour));
-    }
-    if (options.slack) {
-        heading("slack");
-        session.out(slackText(run, *figures, colour));
-    }
-    if (residuals) {
-        heading("predicted against measured");
-        session.out(residualsText(run, *residuals, figures->units, colour));
-    }
+    const auto printTables = [&](const std::vector<std::string>& names, std::size_t mostRows) {
+        for (const std::string& name : names) {
+            const ReportTable table = reportTable(*findAnalysis(name), run, figures->step);
+            heading(inLine(std::string(table.analysis->title)).c_str());
+            session.out(tableText(table, figures->units, colour, mostRows));
+        }
+    };
+    if (options.kernels) printTables(kernelTables(run), mostKernels);
+    if (options.slack) printTables({"slack_by_kind"}, std::numeric_limits<std::size_t>::max());
+    if (residuals) printTables({"residuals"}, std::numeric_limits<std::size_t>::max());
+    printTables(tablesAsked(options), std::numeric_limits<std::size_t>::max());
     if (!answers.empty()) {
         heading("what if");
         session.out(whatIfText(answers, figures->units, colour));
@@ -187,6 +208,10 @@ Command command_report()
             ->type_name("N")->check(wholeNumber(0, 1'000'000'000));
         app.add_option("--gaps", options->gaps, "How many of the largest gaps are explained [5]")
             ->type_name("N")->check(wholeNumber(0, 10'000));
+        auto names = tableNames();
+        names.emplace_back(allTables);
+        app.add_option("--table", options->tables, "A table of the report, or all of them; several times")
+            ->type_name("NAME")->allow_extra_args(false)->check(oneOf(names));
         app.add_flag("--residuals", options->residuals, "What the fitted costs predict against what was measured, per op and for the step");
         app.add_flag("--slack", options->slack, "How much later each op could have begun without the step taking longer");
         app.add_flag("--kernels", options->kernels, "Of GPU runs and traces: kernels by op, launch gaps, links, roofline");

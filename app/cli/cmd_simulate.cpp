@@ -15,6 +15,7 @@
 #include "app/cli/run_text.h"
 #include "app/cli/session.h"
 #include "schedules/draw_text.h"
+#include "traces/simulated_run.h"
 
 namespace stagewright {
 
@@ -82,9 +83,8 @@ Result<int> run(const Options& options, Session& session)
         simulated->configuration.emplace_back("memory_limit_bytes", std::to_string(**limit));
     }
     if (chosen->lowering) simulated->configuration.emplace_back("lowering", toText(*chosen->lowering));
-    auto figures = analyseRun(*simulated, 0, *limit);
+    auto figures = reportOf(*simulated, {.step = 0, .memoryCap = *limit, .levers = true});
     if (!figures) return tl::unexpected(std::move(figures.error()));
-    addLevers(*simulated, *figures);
 
     std::vector<WhatIfRow> answers;
     if (!options.whatIf.empty()) {

@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "app/cli/run_figures.h"
+#include "traces/report/run_report.h"
 #include "app/cli/run_text.h"
 #include "app/cli/table.h"
 #include "traces/run_facts.h"
@@ -101,7 +101,7 @@ std::string splitText(const Comparison& comparison, const Units& units, bool col
             split.add({fmt::format("idle: {}", titleOf(static_cast<IdleCause>(c))), delta(change.idleDelta[c])});
     if (change.unexplained != 0) split.add({"not comparable (different number of ranks)", delta(change.unexplained)});
     split.add({fmt::format("ranks × change of time ({})", delta(change.makespanDelta)),
-               delta(change.makespanDelta * static_cast<Nanos>(comparison.bubblesB.ranks.size()))}, Tint::Bold);
+               delta(change.makespanDelta * static_cast<Nanos>(comparison.reportB.bubbles.ranks.size()))}, Tint::Bold);
     return heading("where the time went (summed over ranks)", colour) + split.text(colour, 2);
 }
 

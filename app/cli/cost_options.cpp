@@ -164,13 +164,9 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
         auto stored = readRun(parseRunReference(options.costsFrom));
         if (!stored) return tl::unexpected(std::move(stored.error()).with("--costs-from"));
         origin = fmt::format("{}#{}", stored->file, stored->run.info.id);
-        if (stored->run.costs) {
-            costs = *stored->run.costs;
-        } else {
-            auto fitted = fitCosts(*stored->run.timeline, stored->run.info.warmupSteps);
-            if (!fitted) return tl::unexpected(std::move(fitted.error()).with(origin));
-            costs = std::move(*fitted);
-        }
+        auto own = costsOf(stored->run);
+        if (!own) return tl::unexpected(std::move(own.error()).with(origin));
+        costs = std::move(*own);
         costs.origin = "fitted from " + origin;
         const auto model = configuredModel(stored->run.configuration);
         if (auto fits = fitStages(schedule, options, model, costs); !fits) return tl::unexpected(std::move(fits.error()).with(origin));

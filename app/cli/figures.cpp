@@ -1,5 +1,6 @@
 #include "app/cli/figures.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/core.h>
@@ -7,28 +8,6 @@
 #include "traces/analysis/quantity.h"
 
 namespace stagewright {
-
-std::string withTrueMinus(std::string number)
-{
-    if (number.empty() || number.front() != '-') return number;
-    return fmt::format("−{}", std::string_view(number).substr(1));
-}
-
-std::string shortNumber(double value)
-{
-    std::string text = fmt::format("{:.4f}", value);
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.back() == '.') text.pop_back();
-    if (text == "-0") text = "0";
-    return withTrueMinus(text);
-}
-
-std::string signedPercentText(double share)
-{
-    const std::string text = formatPercent(share);
-    if (text == "0.0 %" || text.starts_with("−")) return text;
-    return fmt::format("+{}", text);
-}
 
 std::string plural(long long count, const std::string& noun)
 {
@@ -43,20 +22,26 @@ std::string listText(const std::vector<std::string>& items)
     return text;
 }
 
+double medianOf(std::vector<double> values)
+{
+    if (values.empty()) return 0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+std::vector<double> measuredValues(const Run& run, std::string_view metric)
+{
+    const Metric* found = run.metric(metric);
+    if (!found) return {};
+    const auto skip = std::min(found->values.size(), static_cast<std::size_t>(std::max(0, run.info.warmupSteps)));
+    return {found->values.begin() + static_cast<std::ptrdiff_t>(skip), found->values.end()};
+}
+
 std::int64_t unixMilliseconds()
 {
     using std::chrono::milliseconds;
     return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string Units::timeText(Nanos nanos) const
-{
-    return shares() ? shortNumber(timeValue(nanos)) : formatDuration(nanos);
-}
-
-std::string Units::memoryText(Bytes bytes) const
-{
-    return memory != 1 ? shortNumber(memoryValue(bytes)) : formatBytes(bytes);
 }
 
 } // namespace stagewright

@@ -47,7 +47,7 @@ std::string leversText(const LeverTable& table, const Units& units, bool colour)
         const Nanos before = *lever.makespan + lever.gain;
         const double share = before > 0 ? -static_cast<double>(lever.gain) / static_cast<double>(before) : 0;
         any = any || lever.gain > 0;
-        out.add({lever.title, units.timeText(*lever.makespan), lever.gain == 0 ? "=" : units.timeText(-lever.gain), lever.gain == 0 ? "" : signedPercentText(share),
+        out.add({lever.title, units.timeText(*lever.makespan), lever.gain == 0 ? "=" : units.timeText(-lever.gain), lever.gain == 0 ? "" : formatChange(share),
                  units.memoryText(lever.peak)});
     }
     std::string text;
@@ -55,7 +55,7 @@ std::string leversText(const LeverTable& table, const Units& units, bool colour)
     if (!any) text += "none of these makes the step shorter\n";
     text += unknown;
     text += fmt::format("each is simulated with the run's costs; with these, the unchanged step takes {}{}\n", units.timeText(*table.simulated),
-                        table.measured > 0 ? fmt::format(" (measured: {}, {})", units.timeText(table.measured), signedPercentText(table.error())) : "");
+                        table.measured > 0 ? fmt::format(" (measured: {}, {})", units.timeText(table.measured), formatChange(table.error())) : "");
     return text;
 }
 

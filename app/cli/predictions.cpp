@@ -1,15 +1,11 @@
 #include "app/cli/predictions.h"
 
 #include <algorithm>
-#include <map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "app/cli/table.h"
-#include "schedules/base/step_number.h"
-#include "schedules/kinds.h"
-#include "traces/analysis/slack.h"
 
 namespace stagewright {
 
@@ -17,96 +13,12 @@ namespace {
 
 using Align = Table::Align;
 
-std::string signedTime(Nanos nanos, const Units& units)
-{
-    return (nanos > 0 ? "+" : "") + units.timeText(nanos);
-}
-
 Bytes largest(const std::vector<Bytes>& peaks)
 {
     return peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end());
 }
 
 } // namespace
-
-std::string residualsText(const Run& run, const Residuals& residuals, const Units& units, bool colour)
-{
-    const Timeline& timeline = *run.timeline;
-    Table table({{"op"}, {"stage", Align::Right}, {"rank", Align::Right}, {"count", Align::Right}, {"predicted", Align::Right},
-                 {"median", Align::Right}, {"95 % within", Align::Right}, {"worst", Align::Right}, {""}});
-    for (const OpResiduals& of : residuals.ops) {
-        const Span* worst = of.worst == noSpan ? nullptr : &timeline.spans()[of.worst];
-        table.add({std::string(ruleOf(of.kind).text), std::to_string(of.stage), std::to_string(of.rank), std::to_string(of.count),
-                   units.timeText(of.predicted), units.timeText(of.measured), "±" + units.timeText(of.percentile95),
-                   signedTime(of.worstResidual, units), worst ? fmt::format("{} of step {}", timeline.nameOf(*worst), stepNumber(worst->step)) : ""});
-    }
-    return table.text(colour) + fmt::format("the step: predicted {}, measured {} (median of {}), {}\n", units.timeText(residuals.predictedStep),
-                                            units.timeText(residuals.measuredStep), plural(residuals.steps, "step"),
-                                            signedPercentText(residuals.error));
-}
-
-Json residualsJson(const Run& run, const Residuals& residuals)
-{
-    const Timeline& timeline = *run.timeline;
-    Json ops = Json::array();
-    for (const OpResiduals& of : residuals.ops) {
-        const Span* worst = of.worst == noSpan ? nullptr : &timeline.spans()[of.worst];
-        ops.push_back({{"kind", std::string(ruleOf(of.kind).text)},
-                       {"stage", of.stage},
-                       {"rank", of.rank},
-                       {"count", of.count},
-                       {"predicted_ns", of.predicted},
-                       {"measured_ns", of.measured},
-                       {"residual_ns", of.residual},
-                       {"residual_p95_ns", of.percentile95},
-                       {"worst_op", worst ? Json(timeline.nameOf(*worst)) : Json(nullptr)},
-                       {"worst_step", worst ? Json(worst->step) : Json(nullptr)},
-                       {"worst_residual_ns", of.worstResidual}});
-    }
-    return {{"ops", std::move(ops)},
-            {"predicted_step_ns", residuals.predictedStep},
-            {"measured_step_ns", residuals.measuredStep},
-            {"steps", residuals.steps},
-            {"step_error", residuals.error}};
-}
-
-std::string slackText(const Run& run, const RunFigures& figures, bool colour)
-{
-    struct Of {
-        std::size_t ops = 0;
-        std::size_t critical = 0;
-        Nanos least = 0;
-        Nanos most = 0;
-        SpanId loosest = noSpan;
-    };
-    const Timeline& timeline = *run.timeline;
-    std::map<std::pair<int, OpKind>, Of> groups;
-    for (const OpSlack& op : slackOf(timeline, figures.step)) {
-        Of& of = groups[{timeline.trackOf(op.span).rank, timeline.spans()[op.span].op.kind}];
-        of.least = of.ops == 0 ? op.slack : std::min(of.least, op.slack);
-        if (of.ops == 0 || op.slack > of.most) {
-            of.most = op.slack;
-            of.loosest = op.span;
-        }
-        ++of.ops;
-        of.critical += op.slack == 0;
-    }
-    Table table({{"rank", Align::Right}, {"op"}, {"ops", Align::Right}, {"without slack", Align::Right}, {"least", Align::Right},
-                 {"most", Align::Right}, {""}});
-    for (const auto& [key, of] : groups)
-        table.add({std::to_string(key.first), std::string(ruleOf(key.second).text), std::to_string(of.ops), std::to_string(of.critical),
-                   figures.units.timeText(of.least), figures.units.timeText(of.most), timeline.nameOf(timeline.spans()[of.loosest])});
-    return table.text(colour);
-}
-
-Json slackJson(const Run& run, int step)
-{
-    const Timeline& timeline = *run.timeline;
-    Json out = Json::array();
-    for (const OpSlack& op : slackOf(timeline, step))
-        out.push_back({{"op", timeline.nameOf(timeline.spans()[op.span])}, {"rank", timeline.trackOf(op.span).rank}, {"slack_ns", op.slack}});
-    return out;
-}
 
 void addWhatIfOption(CLI::App& app, std::vector<std::string>& questions)
 {
@@ -153,7 +65,7 @@ std::string whatIfText(const std::vector<WhatIfRow>& rows, const Units& units, b
         }
         const double change =
             answer.makespanBefore > 0 ? static_cast<double>(answer.makespanAfter) / static_cast<double>(answer.makespanBefore) - 1 : 0;
-        table.add({row.question, units.timeText(answer.makespanAfter), units.timeText(answer.makespanBefore), signedPercentText(change),
+        table.add({row.question, units.timeText(answer.makespanAfter), units.timeText(answer.makespanBefore), formatChange(change),
                    formatPercent(answer.bubbleAfter), formatPercent(answer.bubbleBefore), units.memoryText(largest(answer.peakAfter)),
                    units.memoryText(largest(answer.peakBefore))});
     }

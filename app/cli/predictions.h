@@ -1,4 +1,4 @@
-// Predictions of report and simulate: residuals of fitted costs, and answers to --what-if.
+// Answers to --what-if, of report and simulate.
 #pragma once
 
 #include <string>
@@ -6,20 +6,12 @@
 
 #include "app/cli/run_json.h"
 #include "schedules/what_if.h"
-#include "traces/fit/residuals.h"
 
 namespace CLI {
 class App;
 }
 
 namespace stagewright {
-
-std::string residualsText(const Run& run, const Residuals& residuals, const Units& units, bool colour);
-Json residualsJson(const Run& run, const Residuals& residuals);
-
-// Slack by kind and rank: ops without any, and the least and the most. As JSON of every op.
-std::string slackText(const Run& run, const RunFigures& figures, bool colour);
-Json slackJson(const Run& run, int step);
 
 struct WhatIfRow {
     std::string question; // as given

@@ -52,11 +52,22 @@ Json waitJson(const Wait& wait)
             {"on_position", wait.onPosition}};
 }
 
-Json peaks(const RunFigures& figures, MemoryCategory category, const Units& units)
+Json valueJson(ColumnKind kind, double value, const Units& units)
 {
-    if (figures.memory.empty()) return nullptr;
+    switch (kind) {
+    case ColumnKind::Time: return timeJson(std::llround(value), units);
+    case ColumnKind::Size: return memoryJson(std::llround(value), units);
+    case ColumnKind::Count: return std::llround(value);
+    default: return number(value);
+    }
+}
+
+Json figureJson(const ReportFigure& figure, const Units& units)
+{
+    if (!figure.unknown.empty()) return nullptr;
+    if (figure.kind != ColumnKind::Size) return valueJson(figure.kind, figure.value, units);
     Json values = Json::array();
-    for (const RankMemory& rank : figures.memory) values.push_back(memoryJson(rank.peak[static_cast<std::size_t>(category)], units));
+    for (const double value : figure.byRank) values.push_back(valueJson(figure.kind, value, units));
     return values;
 }
 
@@ -79,18 +90,19 @@ Json madeUnderJson(const Run& run)
             {"contention_median", contention ? number(*contention) : Json(nullptr)}};
 }
 
-Json runJson(const Run& run, const RunFigures& figures)
+Json runJson(const Run& run, const RunReport& figures)
 {
     const Units& units = figures.units;
     const BubbleReport& bubbles = figures.bubbles;
     const bool inBytes = units.memory == 1;
-    Nanos contention = 0;
-    std::array<Nanos, opKindCount> busyByKind{};
+    Json byKey = Json::object();
+    for (const ReportFigure& figure : figures.figures()) {
+        const std::size_t dot = figure.key.find('.');
+        (dot == std::string::npos ? byKey[figure.key] : byKey[figure.key.substr(0, dot)][figure.key.substr(dot + 1)]) = figureJson(figure, units);
+    }
     Json byRank = Json::array();
     for (std::size_t r = 0; r < bubbles.ranks.size(); ++r) {
         const RankBubbles& rank = bubbles.ranks[r];
-        contention += rank.contention;
-        for (std::size_t k = 0; k < opKindCount; ++k) busyByKind[k] += rank.busyByKind[k];
         Json object = {{"rank", r},
                        {"busy", timeJson(rank.busy, units)},
                        {"apart", timeJson(rank.apart, units)},
@@ -108,9 +120,6 @@ Json runJson(const Run& run, const RunFigures& figures)
         }
         byRank.push_back(std::move(object));
     }
-    Json kinds = Json::object();
-    for (const auto kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute})
-        kinds[std::string(ruleOf(kind).text)] = timeJson(busyByKind[static_cast<std::size_t>(kind)], units);
     Json path = Json::array();
     for (const CriticalLink& link : figures.criticalPath) path.push_back(toText(run.timeline->spans()[link.span].op));
 
@@ -135,31 +144,21 @@ Json runJson(const Run& run, const RunFigures& figures)
     object["step"] = figures.step;
     object["step_number"] = stepNumber(figures.step);
     object["time_unit"] = units.timeName();
-    object["makespan"] = timeJson(bubbles.makespan(), units);
-    object["span"] = timeJson(bubbles.span, units);
-    object["makespan_ns"] = units.shares() ? Json(nullptr) : Json(bubbles.makespan()); // a rank share has no nanoseconds
-    object["span_ns"] = units.shares() ? Json(nullptr) : Json(bubbles.span);
-    object["bubble_fraction"] = number(bubbles.bubbleFraction);
-    object["bubble_rate_span"] = number(bubbles.bubbleRateSpan);
-    object["peak_activation"] = peaks(figures, MemoryCategory::Activations, units);
-    object["peak_activation_bytes"] = inBytes ? peaks(figures, MemoryCategory::Activations, units) : Json(nullptr);
-    object["busy"] = timeJson(bubbles.busy, units);
-    object["busy_by_kind"] = std::move(kinds);
-    object["busy_by_cause"] = {{"processing", timeJson(bubbles.busy - contention, units)},
-                               {"contention", run.timeline->hasCpuTime() ? timeJson(contention, units) : Json(nullptr)}};
-    object["idle"] = timeJson(bubbles.idle, units);
-    object["idle_by_cause"] = idleJson(bubbles.byCause, units);
+    object["makespan"] = byKey["makespan"];
+    object["span"] = byKey["span"];
+    object["makespan_ns"] = units.shares() ? Json(nullptr) : byKey["makespan"]; // a rank share has no nanoseconds
+    object["span_ns"] = units.shares() ? Json(nullptr) : byKey["span"];
+    for (const char* key : {"bubble_fraction", "bubble_rate_span", "peak_activation"}) object[key] = byKey[key];
+    object["peak_activation_bytes"] = inBytes ? byKey["peak_activation"] : Json(nullptr);
+    for (const char* key : {"busy", "busy_by_kind", "busy_by_cause", "idle", "idle_by_cause"}) object[key] = byKey[key];
     object["by_rank"] = std::move(byRank);
-    object["overlap"] = {{"comm_time", timeJson(figures.overlap.commTime, units)},
-                         {"hidden_time", timeJson(figures.overlap.hiddenTime, units)},
-                         {"exposed_time", timeJson(figures.overlap.exposedTime, units)},
-                         {"messages", figures.overlap.messages}};
+    object["overlap"] = byKey["overlap"];
     object["critical_path"] = std::move(path);
     object["loss"] = metricJson(run, "loss");
     object["step_time_ns"] = metricJson(run, "step_time_ns");
     object["wall_time_ns"] = metricJson(run, "wall_time_ns");
     object["contention"] = metricJson(run, "contention");
-    object["weight_bytes"] = inBytes ? peaks(figures, MemoryCategory::Weights, units) : Json(nullptr);
+    object["weight_bytes"] = inBytes ? byKey["weight_bytes"] : Json(nullptr);
     object["hung"] = false;
     object["cycle"] = Json::array();
     object["victims"] = Json::array();
@@ -168,8 +167,8 @@ Json runJson(const Run& run, const RunFigures& figures)
     object["gradient_error"] = nullptr;
     const Metric* deviation = run.metric("deviation");
     object["deviation"] = deviation && !deviation->values.empty() ? number(deviation->values.back()) : Json(nullptr);
-    const std::string straggling = stragglerSentence(bubbles, units.time);
-    object["straggler_sentence"] = straggling.empty() ? Json(nullptr) : Json(straggling);
+    const std::vector<std::string> sentences = figures.sentences();
+    object["straggler_sentence"] = sentences.empty() ? Json(nullptr) : Json(sentences.front());
     object.update(madeUnderJson(run));
     object["memory_cap"] = figures.memoryCap ? memoryJson(*figures.memoryCap, units) : Json(nullptr);
     for (const char* key : leverKeys) object[key] = nullptr;
@@ -224,7 +223,7 @@ Json hungJson(const Schedule& schedule, const Validation& validation)
     return object;
 }
 
-Json gapsJson(const Run& run, const RunFigures& figures, std::size_t explained)
+Json gapsJson(const Run& run, const RunReport& figures, std::size_t explained)
 {
     const Timeline& timeline = *run.timeline;
     const auto& gaps = figures.bubbles.gaps;

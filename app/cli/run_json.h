@@ -3,7 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/cli/run_figures.h"
+#include "app/cli/figures.h"
+#include "traces/report/run_report.h"
 #include "schedules/validate.h"
 #include "traces/notes.h"
 
@@ -11,11 +12,11 @@ namespace stagewright {
 
 using Json = nlohmann::ordered_json;
 
-Json runJson(const Run& run, const RunFigures& figures);
+Json runJson(const Run& run, const RunReport& figures);
 // The same object of a schedule that never ends: hung, the cycle, everything measured is null.
 Json hungJson(const Schedule& schedule, const Validation& validation);
 // Every gap; sentence, chain and experiment of the `explained` longest, null in the others.
-Json gapsJson(const Run& run, const RunFigures& figures, std::size_t explained);
+Json gapsJson(const Run& run, const RunReport& figures, std::size_t explained);
 // Keys perturb, emulated_links, contention_median: what the run was made under; null where there is none.
 Json madeUnderJson(const Run& run);
 Json runInfoJson(const RunInfo& info, bool read); // not read: its damage is unknown

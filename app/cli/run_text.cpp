@@ -18,7 +18,7 @@ namespace {
 
 using Align = Table::Align;
 
-std::string peaksText(const RunFigures& figures, MemoryCategory category)
+std::string peaksText(const RunReport& figures, MemoryCategory category)
 {
     std::vector<std::string> texts;
     for (std::size_t r = 0; r < figures.memory.size(); ++r)
@@ -31,7 +31,7 @@ std::string peaksText(const RunFigures& figures, MemoryCategory category)
 
 } // namespace
 
-std::string headlineText(const Run& run, const RunFigures& figures, bool colour)
+std::string headlineText(const Run& run, const RunReport& figures, bool colour)
 {
     const BubbleReport& bubbles = figures.bubbles;
     std::string text = tinted(run.info.name, Tint::Bold, colour) +
@@ -72,7 +72,7 @@ std::string headlineText(const Run& run, const RunFigures& figures, bool colour)
     return text + table.text(colour);
 }
 
-std::string idleText(const RunFigures& figures, bool colour)
+std::string idleText(const RunReport& figures, bool colour)
 {
     const BubbleReport& bubbles = figures.bubbles;
     const std::size_t ranks = bubbles.ranks.size();
@@ -133,7 +133,7 @@ std::string holdersText(const std::vector<Holder>& holders)
     return text.empty() ? "nobody" : text;
 }
 
-std::string memoryText(const RunFigures& figures, bool colour)
+std::string memoryText(const RunReport& figures, bool colour)
 {
     if (figures.memory.empty()) return {};
     const bool bytes = figures.units.memory == 1;
@@ -155,7 +155,7 @@ std::string memoryText(const RunFigures& figures, bool colour)
     return table.text(colour);
 }
 
-std::string overlapText(const RunFigures& figures)
+std::string overlapText(const RunReport& figures)
 {
     const OverlapReport& overlap = figures.overlap;
     if (overlap.messages == 0) return "communication  none between ranks\n";
@@ -167,7 +167,7 @@ std::string overlapText(const RunFigures& figures)
                        figures.units.timeText(overlap.exposedTime));
 }
 
-std::string criticalPathText(const Run& run, const RunFigures& figures)
+std::string criticalPathText(const Run& run, const RunReport& figures)
 {
     const Timeline& timeline = *run.timeline;
     const auto& path = figures.criticalPath;
@@ -199,7 +199,7 @@ std::string criticalPathText(const Run& run, const RunFigures& figures)
                        figures.units.timeText(waits), text);
 }
 
-std::string largestGapsText(const Run& run, const RunFigures& figures, std::size_t count)
+std::string largestGapsText(const Run& run, const RunReport& figures, std::size_t count)
 {
     std::vector<Gap> gaps = figures.bubbles.gaps;
     const std::size_t shown = std::min(count, gaps.size());

@@ -4,17 +4,18 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/run_figures.h"
+#include "app/cli/figures.h"
+#include "traces/report/run_report.h"
 #include "schedules/validate.h"
 
 namespace stagewright {
 
-std::string headlineText(const Run& run, const RunFigures& figures, bool colour);
-std::string idleText(const RunFigures& figures, bool colour);     // by cause and rank
-std::string memoryText(const RunFigures& figures, bool colour);   // by rank, and who holds the peak
-std::string overlapText(const RunFigures& figures);
-std::string criticalPathText(const Run& run, const RunFigures& figures);
-std::string largestGapsText(const Run& run, const RunFigures& figures, std::size_t count);
+std::string headlineText(const Run& run, const RunReport& figures, bool colour);
+std::string idleText(const RunReport& figures, bool colour);     // by cause and rank
+std::string memoryText(const RunReport& figures, bool colour);   // by rank, and who holds the peak
+std::string overlapText(const RunReport& figures);
+std::string criticalPathText(const Run& run, const RunReport& figures);
+std::string largestGapsText(const Run& run, const RunReport& figures, std::size_t count);
 std::string holdersText(const std::vector<Holder>& holders); // "stage 0: microbatches 0–3; stage 4: 1"
 std::string metricText(double value, const std::string& unit, bool withSign, const Units& units);
 

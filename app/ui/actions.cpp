@@ -162,6 +162,7 @@ const std::vector<ActionEntry>& Actions::table()
         {I::Residuals, M::Analyse, false, "residuals", QT_TR_NOOP("&Predicted against measured"), "", "Ctrl+Shift+R", QT_TR_NOOP("Predicted and measured times of each op and of the step"), true},
         {I::LoweredView, M::Analyse, false, "loweredView", QT_TR_NOOP("&Lowered schedule"), "", "Ctrl+Shift+L", QT_TR_NOOP("Sends and receives inserted into the order by a rule, with the resulting messages and channel use"), true},
         {I::DeviceTables, M::Analyse, false, "deviceTables", QT_TR_NOOP("&Kernels and links"), "", "Ctrl+Alt+K", QT_TR_NOOP("What ran on the devices: kernels and copies by op, waiting and transfer by link, and the roofline of each kind of op"), true},
+        {I::Tables, M::Analyse, false, "tables", QT_TR_NOOP("&Tables"), "", "Ctrl+Alt+T", QT_TR_NOOP("Every table of the report of the step shown, as report --table prints them; a row goes to its op"), true},
         {I::Compare, M::Analyse, true, "compare", QT_TR_NOOP("&Compare…"), QT_TR_NOOP("Compare"), "Ctrl+K", QT_TR_NOOP("Two to four runs on one axis, what differs and why"), true},
         {I::ComparePlan, M::Analyse, false, "comparePlan", QT_TR_NOOP("Compare with the p&lan"), "", "Ctrl+Alt+P", QT_TR_NOOP("A measured run against its own schedule, simulated with the costs fitted from it: the first op that deviates, and why"), false},
         {I::SwapCompare, M::Analyse, false, "swapCompare", QT_TR_NOOP("S&wap A and B"), "", "", "", false},

@@ -19,7 +19,7 @@ enum class ActionId {
     RankAbove, RankBelow, ExtendLeft, ExtendRight, ChooseAll, ChooseMicrobatch, ChooseRank, Microbatches, RevertOrder, GoThere, CarryThere,
     StrictMoves, CarryAlong, ScheduleText, GhostOriginal, GhostLibrary,
     Record, CancelRecording,
-    CriticalPath, MemoryBudget, Slack, NextGap, PreviousGap, WhatIf, Residuals, LoweredView, DeviceTables, CommTracks, Memory, RunsList, Details, SidePanel,
+    CriticalPath, MemoryBudget, Slack, NextGap, PreviousGap, WhatIf, Residuals, LoweredView, DeviceTables, Tables, CommTracks, Memory, RunsList, Details, SidePanel,
     Fit, FitSelection, Back, Forward, Compare, SwapCompare, NextCompared, AlignAtOp, SetBaseline, Explorer, PreviousStep, NextStep,
     Lessons, OpenLesson, LeaveLesson, NextLessonStep, PreviousLessonStep, LessonHint, Glossary, ExplainTerm,
     Play, NextBeat, PreviousBeat, NextMoment, Pace1, Pace2, Pace3, Pace4, ReducedMotion,

@@ -141,7 +141,7 @@ void CompareController::showPredicted(const RunRef& original, const RunRef& pred
 QString CompareController::predictionText() const
 {
     if (!m_question.predicted || m_comparisons.size() != 2) return {};
-    const Nanos predicted = m_comparisons[0]->bubblesB.makespan(), measured = m_comparisons[1]->bubblesB.makespan();
+    const Nanos predicted = m_comparisons[0]->reportB.bubbles.makespan(), measured = m_comparisons[1]->reportB.bubbles.makespan();
     if (measured <= 0) return {};
     const Units units{m_views[2]->run->timeline->timeUnit(), m_views[2]->run->timeline->memoryUnit()};
     const double off = 100 * static_cast<double>(predicted - measured) / static_cast<double>(measured);

@@ -19,6 +19,7 @@
 #include "widgets/edit/op_tray.h"
 #include "widgets/edit/schedule_text.h"
 #include "widgets/legend.h"
+#include "widgets/panel/run_figures.h"
 
 namespace stagewright {
 

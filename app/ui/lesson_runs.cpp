@@ -187,8 +187,7 @@ void LessonRuns::read(const QString& block, const QString& file, const QStringLi
                 if (info.state != RunState::Complete || info.steps == 0) continue;
                 auto run = (*opened)->read(info.id);
                 if (!run) continue;
-                if (!run->costs)
-                    if (auto fitted = fitCosts(*run->timeline, run->info.warmupSteps)) run->costs = std::move(*fitted);
+                if (auto costs = costsOf(*run)) run->costs = std::move(*costs);
                 const std::string name = i < static_cast<std::size_t>(schedules.size()) ? schedules[static_cast<qsizetype>(i)].toStdString() : info.scheduleName;
                 outcome.runs.emplace_back(name, std::make_shared<const Run>(std::move(*run)));
             }

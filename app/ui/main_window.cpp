@@ -46,6 +46,7 @@
 #include "app/ui/search_controller.h"
 #include "app/ui/session_controller.h"
 #include "app/ui/sql_controller.h"
+#include "app/ui/tables/tables_controller.h"
 #include "app/ui/steps_controller.h"
 #include "app/ui/welcome_page.h"
 #include "widgets/panel/style.h"
@@ -119,6 +120,8 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent)
     tabifyDockWidget(m_notes->dock(), m_search->dock());
     m_device = new DeviceController(*this);
     tabifyDockWidget(m_search->dock(), m_device->dock());
+    m_tables = new TablesController(*this);
+    tabifyDockWidget(m_device->dock(), m_tables->dock());
     m_sql = new SqlController(*this);
     m_palette = new PaletteController(*this);
     m_bookmarks = new BookmarksController(*this);
@@ -143,7 +146,7 @@ MainWindow::~MainWindow()
     m_edit->closing();
     m_poll.stop();
     for (QObject* child : findChildren<QObject*>()) child->disconnect(this);
-    for (QObject* controller : std::initializer_list<QObject*>{m_layouts, m_export, m_exchange, m_import, m_plans, m_compare, m_explorer, m_stepsController, m_session, m_bookmarks, m_palette, m_sql, m_device, m_search, m_notes,
+    for (QObject* controller : std::initializer_list<QObject*>{m_layouts, m_export, m_exchange, m_import, m_plans, m_compare, m_explorer, m_stepsController, m_session, m_bookmarks, m_palette, m_sql, m_tables, m_device, m_search, m_notes,
                                                                m_preferences, m_range, m_memoryController, m_rowsController, m_lessons, m_playback, m_edit})
         delete controller;
 }
@@ -671,6 +674,6 @@ void MainWindow::ready()
 
 QString MainWindow::bannerText() const { return m_banner->text(); }
 
-bool MainWindow::settled() const { return m_compare->settled() && m_plans->settled() && m_import->settled() && m_exchange->settled() && !m_search->searching() && m_device->settled() && m_edit->settled() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && !m_taking && m_openFirst.isEmpty(); }
+bool MainWindow::settled() const { return m_compare->settled() && m_plans->settled() && m_import->settled() && m_exchange->settled() && !m_search->searching() && m_device->settled() && m_tables->settled() && m_edit->settled() && !m_notes->busy() && !m_pending && !m_toolPending && !m_library->busy() && !m_process->running() && !m_taking && m_openFirst.isEmpty(); }
 
 } // namespace stagewright

@@ -64,6 +64,7 @@ class PreferencesController;
 class SearchController;
 class SessionController;
 class SqlController;
+class TablesController;
 struct LoweredPicture;
 class WhatIfPanel;
 class ResidualPanel;
@@ -116,6 +117,7 @@ public:
     void runEdited(); // trains the edited order with the source's setup, then compares
     void chooseGap(int index); // index in the report of the step shown; −1: none
     int chosenGap() const { return m_gap; }
+    void chooseOp(SpanId span); // of any step of the run shown, in mode Run
     std::shared_ptr<const GapExplanation> gapExplanation() const { return m_gapExplanation; }
     void find(const QString& query, bool backward = false);
     void setThemeChoice(ThemeChoice choice); // of every window; remembered
@@ -178,6 +180,7 @@ public:
     SearchController* search() { return m_search; }
     DeviceController* device() { return m_device; }
     SqlController* sql() { return m_sql; }
+    TablesController* tables() { return m_tables; }
     PaletteController* palettes() { return m_palette; }
     BookmarksController* bookmarks() { return m_bookmarks; }
     SessionController* session() { return m_session; }
@@ -273,7 +276,6 @@ private:
     void askLowered(const ToolInput& input);
     void askWhatIf(const ToolInput& input);
     void askResiduals(const ToolInput& input);
-    void chooseOp(SpanId span); // of any step of the run shown
     template <typename Work, typename Then>
     void makePicture(Work work, Then then); // one at a time
     void showToolPanels(const std::vector<std::shared_ptr<const TimelinePanel>>& panels);
@@ -340,6 +342,7 @@ private:
     SearchController* m_search = nullptr;
     DeviceController* m_device = nullptr;
     SqlController* m_sql = nullptr;
+    TablesController* m_tables = nullptr;
     PaletteController* m_palette = nullptr;
     BookmarksController* m_bookmarks = nullptr;
     SessionController* m_session = nullptr;

@@ -6,6 +6,7 @@
 #include "app/ui/main_window.h"
 #include "schedules/timeline/timeline_of.h"
 #include "widgets/background.h"
+#include "widgets/panel/run_figures.h"
 
 namespace stagewright {
 

@@ -5,7 +5,7 @@
 
 #include "app/ui/main_window.h"
 #include "widgets/background.h"
-#include "widgets/panel/range_figures.h"
+#include "traces/report/run_report.h"
 #include "widgets/timeline/aggregation_panel.h"
 
 namespace stagewright {
@@ -58,8 +58,8 @@ void RangeController::filterPanel()
     m_again = false;
     const TimeRange asked{range->begin + shown->panel->origin, range->end + shown->panel->origin};
     inBackground(
-        this, [shown, asked] { return std::make_shared<const RunFigures>(figuresIn(*shown->figures, *shown->run->timeline, asked)); },
-        [this, shown, asked](std::shared_ptr<const RunFigures> figures) {
+        this, [shown, asked] { return std::make_shared<const RunReport>(reportIn(*shown->figures, *shown->run->timeline, asked.begin, asked.end)); },
+        [this, shown, asked](std::shared_ptr<const RunReport> figures) {
             m_busy = false;
             const auto now = m_window.viewState()->selectedRange();
             if (m_again) return filterPanel();

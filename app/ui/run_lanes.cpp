@@ -13,9 +13,9 @@ Result<std::unique_ptr<RunFile>> fileOf(const LargeRun& large)
 }
 
 // If no step's spans are loaded: figures from the lanes. Idle time as a whole, without causes.
-RunFigures figuresOf(const LargeRun& large, const TimelinePanel& lanes)
+RunReport figuresOf(const LargeRun& large, const TimelinePanel& lanes)
 {
-    RunFigures figures;
+    RunReport figures;
     BubbleReport& report = figures.bubbles;
     report.windowBegin = large.content.begin;
     report.windowEnd = large.content.end;
@@ -29,9 +29,10 @@ RunFigures figuresOf(const LargeRun& large, const TimelinePanel& lanes)
         report.busy += row.busy;
         report.idle += row.idle;
         report.ranks.push_back(row);
-        if (!rank.activations.points.empty()) figures.peakActivation.push_back(rank.activations.peak);
+        if (rank.activations.points.empty()) continue;
+        figures.memory.emplace_back().peak[static_cast<std::size_t>(MemoryCategory::Activations)] = rank.activations.peak;
     }
-    if (figures.peakActivation.size() != lanes.ranks.size()) figures.peakActivation.clear();
+    if (figures.memory.size() != lanes.ranks.size()) figures.memory.clear();
     return figures;
 }
 
@@ -46,7 +47,7 @@ std::shared_ptr<RunView> undetailed(const LargeRun& large, const TimelinePanel& 
     view->run = std::move(run);
     view->ref = large.ref;
     view->step = large.median;
-    view->figures = std::make_shared<const RunFigures>(figuresOf(large, lanes));
+    view->figures = std::make_shared<const RunReport>(figuresOf(large, lanes));
     view->partial = true;
     return view;
 }

@@ -16,7 +16,7 @@
 #include "traces/notes.h"
 #include "widgets/memory/memory_budget.h"
 #include "widgets/panel/op_query.h"
-#include "widgets/panel/run_figures.h"
+#include "traces/report/run_report.h"
 #include "widgets/runs/runs_model.h"
 #include "widgets/timeline/timeline_panel.h"
 
@@ -37,7 +37,7 @@ struct RunView {
     RunRef ref;
     std::shared_ptr<const Run> run;
     int step = 0; // the step of these figures
-    std::shared_ptr<const RunFigures> figures;
+    std::shared_ptr<const RunReport> figures;
     std::shared_ptr<const TimelinePanel> panel;
     bool partial = false;   // `run` holds only the newest steps, or no spans
     std::optional<ShownSteps> steps; // if the panel shows several; figures are then those of `step`

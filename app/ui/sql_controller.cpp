@@ -25,6 +25,7 @@
 #include "app/ui/main_window.h"
 #include "app/ui/notes_controller.h"
 #include "traces/formats/atomic_file.h"
+#include "traces/report/tables.h"
 #include "traces/store/run_file.h"
 #include "widgets/background.h"
 #include "widgets/console/sql_console.h"
@@ -46,6 +47,11 @@ QueryTables tablesOf(const RunFile& file)
         QStringList names;
         for (const std::string& column : columns->columns) names << QString::fromStdString(column);
         tables.append({QString::fromLatin1(name), names});
+    }
+    for (const AnalysisInfo* analysis : allAnalyses()) {
+        QStringList names;
+        for (const AnalysisColumn& column : analysis->columns()) names << QString::fromStdString(column.key);
+        tables.append({QString::fromStdString(reportFunction(*analysis)), names});
     }
     return tables;
 }

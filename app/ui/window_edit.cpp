@@ -8,7 +8,9 @@
 #include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "schedules/csv.h"
+#include "traces/simulated_run.h"
 #include "widgets/deadlock/deadlock_dialog.h"
+#include "widgets/panel/run_figures.h"
 
 namespace stagewright {
 

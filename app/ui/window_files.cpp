@@ -18,6 +18,7 @@
 #include "schedules/deadlock.h"
 #include "schedules/plan/building_block.h"
 #include "schedules/registry.h"
+#include "traces/simulated_run.h"
 #include "widgets/library/block_editor.h"
 
 namespace stagewright {

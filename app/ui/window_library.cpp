@@ -1,6 +1,7 @@
 // Library schedules: browsing them, and opening one as a simulated run or for training.
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
+#include "traces/simulated_run.h"
 #include "widgets/background.h"
 #include "widgets/library/block_editor.h"
 #include "widgets/library/schedule_browser.h"

@@ -6,6 +6,7 @@
 #include "app/ui/main_window.h"
 #include "schedules/deadlock.h"
 #include "widgets/background.h"
+#include "widgets/panel/run_figures.h"
 #include "widgets/tools/lowered_panel.h"
 #include "widgets/tools/residual_panel.h"
 #include "widgets/tools/what_if_panel.h"

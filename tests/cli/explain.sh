@@ -83,6 +83,28 @@ run stagewright report b.stagewright --slack --json
 expect_json 0 slack 0 slack_ns
 run stagewright report b.stagewright --slack
 expect_out '^ +3  B +8 +8'
+# every analysis of the registry is a table, in text, JSON and SQL
+for name in $(sed -n 's/^STAGEWRIGHT_ANALYSIS(\(.*\))$/\1/p' "$SOURCE/../../traces/analysis/analyses.def"); do
+    run stagewright report b.stagewright --table "$name"
+    expect_code 0
+    run stagewright report b.stagewright --table "$name" --json
+    expect_code 0
+    for key in title columns rows sentence unknown; do expect_that "tables.$name.$key" json tables "$name" $key; done
+    run stagewright sql b.stagewright "SELECT * FROM report_$name(1)"
+    expect_code 0
+done
+run stagewright report b.stagewright --table ops
+expect_out '^B +3 +3 +8'
+run stagewright report b.stagewright --table roofline
+expect_out 'GPU runs only'
+run stagewright report b.stagewright --table nothing
+expect_code 2
+expect_err '--table: takes one of bubbles'
+run stagewright report b.stagewright --table bubbles --require 'tables.bubbles.rows[0].idle_ns<=100000000'
+expect_code 0
+run stagewright sql b.stagewright 'SELECT * FROM report_bubbles'
+expect_code 2
+expect_err 'of which run'
 run stagewright simulate -s gpipe --comm 1.5 --what-if sends=rendezvous
 expect_out '^sends=rendezvous'
 

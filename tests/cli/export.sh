@@ -8,7 +8,7 @@ for pair in 'svg pic.png' 'perfetto page.json' 'png pic.svg' 'pdf page.html' 'ht
     read -r format name <<<"$pair"
     run stagewright export t.stagewright --format "$format" -o "$name"
     expect_code 2
-    expect_err "the format is $format, the suffix ${name##*.}"
+    expect_err "the format is $format, but the suffix is ${name##*.}"
     expect_no_file "$name"
     expect_no_file "$name.$format"
 done

@@ -2,13 +2,12 @@
 // rows as wide as the columns.
 #include <QtTest/QtTest>
 
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "sample_runs.h"
 #include "traces/analysis/analysis_registry.h"
 #include "traces/formats/format_registry.h"
+#include "traces/report/tables.h"
 
 using namespace stagewright;
 
@@ -43,12 +42,15 @@ private slots:
         for (const AnalysisInfo* info : allAnalyses()) {
             QVERIFY(names.insert(info->name).second);
             QCOMPARE(findAnalysis(info->name), info);
-            QVERIFY(!info->title.empty() && !info->needs.empty());
+            QVERIFY(!info->title.empty() && !info->columns().empty());
         }
         for (const FormatInfo* info : allFormats()) {
             QVERIFY(names.insert(info->name).second);
             QCOMPARE(findFormat(info->name), info);
-            QVERIFY(info->suffix.starts_with('.'));
+            QVERIFY(!info->title.empty() && (info->folder || !info->suffixes.empty()));
+            QCOMPARE(info->read != nullptr, !info->reads.empty());
+            QCOMPARE(info->write != nullptr || info->drawn, !info->writes.empty());
+            for (const std::string_view suffix : info->suffixes) QVERIFY(suffix.starts_with('.'));
         }
         QVERIFY(findAnalysis("none") == nullptr && findFormat("none") == nullptr);
         QVERIFY(names.size() >= 5);
@@ -60,12 +62,13 @@ private slots:
         QFETCH(Run, run);
         for (const AnalysisInfo* info : allAnalyses()) {
             for (int step = 0; step <= run.timeline->steps(); ++step) { // the last does not exist
-                const auto table = info->run(*run.timeline, step);
-                QVERIFY(table.has_value());
-                for (const auto& row : table->rows) QCOMPARE(row.size(), table->columns.size());
-                for (const AnalysisColumn& column : table->columns) QVERIFY(!column.key.empty() && !column.title.empty());
-                QVERIFY(table->rows == info->run(*run.timeline, step)->rows);
-                if (run.schedule && step == 0 && info->applies(*run.timeline)) QVERIFY(!table->rows.empty());
+                const ReportTable table = reportTable(*info, run, step);
+                if (info->unknown(run).empty()) QVERIFY2(table.unknown.empty(), table.unknown.c_str());
+                for (const auto& row : table.rows) QCOMPARE(row.size(), table.columns.size());
+                if (!table.ops.empty()) QCOMPARE(table.ops.size(), table.rows.size());
+                for (const AnalysisColumn& column : table.columns) QVERIFY(!column.key.empty() && !column.title.empty());
+                QVERIFY(table.rows == reportTable(*info, run, step).rows);
+                if (run.schedule && step == 0 && table.unknown.empty()) QVERIFY(!table.rows.empty());
             }
         }
     }
@@ -76,18 +79,32 @@ private slots:
         QFETCH(Run, run);
         QTemporaryDir folder;
         for (const FormatInfo* info : allFormats()) {
-            if (info->write == nullptr) continue; // one that is only read
-            const std::string path = folder.filePath("run").toStdString() + std::string(info->suffix);
-            const auto bytes = [&]() -> std::string {
-                if (!info->write(run, path, {})) return {};
-                std::ifstream in(path, std::ios::binary);
-                return {std::istreambuf_iterator<char>(in), {}};
+            if (info->write == nullptr) continue; // one that is only read, or drawn
+            const QString path = folder.filePath(QStringLiteral("run")) + (info->folder ? QString() : QString::fromStdString(std::string(info->suffixes.front())));
+            ExportRequest request;
+            request.run = &run;
+            request.path = path.toStdString();
+            const auto bytes = [&]() -> QByteArray {
+                if (!info->write(request)) return {};
+                QStringList files{path};
+                if (info->folder) {
+                    files.clear();
+                    for (const QString& name : QDir(path).entryList(QDir::Files)) files << QDir(path).filePath(name);
+                }
+                QByteArray all;
+                for (const QString& name : files) {
+                    QFile file(name);
+                    if (file.open(QIODevice::ReadOnly)) all += file.readAll();
+                }
+                if (info->folder) QDir(path).removeRecursively();
+                else QFile::remove(path);
+                return all;
             };
-            const std::string first = bytes();
-            if (first.empty()) { // an empty run is refused with a message, and leaves nothing behind
-                const auto refused = info->write(run, path, {});
-                QVERIFY2(run.timeline->empty() && !refused && !refused.error().message.empty(), std::string(info->name).c_str());
-                QVERIFY(!QFile::exists(QString::fromStdString(path)));
+            const QByteArray first = bytes();
+            if (first.isEmpty()) { // nothing to write, or what the format can't hold, is refused in words, and leaves nothing behind
+                const auto refused = info->write(request);
+                QVERIFY2((run.timeline->empty() || info->folder) && !refused && !refused.error().message.empty(), std::string(info->name).c_str());
+                QVERIFY(!QFile::exists(path));
                 continue;
             }
             QVERIFY(first == bytes());

@@ -162,12 +162,12 @@ private slots:
         QVERIFY(comparison.has_value());
         const auto sum = [](const TimeByClass& classes) { return std::accumulate(classes.begin(), classes.end(), Nanos{0}); };
         for (const Nanos part : comparison->ledgerA.byClass) QVERIFY(part >= 0);
-        QCOMPARE(sum(comparison->ledgerA.byClass), comparison->bubblesA.makespan());
-        QCOMPARE(sum(comparison->ledgerB.byClass), comparison->bubblesB.makespan());
+        QCOMPARE(sum(comparison->ledgerA.byClass), comparison->reportA.bubbles.makespan());
+        QCOMPARE(sum(comparison->ledgerB.byClass), comparison->reportB.bubbles.makespan());
         QCOMPARE(sum(comparison->ledgerB.byClass) - sum(comparison->ledgerA.byClass), comparison->change.makespanDelta);
         QVERIFY2(!comparison->ladder.empty(), comparison->noLadder.c_str());
-        QCOMPARE(comparison->ladder.front().makespan, comparison->bubblesA.makespan());
-        QCOMPARE(comparison->ladder.back().makespan, comparison->bubblesB.makespan());
+        QCOMPARE(comparison->ladder.front().makespan, comparison->reportA.bubbles.makespan());
+        QCOMPARE(comparison->ladder.back().makespan, comparison->reportB.bubbles.makespan());
         for (const LadderRung& rung : comparison->ladder) // both are simulated from their costs: nothing is left over
             QVERIFY2(rung.kind != RungKind::Rest, (nameA + " to " + nameB).c_str());
         Nanos changes = 0;

@@ -100,7 +100,7 @@ private slots:
         QCOMPARE(starts[0], starts[1]);
         QVERIFY(window.actions()[ActionId::AlignAtOp]->isChecked());
         // the figures are those of the steps, independent of alignment
-        QCOMPARE(window.comparison()->bubblesA.makespan(), window.timelineView()->panels()[0]->duration - window.timelineView()->panels()[0]->lead);
+        QCOMPARE(window.comparison()->reportA.bubbles.makespan(), window.timelineView()->panels()[0]->duration - window.timelineView()->panels()[0]->lead);
         window.actions()[ActionId::AlignAtOp]->trigger();
         QVERIFY(QTest::qWaitFor([&] { return window.settled() && !window.compare()->alignedAt().has_value(); }, 20000));
         QCOMPARE(window.timelineView()->panels()[1]->lead, 0);

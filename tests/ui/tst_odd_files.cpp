@@ -259,7 +259,7 @@ private slots:
             auto opened = RunFile::open(path.toStdString(), OpenMode::Read);
             if (!opened) continue;
             auto run = (*opened)->read(1);
-            damaged = run && run->info.damagedBlocks > 0 && !run->timeline->empty() && runFigures(*run).has_value();
+            damaged = run && run->info.damagedBlocks > 0 && !run->timeline->empty() && reportOf(*run).has_value();
         }
         QVERIFY(damaged);
         const QString sound = m_fixture->file("sound.stagewright", {"1f1b"});

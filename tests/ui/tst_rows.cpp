@@ -10,7 +10,7 @@
 #include "app/ui/rows_controller.h"
 #include "tests/ui/window_fixture.h"
 #include "traces/simulated_run.h"
-#include "widgets/panel/range_figures.h"
+#include "traces/report/run_report.h"
 #include "widgets/preferences/preferences.h"
 #include "widgets/timeline/aggregation_panel.h"
 
@@ -217,10 +217,10 @@ private slots:
     {
         open({"zb-v"});
         const auto shown = m_window->shownView();
-        const RunFigures& all = *shown->figures;
+        const RunReport& all = *shown->figures;
         const Nanos begin = all.bubbles.windowBegin, end = all.bubbles.windowEnd;
         for (const Nanos cut : {begin + 1, begin + (end - begin) / 3, begin + (end - begin) / 2 + 7, end - 5}) {
-            const RunFigures a = figuresIn(all, *shown->run->timeline, {begin, cut}), b = figuresIn(all, *shown->run->timeline, {cut, end});
+            const RunReport a = reportIn(all, *shown->run->timeline, begin, cut), b = reportIn(all, *shown->run->timeline, cut, end);
             QCOMPARE(a.bubbles.busy + b.bubbles.busy, all.bubbles.busy);
             QCOMPARE(a.bubbles.idle + b.bubbles.idle, all.bubbles.idle);
             for (std::size_t c = 0; c < idleCauseCount; ++c) QCOMPARE(a.bubbles.byCause[c] + b.bubbles.byCause[c], all.bubbles.byCause[c]);
@@ -229,10 +229,10 @@ private slots:
             for (std::size_t r = 0; r < all.bubbles.ranks.size(); ++r) {
                 const RankBubbles& part = a.bubbles.ranks[r];
                 QCOMPARE(part.busy + part.apart + part.idle, cut - begin);
-                QCOMPARE(std::max(a.peakActivation[r], b.peakActivation[r]), all.peakActivation[r]);
+                QCOMPARE(std::max(a.peaks(MemoryCategory::Activations)[r], b.peaks(MemoryCategory::Activations)[r]), all.peaks(MemoryCategory::Activations)[r]);
             }
         }
-        const RunFigures same = figuresIn(all, *shown->run->timeline, {begin - 100, end + 100});
+        const RunReport same = reportIn(all, *shown->run->timeline, begin - 100, end + 100);
         QCOMPARE(same.bubbles.bubbleFraction, all.bubbles.bubbleFraction);
         QCOMPARE(same.overlap.messages, all.overlap.messages);
     }

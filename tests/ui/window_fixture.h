@@ -9,8 +9,9 @@
 #include "app/ui/export_controller.h"
 #include "app/ui/main_window.h"
 #include "schedules/registry.h"
+#include "traces/report/run_report.h"
+#include "traces/simulated_run.h"
 #include "traces/store/run_file.h"
-#include "widgets/panel/run_figures.h"
 
 namespace stagewright {
 

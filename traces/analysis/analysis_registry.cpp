@@ -32,4 +32,19 @@ const AnalysisInfo* findAnalysis(std::string_view name)
     return nullptr;
 }
 
+std::string_view AnalysisColumn::unit() const
+{
+    return kind == ColumnKind::Time ? "ns" : kind == ColumnKind::Size ? "bytes" : kind == ColumnKind::Share ? "fraction" : "";
+}
+
+std::string unknownWithoutSpans(const Run& run)
+{
+    return run.timeline->empty() ? "the run has no spans" : "";
+}
+
+std::string unknownWithoutMessages(const Run& run)
+{
+    return run.timeline->hasEdges() ? "" : "the run doesn't say which op waited for which";
+}
+
 } // namespace stagewright

@@ -1,4 +1,5 @@
-// The analyses as tables, for programs that show any of them: one file each, one line each in analyses.def.
+// The analyses as tables: one file each, one line each in analyses.def. Listed there, an analysis is a table of `report`, its JSON, SQL,
+// the window's Tables and the HTML page (traces/report/tables.h).
 #pragma once
 
 #include <cstdint>
@@ -9,32 +10,49 @@
 #include <vector>
 
 #include "schedules/base/result.h"
-#include "schedules/timeline/timeline.h"
+#include "traces/run.h"
 
 namespace stagewright {
 
+enum class ColumnKind {
+    Text,
+    Whole, // a rank, stage or position: a number that is not added up
+    Count,
+    Time,  // in ns of the timeline, which counts rank shares in them where timeUnit() > 1
+    Size, // likewise in bytes, with memoryUnit()
+    Share, // 1 is 100 %
+    Real,
+};
 struct AnalysisColumn {
     std::string key;   // "idle_ns"
     std::string title; // "Idle"
-    std::string unit;  // "ns", "bytes", "" for counts, names and texts
+    ColumnKind kind = ColumnKind::Text;
+    std::string meaning = {}; // one sentence; may be empty
+    std::string_view unit() const; // "ns", "bytes", "fraction", "" for names, counts and numbers (their titles name a unit)
 };
-using AnalysisCell = std::variant<std::int64_t, std::string>;
+using AnalysisCell = std::variant<std::monostate, std::int64_t, double, std::string>; // monostate: unknown
 
-struct AnalysisTable {
-    std::vector<AnalysisColumn> columns;
-    std::vector<std::vector<AnalysisCell>> rows; // each as long as columns
+struct AnalysisRows {
+    std::vector<std::vector<AnalysisCell>> rows; // each as long as the columns
+    std::vector<SpanId> ops; // by row the span it is about, or noSpan; empty: rows are about none
+    std::string sentence;    // what it comes to, below the table; may be empty
 };
 
 struct AnalysisInfo {
-    std::string_view name;  // "bubbles"
+    std::string_view name;  // as in analyses.def: "bubbles"
     std::string_view title; // "Idle time by cause"
-    std::string_view needs; // as text: "memory events"
-    bool (*applies)(const Timeline& timeline); // whether the timeline has what it needs
-    // A pure function. An empty timeline or step gives a table without rows or with zeros, never an error.
-    Result<AnalysisTable> (*run)(const Timeline& timeline, int step);
+    std::vector<AnalysisColumn> (*columns)();
+    // Why the run has no such table: a clause, lower case; empty: it has.
+    std::string (*unknown)(const Run& run);
+    // A pure function, called where unknown() is empty. A step that is empty or does not exist gives no rows or zeros.
+    Result<AnalysisRows> (*rows)(const Run& run, int step);
 };
 
 std::span<const AnalysisInfo* const> allAnalyses(); // in the order of analyses.def
 const AnalysisInfo* findAnalysis(std::string_view name); // nullptr: unknown
+
+// unknown() of analyses that need nothing but spans, or messages.
+std::string unknownWithoutSpans(const Run& run);
+std::string unknownWithoutMessages(const Run& run);
 
 } // namespace stagewright

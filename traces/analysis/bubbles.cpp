@@ -13,6 +13,7 @@
 #include "traces/analysis/step_graph.h"
 #include "traces/analysis/step_ops.h"
 #include "traces/analysis/analysis_registry.h"
+#include "traces/run_facts.h"
 
 namespace stagewright {
 
@@ -536,35 +537,35 @@ namespace analyses {
 
 namespace {
 
-Result<AnalysisTable> bubbleTable(const Timeline& timeline, int step)
+std::vector<AnalysisColumn> bubbleColumns()
 {
-    const auto report = analyseBubbles(timeline, step);
-    if (!report) return tl::unexpected(report.error());
-    AnalysisTable table;
-    table.columns = {{"rank", "Rank", ""}, {"busy_ns", "Busy", "ns"}, {"apart_ns", "Optimizer and collectives", "ns"},
-                     {"idle_ns", "Idle", "ns"}};
+    std::vector<AnalysisColumn> columns{{"rank", "Rank", ColumnKind::Whole}, {"busy_ns", "Busy", ColumnKind::Time},
+                                        {"apart_ns", "Optimizer and collectives", ColumnKind::Time}, {"idle_ns", "Idle", ColumnKind::Time}};
     for (std::size_t cause = 0; cause < idleCauseCount; ++cause) {
         const auto which = static_cast<IdleCause>(cause);
-        table.columns.push_back({std::string(toText(which)) + "_ns", std::string(titleOf(which)), "ns"});
+        columns.push_back({std::string(toText(which)) + "_ns", std::string(titleOf(which)), ColumnKind::Time, std::string(meaningOf(which))});
     }
-    for (std::size_t rank = 0; rank < report->ranks.size(); ++rank) {
-        const RankBubbles& bubbles = report->ranks[rank];
-        std::vector<AnalysisCell> row{static_cast<std::int64_t>(rank), bubbles.busy, bubbles.apart, bubbles.idle};
-        for (const Nanos part : bubbles.byCause) row.emplace_back(part);
-        table.rows.push_back(std::move(row));
-    }
-    return table;
+    return columns;
 }
 
-bool hasSpans(const Timeline& timeline)
+Result<AnalysisRows> bubbleRows(const Run& run, int step)
 {
-    return !timeline.empty();
+    const auto report = analyseBubbles(*run.timeline, step, BubbleOptions{memoryCapOf(run)});
+    if (!report) return tl::unexpected(report.error());
+    AnalysisRows out;
+    for (std::size_t rank = 0; rank < report->ranks.size(); ++rank) {
+        const RankBubbles& bubbles = report->ranks[rank];
+        auto& row = out.rows.emplace_back(std::vector<AnalysisCell>{static_cast<std::int64_t>(rank), bubbles.busy, bubbles.apart, bubbles.idle});
+        for (const Nanos part : bubbles.byCause) row.emplace_back(part);
+    }
+    out.sentence = stragglerSentence(*report, run.timeline->timeUnit());
+    return out;
 }
 
 } // namespace
 
 extern const AnalysisInfo bubbles;
-const AnalysisInfo bubbles{"bubbles", "Idle time by cause", "busy spans", hasSpans, bubbleTable};
+const AnalysisInfo bubbles{"bubbles", "Idle time by rank and cause", bubbleColumns, unknownWithoutSpans, bubbleRows};
 
 } // namespace analyses
 

@@ -62,28 +62,28 @@ namespace analyses {
 
 namespace {
 
-Result<AnalysisTable> criticalPathTable(const Timeline& timeline, int step)
+std::vector<AnalysisColumn> criticalPathColumns()
 {
-    AnalysisTable table;
-    table.columns = {{"op", "Op", ""}, {"rank", "Rank", ""}, {"start_ns", "Start", "ns"}, {"duration_ns", "Duration", "ns"},
-                     {"wait_before_ns", "Wait before it", "ns"}};
-    for (const CriticalLink& link : criticalPath(timeline, step)) {
-        const Span& span = timeline.spans()[link.span];
-        table.rows.push_back({timeline.nameOf(span), std::int64_t{timeline.trackOf(link.span).rank}, span.start, span.duration(),
-                              link.waitBefore});
-    }
-    return table;
+    return {{"op", "Op"}, {"rank", "Rank", ColumnKind::Whole}, {"start_ns", "Start", ColumnKind::Time}, {"duration_ns", "Duration", ColumnKind::Time},
+            {"wait_before_ns", "Wait before it", ColumnKind::Time, "Transfer and launch, from the end of the op before it on the path."}};
 }
 
-bool hasSpans(const Timeline& timeline)
+Result<AnalysisRows> criticalPathRows(const Run& run, int step)
 {
-    return !timeline.empty();
+    const Timeline& timeline = *run.timeline;
+    AnalysisRows out;
+    for (const CriticalLink& link : criticalPath(timeline, step)) {
+        const Span& span = timeline.spans()[link.span];
+        out.rows.push_back({timeline.nameOf(span), std::int64_t{timeline.trackOf(link.span).rank}, span.start, span.duration(), link.waitBefore});
+        out.ops.push_back(link.span);
+    }
+    return out;
 }
 
 } // namespace
 
 extern const AnalysisInfo critical_path;
-const AnalysisInfo critical_path{"critical-path", "Critical path across ranks", "busy spans", hasSpans, criticalPathTable};
+const AnalysisInfo critical_path{"critical_path", "Critical path across ranks", criticalPathColumns, unknownWithoutSpans, criticalPathRows};
 
 } // namespace analyses
 

@@ -32,6 +32,11 @@ SpanId ownerOf(const Timeline& timeline, SpanId work)
     return noSpan;
 }
 
+std::string unknownWithoutKernels(const Run& run)
+{
+    return hasKernels(*run.timeline) ? "" : "this run has no kernels: only recordings on GPUs and traces of Kineto or Nsight Systems have them";
+}
+
 KernelReport analyseKernels(const Timeline& timeline, int step)
 {
     KernelReport report;
@@ -68,22 +73,36 @@ namespace analyses {
 
 namespace {
 
-Result<AnalysisTable> kernelTable(const Timeline& timeline, int step)
+std::vector<AnalysisColumn> kernelColumns()
 {
-    const KernelReport report = analyseKernels(timeline, step);
-    AnalysisTable table;
-    table.columns = {{"op", "Op", ""},           {"name", "Kernel", ""},   {"lane", "Lane", ""},          {"calls", "Calls", ""},
-                     {"total_ns", "Total", "ns"}, {"mean_ns", "Mean", "ns"}, {"shortest_ns", "Shortest", "ns"}, {"longest_ns", "Longest", "ns"}};
-    for (const KernelRow& row : report.rows)
-        table.rows.push_back({row.kind ? std::string(ruleOf(*row.kind).text) : std::string(), row.name, std::string(toText(row.lane)), row.calls,
-                              row.total, row.mean(), row.shortest, row.longest});
-    return table;
+    return {{"op", "Op", ColumnKind::Text, "Kind of the op that launched it; none: nobody's."},
+            {"name", "Kernel or copy", ColumnKind::Text, "As the device's trace names it."},
+            {"calls", "Calls", ColumnKind::Count, "In the step, over all ranks."},
+            {"total_ns", "Total", ColumnKind::Time, "Sum of the calls' durations; what ran at the same time counts twice."},
+            {"share", "Share", ColumnKind::Share, "Of the total of all kernels and copies."},
+            {"mean_ns", "Mean", ColumnKind::Time, "Total over calls."},
+            {"shortest_ns", "Shortest", ColumnKind::Time},
+            {"longest_ns", "Longest", ColumnKind::Time, "The longest call; choosing a row goes there."},
+            {"lane", "Lane"}};
+}
+
+Result<AnalysisRows> kernelRows(const Run& run, int step)
+{
+    const KernelReport report = analyseKernels(*run.timeline, step);
+    AnalysisRows out;
+    for (const KernelRow& row : report.rows) {
+        out.rows.push_back({row.kind ? AnalysisCell(std::string(ruleOf(*row.kind).text)) : AnalysisCell(), row.name, row.calls, row.total,
+                            report.total > 0 ? static_cast<double>(row.total) / static_cast<double>(report.total) : 0.0, row.mean(), row.shortest,
+                            row.longest, std::string(toText(row.lane))});
+        out.ops.push_back(row.longestSpan);
+    }
+    return out;
 }
 
 } // namespace
 
 extern const AnalysisInfo kernels;
-const AnalysisInfo kernels{"kernels", "Kernels and copies by op", "kernels or copies below ops", hasKernels, kernelTable};
+const AnalysisInfo kernels{"kernels", "Kernels and copies by op", kernelColumns, unknownWithoutKernels, kernelRows};
 
 } // namespace analyses
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedules/timeline/timeline.h"
+#include "traces/run.h"
 
 namespace stagewright {
 
@@ -50,6 +51,7 @@ struct LaunchGapReport {
 Result<LaunchGapReport> analyseLaunchGaps(const Timeline& timeline, int step);
 
 bool hasKernels(const Timeline& timeline); // spans on the lanes Kernel or Copy
+std::string unknownWithoutKernels(const Run& run); // why the run has none; empty: it has
 // Kernels of collectives and messages have a track of their own: they are communication, not computing.
 bool isCollectiveTrack(const Track& track);
 // The op a span on lane Kernel or Copy belongs to; noSpan: of no op, or launched from a range that is not an op.

@@ -1,9 +1,12 @@
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/bubbles.h"
 #include "traces/analysis/coverage.h"
 #include "traces/analysis/kernels.h"
+#include "traces/analysis/quantity.h"
 
 namespace stagewright {
 
@@ -58,21 +61,35 @@ namespace analyses {
 
 namespace {
 
-Result<AnalysisTable> launchGapTable(const Timeline& timeline, int step)
+std::vector<AnalysisColumn> launchGapColumns()
 {
-    const Result<LaunchGapReport> report = analyseLaunchGaps(timeline, step);
+    return {{"rank", "Rank", ColumnKind::Whole},
+            {"inside_ns", "Inside ops", ColumnKind::Time, "Time of ops in which none of their kernels or copies ran."},
+            {"before_ns", "Before ops", ColumnKind::Time, "Idle although the input was there."},
+            {"ops_ns", "Ops with kernels", ColumnKind::Time}};
+}
+
+Result<AnalysisRows> launchGapRows(const Run& run, int step)
+{
+    const Result<LaunchGapReport> report = analyseLaunchGaps(*run.timeline, step);
     if (!report) return tl::unexpected(report.error());
-    AnalysisTable table;
-    table.columns = {{"rank", "Rank", ""}, {"inside_ns", "Inside ops", "ns"}, {"before_ns", "Before ops", "ns"}, {"ops_ns", "Ops with kernels", "ns"}};
-    for (std::size_t r = 0; r < report->ranks.size(); ++r)
-        table.rows.push_back({static_cast<std::int64_t>(r), report->ranks[r].inside, report->ranks[r].before, report->ranks[r].ops});
-    return table;
+    AnalysisRows out;
+    RankLaunchGaps all;
+    for (std::size_t r = 0; r < report->ranks.size(); ++r) {
+        const RankLaunchGaps& rank = report->ranks[r];
+        out.rows.push_back({static_cast<std::int64_t>(r), rank.inside, rank.before, rank.ops});
+        all.inside += rank.inside;
+        all.before += rank.before;
+    }
+    out.sentence = fmt::format("launch gaps  {} of ranks × step: {} inside ops, {} before ops", formatPercent(report->exposedShare(), 2), formatDuration(all.inside),
+                               formatDuration(all.before));
+    return out;
 }
 
 } // namespace
 
 extern const AnalysisInfo launch_gaps;
-const AnalysisInfo launch_gaps{"launch_gaps", "Time a device waits for launches", "kernels or copies below ops", hasKernels, launchGapTable};
+const AnalysisInfo launch_gaps{"launch_gaps", "Time a device waits for launches", launchGapColumns, unknownWithoutKernels, launchGapRows};
 
 } // namespace analyses
 

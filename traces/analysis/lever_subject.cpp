@@ -25,12 +25,6 @@ constexpr double slowStepFactor = 1.25;       // of a rank's time in one step co
 constexpr std::size_t mostSlowSteps = 4;
 constexpr int fewestSteps = 3; // for a median over steps
 
-Result<CostModel> costsFor(const Run& run)
-{
-    if (run.costs) return *run.costs;
-    return fitCosts(*run.timeline, run.info.warmupSteps);
-}
-
 int configuredNumber(const Run& run, std::string_view key)
 {
     const std::string text = configured(run, key);
@@ -156,7 +150,7 @@ Result<LeverSubject> leverSubjectOf(const Run& run, int step, std::optional<Byte
 {
     if (!run.timeline) return fail(ErrorCode::Usage, fmt::format("run {} has no timeline", run.info.name));
     if (!run.schedule) return fail(ErrorCode::Usage, fmt::format("run {} has no schedule to simulate", run.info.name));
-    auto costs = costsFor(run);
+    auto costs = costsOf(run);
     if (!costs) return tl::unexpected(std::move(costs.error()));
     LeverSubject out;
     out.step = step;

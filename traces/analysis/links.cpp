@@ -97,33 +97,32 @@ namespace analyses {
 
 namespace {
 
-bool hasEdges(const Timeline& timeline)
+std::vector<AnalysisColumn> linkColumns()
 {
-    return timeline.hasEdges();
+    return {{"from", "From rank", ColumnKind::Whole},
+            {"to", "To rank", ColumnKind::Whole},
+            {"messages", "Messages", ColumnKind::Count},
+            {"send_wait_ns", "Sender waits", ColumnKind::Time, "Posted by the sender until the receiver is there, too, and the channel is free."},
+            {"receive_wait_ns", "Receiver waits", ColumnKind::Time, "Posted by the receiver until the transfer starts."},
+            {"transfer_ns", "Transfer", ColumnKind::Time, "From then until it has arrived."},
+            {"covered_by_sender_ns", "Sender computes", ColumnKind::Time, "The part of the transfer in which the sender computes."},
+            {"covered_by_receiver_ns", "Receiver computes", ColumnKind::Time, "The part of the transfer in which the receiver computes."},
+            {"exposed_ns", "Exposed", ColumnKind::Time, "Transfer that the receiver does not compute through."}};
 }
 
-Result<AnalysisTable> linkTable(const Timeline& timeline, int step)
+Result<AnalysisRows> linkRows(const Run& run, int step)
 {
-    AnalysisTable table;
-    table.columns = {{"from", "From rank", ""},
-                     {"to", "To rank", ""},
-                     {"messages", "Messages", ""},
-                     {"send_wait_ns", "Sender waits", "ns"},
-                     {"receive_wait_ns", "Receiver waits", "ns"},
-                     {"transfer_ns", "Transfer", "ns"},
-                     {"covered_by_sender_ns", "Sender computes", "ns"},
-                     {"covered_by_receiver_ns", "Receiver computes", "ns"},
-                     {"exposed_ns", "Exposed", "ns"}};
-    for (const LinkOverlap& link : analyseLinks(timeline, step))
-        table.rows.push_back({std::int64_t{link.from}, std::int64_t{link.to}, link.messages, link.sendWait, link.receiveWait, link.transfer,
-                              link.coveredBySender, link.coveredByReceiver, link.exposed()});
-    return table;
+    AnalysisRows out;
+    for (const LinkOverlap& link : analyseLinks(*run.timeline, step))
+        out.rows.push_back({std::int64_t{link.from}, std::int64_t{link.to}, link.messages, link.sendWait, link.receiveWait, link.transfer,
+                            link.coveredBySender, link.coveredByReceiver, link.exposed()});
+    return out;
 }
 
 } // namespace
 
 extern const AnalysisInfo links;
-const AnalysisInfo links{"links", "Waiting, transfer and overlap by link", "data edges with arrivals", hasEdges, linkTable};
+const AnalysisInfo links{"links", "Waiting, transfer and overlap by link", linkColumns, unknownWithoutMessages, linkRows};
 
 } // namespace analyses
 

@@ -105,33 +105,36 @@ namespace analyses {
 
 namespace {
 
-Result<AnalysisTable> memoryTable(const Timeline& timeline, int step)
+std::vector<AnalysisColumn> memoryColumns()
 {
-    AnalysisTable table;
-    table.columns = {{"rank", "Rank", ""}};
-    std::vector<std::vector<Bytes>> peaks;
+    std::vector<AnalysisColumn> columns{{"rank", "Rank", ColumnKind::Whole}};
     for (std::size_t category = 0; category < memoryCategoryCount; ++category) {
-        const auto which = static_cast<MemoryCategory>(category);
-        table.columns.push_back({"peak_" + std::string(toText(which)) + "_bytes", "Peak " + std::string(toText(which)), "bytes"});
-        peaks.push_back(peakByRank(timeline, which, step));
+        const std::string name(toText(static_cast<MemoryCategory>(category)));
+        columns.push_back({"peak_" + name + "_bytes", "Peak " + name, ColumnKind::Size});
     }
-    for (int rank = 0; rank < timeline.ranks(); ++rank) {
-        std::vector<AnalysisCell> row{std::int64_t{rank}};
-        for (const auto& peak : peaks) row.emplace_back(peak[static_cast<std::size_t>(rank)]);
-        table.rows.push_back(std::move(row));
-    }
-    return table;
+    return columns;
 }
 
-bool hasMemory(const Timeline& timeline)
+Result<AnalysisRows> memoryRows(const Run& run, int step)
 {
-    return timeline.hasMemory();
+    AnalysisRows out;
+    for (int rank = 0; rank < run.timeline->ranks(); ++rank) {
+        auto& row = out.rows.emplace_back(std::vector<AnalysisCell>{std::int64_t{rank}});
+        for (std::size_t category = 0; category < memoryCategoryCount; ++category)
+            row.emplace_back(memorySeries(*run.timeline, rank, static_cast<MemoryCategory>(category), step).peak);
+    }
+    return out;
+}
+
+std::string unknownWithoutMemory(const Run& run)
+{
+    return run.timeline->hasMemory() ? "" : "the run doesn't say what its memory is used for";
 }
 
 } // namespace
 
 extern const AnalysisInfo memory;
-const AnalysisInfo memory{"memory", "Peak memory by rank", "memory events", hasMemory, memoryTable};
+const AnalysisInfo memory{"memory", "Peak memory by rank", memoryColumns, unknownWithoutMemory, memoryRows};
 
 } // namespace analyses
 

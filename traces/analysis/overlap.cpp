@@ -56,27 +56,28 @@ namespace analyses {
 
 namespace {
 
-Result<AnalysisTable> overlapTable(const Timeline& timeline, int step)
+std::vector<AnalysisColumn> overlapColumns()
 {
-    const OverlapReport report = analyseOverlap(timeline, step);
-    AnalysisTable table;
-    table.columns = {{"rank", "Receiving rank", ""}, {"comm_ns", "Communication", "ns"}, {"hidden_ns", "Hidden", "ns"},
-                     {"exposed_ns", "Exposed", "ns"}};
-    for (std::size_t rank = 0; rank < report.commByRank.size(); ++rank)
-        table.rows.push_back({static_cast<std::int64_t>(rank), report.commByRank[rank],
-                              report.commByRank[rank] - report.exposedByRank[rank], report.exposedByRank[rank]});
-    return table;
+    return {{"rank", "Receiving rank", ColumnKind::Whole},
+            {"comm_ns", "Communication", ColumnKind::Time, "From the producer's end to the arrival, summed over messages."},
+            {"hidden_ns", "Hidden", ColumnKind::Time, "The part in which the receiving rank is busy."},
+            {"exposed_ns", "Exposed", ColumnKind::Time, "The part in which the receiving rank is not busy."}};
 }
 
-bool hasEdges(const Timeline& timeline)
+Result<AnalysisRows> overlapRows(const Run& run, int step)
 {
-    return timeline.hasEdges();
+    const OverlapReport report = analyseOverlap(*run.timeline, step);
+    AnalysisRows out;
+    for (std::size_t rank = 0; rank < report.commByRank.size(); ++rank)
+        out.rows.push_back({static_cast<std::int64_t>(rank), report.commByRank[rank], report.commByRank[rank] - report.exposedByRank[rank],
+                            report.exposedByRank[rank]});
+    return out;
 }
 
 } // namespace
 
 extern const AnalysisInfo overlap;
-const AnalysisInfo overlap{"overlap", "Communication hidden and exposed", "data edges with arrivals", hasEdges, overlapTable};
+const AnalysisInfo overlap{"overlap", "Communication hidden and exposed", overlapColumns, unknownWithoutMessages, overlapRows};
 
 } // namespace analyses
 

@@ -76,4 +76,35 @@ std::string formatPercent(double share, int decimals)
     return signedText(share < 0 && !zero, text) + " %";
 }
 
+std::string formatChange(double share)
+{
+    const std::string text = formatPercent(share);
+    return share <= 0 || text == formatPercent(0) || !std::isfinite(share) ? text : "+" + text;
+}
+
+std::string withTrueMinus(std::string number)
+{
+    if (number.empty() || number.front() != '-') return number;
+    return fmt::format("−{}", std::string_view(number).substr(1));
+}
+
+std::string shortNumber(double value)
+{
+    std::string text = fmt::format("{:.4f}", value);
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+    if (text == "-0") text = "0";
+    return withTrueMinus(text);
+}
+
+std::string Units::timeText(Nanos nanos) const
+{
+    return shares() ? shortNumber(timeValue(nanos)) : formatDuration(nanos);
+}
+
+std::string Units::memoryText(Bytes bytes) const
+{
+    return memory != 1 ? shortNumber(memoryValue(bytes)) : formatBytes(bytes);
+}
+
 } // namespace stagewright

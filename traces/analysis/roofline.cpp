@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "schedules/kinds.h"
+#include "traces/analysis/analysis_registry.h"
 #include "traces/analysis/step_ops.h"
 #include "traces/run_facts.h"
 
@@ -140,5 +141,50 @@ Result<std::vector<RooflineRow>> rooflineOf(const Run& run, int step)
         all.push_back(row);
     return all;
 }
+
+namespace analyses {
+
+namespace {
+
+std::vector<AnalysisColumn> rooflineColumns()
+{
+    return {{"op", "Op"},
+            {"ops", "Ops", ColumnKind::Count, "In the step, over all ranks."},
+            {"tflop", "TFLOP", ColumnKind::Real, "Operations of all of them, from the model's shape."},
+            {"flops_per_byte", "FLOP/byte", ColumnKind::Real, "Operations over compulsory traffic: weights once, kept activations once."},
+            {"tflop_per_second", "TFLOP/s", ColumnKind::Real, "Operations over duration."},
+            {"attainable_tflop_per_second", "Attainable", ColumnKind::Real, "The lower ceiling of the device at these operations a byte."},
+            {"share", "Reached", ColumnKind::Share, "TFLOP/s over attainable."},
+            {"bound_by", "Bound by", ColumnKind::Text, "The ceiling that is the lower one."}};
+}
+
+std::string unknownRoofline(const Run& run)
+{
+    const auto ceilings = ceilingsOf(run);
+    if (!ceilings) return ceilings.error().message;
+    const auto rows = rooflineOf(run, 0);
+    return rows ? "" : rows.error().message;
+}
+
+Result<AnalysisRows> rooflineRows(const Run& run, int step)
+{
+    const auto ceilings = ceilingsOf(run);
+    if (!ceilings) return tl::unexpected(ceilings.error());
+    const auto rows = rooflineOf(run, step);
+    if (!rows) return tl::unexpected(rows.error());
+    AnalysisRows out;
+    for (const RooflineRow& row : *rows)
+        out.rows.push_back({std::string(ruleOf(row.kind).text), row.ops, row.flops * 1e-12, row.intensity(), row.achieved() * 1e-12,
+                            row.attainable(*ceilings) * 1e-12, row.share(*ceilings), row.memoryBound(*ceilings) ? "memory" : "matrix units"});
+    out.sentence = fmt::format("ceilings measured on the device: {:.1f} TFLOP/s, {:.0f} GB/s", ceilings->flops * 1e-12, ceilings->bytesPerSecond * 1e-9);
+    return out;
+}
+
+} // namespace
+
+extern const AnalysisInfo roofline;
+const AnalysisInfo roofline{"roofline", "Roofline by kind of op", rooflineColumns, unknownRoofline, rooflineRows};
+
+} // namespace analyses
 
 } // namespace stagewright

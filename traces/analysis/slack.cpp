@@ -24,26 +24,28 @@ namespace analyses {
 
 namespace {
 
-Result<AnalysisTable> slackTable(const Timeline& timeline, int step)
+std::vector<AnalysisColumn> slackColumns()
 {
-    AnalysisTable table;
-    table.columns = {{"op", "Op", ""}, {"rank", "Rank", ""}, {"start_ns", "Start", "ns"}, {"slack_ns", "Slack", "ns"}};
-    for (const OpSlack& op : slackOf(timeline, step)) {
-        const Span& span = timeline.spans()[op.span];
-        table.rows.push_back({timeline.nameOf(span), std::int64_t{timeline.trackOf(op.span).rank}, span.start, op.slack});
-    }
-    return table;
+    return {{"op", "Op"}, {"rank", "Rank", ColumnKind::Whole}, {"start_ns", "Start", ColumnKind::Time},
+            {"slack_ns", "Slack", ColumnKind::Time, "How much later the op could have started without the step taking longer."}};
 }
 
-bool hasSpans(const Timeline& timeline)
+Result<AnalysisRows> slackRows(const Run& run, int step)
 {
-    return !timeline.empty();
+    const Timeline& timeline = *run.timeline;
+    AnalysisRows out;
+    for (const OpSlack& op : slackOf(timeline, step)) {
+        const Span& span = timeline.spans()[op.span];
+        out.rows.push_back({timeline.nameOf(span), std::int64_t{timeline.trackOf(op.span).rank}, span.start, op.slack});
+        out.ops.push_back(op.span);
+    }
+    return out;
 }
 
 } // namespace
 
 extern const AnalysisInfo slack;
-const AnalysisInfo slack{"slack", "Slack of every op", "busy spans", hasSpans, slackTable};
+const AnalysisInfo slack{"slack", "Slack of every op", slackColumns, unknownWithoutSpans, slackRows};
 
 } // namespace analyses
 

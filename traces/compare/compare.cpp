@@ -8,7 +8,6 @@
 
 #include "schedules/base/step_number.h"
 #include "traces/analysis/memory.h"
-#include "traces/analysis/overlap.h"
 #include "traces/compare/alignment.h"
 #include "traces/compare/why.h"
 #include "traces/run_facts.h"
@@ -41,15 +40,13 @@ Nanos sumOf(const BubbleReport& report, Nanos RankBubbles::*member)
     return sum;
 }
 
-void addPeaks(Metrics& metrics, const Run& a, const Run& b, const Comparison& comparison)
+void addPeaks(Metrics& metrics, const Comparison& comparison)
 {
-    if (!a.timeline->hasMemory() && !b.timeline->hasMemory()) return;
-    const auto peaksA = peakByRank(*a.timeline, MemoryCategory::Activations, comparison.stepA);
-    const auto peaksB = peakByRank(*b.timeline, MemoryCategory::Activations, comparison.stepB);
-    const auto largest = [](const std::vector<Bytes>& peaks) {
-        return peaks.empty() ? 0.0 : static_cast<double>(*std::max_element(peaks.begin(), peaks.end()));
-    };
-    metrics.add("peak_activation_bytes", "Peak activation", "bytes", largest(peaksA), largest(peaksB));
+    if (comparison.reportA.memory.empty() && comparison.reportB.memory.empty()) return;
+    const auto peaksA = comparison.reportA.peaks(MemoryCategory::Activations);
+    const auto peaksB = comparison.reportB.peaks(MemoryCategory::Activations);
+    metrics.add("peak_activation_bytes", "Peak activation", "bytes", static_cast<double>(comparison.reportA.largestPeak(MemoryCategory::Activations)),
+                static_cast<double>(comparison.reportB.largestPeak(MemoryCategory::Activations)));
     for (std::size_t rank = 0; rank < std::min(peaksA.size(), peaksB.size()); ++rank)
         metrics.add(fmt::format("peak_activation_bytes.rank{}", rank), fmt::format("Peak activation, rank {}", rank), "bytes",
                     static_cast<double>(peaksA[rank]), static_cast<double>(peaksB[rank]));
@@ -57,8 +54,8 @@ void addPeaks(Metrics& metrics, const Run& a, const Run& b, const Comparison& co
 
 void fillTimes(Metrics& metrics, const Run& a, const Run& b, const Comparison& comparison)
 {
-    const BubbleReport& reportA = comparison.bubblesA;
-    const BubbleReport& reportB = comparison.bubblesB;
+    const BubbleReport& reportA = comparison.reportA.bubbles;
+    const BubbleReport& reportB = comparison.reportB.bubbles;
     metrics.time("busy_ns", "Busy", reportA.busy, reportB.busy);
     metrics.time("apart_ns", "Optimizer and collectives", sumOf(reportA, &RankBubbles::apart), sumOf(reportB, &RankBubbles::apart));
     metrics.time("idle_ns", "Idle", reportA.idle, reportB.idle);
@@ -70,8 +67,8 @@ void fillTimes(Metrics& metrics, const Run& a, const Run& b, const Comparison& c
     }
     if (a.timeline->hasCpuTime() || b.timeline->hasCpuTime())
         metrics.time("contention_ns", "Contention", sumOf(reportA, &RankBubbles::contention), sumOf(reportB, &RankBubbles::contention));
-    const OverlapReport overlapA = analyseOverlap(*a.timeline, comparison.stepA);
-    const OverlapReport overlapB = analyseOverlap(*b.timeline, comparison.stepB);
+    const OverlapReport& overlapA = comparison.reportA.overlap;
+    const OverlapReport& overlapB = comparison.reportB.overlap;
     metrics.time("comm_ns", "Communication", overlapA.commTime, overlapB.commTime);
     metrics.time("exposed_comm_ns", "Exposed communication", overlapA.exposedTime, overlapB.exposedTime);
 }
@@ -94,8 +91,8 @@ void toShares(std::vector<MetricDelta>& times, const BubbleReport& a, const Bubb
 void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
 {
     Metrics metrics(comparison.metrics);
-    const BubbleReport& reportA = comparison.bubblesA;
-    const BubbleReport& reportB = comparison.bubblesB;
+    const BubbleReport& reportA = comparison.reportA.bubbles;
+    const BubbleReport& reportB = comparison.reportB.bubbles;
     if (comparison.sameUnits) {
         metrics.time("makespan_ns", "Time", reportA.makespan(), reportB.makespan());
         metrics.time("span_ns", "Span", reportA.span, reportB.span);
@@ -107,7 +104,7 @@ void fillMetrics(Comparison& comparison, const Run& a, const Run& b)
     fillTimes(timed, a, b, comparison);
     if (!comparison.sameUnits) toShares(times, reportA, reportB);
     comparison.metrics.insert(comparison.metrics.end(), times.begin(), times.end());
-    if (a.timeline->memoryUnit() == b.timeline->memoryUnit()) addPeaks(metrics, a, b, comparison);
+    if (a.timeline->memoryUnit() == b.timeline->memoryUnit()) addPeaks(metrics, comparison);
     const Metric* lossA = a.metric("loss");
     const Metric* lossB = b.metric("loss");
     if (lossA != nullptr && lossB != nullptr && !lossA->values.empty() && !lossB->values.empty())
@@ -147,8 +144,8 @@ StepSample stepTimesOf(const Run& run, Nanos makespan)
 
 void judgeNoise(Comparison& comparison, const Run& a, const Run& b)
 {
-    const NoiseVerdict verdict = verdictOn(comparison.change.makespanDelta, stepTimesOf(a, comparison.bubblesA.makespan()),
-                                           stepTimesOf(b, comparison.bubblesB.makespan()));
+    const NoiseVerdict verdict = verdictOn(comparison.change.makespanDelta, stepTimesOf(a, comparison.reportA.bubbles.makespan()),
+                                           stepTimesOf(b, comparison.reportB.bubbles.makespan()));
     if (hasNoise(a) || hasNoise(b)) comparison.spread = verdict.spread;
     comparison.tooFewSteps = !verdict.spread;
     comparison.withinSpread = verdict.spread && !verdict.shows;
@@ -204,20 +201,21 @@ Result<Comparison> compareRuns(const Run& a, const Run& b, int stepA, int stepB)
     if (!chosenB) return tl::unexpected(chosenB.error());
     comparison.stepA = *chosenA;
     comparison.stepB = *chosenB;
-    auto reportA = analyseBubbles(*a.timeline, comparison.stepA);
+    const auto report = [](const Run& run, int step) { return reportOf(run, {.step = step, .ownCap = false, .withoutSteps = true}); };
+    auto reportA = report(a, comparison.stepA);
     if (!reportA) return tl::unexpected(std::move(reportA.error()).with("run A"));
-    auto reportB = analyseBubbles(*b.timeline, comparison.stepB);
+    auto reportB = report(b, comparison.stepB);
     if (!reportB) return tl::unexpected(std::move(reportB.error()).with("run B"));
-    comparison.bubblesA = std::move(*reportA);
-    comparison.bubblesB = std::move(*reportB);
+    comparison.reportA = std::move(*reportA);
+    comparison.reportB = std::move(*reportB);
     comparison.sameUnits = a.timeline->timeUnit() == b.timeline->timeUnit();
-    if (comparison.sameUnits) comparison.change = splitOf(comparison.bubblesA, comparison.bubblesB);
+    if (comparison.sameUnits) comparison.change = splitOf(comparison.reportA.bubbles, comparison.reportB.bubbles);
     comparison.differences = differencesOf(a, b);
     fillMetrics(comparison, a, b);
     const Alignment alignment(*a.timeline, comparison.stepA, *b.timeline, comparison.stepB);
     comparison.ledgerA = ledgerOf(*a.timeline, alignment.opsA(), a.info.warmupSteps);
     comparison.ledgerB = ledgerOf(*b.timeline, alignment.opsB(), b.info.warmupSteps);
-    if (auto ladder = ladderOf(a, comparison.bubblesA.makespan(), b, comparison.bubblesB.makespan()))
+    if (auto ladder = ladderOf(a, comparison.reportA.bubbles.makespan(), b, comparison.reportB.bubbles.makespan()))
         comparison.ladder = std::move(*ladder);
     else
         comparison.noLadder = ladder.error().message;

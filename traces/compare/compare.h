@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "schedules/base/result.h"
-#include "traces/analysis/bubbles.h"
 #include "traces/compare/ladder.h"
 #include "traces/compare/ledger.h"
 #include "traces/compare/step_noise.h"
+#include "traces/report/run_report.h"
 #include "traces/run.h"
 
 namespace stagewright {
@@ -67,8 +67,8 @@ struct Comparison {
     bool tooFewSteps = false; // a measured run has fewer than four measured steps: no difference is claimed
     bool shows() const { return !withinSpread && !tooFewSteps; }
     std::vector<RunDifference> differences;
-    BubbleReport bubblesA;
-    BubbleReport bubblesB;
+    RunReport reportA; // of stepA, without a memory cap
+    RunReport reportB;
     // If the units differ: keys and units of shares ("idle_share.drain", "fraction") instead of times, and no sizes.
     std::vector<MetricDelta> metrics;
     ChangeSplit change;

@@ -36,7 +36,7 @@ std::string later(Nanos delta)
 std::optional<Deviation> firstDeviation(const Run& plan, const Run& run, const Comparison& comparison)
 {
     if (!comparison.sameUnits) return std::nullopt;
-    const Nanos least = std::max<Nanos>(1, comparison.bubblesA.makespan() / 50);
+    const Nanos least = std::max<Nanos>(1, comparison.reportA.bubbles.makespan() / 50);
     const OpDelta* first = nullptr;
     const auto planned = [&plan](const OpDelta& op) { return plan.timeline->spans()[op.a].start; };
     for (const OpDelta& op : comparison.ops) {
@@ -55,7 +55,7 @@ std::optional<Deviation> firstDeviation(const Run& plan, const Run& run, const C
     }
     out.sentence = fmt::format("{} starts {}", name, later(first->startDelta));
     const Gap* before = nullptr; // the longest wait that it ended
-    for (const Gap& gap : comparison.bubblesB.gaps)
+    for (const Gap& gap : comparison.reportB.bubbles.gaps)
         if (gap.next == first->b && (before == nullptr || gap.end - gap.start > before->end - before->start)) before = &gap;
     if (before != nullptr && first->startDelta > 0) out.sentence += ": " + explainGap(*run.timeline, *before);
     return out;

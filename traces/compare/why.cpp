@@ -171,12 +171,12 @@ private:
     void compute()
     {
         const Nanos delta = m_comparison.change.makespanDelta;
-        const auto ranks = static_cast<Nanos>(m_comparison.bubblesA.ranks.size());
+        const auto ranks = static_cast<Nanos>(m_comparison.reportA.bubbles.ranks.size());
         const Nanos busy = m_comparison.change.busyDelta;
         if (!m_comparison.shows() || delta == 0 || ranks == 0 || m_a.ranks() != m_b.ranks() || (busy < 0) != (delta < 0)) return;
-        if (std::llabs(busy) * 2 <= std::llabs(delta) * ranks || m_comparison.bubblesA.busy == 0) return;
+        if (std::llabs(busy) * 2 <= std::llabs(delta) * ranks || m_comparison.reportA.bubbles.busy == 0) return;
         if (m_runA.info.microbatches != m_runB.info.microbatches) return; // more work, not longer ops
-        const double share = static_cast<double>(busy) / static_cast<double>(m_comparison.bubblesA.busy);
+        const double share = static_cast<double>(busy) / static_cast<double>(m_comparison.reportA.bubbles.busy);
         m_sentences.push_back(fmt::format("not the schedule: the ops themselves take {} {} time", formatPercent(std::fabs(share)),
                                           busy < 0 ? "less" : "more"));
     }
@@ -217,8 +217,8 @@ private:
     void fillers()
     {
         const auto drain = static_cast<std::size_t>(IdleCause::Drain);
-        const Nanos a = m_comparison.bubblesA.byCause[drain];
-        const Nanos b = m_comparison.bubblesB.byCause[drain];
+        const Nanos a = m_comparison.reportA.bubbles.byCause[drain];
+        const Nanos b = m_comparison.reportB.bubbles.byCause[drain];
         if (a <= b || m_a.ranks() != m_b.ranks()) return;
         const int late = latestWeights(m_b, m_alignment.opsB());
         if (late > latestWeights(m_a, m_alignment.opsA()))
@@ -338,7 +338,7 @@ private:
     void busy()
     {
         const Nanos change = m_comparison.change.busyDelta;
-        if (m_a.ranks() != m_b.ranks() || std::llabs(change) * 100 < m_comparison.bubblesA.busy) return;
+        if (m_a.ranks() != m_b.ranks() || std::llabs(change) * 100 < m_comparison.reportA.bubbles.busy) return;
         Nanos forward = 0;
         Nanos backward = 0;
         Nanos recompute = 0;
@@ -350,8 +350,8 @@ private:
                 recompute += of(OpKind::Recompute);
             }
         };
-        add(m_comparison.bubblesA, -1);
-        add(m_comparison.bubblesB, 1);
+        add(m_comparison.reportA.bubbles, -1);
+        add(m_comparison.reportB.bubbles, 1);
         std::vector<std::string> parts;
         if (forward != 0) parts.push_back(fmt::format("forwards {}", signedTime(forward)));
         if (backward != 0) parts.push_back(fmt::format("backwards {}", signedTime(backward)));
@@ -365,10 +365,10 @@ private:
         std::map<SpanId, WaitChange> changes; // by span of A
         for (const OpDelta& op : m_comparison.ops)
             if (op.a != noSpan && op.b != noSpan) changes[op.a] = {op.a, op.b, op.rank, 0, 0};
-        for (const Gap& gap : m_comparison.bubblesA.gaps)
+        for (const Gap& gap : m_comparison.reportA.bubbles.gaps)
             if (const auto change = changes.find(gap.next); gap.next != noSpan && change != changes.end())
                 change->second.waitA += gap.end - gap.start;
-        for (const Gap& gap : m_comparison.bubblesB.gaps) {
+        for (const Gap& gap : m_comparison.reportB.bubbles.gaps) {
             const SpanId partner = m_alignment.partnerOfB(gap.next);
             if (const auto change = changes.find(partner); partner != noSpan && change != changes.end())
                 change->second.waitB += gap.end - gap.start;
@@ -384,7 +384,7 @@ private:
             return std::llabs(x.delta()) > std::llabs(y.delta());
         });
         // smaller ones are noise beside the makespan
-        const Nanos threshold = std::max<Nanos>(1, m_comparison.bubblesA.makespan() / 500);
+        const Nanos threshold = std::max<Nanos>(1, m_comparison.reportA.bubbles.makespan() / 500);
         for (std::size_t i = 0; i < std::min(sorted.size(), mostWaits); ++i)
             if (std::llabs(sorted[i].delta()) >= threshold) m_sentences.push_back(sentence(sorted[i]));
     }
@@ -419,8 +419,8 @@ private:
         if (a != noSpan && b != noSpan)
             if (std::string reason = producerReason(a, b, less); !reason.empty()) return reason;
         // else the rank itself got there at another time
-        const Nanos freeA = m_a.spans()[change.a].start - change.waitA - m_comparison.bubblesA.windowBegin;
-        const Nanos freeB = m_b.spans()[change.b].start - change.waitB - m_comparison.bubblesB.windowBegin;
+        const Nanos freeA = m_a.spans()[change.a].start - change.waitA - m_comparison.reportA.bubbles.windowBegin;
+        const Nanos freeB = m_b.spans()[change.b].start - change.waitB - m_comparison.reportB.bubbles.windowBegin;
         const Nanos moved = freeB - freeA;
         if (moved == 0 || (moved > 0) != less || std::llabs(moved) * 2 < std::llabs(change.delta())) return {};
         return fmt::format("it gets there {} {}", time(std::llabs(moved)), moved < 0 ? "earlier" : "later");
@@ -440,7 +440,7 @@ private:
         const Span& spanA = m_a.spans()[a];
         const Span& spanB = m_b.spans()[b];
         const int rank = m_alignment.opsA().rankOf(a);
-        const Nanos endDelta = (spanB.end - m_comparison.bubblesB.windowBegin) - (spanA.end - m_comparison.bubblesA.windowBegin);
+        const Nanos endDelta = (spanB.end - m_comparison.reportB.bubbles.windowBegin) - (spanA.end - m_comparison.reportA.bubbles.windowBegin);
         if (endDelta == 0 || (endDelta < 0) != earlier) return {};
         std::string text = fmt::format("{} on rank {} ends {} {}", nameB(b), rank, time(std::llabs(endDelta)),
                                        endDelta < 0 ? "earlier" : "later");
@@ -520,8 +520,8 @@ private:
 
 std::string headlineOf(const Comparison& comparison, const Run& a, const Run& b)
 {
-    const BubbleReport& reportA = comparison.bubblesA;
-    const BubbleReport& reportB = comparison.bubblesB;
+    const BubbleReport& reportA = comparison.reportA.bubbles;
+    const BubbleReport& reportB = comparison.reportB.bubbles;
     if (!comparable(a, b))
         return fmt::format("bubble {} in A and {} in B; their times are in different units", formatPercent(reportA.bubbleFraction),
                            formatPercent(reportB.bubbleFraction));

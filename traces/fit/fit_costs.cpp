@@ -240,9 +240,15 @@ Result<CostModel> fitCosts(const Timeline& timeline, int firstStep)
     return Fit(timeline, firstStep).run();
 }
 
+Result<CostModel> costsOf(const Run& run)
+{
+    if (run.costs) return *run.costs;
+    return fitCosts(*run.timeline, std::clamp(run.info.warmupSteps, 0, std::max(0, run.timeline->steps() - 1)));
+}
+
 Result<CostModel> usualCosts(const Run& run)
 {
-    Result<CostModel> costs = run.costs ? Result<CostModel>(*run.costs) : fitCosts(*run.timeline, run.info.warmupSteps);
+    Result<CostModel> costs = costsOf(run);
     if (costs && costs->jitterSeed == 0) costs->jitter = 0;
     return costs;
 }

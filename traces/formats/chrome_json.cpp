@@ -186,17 +186,17 @@ namespace formats {
 
 namespace {
 
-Result<std::string> write(const Run& run, const std::string& path, const Progress& progress)
+Result<WrittenFile> write(const ExportRequest& request)
 {
-    const auto counts = writeChromeJsonFile(run, path, progress);
+    const auto counts = writeChromeJsonFile(*request.run, request.path, request.progress);
     if (!counts) return tl::unexpected(counts.error());
-    return toText(*counts);
+    return WrittenFile{{{"spans", counts->spans}, {"bubbles", counts->bubbles}, {"flows", counts->flows}, {"counter_samples", counts->counterSamples}}, toText(*counts)};
 }
 
 } // namespace
 
 extern const FormatInfo chrome_json;
-const FormatInfo chrome_json{"chrome", "Chrome JSON trace (Perfetto, chrome://tracing)", ".json", write};
+const FormatInfo chrome_json{.name = "chrome", .title = "Chrome JSON", .writes = "trace events for chrome://tracing", .suffixes = {".json"}, .write = write};
 
 } // namespace formats
 

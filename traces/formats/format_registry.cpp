@@ -1,6 +1,8 @@
 #include "traces/formats/format_registry.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace stagewright {
 
@@ -17,6 +19,13 @@ constexpr auto all = std::to_array<const FormatInfo*>({
 #include "traces/formats/formats.def"
 });
 #undef STAGEWRIGHT_FORMAT
+
+bool endsWith(std::string_view path, std::string_view suffix)
+{
+    return path.size() >= suffix.size() && std::equal(suffix.rbegin(), suffix.rend(), path.rbegin(), [](char a, char b) {
+        return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+    });
+}
 
 } // namespace
 
@@ -36,6 +45,39 @@ const FormatInfo* formatOfHead(std::string_view head)
 {
     for (const FormatInfo* info : all)
         if (info->read != nullptr && info->sniff(head)) return info;
+    return nullptr;
+}
+
+const FormatInfo* formatOfSuffix(std::string_view path)
+{
+    for (const FormatInfo* info : all) {
+        if ((info->write == nullptr && !info->drawn) || info->folder) continue;
+        for (const std::string_view suffix : info->suffixes)
+            if (endsWith(path, suffix)) return info;
+    }
+    return nullptr;
+}
+
+bool holdsHostExports(std::string_view format)
+{
+    const FormatInfo* info = findFormat(format);
+    return info != nullptr && info->hostExports;
+}
+
+std::string readableFormats()
+{
+    std::vector<std::string_view> names;
+    for (const FormatInfo* info : all)
+        if (info->read != nullptr) names.push_back(info->reads);
+    std::string text;
+    for (std::size_t i = 0; i < names.size(); ++i) text += std::string(i == 0 ? "" : i + 1 == names.size() ? " and " : ", ").append(names[i]);
+    return text;
+}
+
+const std::string* ExportRequest::option(std::string_view name) const
+{
+    for (const auto& [key, value] : options)
+        if (key == name) return &value;
     return nullptr;
 }
 

@@ -3,23 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <map>
 #include <tuple>
 
 #include <fmt/core.h>
 
 #include "schedules/base/step_number.h"
-#include "schedules/kinds.h"
-#include "traces/analysis/bubbles.h"
-#include "traces/analysis/critical_path.h"
-#include "traces/analysis/levers.h"
-#include "traces/analysis/memory.h"
-#include "traces/analysis/overlap.h"
-#include "traces/analysis/quantity.h"
-#include "traces/analysis/step_sample.h"
 #include "traces/formats/atomic_file.h"
 #include "traces/formats/format_registry.h"
 #include "traces/formats/timeline_svg.h"
+#include "traces/report/run_report.h"
 #include "traces/run_facts.h"
 
 namespace stagewright {
@@ -27,11 +19,14 @@ namespace {
 
 constexpr std::size_t mostOps = 60;   // rows of a table of ops
 constexpr std::size_t mostGaps = 12;
+constexpr std::size_t mostRows = 512; // of a table of the report
 
-// A table whose cells are escaped here; columns after the first are right-aligned figures.
+// A table whose cells are escaped here; figures are right-aligned.
 class HtmlTable {
 public:
-    explicit HtmlTable(const std::vector<std::string>& header, int textColumns = 1) : m_textColumns(textColumns)
+    // Columns after the first textColumns are figures.
+    explicit HtmlTable(const std::vector<std::string>& header, std::size_t textColumns = 1) : HtmlTable(header, std::vector<bool>(textColumns, true)) {}
+    HtmlTable(const std::vector<std::string>& header, std::vector<bool> isText) : m_isText(std::move(isText))
     {
         m_html = "<div class=\"scroll\"><table><thead>" + line(header, "th") + "</thead><tbody>\n";
     }
@@ -43,13 +38,13 @@ private:
     {
         std::string out = "<tr>";
         for (std::size_t i = 0; i < cells.size(); ++i) {
-            const bool text = static_cast<int>(i) < m_textColumns;
+            const bool text = i < m_isText.size() && m_isText[i];
             const std::string classes = std::string(text ? "" : "n") + (*tone != '\0' && i + 1 == cells.size() ? std::string(text ? "" : " ") + tone : "");
             out += fmt::format("<{}{}>{}</{}>", tag, classes.empty() ? "" : " class=\"" + classes + "\"", escaped(cells[i]), tag);
         }
         return out + "</tr>\n";
     }
-    int m_textColumns;
+    std::vector<bool> m_isText;
     std::string m_html;
 };
 
@@ -60,15 +55,6 @@ std::string timeText(std::int64_t unixMs)
     std::tm parts{};
     if (gmtime_r(&seconds, &parts) == nullptr) return {};
     return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min);
-}
-
-std::string clockText(const Run& run)
-{
-    const RunInfo& info = run.info;
-    if (info.clock == "virtual") return fmt::format("virtual clock: projected for {}", counted(info.ranks, "device"));
-    if (info.clock == "wall") return fmt::format("wall clock: measured on {}", counted(info.ranks, "rank"));
-    if (info.provenance == Provenance::Simulated) return "simulated with a cost model";
-    return info.clock.empty() ? std::string(toText(info.provenance)) : fmt::format("{}, clock {}", toText(info.provenance), info.clock);
 }
 
 std::string head(const std::string& title)
@@ -113,17 +99,16 @@ std::string metaText(const Run& run, int step, const std::string& source)
     return text;
 }
 
-std::string headline(const Run& run, const BubbleReport& bubbles, int step)
+std::string headline(const Run& run, const RunReport& report)
 {
-    const Nanos unit = run.timeline->timeUnit();
+    const Nanos unit = report.units.time;
+    const BubbleReport& bubbles = report.bubbles;
     std::string out = "<dl class=\"headline\">\n";
     out += figure("Bubble ratio", formatPercent(bubbles.bubbleFraction), "idle time over all ranks ÷ (ranks × step time)");
     out += figure("Step time", formatDuration(bubbles.makespan(), unit), "from the start of the first to the end of the last busy span over all ranks");
-    if (run.timeline->hasMemory()) {
-        const auto peaks = peakByRank(*run.timeline, MemoryCategory::Activations, step);
-        out += figure("Peak activation memory", formatBytes(peaks.empty() ? 0 : *std::max_element(peaks.begin(), peaks.end()), run.timeline->memoryUnit()), "the highest of any rank at any time in the step");
-    }
-    const OverlapReport overlap = analyseOverlap(*run.timeline, step);
+    if (!report.memory.empty())
+        out += figure("Peak activation memory", formatBytes(report.largestPeak(MemoryCategory::Activations), report.units.memory), "the highest of any rank at any time in the step");
+    const OverlapReport& overlap = report.overlap;
     if (overlap.messages > 0)
         out += figure("Exposed communication", formatDuration(overlap.exposedTime, unit), fmt::format("of {} in {} transfers: the part while the receiving rank is idle", formatDuration(overlap.commTime, unit), overlap.messages));
     if (const Metric* loss = run.metric("loss"); loss != nullptr && !loss->values.empty())
@@ -203,73 +188,51 @@ std::string causesHtml(const Run& run, const BubbleReport& bubbles, const LeverT
     return out + longest.text();
 }
 
-std::string memoryTable(const Run& run, int step)
+std::string criticalPathHtml(const Run& run, const RunReport& report)
 {
     const Timeline& timeline = *run.timeline;
-    if (!timeline.hasMemory()) return {};
-    std::vector<std::string> header{"rank"};
-    std::vector<std::vector<Bytes>> peaks;
-    for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
-        auto of = peakByRank(timeline, static_cast<MemoryCategory>(c), step);
-        if (std::all_of(of.begin(), of.end(), [](Bytes bytes) { return bytes == 0; })) continue;
-        header.emplace_back(toText(static_cast<MemoryCategory>(c)));
-        peaks.push_back(std::move(of));
+    const auto& path = report.criticalPath;
+    if (path.empty()) return {};
+    std::string names;
+    Nanos wait = 0;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+        wait += path[i].waitBefore;
+        if (i < 400) names += (i > 0 ? " " : "") + timeline.nameOf(timeline.spans()[path[i].span]);
     }
-    HtmlTable table(header);
-    const std::size_t shown = std::min<std::size_t>(static_cast<std::size_t>(timeline.ranks()), 64);
-    for (std::size_t rank = 0; rank < shown; ++rank) {
-        std::vector<std::string> cells{fmt::format("rank {}", rank)};
-        for (const auto& of : peaks) cells.push_back(formatBytes(rank < of.size() ? of[rank] : 0, timeline.memoryUnit()));
-        table.add(cells);
-    }
-    return "<h3>Peak by rank and category</h3>\n" + table.text();
+    return fmt::format("<h2>Critical path</h2>\n<p>{} on it decide when the step ends; {} of it is waiting for transfers and launches.</p>\n<p class=\"note\">{}{}</p>\n",
+                       counted(static_cast<long long>(path.size()), "op"), formatDuration(wait, timeline.timeUnit()), escaped(names), path.size() > 400 ? " …" : "");
 }
 
-// Ops of the step by kind and stage.
-std::string opsHtml(const Run& run, int step)
+// Every table of the report, each behind its title.
+std::string tablesHtml(const Run& run, int step)
 {
-    struct Group {
-        std::int64_t count = 0;
-        Nanos total = 0, least = 0, most = 0;
-    };
-    const Timeline& timeline = *run.timeline;
-    std::map<std::tuple<OpKind, int, int>, Group> groups; // kind, stage, rank
-    for (const Track& track : timeline.tracks()) {
-        if (track.lane != Lane::Compute) continue;
-        const auto [first, last] = timeline.stepRange(track, step);
-        for (SpanId id = first; id < last; ++id) {
-            const Span& span = timeline.spans()[id];
-            if (span.step != step || span.label != 0) continue;
-            Group& group = groups[{span.op.kind, span.op.stage, track.rank}];
-            group.least = group.count == 0 ? span.duration() : std::min(group.least, span.duration());
-            group.most = std::max(group.most, span.duration());
-            group.total += span.duration();
-            ++group.count;
+    const Units units{run.timeline->timeUnit(), run.timeline->memoryUnit()};
+    std::string out = "<h2>Tables</h2>\n";
+    std::string unknown;
+    for (const ReportTable& table : reportTables(run, step)) {
+        const std::string title(table.analysis->title);
+        if (!table.unknown.empty()) {
+            unknown += "<p class=\"note\">" + escaped(title + ": unknown: " + table.unknown) + ".</p>\n";
+            continue;
         }
-    }
-    HtmlTable table({"op", "stage", "rank", "count", "mean", "shortest", "longest", "total"}, 1);
-    const Nanos unit = timeline.timeUnit();
-    std::size_t rows = 0;
-    for (const auto& [key, group] : groups) {
-        if (++rows > 512) break;
-        const auto& [kind, stage, rank] = key;
-        table.add({fmt::format("{} ({})", ruleOf(kind).text, ruleOf(kind).title), std::to_string(stage), std::to_string(rank), std::to_string(group.count), formatDuration(group.total / group.count, unit),
-                   formatDuration(group.least, unit), formatDuration(group.most, unit), formatDuration(group.total, unit)});
-    }
-    std::string out = "<h2>Ops</h2>\n" + table.text();
-    if (groups.size() > 512) out += fmt::format("<p class=\"note\">The first 512 of {} rows.</p>\n", groups.size());
-    const auto path = criticalPath(timeline, step);
-    if (!path.empty()) {
-        std::string names;
-        Nanos wait = 0;
-        for (std::size_t i = 0; i < path.size(); ++i) {
-            wait += path[i].waitBefore;
-            if (i < 400) names += (i > 0 ? " " : "") + timeline.nameOf(timeline.spans()[path[i].span]);
+        std::vector<std::string> header;
+        std::vector<bool> isText;
+        for (const AnalysisColumn& column : table.columns) {
+            header.push_back(column.title);
+            isText.push_back(column.kind == ColumnKind::Text);
         }
-        out += fmt::format("<h3>Critical path</h3>\n<p>{} on the path decide when the step ends; {} of the path is waiting for transfers and launches.</p>\n<p class=\"note\">{}{}</p>\n", counted(static_cast<long long>(path.size()), "op"), formatDuration(wait, unit), escaped(names),
-                           path.size() > 400 ? " …" : "");
+        HtmlTable rows(header, std::move(isText));
+        for (std::size_t i = 0; i < std::min(mostRows, table.rows.size()); ++i) {
+            std::vector<std::string> cells;
+            for (std::size_t c = 0; c < table.columns.size(); ++c) cells.push_back(cellText(table.columns[c], table.rows[i][c], units));
+            rows.add(cells);
+        }
+        out += "<details><summary>" + escaped(title) + "</summary>\n" + rows.text();
+        if (table.rows.size() > mostRows) out += fmt::format("<p class=\"note\">The first {} of {} rows.</p>\n", mostRows, table.rows.size());
+        if (!table.sentence.empty()) out += "<p class=\"note\">" + escaped(table.sentence) + "</p>\n";
+        out += "</details>\n";
     }
-    return out;
+    return out + unknown;
 }
 
 std::string pairsHtml(const std::string& title, const TextPairs& pairs)
@@ -346,15 +309,13 @@ Result<std::string> htmlReport(const Run& run, const HtmlOptions& options)
     }
     const auto step = stepOf(run, options.step);
     if (!step) return tl::unexpected(step.error());
-    const auto cap = memoryCapOf(run);
-    auto bubbles = analyseBubbles(*run.timeline, *step, BubbleOptions{cap});
-    if (!bubbles) return tl::unexpected(bubbles.error());
-    const LeverTable levers = leversOf(run, *step, cap);
+    const auto report = reportOf(run, {.step = *step, .levers = true});
+    if (!report) return tl::unexpected(report.error());
     std::string out = head(run.info.name + " – Stagewright") + "<h1>" + escaped(run.info.name) + "</h1>\n<p class=\"meta\">" + escaped(metaText(run, *step, options.source)) + "</p>\n";
-    out += headline(run, *bubbles, *step) + samplesHtml(run, sampleSteps(run, cap)) + leversHtml(run, levers);
+    out += headline(run, *report) + samplesHtml(run, report->overSteps) + leversHtml(run, *report->levers);
     out += "<h2>Timeline</h2>\n" + timelineSvg(run, *step) + legendHtml(run, *step);
-    if (const std::string memory = memorySvg(run, *step); !memory.empty()) out += "<h2>Activation memory</h2>\n" + memory + memoryTable(run, *step);
-    out += causesHtml(run, *bubbles, &levers) + opsHtml(run, *step) + stepsHtml(run) + provenanceHtml(run);
+    if (const std::string memory = memorySvg(run, *step); !memory.empty()) out += "<h2>Activation memory</h2>\n" + memory;
+    out += causesHtml(run, report->bubbles, &*report->levers) + criticalPathHtml(run, *report) + tablesHtml(run, *step) + stepsHtml(run) + provenanceHtml(run);
     return out + foot(options);
 }
 
@@ -387,12 +348,12 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
             if (mark.step == bubbles.step) end = std::max(end, mark.end);
         return end - bubbles.windowBegin;
     };
-    if (c.sameUnits) axis.duration = std::max(length(a, c.bubblesA), length(b, c.bubblesB)); // one axis for both
+    if (c.sameUnits) axis.duration = std::max(length(a, c.reportA.bubbles), length(b, c.reportB.bubbles)); // one axis for both
     for (const bool second : {false, true}) {
         const Run& run = second ? b : a;
         const int step = second ? c.stepB : c.stepA;
         axis.title = std::string("Timeline of ") + (second ? "B" : "A");
-        out += fmt::format("<h2>{}: {}</h2>\n", second ? "B" : "A", escaped(run.info.name)) + headline(run, second ? c.bubblesB : c.bubblesA, step);
+        out += fmt::format("<h2>{}: {}</h2>\n", second ? "B" : "A", escaped(run.info.name)) + headline(run, second ? c.reportB : c.reportA);
         out += "<h3>Timeline</h3>\n" + timelineSvg(run, step, axis) + legendHtml(run, step);
         axis.title = std::string("Activation memory of ") + (second ? "B" : "A");
         if (const std::string memory = memorySvg(run, step, axis); !memory.empty()) out += "<h3>Activation memory</h3>\n" + memory;
@@ -408,7 +369,7 @@ Result<std::string> htmlComparison(const Run& a, const Run& b, const HtmlOptions
     out += "<h2>Figures</h2>\n" + metrics.text();
     if (c.sameUnits) {
         HtmlTable split({"where the change comes from", "mean per rank"});
-        const double ranks = std::max<double>(1, static_cast<double>(c.bubblesB.ranks.size()));
+        const double ranks = std::max<double>(1, static_cast<double>(c.reportB.bubbles.ranks.size()));
         const auto add = [&](const std::string& title, Nanos time) {
             const auto share = static_cast<Nanos>(std::llround(static_cast<double>(time) / ranks));
             if (time != 0) split.add({title, (share > 0 ? "+" : "") + formatDuration(share, unit)}, time < 0 ? "better" : "worse");
@@ -435,18 +396,24 @@ namespace formats {
 
 namespace {
 
-Result<std::string> writeHtml(const Run& run, const std::string& path, const Progress&)
+Result<WrittenFile> writeHtml(const ExportRequest& request)
 {
-    const auto html = htmlReport(run);
+    HtmlOptions options;
+    options.step = request.step;
+    options.program = request.program;
+    options.source = request.against == nullptr ? request.source : request.againstSource;
+    options.otherSource = request.source;
+    const auto html = request.against == nullptr ? htmlReport(*request.run, options) : htmlComparison(*request.against, *request.run, options);
     if (!html) return tl::unexpected(html.error());
-    if (auto written = writeFileAtomically(path, *html); !written) return tl::unexpected(written.error());
-    return fmt::format("a page of {} bytes", html->size());
+    if (auto written = writeFileAtomically(request.path, *html); !written) return tl::unexpected(written.error());
+    const auto bytes = static_cast<std::int64_t>(html->size());
+    return WrittenFile{{{"bytes", bytes}}, fmt::format("a page of {} bytes", bytes)};
 }
 
 } // namespace
 
 extern const FormatInfo html_report;
-const FormatInfo html_report{"html", "HTML report (any browser)", ".html", writeHtml};
+const FormatInfo html_report{.name = "html", .title = "HTML report", .writes = "a report in one page", .suffixes = {".html", ".htm"}, .oneStep = true, .compares = true, .write = writeHtml};
 
 } // namespace formats
 

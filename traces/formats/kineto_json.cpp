@@ -12,7 +12,9 @@
 #include "schedules/op.h"
 #include "traces/formats/kineto_event.h"
 #include "traces/formats/kineto_job.h"
+#include "traces/formats/format_registry.h"
 #include "traces/formats/kineto_launches.h"
+#include "traces/formats/kineto_writer.h"
 #include "traces/formats/trace_threads.h"
 #include "traces/import/json_events.h"
 
@@ -476,12 +478,26 @@ Result<ForeignFile> readJsonTrace(ByteSource& source, const std::string& name, c
 
 namespace formats {
 
+namespace {
+
+Result<WrittenFile> writeFolder(const ExportRequest& request)
+{
+    const auto counts = writeKinetoFolder(*request.run, request.path, request.progress);
+    if (!counts) return tl::unexpected(counts.error());
+    return WrittenFile{{{"ranks", counts->ranks}, {"spans", counts->spans}, {"launches", counts->launches}, {"memory_events", counts->memoryEvents}}, toText(*counts)};
+}
+
+} // namespace
+
 extern const FormatInfo kineto_json;
 const FormatInfo kineto_json{
     .name = "kineto",
-    .title = "PyTorch profiler (Kineto) or Chrome JSON trace",
-    .suffix = ".json",
-    .write = nullptr,
+    .title = "PyTorch profiler (Kineto)",
+    .reads = "Kineto traces of PyTorch's profiler and Chrome JSON, plain or gzip",
+    .writes = "a folder with a trace per rank as PyTorch writes them",
+    .suffixes = {".json", ".json.gz"},
+    .folder = true,
+    .write = writeFolder,
     .sniff = looksLikeJson,
     .read = readFile,
 };

@@ -409,9 +409,10 @@ namespace formats {
 extern const FormatInfo nsys_sqlite;
 const FormatInfo nsys_sqlite{
     .name = "nsight",
-    .title = "Nsight Systems, exported to SQLite",
-    .suffix = ".sqlite",
-    .write = nullptr,
+    .title = "Nsight Systems",
+    .reads = "Nsight Systems exported to SQLite",
+    .suffixes = {".sqlite"},
+    .hostExports = true,
     .sniff = looksLikeSqlite,
     .read = readNsight,
 };

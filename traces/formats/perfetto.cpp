@@ -439,17 +439,17 @@ namespace formats {
 
 namespace {
 
-Result<std::string> write(const Run& run, const std::string& path, const Progress& progress)
+Result<WrittenFile> write(const ExportRequest& request)
 {
-    const auto counts = writePerfettoFile(run, path, progress);
+    const auto counts = writePerfettoFile(*request.run, request.path, request.progress);
     if (!counts) return tl::unexpected(counts.error());
-    return toText(*counts);
+    return WrittenFile{{{"spans", counts->spans}, {"bubbles", counts->bubbles}, {"flows", counts->flows}, {"counter_samples", counts->counterSamples}}, toText(*counts)};
 }
 
 } // namespace
 
 extern const FormatInfo perfetto;
-const FormatInfo perfetto{"perfetto", "Perfetto trace", ".pftrace", write};
+const FormatInfo perfetto{.name = "perfetto", .title = "Perfetto trace", .writes = "a trace for ui.perfetto.dev", .suffixes = {".pftrace", ".perfetto-trace"}, .write = write};
 
 } // namespace formats
 

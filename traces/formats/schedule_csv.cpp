@@ -3,12 +3,13 @@
 
 #include "schedules/csv.h"
 #include "schedules/lower.h"
+#include "schedules/pytorch.h"
 #include "schedules/registry.h"
-#include "schedules/timeline/timeline_of.h"
 #include "schedules/validate.h"
 #include "traces/formats/atomic_file.h"
 #include "traces/formats/format_registry.h"
 #include "traces/import/byte_source.h"
+#include "traces/report/run_report.h"
 
 namespace stagewright {
 
@@ -48,20 +49,32 @@ Result<ForeignFile> read(const std::string& path, const ImportOptions&, const Pr
     return file;
 }
 
-Result<std::string> write(const Run& run, const std::string& path, const Progress&)
+Result<void> checkLowering(const std::string& rule)
 {
-    Schedule schedule;
-    if (run.schedule) {
-        schedule = *run.schedule;
-    } else {
-        auto realised = scheduleOf(*run.timeline, run.representativeStep());
-        if (!realised) return tl::unexpected(std::move(realised.error()));
-        schedule = std::move(*realised);
+    const auto parsed = parseLowering(rule);
+    return parsed ? Result<void>() : tl::unexpected(parsed.error());
+}
+
+Result<WrittenFile> write(const ExportRequest& request)
+{
+    auto schedule = scheduleOfRun(*request.run);
+    if (!schedule) return tl::unexpected(std::move(schedule.error()));
+    CsvOptions csv;
+    csv.pytorch = request.option("pytorch") != nullptr;
+    if (csv.pytorch)
+        if (auto forms = pytorchForms(*schedule); !forms) return tl::unexpected(std::move(forms.error()));
+    if (const std::string* text = request.option("lower")) {
+        const auto rule = parseLowering(*text);
+        if (!rule) return tl::unexpected(rule.error());
+        auto lowered = lower(*schedule, *rule);
+        if (!lowered) return tl::unexpected(std::move(lowered.error()));
+        schedule = std::move(*lowered);
     }
-    auto text = writeScheduleCsv(schedule);
+    auto text = writeScheduleCsv(*schedule, csv);
     if (!text) return tl::unexpected(std::move(text.error()));
-    if (auto done = writeFileAtomically(path, *text); !done) return tl::unexpected(std::move(done.error()));
-    return std::to_string(schedule.ranks) + " ranks, " + std::to_string(schedule.opCount()) + " ops";
+    if (auto done = writeFileAtomically(request.path, *text); !done) return tl::unexpected(std::move(done.error()));
+    const auto ops = static_cast<std::int64_t>(schedule->opCount());
+    return WrittenFile{{{"ranks", schedule->ranks}, {"ops", ops}}, std::to_string(schedule->ranks) + " ranks, " + std::to_string(ops) + " ops"};
 }
 
 } // namespace
@@ -71,8 +84,13 @@ namespace formats {
 extern const FormatInfo schedule_csv;
 const FormatInfo schedule_csv{
     .name = "csv",
-    .title = "Schedule CSV (PyTorch pipelining)",
-    .suffix = ".csv",
+    .title = "Schedule CSV",
+    .reads = "schedule CSV",
+    .writes = "the schedule",
+    .suffixes = {".csv"},
+    .options = {{"lower", "RULE", "Insert sends and receives: just-in-time, pytorch[:collectives], eager-post[:N ops ahead], rank-parity, grouped", checkLowering},
+                {"pytorch", "", "refuse what PyTorch's pipelining can't run, and name the nearest schedule that it can"}},
+    .bySuffix = true,
     .write = write,
     .sniff = looksLikeSchedule,
     .read = read,

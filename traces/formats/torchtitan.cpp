@@ -6,6 +6,8 @@
 #include "schedules/pytorch.h"
 #include "schedules/registry.h"
 #include "traces/formats/atomic_file.h"
+#include "traces/formats/format_registry.h"
+#include "traces/report/run_report.h"
 
 namespace stagewright {
 
@@ -108,5 +110,27 @@ Result<void> writeTorchTitanFolder(const std::vector<std::pair<std::string, std:
         return {};
     });
 }
+
+namespace formats {
+
+namespace {
+
+Result<WrittenFile> write(const ExportRequest& request)
+{
+    const auto schedule = scheduleOfRun(*request.run);
+    if (!schedule) return tl::unexpected(schedule.error());
+    const auto files = torchTitanFolder(*schedule, request.source);
+    if (!files) return tl::unexpected(files.error());
+    if (const auto written = writeTorchTitanFolder(*files, request.path); !written) return tl::unexpected(written.error());
+    return WrittenFile{{{"ranks", schedule->ranks}, {"stages", schedule->stages}, {"microbatches", schedule->microbatches}, {"files", static_cast<std::int64_t>(files->size())}},
+                       counted(static_cast<long long>(files->size()), "file")};
+}
+
+} // namespace
+
+extern const FormatInfo torchtitan;
+const FormatInfo torchtitan{.name = "torchtitan", .title = "TorchTitan", .writes = "a folder with the schedule, settings and constraints of a job", .folder = true, .write = write};
+
+} // namespace formats
 
 } // namespace stagewright

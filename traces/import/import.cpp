@@ -112,7 +112,7 @@ Error unknown(const std::string& path, bool empty)
     if (empty && fs::file_size(path, failed) > 0 && !failed)
         return {ErrorCode::Unreadable, fmt::format("file {}: the compressed data is damaged from the start", path), "copy it again from its source"};
     return {ErrorCode::Unreadable, fmt::format("file {}: {}", path, empty ? "it is empty" : "unknown trace format"),
-            "supported are Kineto or Chrome JSON, plain or gzip, Nsight Systems exported to SQLite, and schedule CSV"};
+            "supported are " + readableFormats()};
 }
 
 Result<ForeignFile> readOne(const std::string& path, const ImportOptions& options, const Progress& progress, std::string& format)
@@ -121,7 +121,8 @@ Result<ForeignFile> readOne(const std::string& path, const ImportOptions& option
     const std::string head = headOf(path);
     const FormatInfo* info = formatOfHead(head);
     const auto named = [&path](Error error) { return tl::unexpected(error.message.starts_with("file ") ? std::move(error) : std::move(error).with("file " + path)); };
-    if (info == nullptr && !head.empty() && hasSuffix(path, {".csv"})) info = findFormat("csv"); // its reader reports what is wrong
+    for (const FormatInfo* one : allFormats())
+        if (info == nullptr && !head.empty() && one->bySuffix && std::any_of(one->suffixes.begin(), one->suffixes.end(), [&](std::string_view suffix) { return path.ends_with(suffix); })) info = one;
     if (info == nullptr) return tl::unexpected(unknown(path, head.empty()));
     format = info->name;
     auto read = info->read(path, options, progress);
@@ -297,7 +298,7 @@ Result<ImportResult> importTraces(const std::vector<std::string>& words, const I
     for (std::size_t i = 0; i < read.size(); ++i) {
         if (read[i].error) {
             out.refused.push_back({(*files)[i], std::move(*read[i].error)});
-        } else if (read[i].format == "nsight" && !options.oneJob) {
+        } else if (holdsHostExports(read[i].format) && !options.oneJob) {
             exports.push_back(i);
             exported.push_back(extentOf((*files)[i], read[i].content.ranks));
         } else if (read[i].content.ranks.size() == 1) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "traces/formats/format_registry.h"
 #include "traces/import/stoppable_sort.h"
 
 namespace stagewright {
@@ -313,7 +314,7 @@ private:
         std::map<std::uint32_t, Nanos> ahead;
         for (const auto& [rank, ends] : byRank) {
             ahead[rank] = 0;
-            if (m_ranks[rank].source == m_ranks[first].source || m_ranks[rank].format != "nsight") continue;
+            if (m_ranks[rank].source == m_ranks[first].source || !holdsHostExports(m_ranks[rank].format)) continue;
             std::vector<Nanos> differences;
             for (std::size_t i = 0; i < std::min(own.size(), ends.size()); ++i) differences.push_back(finish(ends[i]) - finish(own[i]));
             const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);

@@ -353,7 +353,7 @@ Result<FigureData> figureOf(const StepState& state, const Lesson& lesson, const 
             if (!name.starts_with(id + "/") || !run->costs || !run->schedule || out->kind != FigureData::Kind::Lines) continue;
             const SimulatedReport fitted(*run->schedule, *run->costs, Channels{});
             const auto costs = fitted.figure("stage_costs");
-            const auto measured = RunReport(run).figure("makespan");
+            const auto measured = RecordedReport(run).figure("makespan");
             if (!costs || !costs->list() || !measured || !measured->number()) continue;
             double forward = 0;
             for (const Value& one : *costs->list()) forward += *one.number() / static_cast<double>(costs->list()->size());

@@ -278,7 +278,7 @@ std::vector<Grade> StepState::grade(const RunBlock& run) const
     for (const auto& [name, one] : learner.runs) {
         if (!name.starts_with(run.id + "/") || !one->costs || !one->schedule) continue;
         const SimulatedReport model(*one->schedule, *one->costs, Channels{});
-        const auto measured = RunReport(one).figure("makespan");
+        const auto measured = RecordedReport(one).figure("makespan");
         const auto predicted = model.figure("makespan");
         if (!measured || !predicted || !measured->number() || !predicted->number() || *measured->number() <= 0) continue;
         worst = std::max(worst, std::abs(*predicted->number() / *measured->number() - 1));

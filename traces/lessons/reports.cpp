@@ -11,9 +11,7 @@
 #include "schedules/deadlock.h"
 #include "schedules/kinds.h"
 #include "schedules/timeline/timeline_of.h"
-#include "traces/analysis/critical_path.h"
-#include "traces/analysis/memory.h"
-#include "traces/analysis/overlap.h"
+#include "traces/report/run_report.h"
 
 namespace stagewright::lessons {
 
@@ -31,39 +29,41 @@ Value listOf(const Items& items, const Map& map)
     return Value(std::move(out));
 }
 
-// Results of the analyses for one step, under the keys of `report --json`.
-Pairs analysedFigures(const Timeline& timeline, int step, const BubbleReport& bubbles)
+// Figures of the report, under the keys of `report --json`.
+Pairs analysedFigures(const Timeline& timeline, const RunReport& report)
 {
-    const auto time = [&](Nanos nanos) { return Value(static_cast<double>(nanos) / static_cast<double>(timeline.timeUnit())); };
-    const auto memory = [&](Bytes bytes) { return Value(static_cast<double>(bytes) / static_cast<double>(timeline.memoryUnit())); };
+    const Units& units = report.units;
+    const auto time = [&](Nanos nanos) { return Value(units.timeValue(nanos)); };
+    const auto memory = [&](double bytes) { return Value(bytes / static_cast<double>(units.memory)); };
     const auto idle = [&](const IdleByCause& causes) {
         Pairs out;
         for (std::size_t i = 0; i < idleCauseCount; ++i) out.emplace_back(std::string(toText(static_cast<IdleCause>(i))), time(causes[i]));
         return group(std::move(out));
     };
-    Pairs kinds;
-    for (const auto kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute}) {
-        Nanos busy = 0;
-        for (const RankBubbles& rank : bubbles.ranks) busy += rank.busyByKind[static_cast<std::size_t>(kind)];
-        kinds.emplace_back(std::string(ruleOf(kind).text), time(busy));
-    }
-    const OverlapReport overlap = analyseOverlap(timeline, step);
     Pairs out;
+    std::vector<std::pair<std::string, Pairs>> groups;
+    for (const ReportFigure& figure : report.figures()) {
+        Value value;
+        if (!figure.unknown.empty()) {
+        } else if (figure.kind == ColumnKind::Size) {
+            if (figure.key != "weight_bytes" || units.memory == 1) value = listOf(figure.byRank, memory);
+        } else {
+            value = figure.kind == ColumnKind::Time ? Value(figure.value / static_cast<double>(units.time)) : Value(figure.value);
+        }
+        const std::size_t dot = figure.key.find('.');
+        if (dot == std::string::npos) {
+            out.emplace_back(figure.key, std::move(value));
+            continue;
+        }
+        const std::string name = figure.key.substr(0, dot);
+        if (groups.empty() || groups.back().first != name) groups.emplace_back(name, Pairs());
+        groups.back().second.emplace_back(figure.key.substr(dot + 1), std::move(value));
+    }
+    for (auto& [name, figures] : groups) out.emplace_back(name, group(std::move(figures)));
+    const BubbleReport& bubbles = report.bubbles;
     out.emplace_back("ranks", timeline.ranks());
-    out.emplace_back("makespan", time(bubbles.makespan()));
-    out.emplace_back("span", time(bubbles.span));
     out.emplace_back("makespan_ns", static_cast<double>(bubbles.makespan()));
     out.emplace_back("span_ns", static_cast<double>(bubbles.span));
-    out.emplace_back("bubble_fraction", bubbles.bubbleFraction);
-    out.emplace_back("bubble_rate_span", bubbles.bubbleRateSpan);
-    out.emplace_back("busy", time(bubbles.busy));
-    out.emplace_back("busy_by_kind", group(std::move(kinds)));
-    Nanos contention = 0;
-    for (const RankBubbles& rank : bubbles.ranks) contention += rank.contention;
-    out.emplace_back("busy_by_cause", group({{"processing", time(bubbles.busy - contention)}, {"contention", timeline.hasCpuTime() ? time(contention) : Value()}}));
-    out.emplace_back("idle", time(bubbles.idle));
-    out.emplace_back("idle_by_cause", idle(bubbles.byCause));
-    const std::vector<Bytes> peaks = timeline.hasMemory() ? peakByRank(timeline, MemoryCategory::Activations, step) : std::vector<Bytes>();
     List ranks;
     for (std::size_t r = 0; r < bubbles.ranks.size(); ++r) {
         const RankBubbles& rank = bubbles.ranks[r];
@@ -72,21 +72,14 @@ Pairs analysedFigures(const Timeline& timeline, int step, const BubbleReport& bu
                                {"apart", time(rank.apart)},
                                {"idle", time(rank.idle)},
                                {"idle_by_cause", idle(rank.byCause)},
-                               {"peak_activation", r < peaks.size() ? memory(peaks[r]) : Value()}}));
+                               {"peak_activation", r < report.memory.size() ? memory(static_cast<double>(report.peak(static_cast<int>(r), MemoryCategory::Activations))) : Value()}}));
     }
     out.emplace_back("by_rank", Value(std::move(ranks)));
-    out.emplace_back("overlap", group({{"comm_time", time(overlap.commTime)},
-                                       {"hidden_time", time(overlap.hiddenTime)},
-                                       {"exposed_time", time(overlap.exposedTime)},
-                                       {"messages", static_cast<double>(overlap.messages)}}));
-    out.emplace_back("critical_path", listOf(criticalPath(timeline, step), [&](const CriticalLink& link) {
+    out.emplace_back("critical_path", listOf(report.criticalPath, [&](const CriticalLink& link) {
                          return Value(toText(timeline.spans()[link.span].op));
                      }));
     const auto straggler = stragglerRank(bubbles);
     out.emplace_back("straggler_rank", straggler ? Value(*straggler) : Value());
-    const Bytes unit = timeline.memoryUnit();
-    out.emplace_back("peak_activation", timeline.hasMemory() ? listOf(peaks, memory) : Value());
-    out.emplace_back("weight_bytes", timeline.hasMemory() && unit == 1 ? listOf(peakByRank(timeline, MemoryCategory::Weights, step), memory) : Value());
     return out;
 }
 
@@ -239,12 +232,19 @@ void SimulatedReport::analyse() const
         if (!m_result) return;
         auto timeline = timelineOf(m_runnable, *m_result, m_costs);
         if (!timeline) return;
-        BubbleOptions options;
+        Run run;
+        run.schedule = std::make_shared<const Schedule>(m_runnable);
+        run.costs = m_costs;
+        run.timeline = *timeline;
+        ReportOptions options;
+        options.step = 0;
+        options.ownCap = false;
+        options.withoutSteps = true;
         if (m_cap) options.memoryCap = static_cast<Bytes>(*m_cap * static_cast<double>(m_costs.memoryUnit));
-        auto bubbles = analyseBubbles(**timeline, 0, options);
-        if (!bubbles) return;
-        m_bubbles = std::move(*bubbles);
-        m_analysed = std::make_shared<Figures>(analysedFigures(**timeline, 0, m_bubbles));
+        auto report = reportOf(run, options);
+        if (!report) return;
+        m_analysed = std::make_shared<Figures>(analysedFigures(**timeline, *report));
+        m_bubbles = std::move(report->bubbles);
         m_timeline = std::move(*timeline);
     });
 }
@@ -266,7 +266,7 @@ Result<Value> SimulatedReport::analysed(std::string_view key) const
     analyse();
     if (m_analysed) return m_analysed->figure(key);
     // The keys are known all the same: those of any timeline.
-    static const Figures none(analysedFigures(**TimelineBuilder(Provenance::Simulated, "model", 1).build(), 0, {}));
+    static const Figures none(analysedFigures(**TimelineBuilder(Provenance::Simulated, "model", 1).build(), {}));
     auto known = none.figure(key);
     if (!known) return known;
     return known->report() ? group({}) : Value();
@@ -324,9 +324,9 @@ Result<Value> SimulatedReport::figure(std::string_view key) const
     return analysed(key);
 }
 
-RunReport::RunReport(std::shared_ptr<const Run> run) : m_run(std::move(run)) {}
+RecordedReport::RecordedReport(std::shared_ptr<const Run> run) : m_run(std::move(run)) {}
 
-Result<Value> RunReport::figure(std::string_view key) const
+Result<Value> RecordedReport::figure(std::string_view key) const
 {
     const Run& run = *m_run;
     const auto metric = [&](std::string_view name) {
@@ -374,9 +374,8 @@ Result<Value> RunReport::figure(std::string_view key) const
         if (key == "messages") return Value(messagesOf(*run.schedule));
     }
     std::call_once(m_once, [&] {
-        const int step = run.timeline->steps() > 0 ? std::clamp(run.representativeStep(), 0, run.timeline->steps() - 1) : 0;
-        auto bubbles = analyseBubbles(*run.timeline, step, {});
-        m_analysed = std::make_shared<Figures>(analysedFigures(*run.timeline, step, bubbles ? *bubbles : BubbleReport{}));
+        const auto report = reportOf(run, {.ownCap = false, .withoutSteps = true});
+        m_analysed = std::make_shared<Figures>(analysedFigures(*run.timeline, report ? *report : RunReport{}));
     });
     return m_analysed->figure(key);
 }

@@ -79,9 +79,9 @@ private:
 };
 
 // A stored run in its representative step.
-class RunReport : public Report {
+class RecordedReport : public Report {
 public:
-    explicit RunReport(std::shared_ptr<const Run> run);
+    explicit RecordedReport(std::shared_ptr<const Run> run);
     Result<Value> figure(std::string_view key) const override;
     const Run& run() const { return *m_run; }
 

@@ -323,7 +323,7 @@ Result<Value> StepScope::runOf(const std::string& key, bool fitted) const
             {"hung", why.hung}, {"refused", !why.hung}, {"complete", false}, {"message", why.message}, {"cycle", ranks(why.cycle)}, {"victims", ranks(why.victims)}})));
     }
     const std::shared_ptr<const Run>& run = found->second;
-    if (!fitted) return Value(std::shared_ptr<const Report>(std::make_shared<RunReport>(run)));
+    if (!fitted) return Value(std::shared_ptr<const Report>(std::make_shared<RecordedReport>(run)));
     if (!run->costs || !run->schedule) return Value();
     return reportValue(std::make_shared<const SimulatedReport>(*run->schedule, *run->costs, Channels{}));
 }

@@ -74,7 +74,7 @@ Result<RunFile::Table> runQuery(Database& database, const std::string& sql, std:
         Error error = database.error(code);
         if ((code & 0xff) == SQLITE_ERROR)
             error = {ErrorCode::Usage, fmt::format("query: {}", sqlite3_errmsg(database.handle())),
-                     "the tables are spans, memory, edges, runs, steps, metrics and notes"};
+                     "the tables are spans, memory, edges, runs, steps, metrics and notes, and the functions report_bubbles(1) and so on"};
         return tl::unexpected(std::move(error));
     }
     if (!statement) return fail(ErrorCode::Usage, "the query is empty", "write one SELECT");

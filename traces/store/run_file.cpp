@@ -155,6 +155,7 @@ Result<std::unique_ptr<RunFile>> RunFile::open(const std::string& path, OpenMode
     // a table that is missing shows now, not in the middle of something
     if (auto infos = readRunInfos(*store); !infos) return tl::unexpected(infos.error());
     if (auto done = registerSqlTables(*store->database); !done) return tl::unexpected(done.error());
+    if (auto done = registerReportFunctions(*store->database); !done) return tl::unexpected(done.error());
     if (auto done = withQueryViews(*store, mode == OpenMode::Read ? *version : runFileVersion()); !done) return tl::unexpected(done.error());
     auto state = std::make_unique<State>();
     state->store = std::move(store);

@@ -123,7 +123,8 @@ public:
     Result<void> removeQuery(const std::string& name);
 
     // Rows of a read-only query, as text; `columns` first. The virtual table spans(run, step, rank, lane, stage, kind,
-    // microbatch, start_ns, end_ns, cpu_ns, name) and the views runs, steps, memory, edges, metrics are there.
+    // microbatch, start_ns, end_ns, cpu_ns, name), the views runs, steps, memory, edges, metrics, and the functions report_NAME(run, step)
+    // of every analysis (analysis_registry.h) are there.
     struct Table {
         std::vector<std::string> columns;
         std::vector<std::vector<std::string>> rows;

@@ -300,8 +300,8 @@ void ComparePanel::fillColumns()
 
 void ComparePanel::fillIdle(const Comparison& comparison)
 {
-    const auto& a = comparison.bubblesA.ranks;
-    const auto& b = comparison.bubblesB.ranks;
+    const auto& a = comparison.reportA.bubbles.ranks;
+    const auto& b = comparison.reportB.bubbles.ranks;
     const std::size_t ranks = std::max(a.size(), b.size());
     Nanos most = 1;
     for (std::size_t r = 0; r < ranks; ++r)
@@ -322,7 +322,7 @@ void ComparePanel::fillIdle(const Comparison& comparison)
 void ComparePanel::fillSplit(const Comparison& comparison)
 {
     const ChangeSplit& change = comparison.change;
-    const double ranks = std::max<double>(1, static_cast<double>(comparison.bubblesB.ranks.size()));
+    const double ranks = std::max<double>(1, static_cast<double>(comparison.reportB.bubbles.ranks.size()));
     struct Part {
         QString title;
         Nanos time;

@@ -52,7 +52,10 @@ FigureTable::FigureTable(const QString& name, std::vector<FigureColumn> columns,
     m_sorted->setSortRole(FigureModel::SortRole);
     setModel(m_sorted);
     setSortingEnabled(true);
-    sortByColumn(sortedBy, m_model->columns()[static_cast<std::size_t>(sortedBy)].figure ? Qt::DescendingOrder : Qt::AscendingOrder);
+    if (sortedBy < 0)
+        sortByColumn(-1, Qt::AscendingOrder);
+    else
+        sortByColumn(sortedBy, m_model->columns()[static_cast<std::size_t>(sortedBy)].figure ? Qt::DescendingOrder : Qt::AscendingOrder);
     setSelectionBehavior(SelectRows);
     setSelectionMode(SingleSelection);
     setEditTriggers(NoEditTriggers);

@@ -43,6 +43,7 @@ private:
 class FigureTable : public QTableView {
     Q_OBJECT
 public:
+    // sortedBy: a column; −1: rows stay in their order until a column is chosen.
     FigureTable(const QString& name, std::vector<FigureColumn> columns, int sortedBy, QWidget* parent = nullptr);
     void setRows(std::vector<std::vector<FigureCell>> rows) { m_model->setRows(std::move(rows)); }
 

@@ -10,6 +10,7 @@
 #include <QStandardPaths>
 
 #include "schedules/diff.h"
+#include "traces/formats/format_registry.h"
 #include "widgets/numbers.h"
 #include "widgets/runs/runs_model.h"
 
@@ -39,11 +40,8 @@ Result<LabelRules> readRules(const QString& path)
 
 QString formatText(const std::string& format)
 {
-    if (format == "kineto") return Text::tr("PyTorch profiler (Kineto)");
-    if (format == "chrome") return Text::tr("Chrome JSON");
-    if (format == "nsight") return Text::tr("Nsight Systems");
-    if (format == "csv") return Text::tr("Schedule CSV");
-    return text(format);
+    const FormatInfo* info = findFormat(format);
+    return text(info != nullptr ? std::string(info->title) : format);
 }
 
 QString shortSchedule(const ImportedRun& run)

@@ -18,7 +18,7 @@ PanelSection::Tone toneOf(double change, double least, FigureMeasure::Good good)
 
 } // namespace
 
-FigureMeasure::FigureMeasure(const Run& run, std::shared_ptr<const RunFigures> figures, const QString& name)
+FigureMeasure::FigureMeasure(const Run& run, std::shared_ptr<const RunReport> figures, const QString& name)
     : m_figures(std::move(figures)), m_name(name), m_units{run.timeline->timeUnit(), run.timeline->memoryUnit()}, m_ranks(run.info.ranks)
 {
     if (const Metric* loss = run.metric("loss"); loss != nullptr && !loss->values.empty()) m_lastLoss = loss->values.back();

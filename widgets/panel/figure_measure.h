@@ -7,7 +7,7 @@
 
 #include "widgets/numbers.h"
 #include "widgets/panel/panel_parts.h"
-#include "widgets/panel/run_figures.h"
+#include "traces/report/run_report.h"
 
 namespace stagewright {
 
@@ -15,12 +15,12 @@ class FigureMeasure {
 public:
     enum class Good { Less, More };
     // run, figures: of the baseline; name: as listed.
-    FigureMeasure(const Run& run, std::shared_ptr<const RunFigures> figures, const QString& name);
+    FigureMeasure(const Run& run, std::shared_ptr<const RunReport> figures, const QString& name);
     // The same for figures of this run: units and ranks are then known. withinNoise: the change in time is at most what
     // steps differ by, so that times have no colour.
     std::shared_ptr<const FigureMeasure> against(const Run& run, bool withinNoise) const;
 
-    const RunFigures& figures() const { return *m_figures; }
+    const RunReport& figures() const { return *m_figures; }
     std::optional<double> lastLoss() const { return m_lastLoss; }
     QString words() const; // what the changes are compared with
 
@@ -41,7 +41,7 @@ public:
 private:
     Change relative(double now, double before, Good good, bool coloured) const;
 
-    std::shared_ptr<const RunFigures> m_figures;
+    std::shared_ptr<const RunReport> m_figures;
     QString m_name;
     Units m_units;
     std::optional<double> m_lastLoss;

@@ -148,7 +148,7 @@ SidePanel::SidePanel(QWidget* parent) : SectionColumn(parent)
     setRun(nullptr, nullptr);
 }
 
-void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunFigures> figures)
+void SidePanel::setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunReport> figures)
 {
     m_run = std::move(run);
     m_figures = std::move(figures);
@@ -197,7 +197,7 @@ void SidePanel::fillFilter()
     m_filter->addWidget(button);
 }
 
-void SidePanel::setFilter(std::shared_ptr<const RunFigures> figures, const QString& note)
+void SidePanel::setFilter(std::shared_ptr<const RunReport> figures, const QString& note)
 {
     if (!m_run || !m_figures || (!figures && !filtered())) return;
     if (figures) {
@@ -385,7 +385,7 @@ void SidePanel::fillBubble()
 void SidePanel::fillMemory()
 {
     m_memory->clear();
-    const auto& peaks = m_figures->peakActivation;
+    const auto peaks = m_figures->peaks(MemoryCategory::Activations);
     const auto most = std::max_element(peaks.begin(), peaks.end());
     const bool known = most != peaks.end() && *most > 0;
     m_memory->setVisible(known);
@@ -395,7 +395,7 @@ void SidePanel::fillMemory()
         byRank << tr("rank %1: %2").arg(r).arg(bytesText(peaks[r], m_units));
     m_memory->addRow(tr("Peak activation (rank %1)").arg(most - peaks.begin()), bytesText(*most, m_units),
                      definition::peakActivation() + QLatin1Char('\n') + byRank.join(QLatin1Char('\n')));
-    if (const FigureMeasure* m = measure()) m->tellBytes(*m_memory, *most, m->figures().peakActivation);
+    if (const FigureMeasure* m = measure()) m->tellBytes(*m_memory, *most, m->figures().peaks(MemoryCategory::Activations));
     tellOverSteps(*m_memory, "peak_activation", definition::peakActivation(), bytesOf);
     if (m_figures->baseline && !m_figures->baseline->peakActivation.empty()) {
         const auto& base = m_figures->baseline->peakActivation;
@@ -404,12 +404,12 @@ void SidePanel::fillMemory()
             m_memory->addRow(tr("Same in %1, simulated").arg(QString::fromStdString(m_figures->baseline->name)), bytesText(same, m_units),
                              tr("Largest peak of any rank under 1F1B with this run's activation sizes."));
     }
-    const auto& weights = m_figures->peakWeights;
+    const auto weights = m_figures->peaks(MemoryCategory::Weights);
     const auto heaviest = std::max_element(weights.begin(), weights.end());
     if (heaviest != weights.end() && *heaviest > 0)
         m_memory->addRow(tr("Weights (rank %1)").arg(heaviest - weights.begin()), bytesText(*heaviest, m_units),
                          tr("Bytes of weights held by the rank that holds most."));
-    if (const FigureMeasure* m = measure(); m != nullptr && heaviest != weights.end() && *heaviest > 0) m->tellBytes(*m_memory, *heaviest, m->figures().peakWeights);
+    if (const FigureMeasure* m = measure(); m != nullptr && heaviest != weights.end() && *heaviest > 0) m->tellBytes(*m_memory, *heaviest, m->figures().peaks(MemoryCategory::Weights));
     if (m_budget) {
         const Bytes left = *m_budget - *most;
         m_memory->addRow(tr("Budget per rank"), bytesText(*m_budget, m_units), tr("The dashed line in the charts. Idle time that only more memory would fill counts as memory."));
@@ -443,8 +443,8 @@ void SidePanel::fillCommunication()
     m_communication->addRow(tr("Exposed"), durationText(overlap.exposedTime, m_units), definition::overlap());
     if (m != nullptr) m->tellTime(*m_communication, overlap.exposedTime, m->figures().overlap.exposedTime);
     tellOverSteps(*m_communication, "exposed_time", definition::overlap(), timeOf);
-    if (m_figures->linkLatency >= 0)
-        m_communication->addRow(tr("Latency per hop"), durationText(m_figures->linkLatency, m_units),
+    if (const auto latency = m_figures->linkLatency())
+        m_communication->addRow(tr("Latency per hop"), durationText(*latency, m_units),
                                 tr("From the run's cost model: given, or fitted as the shortest time between a producer's end and the arrival."));
 }
 

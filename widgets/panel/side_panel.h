@@ -11,7 +11,7 @@
 #include "widgets/panel/figure_measure.h"
 #include "widgets/panel/gap_sections.h"
 #include "widgets/panel/panel_parts.h"
-#include "widgets/panel/run_figures.h"
+#include "traces/report/run_report.h"
 #include "widgets/timeline/aggregation.h"
 
 class QVBoxLayout;
@@ -52,9 +52,9 @@ class SidePanel : public SectionColumn {
 public:
     explicit SidePanel(QWidget* parent = nullptr);
 
-    void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunFigures> figures); // null: empty
-    // Shows figures of a time range instead (range_figures.h), with a note; null: those of the step again.
-    void setFilter(std::shared_ptr<const RunFigures> figures, const QString& note = {});
+    void setRun(std::shared_ptr<const Run> run, std::shared_ptr<const RunReport> figures); // null: empty
+    // Shows figures of a time range instead (reportIn), with a note; null: those of the step again.
+    void setFilter(std::shared_ptr<const RunReport> figures, const QString& note = {});
     // The session's baseline: every figure of a step then shows its change against it. Null: none. A filter has no changes.
     // withinNoise: the change in time is within the variation between steps.
     void setMeasure(std::shared_ptr<const FigureMeasure> measure, bool withinNoise = false);
@@ -92,8 +92,8 @@ private:
     const FigureMeasure* measure() const { return filtered() ? nullptr : m_paired.get(); }
 
     std::shared_ptr<const Run> m_run;
-    std::shared_ptr<const RunFigures> m_figures;     // the printed figures
-    std::shared_ptr<const RunFigures> m_stepFigures; // of the whole step, while m_figures are of a range; else null
+    std::shared_ptr<const RunReport> m_figures;     // the printed figures
+    std::shared_ptr<const RunReport> m_stepFigures; // of the whole step, while m_figures are of a range; else null
     QString m_filterNote;
     std::shared_ptr<const FigureMeasure> m_measure;
     std::shared_ptr<const FigureMeasure> m_paired; // with the run shown

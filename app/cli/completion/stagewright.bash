@@ -33,6 +33,11 @@ _stagewright_files() { # folders, and files with one of the suffixes
     )
 }
 
+# What the last option takes, as the program says when it is given something else.
+_stagewright_choices() { # PROGRAM VERB WORDS… OPTION
+    "$@" '?' 2>&1 | sed -nE "s/.*takes one of (.*), not.*/\\1/p" | sed 's/ and / /; s/,//g'
+}
+
 _stagewright_words() { # CURRENT WORDS
     mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
 }
@@ -63,7 +68,8 @@ _stagewright() {
         fi
         return
         ;;
-    --format) _stagewright_words "$current" 'chrome perfetto kineto csv torchtitan spans html png svg pdf'; return ;;
+    --format) _stagewright_words "$current" "$(_stagewright_choices "$program" export x -o x --format)"; return ;;
+    --table) _stagewright_words "$current" "$(_stagewright_choices "$program" report x --table)"; return ;;
     --objective) _stagewright_words "$current" 'makespan span'; return ;;
     --clock) _stagewright_words "$current" 'auto wall virtual'; return ;;
     --optimizer) _stagewright_words "$current" 'adamw sgd'; return ;;

@@ -1,15 +1,20 @@
-#include "widgets/panel/range_figures.h"
+// A report cut to a range of time.
+#include "traces/report/run_report.h"
 
 #include <algorithm>
 
 #include "schedules/kinds.h"
-#include "traces/analysis/memory.h"
 
 namespace stagewright {
 
 namespace {
 
-Nanos inside(Nanos begin, Nanos end, const TimeRange& range)
+struct Window {
+    Nanos begin = 0;
+    Nanos end = 0;
+};
+
+Nanos inside(Nanos begin, Nanos end, const Window& range)
 {
     return std::max<Nanos>(0, std::min(end, range.end) - std::max(begin, range.begin));
 }
@@ -44,7 +49,7 @@ private:
 };
 
 // Changes at the same time count together, as in the peaks of a step.
-Bytes peakIn(const Timeline& timeline, int rank, MemoryCategory category, const TimeRange& range)
+Bytes peakIn(const Timeline& timeline, int rank, MemoryCategory category, const Window& range)
 {
     const auto events = timeline.memoryOf(rank);
     Bytes inUse = 0, peak = 0;
@@ -66,22 +71,22 @@ Bytes peakIn(const Timeline& timeline, int rank, MemoryCategory category, const 
 
 } // namespace
 
-RunFigures figuresIn(const RunFigures& whole, const Timeline& timeline, const TimeRange& asked)
+RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos from, Nanos to)
 {
-    RunFigures figures = whole;
-    BubbleReport& report = figures.bubbles;
-    const TimeRange range{std::clamp(asked.begin, report.windowBegin, report.windowEnd), std::clamp(asked.end, report.windowBegin, report.windowEnd)};
+    RunReport cut = whole;
+    BubbleReport& report = cut.bubbles;
+    const Window range{std::clamp(from, report.windowBegin, report.windowEnd), std::clamp(to, report.windowBegin, report.windowEnd)};
     report.windowBegin = range.begin;
     report.windowEnd = range.end;
     report.span = 0;
     report.bubbleRateSpan = 0;
     report.busy = report.idle = 0;
     report.byCause = {};
-    figures.overlap = {};
-    figures.overlap.commByRank.resize(report.ranks.size());
-    figures.overlap.exposedByRank.resize(report.ranks.size());
-    figures.spans = 0;
-    figures.baseline.reset();
+    cut.overlap = {};
+    cut.overlap.commByRank.resize(report.ranks.size());
+    cut.overlap.exposedByRank.resize(report.ranks.size());
+    cut.spans = 0;
+    cut.baseline.reset();
     for (Gap& gap : report.gaps) {
         gap.start = std::clamp(gap.start, range.begin, range.end);
         gap.end = std::clamp(gap.end, range.begin, range.end);
@@ -101,7 +106,7 @@ RunFigures figuresIn(const RunFigures& whole, const Timeline& timeline, const Ti
             if (span.op.kind != OpKind::Filler) occupied.add(span.start, span.end);
             Nanos part = inside(span.start, span.end, range);
             if (part == 0) continue;
-            ++figures.spans;
+            ++cut.spans;
             // The two ops of an overlapped pair share their interval.
             const bool second = isSecond;
             const bool hasMate = !second && id + 1 < last && timeline.spans()[id + 1].start == span.start && timeline.spans()[id + 1].end == span.end;
@@ -130,20 +135,23 @@ RunFigures figuresIn(const RunFigures& whole, const Timeline& timeline, const Ti
                 const bool instant = edge.arrival <= timeline.spans()[edge.from].end && edge.arrival >= range.begin && edge.arrival < range.end;
                 if (end <= begin && !instant) continue;
                 const Nanos hidden = occupied.within(begin, end);
-                ++figures.overlap.messages;
-                figures.overlap.commTime += std::max<Nanos>(0, end - begin);
-                figures.overlap.hiddenTime += hidden;
-                figures.overlap.commByRank[r] += std::max<Nanos>(0, end - begin);
-                figures.overlap.exposedByRank[r] += std::max<Nanos>(0, end - begin) - hidden;
+                ++cut.overlap.messages;
+                cut.overlap.commTime += std::max<Nanos>(0, end - begin);
+                cut.overlap.hiddenTime += hidden;
+                cut.overlap.commByRank[r] += std::max<Nanos>(0, end - begin);
+                cut.overlap.exposedByRank[r] += std::max<Nanos>(0, end - begin) - hidden;
             }
         }
     }
-    figures.overlap.exposedTime = figures.overlap.commTime - figures.overlap.hiddenTime;
-    const double area = static_cast<double>(report.ranks.size()) * static_cast<double>(range.duration());
+    cut.overlap.exposedTime = cut.overlap.commTime - cut.overlap.hiddenTime;
+    const double area = static_cast<double>(report.ranks.size()) * static_cast<double>(range.end - range.begin);
     report.bubbleFraction = area > 0 ? static_cast<double>(report.idle) / area : 0;
-    for (std::size_t r = 0; r < figures.peakActivation.size(); ++r) figures.peakActivation[r] = peakIn(timeline, static_cast<int>(r), MemoryCategory::Activations, range);
-    for (std::size_t r = 0; r < figures.peakWeights.size(); ++r) figures.peakWeights[r] = peakIn(timeline, static_cast<int>(r), MemoryCategory::Weights, range);
-    return figures;
+    for (std::size_t r = 0; r < cut.memory.size(); ++r) {
+        cut.memory[r].holders.clear();
+        for (std::size_t c = 0; c < memoryCategoryCount; ++c)
+            cut.memory[r].peak[c] = peakIn(timeline, static_cast<int>(r), static_cast<MemoryCategory>(c), range);
+    }
+    return cut;
 }
 
 } // namespace stagewright

@@ -1,0 +1,63 @@
+// What the run's costs predict of its ops and of the step, against what was measured. Of all measured steps, whichever is shown.
+#include <fmt/format.h>
+
+#include "schedules/base/step_number.h"
+#include "schedules/kinds.h"
+#include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/quantity.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/fit/residuals.h"
+
+namespace stagewright::analyses {
+
+namespace {
+
+std::vector<AnalysisColumn> residualColumns()
+{
+    return {{"kind", "Op"},
+            {"stage", "Stage", ColumnKind::Whole},
+            {"rank", "Rank", ColumnKind::Whole},
+            {"count", "Count", ColumnKind::Count},
+            {"predicted_ns", "Predicted", ColumnKind::Time, "The median of what the costs say of each op."},
+            {"measured_ns", "Median", ColumnKind::Time, "Of the measured durations."},
+            {"residual_ns", "Residual", ColumnKind::Time, "The median of measured less predicted."},
+            {"residual_p95_ns", "95 % within", ColumnKind::Time, "95 % of the ops lie no further from what is predicted."},
+            {"worst_residual_ns", "Worst", ColumnKind::Time, "The largest residual; choosing a row goes there."},
+            {"worst_op", "Worst op"},
+            {"worst_step", "Its step, from 0", ColumnKind::Whole}};
+}
+
+std::string unknownResiduals(const Run& run)
+{
+    if (!run.schedule) return "the run has no schedule to predict from";
+    const auto costs = costsOf(run);
+    return costs ? "" : costs.error().message;
+}
+
+Result<AnalysisRows> residualRows(const Run& run, int)
+{
+    const auto costs = costsOf(run);
+    if (!costs) return tl::unexpected(costs.error());
+    const auto residuals = residualsOf(run, *costs);
+    if (!residuals) return tl::unexpected(residuals.error());
+    const Timeline& timeline = *run.timeline;
+    AnalysisRows out;
+    for (const OpResiduals& of : residuals->ops) {
+        const Span* worst = of.worst == noSpan ? nullptr : &timeline.spans()[of.worst];
+        out.rows.push_back({std::string(ruleOf(of.kind).text), std::int64_t{of.stage}, std::int64_t{of.rank}, of.count, of.predicted, of.measured, of.residual,
+                            of.percentile95, of.worstResidual, worst ? AnalysisCell(timeline.nameOf(*worst)) : AnalysisCell(),
+                            worst ? AnalysisCell(std::int64_t{worst->step}) : AnalysisCell()});
+        out.ops.push_back(of.worst);
+    }
+    const Units units{timeline.timeUnit(), timeline.memoryUnit()};
+    out.sentence = fmt::format("the step: predicted {}, measured {} (median of {}), {}", units.timeText(residuals->predictedStep), units.timeText(residuals->measuredStep),
+                               counted(residuals->steps, "step"), formatChange(residuals->error));
+    return out;
+}
+
+} // namespace
+
+extern const AnalysisInfo residuals;
+const AnalysisInfo residuals{"residuals", "Predicted against measured", residualColumns, unknownResiduals, residualRows};
+
+} // namespace stagewright::analyses

@@ -1,0 +1,153 @@
+#include "traces/report/run_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "schedules/base/step_number.h"
+#include "schedules/kinds.h"
+#include "schedules/timeline/timeline_of.h"
+#include "traces/run_facts.h"
+
+namespace stagewright {
+
+std::vector<Bytes> RunReport::peaks(MemoryCategory category) const
+{
+    std::vector<Bytes> out;
+    for (const RankMemory& rank : memory) out.push_back(rank.peak[static_cast<std::size_t>(category)]);
+    return out;
+}
+
+Bytes RunReport::largestPeak(MemoryCategory category) const
+{
+    const auto of = peaks(category);
+    return of.empty() ? 0 : std::max<Bytes>(0, *std::max_element(of.begin(), of.end()));
+}
+
+std::optional<Nanos> RunReport::linkLatency() const
+{
+    return costs ? std::optional(costs->links.all.latency) : std::nullopt;
+}
+
+std::vector<ReportFigure> RunReport::figures() const
+{
+    std::vector<ReportFigure> out;
+    const auto add = [&](std::string key, std::string title, ColumnKind kind, double value, const char* formula) -> ReportFigure& {
+        return out.emplace_back(ReportFigure{std::move(key), std::move(title), kind, value, {}, formula, {}});
+    };
+    const auto time = [&](std::string key, std::string title, Nanos value, const char* formula) -> ReportFigure& {
+        return add(std::move(key), std::move(title), ColumnKind::Time, static_cast<double>(value), formula);
+    };
+    const auto peak = [&](const char* key, const char* title, MemoryCategory category) {
+        ReportFigure& figure = add(key, title, ColumnKind::Size, static_cast<double>(largestPeak(category)), "Memory");
+        for (const Bytes bytes : peaks(category)) figure.byRank.push_back(static_cast<double>(bytes));
+        if (memory.empty()) figure.unknown = "the run doesn't say what its memory is used for";
+    };
+    time("makespan", "Step time", bubbles.makespan(), "A step");
+    time("span", "Span of a rank", bubbles.span, "A step");
+    add("bubble_fraction", "Bubble ratio", ColumnKind::Share, bubbles.bubbleFraction, "Bubble");
+    add("bubble_rate_span", "Bubble in the span", ColumnKind::Share, bubbles.bubbleRateSpan, "Bubble");
+    peak("peak_activation", "Peak activation memory", MemoryCategory::Activations);
+    time("busy", "Busy", bubbles.busy, "A step");
+    Nanos contention = 0;
+    std::array<Nanos, opKindCount> byKind{};
+    for (const RankBubbles& rank : bubbles.ranks) {
+        contention += rank.contention;
+        for (std::size_t k = 0; k < opKindCount; ++k) byKind[k] += rank.busyByKind[k];
+    }
+    for (const auto kind : {OpKind::Forward, OpKind::Backward, OpKind::InputGrad, OpKind::WeightGrad, OpKind::Recompute})
+        time("busy_by_kind." + std::string(ruleOf(kind).text), fmt::format("Busy: {}", ruleOf(kind).title), byKind[static_cast<std::size_t>(kind)], "A step");
+    time("busy_by_cause.processing", "Busy: processing", bubbles.busy - contention, "Contention");
+    ReportFigure& off = time("busy_by_cause.contention", "Busy: contention", contention, "Contention");
+    if (!cpuTime) off.unknown = "the run doesn't say how long its ops were on the processor";
+    time("idle", "Idle", bubbles.idle, "Bubble");
+    for (std::size_t c = 0; c < idleCauseCount; ++c) {
+        const auto cause = static_cast<IdleCause>(c);
+        time("idle_by_cause." + std::string(toText(cause)), fmt::format("Idle: {}", titleOf(cause)), bubbles.byCause[c], "Idle by cause");
+    }
+    time("overlap.comm_time", "Communication", overlap.commTime, "Communication");
+    time("overlap.hidden_time", "Hidden communication", overlap.hiddenTime, "Communication");
+    time("overlap.exposed_time", "Exposed communication", overlap.exposedTime, "Communication");
+    add("overlap.messages", "Messages", ColumnKind::Count, static_cast<double>(overlap.messages), "Communication");
+    peak("weight_bytes", "Weights", MemoryCategory::Weights);
+    return out;
+}
+
+std::vector<std::string> RunReport::sentences() const
+{
+    std::string straggler = stragglerSentence(bubbles, units.time);
+    return straggler.empty() ? std::vector<std::string>() : std::vector<std::string>{std::move(straggler)};
+}
+
+Result<RunReport> reportOf(const Run& run, const ReportOptions& options)
+{
+    if (!run.timeline) return fail(ErrorCode::Invalid, fmt::format("run {} has no timeline", run.info.name), "record it again");
+    const Timeline& timeline = *run.timeline;
+    const int steps = timeline.steps();
+    if (options.step >= std::max(1, steps))
+        return fail(ErrorCode::Usage, fmt::format("there is no step {}; the run has {}", stepNumber(options.step), counted(steps, "step")),
+                    steps > 0 ? fmt::format("steps are 1 to {}, warm-up included", steps) : std::string());
+    if (steps == 0 && !options.withoutSteps) return fail(ErrorCode::Invalid, "the run has no complete step", "record it again with more steps");
+    RunReport report;
+    report.step = options.step >= 0 ? options.step : std::clamp(run.representativeStep(), 0, std::max(0, steps - 1));
+    report.units = {timeline.timeUnit(), timeline.memoryUnit()};
+    report.cpuTime = timeline.hasCpuTime();
+    report.memoryCap = options.memoryCap || !options.ownCap ? options.memoryCap : memoryCapOf(run);
+    report.schedule = run.schedule;
+    if (!report.schedule)
+        if (auto read = scheduleOfRun(run)) report.schedule = std::make_shared<const Schedule>(std::move(*read));
+    if (auto costs = costsOf(run)) report.costs = std::move(*costs);
+    auto bubbles = analyseBubbles(timeline, report.step, BubbleOptions{report.memoryCap});
+    if (!bubbles) return tl::unexpected(std::move(bubbles.error()));
+    report.bubbles = std::move(*bubbles);
+    report.overlap = analyseOverlap(timeline, report.step);
+    report.criticalPath = criticalPath(timeline, report.step);
+    if (timeline.hasMemory()) {
+        for (int rank = 0; rank < timeline.ranks(); ++rank) {
+            RankMemory memory;
+            for (std::size_t c = 0; c < memoryCategoryCount; ++c) {
+                const auto category = static_cast<MemoryCategory>(c);
+                const MemorySeries series = memorySeries(timeline, rank, category, report.step);
+                memory.peak[c] = series.peak;
+                if (category == MemoryCategory::Activations) {
+                    memory.peakTime = series.peakTime;
+                    memory.holders = holdersAt(timeline, rank, category, series.peakTime);
+                }
+            }
+            report.memory.push_back(std::move(memory));
+        }
+    }
+    for (const Track& track : timeline.tracks()) {
+        const auto [first, last] = timeline.stepRange(track, report.step);
+        for (SpanId id = first; id < last; ++id) report.spans += timeline.spans()[id].step == report.step ? 1U : 0U;
+    }
+    if (options.levers) {
+        report.levers = leversOf(run, report.step, report.memoryCap);
+        report.overSteps = sampleSteps(run, report.memoryCap);
+    }
+    if (options.baseline && report.schedule && report.costs) report.baseline = baselineOf(*report.schedule, *report.costs);
+    return report;
+}
+
+Result<Schedule> scheduleOfRun(const Run& run)
+{
+    if (run.schedule) return *run.schedule;
+    if (!run.timeline || run.timeline->empty())
+        return fail(ErrorCode::Invalid, "run " + run.info.name + " holds no schedule and no spans", "record it again");
+    return scheduleOf(*run.timeline, std::max(0, run.representativeStep()));
+}
+
+std::string clockText(const Run& run)
+{
+    const std::string& clock = run.info.clock;
+    if (clock == "virtual") return fmt::format("virtual clock: projected for {}", counted(run.info.ranks, "device"));
+    if (clock == "wall") return "wall clock";
+    if (clock == "model") {
+        std::string text = "model time";
+        if (run.costs && !run.costs->origin.empty()) text += ": " + run.costs->origin;
+        return text;
+    }
+    return clock.empty() ? "clock unknown" : clock + " clock";
+}
+
+} // namespace stagewright

@@ -1,0 +1,95 @@
+// RunReport: everything said of one step of a run, or of a range of it, analysed once. Text, JSON, panels, pages, lessons and budgets render
+// it and compute nothing of their own. docs/numbers.md has the formulas.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedules/base/result.h"
+#include "traces/analysis/bubbles.h"
+#include "traces/analysis/critical_path.h"
+#include "traces/analysis/levers.h"
+#include "traces/analysis/memory.h"
+#include "traces/analysis/overlap.h"
+#include "traces/analysis/quantity.h"
+#include "traces/analysis/step_sample.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/report/baseline.h"
+#include "traces/report/tables.h"
+#include "traces/run.h"
+
+namespace stagewright {
+
+struct RankMemory {
+    std::array<Bytes, memoryCategoryCount> peak{}; // by category
+    Nanos peakTime = 0;                            // of activations
+    std::vector<Holder> holders;                   // of activations at that time, largest first; of a range: none
+};
+
+// A figure under its key of `report --json`; parts of a group are "idle_by_cause.order".
+struct ReportFigure {
+    std::string key;
+    std::string title;
+    ColumnKind kind = ColumnKind::Time; // Time, Size, Count or Share
+    double value = 0;            // in ns, bytes, 1 or shares; of figures by rank the largest
+    std::vector<double> byRank;  // if there is one for each rank
+    std::string formula;         // its heading in docs/numbers.md
+    std::string unknown;         // why there is no value: a clause, lower case; empty: it is known
+};
+
+struct RunReport {
+    int step = 0; // the one the figures are of
+    Units units;
+    std::shared_ptr<const Schedule> schedule; // stored, or read off the timeline; null: neither is there
+    std::optional<CostModel> costs;           // stored or fitted; nothing: neither can be had
+    BubbleReport bubbles;
+    OverlapReport overlap;
+    std::vector<CriticalLink> criticalPath;
+    std::vector<RankMemory> memory; // by rank; empty where the timeline has none
+    std::optional<Bytes> memoryCap; // of a rank's activations, given or the run's own
+    std::size_t spans = 0;          // of the step
+    bool cpuTime = false;           // the run says how long its ops were on the processor
+    std::optional<LeverTable> levers;  // what would help; nothing: not asked for, or of a range
+    StepSamples overSteps;             // figures over the measured steps; empty: fewer than two, not asked for, or of a range
+    std::optional<Baseline> baseline;  // nothing: not asked for, there is none, or of a range
+
+    Bytes peak(int rank, MemoryCategory category) const
+    {
+        return memory[static_cast<std::size_t>(rank)].peak[static_cast<std::size_t>(category)];
+    }
+    std::vector<Bytes> peaks(MemoryCategory category) const; // by rank; empty where there is no memory
+    Bytes largestPeak(MemoryCategory category) const;        // over ranks, 0 where there is no memory
+    std::optional<Nanos> linkLatency() const;                // of the costs
+    std::vector<ReportFigure> figures() const;               // in the order of `report --json`
+    std::vector<std::string> sentences() const;              // the straggler, if there is one
+};
+
+struct ReportOptions {
+    int step = -1;                  // −1: the representative one
+    std::optional<Bytes> memoryCap = {}; // of a rank's activations, else the run's own; idle time that only more memory would fill is of cause Memory
+    bool ownCap = true;             // false: no cap unless one is given
+    bool levers = false;            // what would help, and figures over the measured steps; simulates the step some twenty times
+    bool baseline = false;
+    bool withoutSteps = false;      // a run without a complete step gives a report of nothing, not an error
+};
+
+// A pure function for any thread. Usage: the run has no such step. Invalid: no timeline, or no complete step.
+Result<RunReport> reportOf(const Run& run, const ReportOptions& options = {});
+
+// The report cut to a range of the timeline's time, itself cut to the step's window. Busy time is trimmed to it, gaps too (they keep their
+// place in the report, those outside have no length), idle by cause is the sum of what is left; transfers count with the part inside; peaks
+// are the most in use inside the range, what was carried into it included. Levers, samples and baseline, which are of whole steps, are as
+// they were, but for the baseline, which is left out. O(spans of the step + memory events of its ranks).
+RunReport reportIn(const RunReport& whole, const Timeline& timeline, Nanos begin, Nanos end);
+
+// The schedule a run ran: stored, or read off the timeline's representative step. Invalid: neither.
+Result<Schedule> scheduleOfRun(const Run& run);
+
+// "virtual clock: projected for 4 devices", "wall clock", "model time: F=1, I=1, W=1"
+std::string clockText(const Run& run);
+
+} // namespace stagewright

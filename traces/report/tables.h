@@ -1,0 +1,28 @@
+// The tables of a report: every analysis of analyses.def, computed for one step of a run. `report --table`, JSON `tables`, the SQL
+// functions report_NAME, the window's Tables and the HTML page render them and know none by name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "traces/analysis/analysis_registry.h"
+#include "traces/analysis/quantity.h"
+
+namespace stagewright {
+
+struct ReportTable : AnalysisRows {
+    const AnalysisInfo* analysis = nullptr; // never null
+    std::vector<AnalysisColumn> columns;
+    std::string unknown; // why there are no rows: a clause, lower case; empty: the run has the table
+};
+
+// Pure, for any thread. The timeline must be there; a step it doesn't have gives no rows or zeros.
+ReportTable reportTable(const AnalysisInfo& analysis, const Run& run, int step);
+std::vector<ReportTable> reportTables(const Run& run, int step); // in the order of analyses.def
+
+std::string reportFunction(const AnalysisInfo& analysis); // its name in SQL: "report_bubbles"
+
+// "none", "3", "12.4 ms", "16.7 %", as text and pages print it.
+std::string cellText(const AnalysisColumn& column, const AnalysisCell& cell, const Units& units);
+
+} // namespace stagewright

@@ -1,0 +1,225 @@
+// The SQL functions report_NAME(run, step): the tables of a run's report as rows. Eponymous virtual tables whose arguments are hidden
+// columns, so that they join: FROM runs, report_bubbles(runs.run).
+#include <new>
+
+#include <fmt/format.h>
+
+#include "traces/report/tables.h"
+#include "traces/store/sql_tables.h"
+
+namespace stagewright {
+
+namespace {
+
+// The run last asked for, read by a connection of its own: reading takes a savepoint, which a query may not.
+class LastRun {
+public:
+    explicit LastRun(std::string path) : m_path(std::move(path)) {}
+
+    Result<std::shared_ptr<const Run>> read(std::int64_t id)
+    {
+        if (!m_file) {
+            auto opened = RunFile::open(m_path, OpenMode::Read);
+            if (!opened) return tl::unexpected(std::move(opened.error()));
+            m_file = std::move(*opened);
+        }
+        auto infos = m_file->runs(); // a run that is being recorded grows
+        if (!infos) return tl::unexpected(std::move(infos.error()));
+        for (const RunInfo& info : *infos) {
+            if (info.id != id) continue;
+            if (m_run && m_run->info.id == id && m_run->info.spanCount == info.spanCount) return m_run;
+            auto run = m_file->read(id);
+            if (!run) return tl::unexpected(std::move(run.error()));
+            m_run = std::make_shared<const Run>(std::move(*run));
+            return m_run;
+        }
+        return std::shared_ptr<const Run>(); // as of a table without such a row
+    }
+
+private:
+    std::string m_path;
+    std::unique_ptr<RunFile> m_file;
+    std::shared_ptr<const Run> m_run;
+};
+
+struct Function { // what SQLite carries for us
+    const AnalysisInfo* analysis;
+    std::shared_ptr<LastRun> runs; // shared by the functions of a connection
+};
+
+struct FunctionTable {
+    sqlite3_vtab base{};
+    const Function* function = nullptr;
+};
+
+struct FunctionCursor {
+    sqlite3_vtab_cursor base{};
+    const Function* function = nullptr;
+    ReportTable table;
+    std::int64_t run = 0;
+    int step = 0;
+    std::size_t row = 0;
+};
+
+enum Argument { ArgumentRun = 1, ArgumentStep = 2 }; // bits of what xBestIndex passes on, in this order
+
+int connect(sqlite3* handle, void* aux, int, const char* const*, sqlite3_vtab** result, char**)
+{
+    const auto* function = static_cast<const Function*>(aux);
+    std::string columns;
+    for (const AnalysisColumn& column : function->analysis->columns()) {
+        const char* type = column.kind == ColumnKind::Text ? "TEXT" : column.kind == ColumnKind::Share || column.kind == ColumnKind::Real ? "REAL" : "INTEGER";
+        columns += fmt::format("\"{}\" {}, ", column.key, type);
+    }
+    const int code = sqlite3_declare_vtab(handle, fmt::format("CREATE TABLE x({}run INTEGER HIDDEN, step INTEGER HIDDEN)", columns).c_str());
+    if (code != SQLITE_OK) return code;
+    auto* table = new (std::nothrow) FunctionTable;
+    if (table == nullptr) return SQLITE_NOMEM;
+    table->function = function;
+    *result = &table->base;
+    return SQLITE_OK;
+}
+
+int disconnect(sqlite3_vtab* table)
+{
+    delete reinterpret_cast<FunctionTable*>(table);
+    return SQLITE_OK;
+}
+
+int failed(sqlite3_vtab* table, const Function& function, const std::string& message)
+{
+    sqlite3_free(table->zErrMsg);
+    table->zErrMsg = sqlite3_mprintf("%s: %s", reportFunction(*function.analysis).c_str(), message.c_str());
+    return SQLITE_ERROR;
+}
+
+int bestIndex(sqlite3_vtab* base, sqlite3_index_info* info)
+{
+    const auto* table = reinterpret_cast<FunctionTable*>(base);
+    const int runColumn = static_cast<int>(table->function->analysis->columns().size());
+    int next = 1;
+    for (const int argument : {0, 1}) {
+        for (int i = 0; i < info->nConstraint; ++i) {
+            const auto& constraint = info->aConstraint[i];
+            if (constraint.iColumn != runColumn + argument || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
+            if (constraint.usable == 0) return SQLITE_CONSTRAINT; // another order of the join can give it
+            info->idxNum |= 1 << argument;
+            info->aConstraintUsage[i].argvIndex = next++;
+            info->aConstraintUsage[i].omit = 1;
+            break;
+        }
+    }
+    info->estimatedCost = 1e4;
+    if ((info->idxNum & ArgumentRun) != 0) return SQLITE_OK;
+    return failed(base, *table->function, fmt::format("of which run? write {}(1)", reportFunction(*table->function->analysis)));
+}
+
+int openCursor(sqlite3_vtab* table, sqlite3_vtab_cursor** result)
+{
+    auto* cursor = new (std::nothrow) FunctionCursor;
+    if (cursor == nullptr) return SQLITE_NOMEM;
+    cursor->function = reinterpret_cast<FunctionTable*>(table)->function;
+    *result = &cursor->base;
+    return SQLITE_OK;
+}
+
+int closeCursor(sqlite3_vtab_cursor* cursor)
+{
+    delete reinterpret_cast<FunctionCursor*>(cursor);
+    return SQLITE_OK;
+}
+
+int filter(sqlite3_vtab_cursor* base, int arguments, const char*, int, sqlite3_value** values)
+{
+    auto& cursor = *reinterpret_cast<FunctionCursor*>(base);
+    cursor.table = {};
+    cursor.row = 0;
+    cursor.run = sqlite3_value_int64(values[0]);
+    auto run = cursor.function->runs->read(cursor.run);
+    if (!run) return failed(base->pVtab, *cursor.function, run.error().message);
+    if (!*run || !(*run)->timeline) return SQLITE_OK;
+    const Timeline& timeline = *(*run)->timeline;
+    const bool given = (arguments & ArgumentStep) != 0 && sqlite3_value_type(values[1]) != SQLITE_NULL;
+    const std::int64_t step = given ? sqlite3_value_int64(values[1]) : std::max(0, (*run)->representativeStep());
+    if (step < 0 || step >= timeline.steps()) return SQLITE_OK;
+    cursor.step = static_cast<int>(step);
+    cursor.table = reportTable(*cursor.function->analysis, **run, cursor.step);
+    return SQLITE_OK;
+}
+
+int next(sqlite3_vtab_cursor* base)
+{
+    ++reinterpret_cast<FunctionCursor*>(base)->row;
+    return SQLITE_OK;
+}
+
+int atEnd(sqlite3_vtab_cursor* base)
+{
+    const auto& cursor = *reinterpret_cast<FunctionCursor*>(base);
+    return cursor.row >= cursor.table.rows.size() ? 1 : 0;
+}
+
+int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int number)
+{
+    const auto& cursor = *reinterpret_cast<FunctionCursor*>(base);
+    const auto& row = cursor.table.rows[cursor.row];
+    const auto at = static_cast<std::size_t>(number);
+    if (at >= row.size()) {
+        sqlite3_result_int64(context, at == row.size() ? cursor.run : cursor.step);
+        return SQLITE_OK;
+    }
+    if (const auto* text = std::get_if<std::string>(&row[at]))
+        sqlite3_result_text64(context, text->data(), text->size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    else if (const auto* real = std::get_if<double>(&row[at]))
+        sqlite3_result_double(context, *real);
+    else if (const auto* whole = std::get_if<std::int64_t>(&row[at]))
+        sqlite3_result_int64(context, *whole);
+    else
+        sqlite3_result_null(context);
+    return SQLITE_OK;
+}
+
+int rowId(sqlite3_vtab_cursor* base, sqlite3_int64* id)
+{
+    *id = static_cast<sqlite3_int64>(reinterpret_cast<FunctionCursor*>(base)->row);
+    return SQLITE_OK;
+}
+
+const sqlite3_module& callbacks()
+{
+    static const sqlite3_module module = [] {
+        sqlite3_module m{};
+        m.iVersion = 1;
+        m.xConnect = connect; // no xCreate: the functions are simply there
+        m.xBestIndex = bestIndex;
+        m.xDisconnect = disconnect;
+        m.xOpen = openCursor;
+        m.xClose = closeCursor;
+        m.xFilter = filter;
+        m.xNext = next;
+        m.xEof = atEnd;
+        m.xColumn = column;
+        m.xRowid = rowId;
+        return m;
+    }();
+    return module;
+}
+
+} // namespace
+
+Result<void> registerReportFunctions(Database& database)
+{
+    const auto runs = std::make_shared<LastRun>(database.path());
+    for (const AnalysisInfo* analysis : allAnalyses()) {
+        const std::string name = reportFunction(*analysis);
+        const int code = sqlite3_create_module_v2(database.handle(), name.c_str(), &callbacks(), new Function{analysis, runs},
+                                                  [](void* aux) { delete static_cast<Function*>(aux); });
+        if (code != SQLITE_OK) return tl::unexpected(database.error(code));
+        // connected now: later, under the authorizer of a query, declaring the columns would be refused
+        auto connected = database.prepare(fmt::format("SELECT 1 FROM {}(0) WHERE 0", name));
+        if (!connected) return tl::unexpected(connected.error());
+    }
+    return {};
+}
+
+} // namespace stagewright

@@ -1,0 +1,127 @@
+#include "widgets/tables/tables_panel.h"
+
+#include <QLabel>
+#include <QListWidget>
+#include <QSplitter>
+#include <QVBoxLayout>
+
+#include "widgets/device/figure_table.h"
+#include "widgets/panel/style.h"
+
+namespace stagewright {
+namespace {
+
+QString textOf(std::string_view text) { return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())); }
+
+QString capitalised(QString text)
+{
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    return text;
+}
+
+FigureCell cellOf(const AnalysisColumn& column, const AnalysisCell& cell, const Units& units)
+{
+    if (const auto* text = std::get_if<std::string>(&cell)) return {QString::fromStdString(*text), 0, QString::fromStdString(*text)};
+    if (const auto* real = std::get_if<double>(&cell)) return {column.kind == ColumnKind::Share ? percentText(*real) : QString::fromStdString(cellText(column, cell, units)), *real, {}};
+    const auto* whole = std::get_if<std::int64_t>(&cell);
+    if (whole == nullptr) return {TablesPanel::tr("none"), 0, {}};
+    const auto value = static_cast<double>(*whole);
+    switch (column.kind) {
+    case ColumnKind::Time: return {durationText(*whole, units), value, {}};
+    case ColumnKind::Size: return {bytesText(*whole, units), value, {}};
+    case ColumnKind::Count: return {QStringLiteral("%L1").arg(*whole), value, {}};
+    default: return {QString::number(*whole), value, {}};
+    }
+}
+
+} // namespace
+
+TablesPanel::TablesPanel(QWidget* parent) : QWidget(parent), m_parts(new QSplitter(this)), m_names(new QListWidget(this)), m_page(new QWidget(this))
+{
+    setObjectName(QStringLiteral("panel"));
+    setAttribute(Qt::WA_StyledBackground);
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->addWidget(m_parts);
+    m_names->setObjectName(QStringLiteral("tableNames"));
+    m_names->setAccessibleName(tr("Tables of the report"));
+    m_names->setFrameShape(QFrame::NoFrame);
+    for (const AnalysisInfo* analysis : allAnalyses()) {
+        auto* item = new QListWidgetItem(textOf(analysis->title), m_names);
+        item->setData(Qt::UserRole, textOf(analysis->name));
+    }
+    auto* page = new QVBoxLayout(m_page);
+    page->setContentsMargins(0, 0, 0, 0);
+    page->setSpacing(0);
+    m_line = makeLabel({}, "secondary", m_page);
+    m_line->setContentsMargins(12, 6, 12, 6);
+    m_line->setWordWrap(true);
+    page->addWidget(m_line);
+    page->addStretch(1);
+    m_parts->addWidget(m_names);
+    m_parts->addWidget(m_page);
+    m_parts->setStretchFactor(0, 1);
+    m_parts->setStretchFactor(1, 4);
+    m_parts->setChildrenCollapsible(false);
+    connect(m_names, &QListWidget::currentRowChanged, this, &TablesPanel::showTable);
+    m_names->setCurrentRow(0);
+}
+
+QString TablesPanel::lineText() const { return m_line->text(); }
+
+void TablesPanel::choose(const QString& name)
+{
+    for (int row = 0; row < m_names->count(); ++row)
+        if (m_names->item(row)->data(Qt::UserRole).toString() == name) m_names->setCurrentRow(row);
+}
+
+void TablesPanel::setWorking() { m_line->setText(tr("Computing…")); }
+
+void TablesPanel::setTables(std::shared_ptr<const std::vector<ReportTable>> tables, const Units& units)
+{
+    m_tables = std::move(tables);
+    m_units = units;
+    for (int row = 0; row < m_names->count(); ++row) {
+        const std::string& unknown = m_tables ? (*m_tables)[static_cast<std::size_t>(row)].unknown : std::string();
+        m_names->item(row)->setForeground(unknown.empty() ? QBrush() : palette().brush(QPalette::Disabled, QPalette::Text));
+        m_names->item(row)->setToolTip(capitalised(QString::fromStdString(unknown)));
+    }
+    showTable(m_names->currentRow());
+}
+
+void TablesPanel::showTable(int row)
+{
+    delete m_table;
+    m_table = nullptr;
+    if (!m_tables || row < 0) {
+        m_line->setText(tr("No run is shown."));
+        return;
+    }
+    const ReportTable& table = (*m_tables)[static_cast<std::size_t>(row)];
+    m_line->setText(capitalised(QString::fromStdString(!table.unknown.empty() ? table.unknown : !table.sentence.empty() ? table.sentence : std::string(table.analysis->title))));
+    if (!table.unknown.empty()) return;
+    std::vector<FigureColumn> columns;
+    for (const AnalysisColumn& column : table.columns) {
+        const bool figure = column.kind != ColumnKind::Text;
+        columns.push_back({QString::fromStdString(column.title), QString::fromStdString(column.meaning), figure, 100});
+    }
+    std::vector<std::vector<FigureCell>> rows;
+    for (const auto& of : table.rows) {
+        auto& cells = rows.emplace_back();
+        for (std::size_t i = 0; i < of.size(); ++i) cells.push_back(cellOf(table.columns[i], of[i], m_units));
+    }
+    m_table = new FigureTable(textOf(table.analysis->title), std::move(columns), -1, m_page);
+    m_table->setObjectName(QStringLiteral("reportTable"));
+    m_table->setToolTip(table.ops.empty() ? tr("Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown") : tr("A row goes to its op; Ctrl+C copies the table as CSV, Ctrl+Shift+C as Markdown"));
+    m_table->setRows(std::move(rows));
+    m_table->resizeColumnsToContents();
+    connect(m_table, &FigureTable::chosen, this, [this, &ops = table.ops, keep = m_tables](int at) {
+        emit spanChosen(ops.empty() ? noSpan : ops[static_cast<std::size_t>(at)]);
+    });
+    auto* page = static_cast<QVBoxLayout*>(m_page->layout());
+    page->insertWidget(1, m_table, 1);
+    m_table->show();
+    QWidget::setTabOrder(m_names, m_table);
+}
+
+} // namespace stagewright

@@ -1,0 +1,48 @@
+// TablesPanel: the tables of a run's report (traces/report/tables.h), their names at the left, the one chosen at the right. It knows no
+// table by name. GUI thread only.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <QWidget>
+
+#include "traces/report/tables.h"
+#include "widgets/numbers.h"
+
+class QLabel;
+class QListWidget;
+class QSplitter;
+
+namespace stagewright {
+
+class FigureTable;
+
+class TablesPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit TablesPanel(QWidget* parent = nullptr);
+    // null: no run is shown. units: how its figures are printed.
+    void setTables(std::shared_ptr<const std::vector<ReportTable>> tables, const Units& units);
+    void setWorking(); // they are being computed
+    void choose(const QString& name); // as in analyses.def; nothing where there is none
+    QListWidget* names() { return m_names; }
+    FigureTable* table() { return m_table; } // of the one chosen; null: it is unknown, or none is there
+    QString lineText() const; // above it
+
+signals:
+    void spanChosen(stagewright::SpanId span); // of the row chosen; noSpan: it is about none
+
+private:
+    void showTable(int row);
+
+    QSplitter* m_parts;
+    QListWidget* m_names;
+    QWidget* m_page;
+    QLabel* m_line;
+    FigureTable* m_table = nullptr;
+    std::shared_ptr<const std::vector<ReportTable>> m_tables;
+    Units m_units;
+};
+
+} // namespace stagewright
