@@ -49,6 +49,13 @@ struct Choice
     bool overFirst = false;
 };
 
+// States that all paths of a rank have: before and after all that is open.
+struct Forks
+{
+    int first = 0;
+    int last = 0;
+};
+
 class Brancher
 {
 public:
@@ -56,9 +63,8 @@ public:
         : m_pipeline(pipeline), m_relaxation(relaxation), m_mostWork(mostWork), m_stop(stop), m_seed(seed), m_random(seed)
     {
     }
-    Branching run(Nanos target)
+    Branching run(Windows windows)
     {
-        Windows windows = m_relaxation.windowsFor(target);
         m_result.outcome = visit(windows);
         return std::move(m_result);
     }
@@ -68,6 +74,7 @@ private:
     bool over() const { return m_result.work >= m_mostWork || (m_stop && m_stop()); }
     Outcome visit(Windows& windows);
     std::optional<Pair> openPair(const Windows& windows);
+    bool findForks(int rank, const Windows& windows, Forks& forks) const; // false: one path
     void pairsOf(int rank, const Windows& windows);
     bool open(const Pair& pair, const Windows& windows);
     void order(Windows& windows, int rank, Moment first, Moment second) const;
@@ -86,8 +93,45 @@ private:
     std::size_t m_waiting = 0; // bytes of branches to come back to
 };
 
+// Only between events of one part of the rank's paths is anything open: after the last state that all have before the first fork, up
+// to the first state that all have after the last one.
+bool Brancher::findForks(int rank, const Windows& windows, Forks& forks) const
+{
+    const std::vector<int>& alive = windows.alive[static_cast<std::size_t>(rank)];
+    bool full = false;
+    for (int c = 0; c < m_pipeline.chunks; ++c)
+        full = full || m_pipeline.usesFull(m_pipeline.stageOf(rank, c));
+    int met = alive.front(); // the last state that all paths have
+    bool open = false;
+    bool any = false;
+    int jumped = -1; // events done in the states that a B leads over
+    for (std::size_t at = 0; at < alive.size();) {
+        const int done = m_relaxation.doneInAll(rank, alive[at]);
+        std::size_t end = at + 1;
+        while (end < alive.size() && m_relaxation.doneInAll(rank, alive[end]) == done)
+            ++end;
+        const bool all = end == at + 1 && jumped != done;
+        if (!all && !any) forks.first = met;
+        any = any || !all;
+        if (all) {
+            met = alive[at];
+            if (open) forks.last = met;
+        }
+        open = !all;
+        for (std::size_t k = at; full && k < end; ++k)
+            for (int c = 0; c < m_pipeline.chunks; ++c) {
+                const int over = m_relaxation.next(rank, alive[k], letterOf(PassKind::Backward, c));
+                if (over >= 0 && std::binary_search(alive.begin(), alive.end(), over)) jumped = done + 1;
+            }
+        at = end;
+    }
+    return any;
+}
+
 void Brancher::pairsOf(int rank, const Windows& windows)
 {
+    Forks forks;
+    if (!findForks(rank, windows, forks)) return;
     for (int a = 0; a < eventCount; ++a)
         for (int b = a + 1; b < eventCount; ++b) {
             if (a % 2 >= m_pipeline.chunks || b % 2 >= m_pipeline.chunks) continue;
@@ -103,12 +147,13 @@ void Brancher::pairsOf(int rank, const Windows& windows)
             const Nanos* headB = &windows.head[kindB][m_relaxation.cell(stageB, 0)];
             const Nanos* dueA = &windows.due[kindA][m_relaxation.cell(stageA, 0)];
             const Nanos* dueB = &windows.due[kindB][m_relaxation.cell(stageB, 0)];
-            const int m = m_pipeline.microbatches;
-            int low = 0;
-            for (int i = 0; i < m; ++i) {
-                while (low < m && dueB[low] - headA[i] < both)
+            const int beyondA = m_relaxation.done(rank, forks.last, a);
+            const int beyondB = m_relaxation.done(rank, forks.last, b);
+            int low = m_relaxation.done(rank, forks.first, b);
+            for (int i = m_relaxation.done(rank, forks.first, a); i < beyondA; ++i) {
+                while (low < beyondB && dueB[low] - headA[i] < both)
                     ++low;
-                for (int j = low; j < m && dueA[i] - headB[j] >= both; ++j) {
+                for (int j = low; j < beyondB && dueA[i] - headB[j] >= both; ++j) {
                     if ((bNeedsA && j >= i) || (aNeedsB && i >= j)) continue;
                     const Nanos aFirst = dueB[j] - headA[i] - both;
                     const Nanos bFirst = dueA[i] - headB[j] - both;
@@ -206,9 +251,10 @@ Branching::Outcome Brancher::visit(Windows& windows)
 {
     if (over()) return Outcome::Open;
     ++m_result.nodes;
-    for (const std::vector<int>& alive : windows.alive)
-        m_result.work += static_cast<std::int64_t>(alive.size());
-    if (!m_relaxation.propagate(windows, m_stop)) return Outcome::Refuted;
+    const std::int64_t before = m_relaxation.looked();
+    const bool left = m_relaxation.propagate(windows, m_stop);
+    m_result.work += m_relaxation.looked() - before;
+    if (!left) return Outcome::Refuted;
     if (m_stop && m_stop()) return Outcome::Open;
     const auto pair = openPair(windows);
     const auto way = pair ? std::optional<Choice>() : openWay(windows);
@@ -216,7 +262,7 @@ Branching::Outcome Brancher::visit(Windows& windows)
         m_result.words = wordsOf(windows);
         return Outcome::Solved;
     }
-    const std::size_t before = m_waiting;
+    const std::size_t waiting = m_waiting;
     if (!reserve(windows)) return Outcome::Open;
     auto narrow = [&](Windows& to, bool first) {
         if (pair) {
@@ -236,7 +282,7 @@ Branching::Outcome Brancher::visit(Windows& windows)
         narrow(branch, true);
         if (const Outcome outcome = visit(branch); outcome != Outcome::Refuted) return outcome;
     }
-    m_waiting = before;
+    m_waiting = waiting;
     narrow(windows, false);
     return visit(windows);
 }
@@ -246,7 +292,13 @@ Branching::Outcome Brancher::visit(Windows& windows)
 Branching branch(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos target, std::int64_t mostWork, const std::function<bool()>& stop,
                  std::uint64_t seed)
 {
-    return Brancher(pipeline, relaxation, mostWork, stop, seed).run(target);
+    return branchWithin(pipeline, relaxation, relaxation.windowsFor(target), mostWork, stop, seed);
+}
+
+Branching branchWithin(const Pipeline& pipeline, RankRelaxation& relaxation, Windows windows, std::int64_t mostWork,
+                       const std::function<bool()>& stop, std::uint64_t seed)
+{
+    return Brancher(pipeline, relaxation, mostWork, stop, seed).run(std::move(windows));
 }
 
 } // namespace stagewright::planning

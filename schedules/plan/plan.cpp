@@ -9,6 +9,7 @@
 #include "schedules/plan/branch.h"
 #include "schedules/plan/candidates.h"
 #include "schedules/plan/improve.h"
+#include "schedules/plan/interval_search.h"
 #include "schedules/plan/policy.h"
 #include "schedules/plan/stretch.h"
 #include "schedules/simulate.h"
@@ -18,7 +19,6 @@ namespace stagewright {
 namespace {
 
 using namespace planning;
-using Clock = std::chrono::steady_clock;
 
 // Work in units of about 10 ns: a state or pair of branching, a letter timed; following rules takes three a letter.
 constexpr std::int64_t workOfFirstRound = 500'000;    // of branching to one target
@@ -55,13 +55,17 @@ class Search
 {
 public:
     Search(const PlanRequest& request, const Progress& progress)
-        : m_request(completed(request)), m_progress(progress), m_begin(Clock::now())
+        : m_request(completed(request)), m_progress(progress), m_begin(now())
     {
     }
     Result<Plan> run();
 
 private:
-    double elapsed() const { return std::chrono::duration<double>(Clock::now() - m_begin).count(); }
+    double now() const
+    {
+        return m_request.clock ? m_request.clock() : std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    }
+    double elapsed() const { return now() - m_begin; }
     bool over();
     void tell();
     void offer(Found found, const char* by);
@@ -76,6 +80,7 @@ private:
     void raiseBound(const Bound& bound);
     void moveFrom(const Found& start, std::int64_t work, std::int64_t most);
     void searchFewer(std::int64_t work);
+    void searchIntervals(IntervalSearch& intervals, std::int64_t work);
     void branchAndBound(RankRelaxation& relaxation, std::int64_t work);
     bool branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t work, std::uint64_t seed);
     bool exhausted() const { return m_tries + m_nodes >= m_request.tries; }
@@ -84,7 +89,7 @@ private:
 
     const PlanRequest m_request;
     const Progress& m_progress;
-    Clock::time_point m_begin;
+    const double m_begin;
     Pipeline m_pipeline;
     std::optional<Candidate> m_best;
     Found m_start; // what the local search goes on from
@@ -204,6 +209,23 @@ void Search::moveFrom(const Found& start, std::int64_t work, std::int64_t most)
     limits.stop = [this] { return over(); };
     m_tries += limits.tries;
     offer(improve(m_pipeline, start, limits), "local search");
+    tell();
+}
+
+// From the best order: each interval of time by itself, which is small enough to branch in.
+void Search::searchIntervals(IntervalSearch& intervals, std::int64_t work)
+{
+    if (done() || over() || exhausted()) return;
+    IntervalLimits limits;
+    limits.work = work;
+    limits.enough = m_bound.value;
+    limits.grid = m_grid;
+    limits.stop = [this] { return over(); };
+    const std::int64_t tries = intervals.tries();
+    const std::int64_t nodes = intervals.nodes();
+    offer(intervals.improve(m_start, limits), "search of intervals");
+    m_tries += intervals.tries() - tries;
+    m_nodes += intervals.nodes() - nodes;
     tell();
 }
 
@@ -378,6 +400,7 @@ Result<Plan> Search::run()
     climb();
     raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, [this] { return over(); }));
     tell();
+    IntervalSearch intervals(m_pipeline, relaxation, m_request.seed);
     for (std::int64_t work = workOfFirstRound, fold = 1; !done() && !over() && !exhausted(); ++fold) {
         if (relaxation.usable()) branchAndBound(relaxation, work);
         if (!done() && !over() && work == workOfFirstRound) {
@@ -388,6 +411,7 @@ Result<Plan> Search::run()
         if (!done() && !over() && !exhausted()) searchFewer(search);
         if (!done() && !over() && !exhausted()) followRules(search, fold * mostRules);
         if (!done() && !over() && !exhausted()) moveFrom(Found(m_start), search, fold * mostMoves);
+        searchIntervals(intervals, search);
         work = std::clamp(2 * work, workOfSecondRound, mostWork);
     }
     return finished();

@@ -33,6 +33,7 @@ struct PlanRequest
     std::uint64_t seed = 1;
     std::int64_t tries = 20'000'000; // no round of search begins after so many orders timed and relaxations solved
     std::vector<Schedule> known;     // orders to begin with; those of other shapes and those over a cap are not used
+    std::function<double()> clock;   // what the budget is measured by, in seconds from any moment on; empty: the steady clock
 };
 
 struct Plan

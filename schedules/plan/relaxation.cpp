@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <unordered_map>
+#include <utility>
 
 namespace stagewright::planning {
 
@@ -109,7 +110,7 @@ bool RankRelaxation::number(int rank, std::size_t most)
     }
     out.last = static_cast<int>(number) - 1;
     out.earliest.resize(number);
-    out.latest.resize(number);
+    out.latest.assign(number, longAgo);
     return true;
 }
 
@@ -273,7 +274,8 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         step.due = &windows.due[step.events[0] / 2][step.base];
     }
     const std::vector<std::uint8_t>& stops = windows.stops[static_cast<std::size_t>(rank)];
-    if (alive.empty() || alive.front() != 0 || alive.back() != states.last) return false;
+    const int begin = windows.first[static_cast<std::size_t>(rank)];
+    if (alive.empty() || alive.front() != begin || alive.back() != windows.last[static_cast<std::size_t>(rank)]) return false;
     // Earliest start and latest end of a pass from a state; false: the way is closed.
     auto limits = [&](const Step& step, std::size_t at, Nanos& start, Nanos& end) {
         const std::size_t count = states.ordinal[at * eventCount + step.events[0]];
@@ -290,12 +292,12 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         return true;
     };
     // States that were dropped have latest < 0 throughout this call and are never entered.
-    std::fill(states.latest.begin(), states.latest.end(), longAgo);
     for (int at : alive) {
         states.earliest[static_cast<std::size_t>(at)] = never;
         states.latest[static_cast<std::size_t>(at)] = 0;
     }
-    states.earliest[0] = 0;
+    m_looked += 2 * static_cast<std::int64_t>(alive.size());
+    states.earliest[static_cast<std::size_t>(begin)] = windows.begin[static_cast<std::size_t>(rank)];
     Nanos soonest = 0;
     Nanos latestEnd = 0;
     for (int state : alive) {
@@ -309,8 +311,15 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
             if (end <= latestEnd) states.earliest[static_cast<std::size_t>(to)] = std::min(states.earliest[static_cast<std::size_t>(to)], end);
         }
     }
-    const auto last = static_cast<std::size_t>(states.last);
-    if (states.earliest[last] == never) return false;
+    const auto last = static_cast<std::size_t>(alive.back());
+    auto forget = [&] {
+        for (int state : alive)
+            states.latest[static_cast<std::size_t>(state)] = longAgo;
+    };
+    if (states.earliest[last] > windows.end[static_cast<std::size_t>(rank)]) {
+        forget();
+        return false;
+    }
     // What an event can do on some path that is in time.
     struct Reach
     {
@@ -321,9 +330,8 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         std::uint8_t ways = 0;
     };
     std::vector<Reach> reach(eventCount * m);
-    for (int state : alive)
-        states.latest[static_cast<std::size_t>(state)] = longAgo;
-    states.latest[last] = never;
+    forget();
+    states.latest[last] = windows.end[static_cast<std::size_t>(rank)];
     for (std::size_t index = alive.size() - 1; index-- > 0;) {
         const auto at = static_cast<std::size_t>(alive[index]);
         if (states.earliest[at] == never) continue;
@@ -348,8 +356,11 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         }
         if (states.earliest[at] > states.latest[at]) states.latest[at] = longAgo; // on no path in time
     }
-    if (states.latest[0] < 0) return false;
-    std::erase_if(alive, [&](int state) { return states.latest[static_cast<std::size_t>(state)] < 0; });
+    if (states.latest[static_cast<std::size_t>(begin)] < 0) {
+        forget();
+        return false;
+    }
+    std::erase_if(alive, [&](int state) { return std::exchange(states.latest[static_cast<std::size_t>(state)], longAgo) < 0; });
     auto narrow = [&](Nanos& value, Nanos own, bool upwards) {
         if (upwards ? own <= value : own >= value) return;
         value = own;
@@ -358,9 +369,11 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
     for (int c = 0; c < m_pipeline.chunks; ++c)
         for (std::size_t e = 0; e < 3; ++e) {
             const int stage = m_pipeline.stageOf(rank, c);
-            for (std::size_t j = 0; j < m; ++j) {
+            const std::size_t place = 2 * e + static_cast<std::size_t>(c);
+            const std::size_t beyond = states.ordinal[last * eventCount + place];
+            for (std::size_t j = states.ordinal[static_cast<std::size_t>(begin) * eventCount + place]; j < beyond; ++j) {
                 const std::size_t at = cell(stage, 0) + j;
-                const Reach& event = reach[(2 * e + static_cast<std::size_t>(c)) * m + j];
+                const Reach& event = reach[place * m + j];
                 narrow(windows.head[e][at], event.start, true);
                 narrow(windows.due[e][at], event.end, false);
                 if (e != gradientEvent) continue;
@@ -373,6 +386,16 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
 }
 
 Windows RankRelaxation::windowsFor(Nanos target) const
+{
+    std::vector<std::vector<int>> alive;
+    for (const RankStates& states : m_ranks) {
+        alive.emplace_back(states.earliest.size());
+        std::iota(alive.back().begin(), alive.back().end(), 0);
+    }
+    return windowsFor(target, std::move(alive));
+}
+
+Windows RankRelaxation::windowsFor(Nanos target, std::vector<std::vector<int>> alive) const
 {
     Windows out;
     const std::size_t cells = static_cast<std::size_t>(m_pipeline.stages()) * static_cast<std::size_t>(m_pipeline.microbatches);
@@ -389,11 +412,14 @@ Windows RankRelaxation::windowsFor(Nanos target) const
     for (int s = 0; s < m_pipeline.stages(); ++s)
         for (int j = 0; j < m_pipeline.microbatches && !m_pipeline.usesFull(s); ++j)
             out.ways[cell(s, j)] = Windows::apart;
-    for (const RankStates& states : m_ranks) {
-        out.alive.emplace_back(states.earliest.size());
-        std::iota(out.alive.back().begin(), out.alive.back().end(), 0);
-        out.stops.emplace_back(static_cast<std::size_t>(3 * m_pipeline.chunks * m_pipeline.microbatches) + 1);
+    for (const std::vector<int>& states : alive) {
+        out.first.push_back(states.front());
+        out.last.push_back(states.back());
     }
+    out.begin.assign(m_ranks.size(), 0);
+    out.end.assign(m_ranks.size(), never);
+    out.alive = std::move(alive);
+    out.stops.assign(m_ranks.size(), std::vector<std::uint8_t>(static_cast<std::size_t>(3 * m_pipeline.chunks * m_pipeline.microbatches) + 1));
     out.dirty.assign(m_ranks.size(), 1);
     return out;
 }

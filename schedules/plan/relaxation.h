@@ -34,6 +34,10 @@ struct Windows
     std::vector<Nanos> late;             // latest start of it
     std::vector<std::uint8_t> ways;      // apart (I), atOnce (B) or both
     std::vector<std::vector<int>> alive; // by rank: states on some path in time, rising
+    std::vector<int> first;              // by rank: the state that all paths begin with
+    std::vector<int> last;
+    std::vector<Nanos> begin;            // by rank: the first state is reached then at the earliest
+    std::vector<Nanos> end;              // and the last one at the latest
     std::vector<std::vector<std::uint8_t>> stops; // by rank, then events done: paths have a state there, no B leads over it
     std::vector<std::uint8_t> dirty;     // by rank: its windows or states moved since it was solved
 };
@@ -51,7 +55,11 @@ public:
     bool refutes(Nanos target, const std::function<bool()>& stop = {});
 
     Windows windowsFor(Nanos target) const;                                      // nothing dropped yet
+    // Paths from the first to the last of these states and through no others; by rank, rising. What comes before and after is the caller's.
+    Windows windowsFor(Nanos target, std::vector<std::vector<int>> alive) const;
     bool propagate(Windows& windows, const std::function<bool()>& stop = {});    // false: a rank has no path left
+    std::size_t stateCount(int rank) const { return m_ranks[static_cast<std::size_t>(rank)].earliest.size(); }
+    std::int64_t looked() const { return m_looked; } // at so many states since the beginning
     // Events done in a state; event: 2 · forwardEvent … + chunk.
     int done(int rank, int state, int event) const
     {
@@ -76,7 +84,7 @@ private:
         std::vector<int> next;              // by state × letter; −1: the cap or the order forbids it
         std::vector<std::uint16_t> ordinal; // by state × event: how many there were
         std::vector<Nanos> earliest;        // never: dropped
-        std::vector<Nanos> latest;
+        std::vector<Nanos> latest;          // longAgo but for the states that solve() looks at
         int last = 0;
     };
     bool number(int rank, std::size_t most);
@@ -89,6 +97,7 @@ private:
 
     const Pipeline& m_pipeline;
     bool m_usable = true;
+    std::int64_t m_looked = 0;
     std::vector<RankStates> m_ranks;
 };
 
