@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "schedules/plan/dispatch.h"
 #include "schedules/plan/random.h"
 
 namespace stagewright::planning {
@@ -60,7 +61,8 @@ class Brancher
 {
 public:
     Brancher(const Pipeline& pipeline, RankRelaxation& relaxation, std::int64_t mostWork, const std::function<bool()>& stop, std::uint64_t seed)
-        : m_pipeline(pipeline), m_relaxation(relaxation), m_mostWork(mostWork), m_stop(stop), m_seed(seed), m_random(seed)
+        : m_pipeline(pipeline), m_relaxation(relaxation), m_mostWork(mostWork), m_stop(stop), m_seed(seed), m_random(seed),
+          m_dispatcher(pipeline, relaxation)
     {
     }
     Branching run(Windows windows)
@@ -88,6 +90,7 @@ private:
     const std::function<bool()>& m_stop;
     std::uint64_t m_seed;
     Random m_random;
+    Dispatcher m_dispatcher;
     Branching m_result;
     std::vector<Pair> m_pairs;
     std::size_t m_waiting = 0; // bytes of branches to come back to
@@ -256,6 +259,10 @@ Branching::Outcome Brancher::visit(Windows& windows)
     m_result.work += m_relaxation.looked() - before;
     if (!left) return Outcome::Refuted;
     if (m_stop && m_stop()) return Outcome::Open;
+    if (m_dispatcher.run(windows)) {
+        m_result.words = m_dispatcher.words();
+        return Outcome::Solved;
+    }
     const auto pair = openPair(windows);
     const auto way = pair ? std::optional<Choice>() : openWay(windows);
     if (!pair && !way) {

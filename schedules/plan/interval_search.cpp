@@ -8,7 +8,7 @@ namespace stagewright::planning {
 
 namespace {
 
-constexpr std::int64_t workOfInterval = 400'000;
+constexpr std::int64_t workOfInterval = 150'000;
 
 } // namespace
 

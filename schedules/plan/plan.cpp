@@ -27,6 +27,7 @@ constexpr std::int64_t mostWork = 1'000'000'000'000;
 constexpr std::int64_t branchingPerRound = 3;      // from the bound up and from the best down each: so many times the work of one target
 constexpr std::int64_t searchPerBranching = 2;     // rules and local search each get so many times the work of one target
 constexpr std::int64_t leastSearch = 12'000'000;
+constexpr std::int64_t intervalsPerSearch = 2;     // and intervals so many times as much
 constexpr std::int64_t workAtTighterCap = 1'500'000;
 constexpr std::int64_t mostRules = 4096; // tried in one go, and orders by local search: small shapes need less
 constexpr std::int64_t mostMoves = 16384;
@@ -411,7 +412,7 @@ Result<Plan> Search::run()
         if (!done() && !over() && !exhausted()) searchFewer(search);
         if (!done() && !over() && !exhausted()) followRules(search, fold * mostRules);
         if (!done() && !over() && !exhausted()) moveFrom(Found(m_start), search, fold * mostMoves);
-        searchIntervals(intervals, search);
+        searchIntervals(intervals, intervalsPerSearch * search);
         work = std::clamp(2 * work, workOfSecondRound, mostWork);
     }
     return finished();
