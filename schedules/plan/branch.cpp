@@ -62,7 +62,7 @@ class Brancher
 public:
     Brancher(const Pipeline& pipeline, RankRelaxation& relaxation, std::int64_t mostWork, const std::function<bool()>& stop, std::uint64_t seed)
         : m_pipeline(pipeline), m_relaxation(relaxation), m_mostWork(mostWork), m_stop(stop), m_seed(seed), m_random(seed),
-          m_dispatcher(pipeline, relaxation)
+          m_dispatcher(pipeline, relaxation), m_most(static_cast<std::size_t>(pipeline.ranks * eventCount * eventCount))
     {
     }
     Branching run(Windows windows)
@@ -79,6 +79,7 @@ private:
     bool findForks(int rank, const Windows& windows, Forks& forks) const; // false: one path
     void pairsOf(int rank, const Windows& windows);
     bool open(const Pair& pair, const Windows& windows);
+    void fillMost(int rank, int event, int other, const Windows& windows, std::vector<int>& most) const;
     void order(Windows& windows, int rank, Moment first, Moment second) const;
     std::optional<Choice> openWay(const Windows& windows) const;
     bool reserve(const Windows& windows);
@@ -90,9 +91,16 @@ private:
     const std::function<bool()>& m_stop;
     std::uint64_t m_seed;
     Random m_random;
-    Dispatcher m_dispatcher;
     Branching m_result;
+    struct Most
+    {
+        std::int64_t node = -1;
+        std::vector<int> a; // by b's count: the most of a that were while so many of b were
+        std::vector<int> b;
+    };
+    Dispatcher m_dispatcher;
     std::vector<Pair> m_pairs;
+    std::vector<Most> m_most; // by rank, event and other event
     std::size_t m_waiting = 0; // bytes of branches to come back to
 };
 
@@ -166,20 +174,30 @@ void Brancher::pairsOf(int rank, const Windows& windows)
         }
 }
 
+// By how many of one event were: the most of another in states that are alive.
+void Brancher::fillMost(int rank, int event, int other, const Windows& windows, std::vector<int>& most) const
+{
+    most.assign(static_cast<std::size_t>(m_pipeline.microbatches) + 1, -1);
+    for (int state : windows.alive[static_cast<std::size_t>(rank)]) {
+        int& value = most[static_cast<std::size_t>(m_relaxation.done(rank, state, event))];
+        value = std::max(value, m_relaxation.done(rank, state, other));
+    }
+    for (std::size_t k = 1; k < most.size(); ++k)
+        most[k] = std::max(most[k], most[k - 1]);
+}
+
 // Both orders have a state left.
 bool Brancher::open(const Pair& pair, const Windows& windows)
 {
-    bool aFirst = false;
-    bool bFirst = false;
-    m_result.work += 16;
-    for (int state : windows.alive[static_cast<std::size_t>(pair.rank)]) {
-        const bool a = m_relaxation.done(pair.rank, state, pair.a.event) > pair.a.count;
-        const bool b = m_relaxation.done(pair.rank, state, pair.b.event) > pair.b.count;
-        aFirst = aFirst || (a && !b);
-        bFirst = bFirst || (b && !a);
-        if (aFirst && bFirst) return true;
+    const auto index = static_cast<std::size_t>((pair.rank * eventCount + pair.a.event) * eventCount + pair.b.event);
+    Most& most = m_most[index];
+    if (most.node != m_result.nodes) {
+        most.node = m_result.nodes;
+        fillMost(pair.rank, pair.b.event, pair.a.event, windows, most.a);
+        fillMost(pair.rank, pair.a.event, pair.b.event, windows, most.b);
+        m_result.work += 2 * static_cast<std::int64_t>(windows.alive[static_cast<std::size_t>(pair.rank)].size());
     }
-    return false;
+    return most.a[static_cast<std::size_t>(pair.b.count)] > pair.a.count && most.b[static_cast<std::size_t>(pair.a.count)] > pair.b.count;
 }
 
 std::optional<Pair> Brancher::openPair(const Windows& windows)

@@ -424,6 +424,17 @@ Windows RankRelaxation::windowsFor(Nanos target, std::vector<std::vector<int>> a
     return out;
 }
 
+void RankRelaxation::lower(Windows& windows, Nanos target) const
+{
+    for (int s = 0; s < m_pipeline.stages(); ++s) {
+        const Nanos end = target + m_pipeline.origin[static_cast<std::size_t>(m_pipeline.rankOf(s))];
+        for (int j = 0; j < m_pipeline.microbatches; ++j)
+            for (auto& due : windows.due)
+                due[cell(s, j)] = std::min(due[cell(s, j)], end);
+    }
+    windows.dirty.assign(m_ranks.size(), 1);
+}
+
 bool RankRelaxation::propagate(Windows& windows, const std::function<bool()>& stop)
 {
     spreadHeads(windows);

@@ -57,6 +57,7 @@ public:
     Windows windowsFor(Nanos target) const;                                      // nothing dropped yet
     // Paths from the first to the last of these states and through no others; by rank, rising. What comes before and after is the caller's.
     Windows windowsFor(Nanos target, std::vector<std::vector<int>> alive) const;
+    void lower(Windows& windows, Nanos target) const; // to a smaller target
     bool propagate(Windows& windows, const std::function<bool()>& stop = {});    // false: a rank has no path left
     std::size_t stateCount(int rank) const { return m_ranks[static_cast<std::size_t>(rank)].earliest.size(); }
     std::int64_t looked() const { return m_looked; } // at so many states since the beginning
