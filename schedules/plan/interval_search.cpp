@@ -9,11 +9,14 @@ namespace stagewright::planning {
 namespace {
 
 constexpr std::int64_t workOfInterval = 150'000;
+constexpr std::size_t mostStatesOfInterval = 60'000;
+constexpr Nanos stepsOfObjective = 2000; // an order must be shorter by this part of the objective
+constexpr double shorter = 0.93;         // intervals that take too much work
+constexpr double longer = 1.05;          // and those soon done with
 
 } // namespace
 
-IntervalSearch::IntervalSearch(const Pipeline& pipeline, RankRelaxation& relaxation, std::uint64_t seed)
-    : m_pipeline(pipeline), m_relaxation(relaxation), m_random(seed)
+IntervalSearch::IntervalSearch(const Pipeline& pipeline, std::uint64_t seed) : m_pipeline(pipeline), m_random(seed)
 {
     double unit = 0; // a microbatch's work on a rank
     for (int r = 0; r < pipeline.ranks; ++r)
@@ -21,7 +24,7 @@ IntervalSearch::IntervalSearch(const Pipeline& pipeline, RankRelaxation& relaxat
     m_length = 3 * unit;
 }
 
-// False: the order has no path through the states, or can't run.
+// False: the order can't run.
 bool IntervalSearch::follow(const Found& order)
 {
     WordRunner runner(m_pipeline);
@@ -30,17 +33,19 @@ bool IntervalSearch::follow(const Found& order)
     m_passes.clear();
     for (int r = 0; r < m_pipeline.ranks; ++r) {
         const auto rank = static_cast<std::size_t>(r);
-        std::vector<int>& path = m_path[rank];
-        path.push_back(0);
+        Counts done{};
+        m_path[rank].push_back(done);
         for (std::size_t at = 0; at < order.words[rank].size(); ++at) {
             const Letter letter = order.words[rank][at];
             const PassKind kind = kindOf(letter);
+            const auto chunk = static_cast<std::size_t>(chunkOf(letter));
             const std::size_t event = kind == PassKind::Forward ? forwardEvent : kind == PassKind::WeightGrad ? releaseEvent : gradientEvent;
             const Nanos start = runner.starts()[rank][at];
             const Nanos end = start + m_pipeline.time(kind, m_pipeline.stageOf(r, chunkOf(letter)));
-            m_passes.push_back({start, end, r, letter, static_cast<int>(at), m_relaxation.done(r, path.back(), 2 * static_cast<int>(event) + chunkOf(letter))});
-            path.push_back(m_relaxation.next(r, path.back(), letter));
-            if (path.back() < 0) return false;
+            m_passes.push_back({start, end, r, letter, static_cast<int>(at), done[2 * event + chunk]});
+            ++done[2 * event + chunk];
+            if (kind == PassKind::Backward) ++done[2 * releaseEvent + chunk];
+            m_path[rank].push_back(done);
         }
     }
     // A pass of no length starts with the one after it: places keep a rank's order.
@@ -79,51 +84,33 @@ std::vector<Nanos> IntervalSearch::latestEnds(Nanos target) const
     return out;
 }
 
-// All states between the order's own at `from` and at `to`. Passes that start before start as they do, those that start after end in
-// time for the target.
-Windows IntervalSearch::windowsWithin(Nanos from, Nanos to, Nanos target) const
+// By rank: how many of its letters start before that time.
+std::vector<std::size_t> IntervalSearch::placesAt(Nanos time) const
 {
-    std::vector<std::vector<int>> alive(static_cast<std::size_t>(m_pipeline.ranks));
-    std::vector<std::size_t> first(alive.size());
-    std::vector<std::size_t> last(alive.size());
-    for (const Pass& pass : m_passes) {
-        const auto rank = static_cast<std::size_t>(pass.rank);
-        if (pass.start < from) first[rank] = static_cast<std::size_t>(pass.place) + 1;
-        if (pass.start <= to) last[rank] = static_cast<std::size_t>(pass.place) + 1;
-    }
-    for (int r = 0; r < m_pipeline.ranks; ++r) {
-        const auto rank = static_cast<std::size_t>(r);
-        const std::vector<int>& path = m_path[rank];
-        last[rank] = std::max(last[rank], first[rank]);
-        std::vector<int>& states = alive[rank];
-        states.push_back(path[first[rank]]);
-        const int low = path[first[rank]];
-        const int high = path[last[rank]];
-        for (int state = low + 1; state < high; ++state) {
-            bool between = true;
-            for (int e = 0; e < eventCount && between; ++e) {
-                const int done = m_relaxation.done(r, state, e);
-                between = done >= m_relaxation.done(r, low, e) && done <= m_relaxation.done(r, high, e);
-            }
-            if (between) states.push_back(state);
-        }
-        if (high != low) states.push_back(high);
-    }
-    Windows out = m_relaxation.windowsFor(target, std::move(alive));
+    std::vector<std::size_t> out(static_cast<std::size_t>(m_pipeline.ranks));
+    for (const Pass& pass : m_passes)
+        if (pass.start < time) out[static_cast<std::size_t>(pass.rank)] = static_cast<std::size_t>(pass.place) + 1;
+    return out;
+}
+
+// Passes that start before `from` start as they do, those that start at `to` or later end in time for the target.
+Windows IntervalSearch::windowsWithin(const RankRelaxation& relaxation, Nanos from, Nanos to, Nanos target) const
+{
+    Windows out = relaxation.windowsFor(target);
     const std::vector<Nanos> ends = latestEnds(target);
     for (std::size_t at = 0; at < m_passes.size(); ++at) {
         const Pass& pass = m_passes[at];
         const PassKind kind = kindOf(pass.letter);
         const auto rank = static_cast<std::size_t>(pass.rank);
         if (pass.start < from) out.begin[rank] = std::max(out.begin[rank], pass.end);
-        if (pass.start > to) out.end[rank] = std::min(out.end[rank], ends[at] - (pass.end - pass.start));
+        if (pass.start >= to) out.end[rank] = std::min(out.end[rank], ends[at] - (pass.end - pass.start));
         if (kind == PassKind::WeightGrad) continue;
-        const std::size_t cell = m_relaxation.cell(m_pipeline.stageOf(pass.rank, chunkOf(pass.letter)), pass.microbatch);
+        const std::size_t cell = relaxation.cell(m_pipeline.stageOf(pass.rank, chunkOf(pass.letter)), pass.microbatch);
         const std::size_t event = kind == PassKind::Forward ? forwardEvent : gradientEvent;
         if (pass.start < from) {
             out.head[event][cell] = pass.start;
             if (event == gradientEvent) out.soon[cell] = pass.end;
-        } else if (pass.start > to) {
+        } else if (pass.start >= to) {
             out.due[event][cell] = ends[at];
             if (event == gradientEvent) out.late[cell] = ends[at] - (pass.end - pass.start);
         }
@@ -131,37 +118,61 @@ Windows IntervalSearch::windowsWithin(Nanos from, Nanos to, Nanos target) const
     return out;
 }
 
+// The order with what is between `from` and the interval's end put better; not feasible where branching finds nothing.
+Found IntervalSearch::searchAt(const Found& best, Nanos from, const IntervalLimits& limits)
+{
+    const Nanos to = from + static_cast<Nanos>(m_length);
+    const Nanos step = std::max(best.objective / stepsOfObjective / limits.grid, Nanos{1}) * limits.grid;
+    const Nanos target = std::max(best.objective - step, limits.enough);
+    const std::vector<std::size_t> first = placesAt(from);
+    const std::vector<std::size_t> last = placesAt(to);
+    std::vector<Counts> low;
+    std::vector<Counts> high;
+    for (std::size_t r = 0; r < first.size(); ++r) {
+        low.push_back(m_path[r][first[r]]);
+        high.push_back(m_path[r][last[r]]);
+    }
+    ++m_tries;
+    RankRelaxation relaxation(m_pipeline, low, high, mostStatesOfInterval);
+    m_work += static_cast<std::int64_t>(2 * relaxation.stateCount());
+    if (!relaxation.usable()) {
+        m_work += static_cast<std::int64_t>(mostStatesOfInterval);
+        m_length *= shorter;
+        return {};
+    }
+    const Branching result = branchWithin(m_pipeline, relaxation, windowsWithin(relaxation, from, to, target), workOfInterval, limits.stop,
+                                          static_cast<std::uint64_t>(m_tries));
+    m_nodes += result.nodes;
+    m_work += result.work;
+    if (result.outcome == Branching::Outcome::Open) m_length *= shorter;
+    if (result.outcome == Branching::Outcome::Refuted && result.work < workOfInterval / 4)
+        m_length = std::min(m_length * longer, static_cast<double>(best.makespan));
+    if (result.outcome != Branching::Outcome::Solved) return {};
+    Found out;
+    for (std::size_t r = 0; r < first.size(); ++r) {
+        const Word& word = best.words[r];
+        Word& joined = out.words.emplace_back(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(first[r]));
+        joined.insert(joined.end(), result.words[r].begin(), result.words[r].end());
+        joined.insert(joined.end(), word.begin() + static_cast<std::ptrdiff_t>(last[r]), word.end());
+    }
+    WordRunner runner(m_pipeline);
+    const Timing& timing = runner.time(out.words);
+    if (!timing.feasible) return {};
+    out.objective = timing.objective;
+    out.makespan = timing.makespan;
+    return out;
+}
+
 Found IntervalSearch::improve(const Found& start, const IntervalLimits& limits)
 {
     Found best = start;
-    if (!best.feasible() || !m_relaxation.usable() || !follow(best)) return best;
-    WordRunner runner(m_pipeline);
+    if (!best.feasible() || !follow(best)) return best;
     const std::int64_t end = m_work + limits.work;
     while (m_work < end && best.objective > limits.enough && !(limits.stop && limits.stop())) {
         const auto from = static_cast<Nanos>(m_random.unit() * (static_cast<double>(best.makespan) + m_length) - m_length);
-        const Nanos to = from + static_cast<Nanos>(m_length);
-        const Nanos step = std::max(best.objective / 2000 / limits.grid, Nanos{1}) * limits.grid;
-        const Nanos target = std::max(best.objective - step, limits.enough);
-        const Windows windows = windowsWithin(from, to, target);
-        const Branching result = branchWithin(m_pipeline, m_relaxation, windows, workOfInterval, limits.stop, static_cast<std::uint64_t>(m_tries));
-        ++m_tries;
-        m_nodes += result.nodes;
-        m_work += result.work;
-        if (result.outcome == Branching::Outcome::Open) m_length *= 0.93;
-        if (result.outcome == Branching::Outcome::Refuted && result.work < workOfInterval / 4) m_length = std::min(m_length * 1.05, static_cast<double>(best.makespan));
-        if (result.outcome != Branching::Outcome::Solved) continue;
-        Words words = best.words;
-        for (int r = 0; r < m_pipeline.ranks; ++r) {
-            const auto rank = static_cast<std::size_t>(r);
-            const auto place = [&](int state) { return std::lower_bound(m_path[rank].begin(), m_path[rank].end(), state) - m_path[rank].begin(); };
-            Word word(best.words[rank].begin(), best.words[rank].begin() + place(windows.first[rank]));
-            word.insert(word.end(), result.words[rank].begin(), result.words[rank].end());
-            word.insert(word.end(), best.words[rank].begin() + place(windows.last[rank]), best.words[rank].end());
-            words[rank] = std::move(word);
-        }
-        const Timing& timing = runner.time(words);
-        if (!timing.feasible || timing.objective >= best.objective) continue;
-        best = {std::move(words), timing.objective, timing.makespan};
+        Found found = searchAt(best, from, limits);
+        if (!found.feasible() || found.objective >= best.objective) continue;
+        best = std::move(found);
         follow(best);
     }
     return best;

@@ -23,8 +23,8 @@ struct IntervalLimits
 class IntervalSearch
 {
 public:
-    // Both must outlive it; the relaxation must be usable.
-    IntervalSearch(const Pipeline& pipeline, RankRelaxation& relaxation, std::uint64_t seed);
+    // The pipeline must outlive it.
+    IntervalSearch(const Pipeline& pipeline, std::uint64_t seed);
 
     // Never worse than start. Same calls, same results unless stop fires.
     Found improve(const Found& start, const IntervalLimits& limits);
@@ -34,14 +34,15 @@ public:
 
 private:
     bool follow(const Found& order);
-    Windows windowsWithin(Nanos from, Nanos to, Nanos target) const;
+    std::vector<std::size_t> placesAt(Nanos time) const;
+    Windows windowsWithin(const RankRelaxation& relaxation, Nanos from, Nanos to, Nanos target) const;
+    Found searchAt(const Found& best, Nanos from, const IntervalLimits& limits);
     std::vector<Nanos> latestEnds(Nanos target) const;
 
     const Pipeline& m_pipeline;
-    RankRelaxation& m_relaxation;
     Random m_random;
     double m_length = 0; // of an interval, in ns
-    std::vector<std::vector<int>> m_path;     // by rank: the order's states
+    std::vector<std::vector<Counts>> m_path; // by rank: events done before each letter of the order, and after the last
     struct Pass
     {
         Nanos start = 0;

@@ -401,7 +401,7 @@ Result<Plan> Search::run()
     climb();
     raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, [this] { return over(); }));
     tell();
-    IntervalSearch intervals(m_pipeline, relaxation, m_request.seed);
+    IntervalSearch intervals(m_pipeline, m_request.seed);
     for (std::int64_t work = workOfFirstRound, fold = 1; !done() && !over() && !exhausted(); ++fold) {
         if (relaxation.usable()) branchAndBound(relaxation, work);
         if (!done() && !over() && work == workOfFirstRound) {

@@ -12,28 +12,53 @@ namespace {
 
 constexpr Nanos longAgo = -1;
 constexpr Nanos never = INT64_MAX / 4;
+constexpr int mostMicrobatches = 1000; // six counts in a key of 64 bits
+
+Bytes heldAt(const Pipeline& pipeline, int rank, const Counts& counts)
+{
+    Bytes held = 0;
+    for (int c = 0; c < pipeline.chunks; ++c) {
+        const int stage = pipeline.stageOf(rank, c);
+        const auto at = static_cast<std::size_t>(c);
+        held += counts[at] * pipeline.change(PassKind::Forward, stage) + counts[2 + at] * pipeline.change(PassKind::InputGrad, stage) +
+                counts[4 + at] * pipeline.change(PassKind::WeightGrad, stage);
+    }
+    return held;
+}
 
 } // namespace
 
 RankRelaxation::RankRelaxation(const Pipeline& pipeline, std::size_t mostStates) : m_pipeline(pipeline)
 {
     m_ranks.resize(static_cast<std::size_t>(pipeline.ranks));
+    Counts all{};
+    for (std::size_t e = 0; e < eventCount; ++e)
+        if (static_cast<int>(e % 2) < pipeline.chunks) all[e] = static_cast<std::uint16_t>(std::min(pipeline.microbatches, mostMicrobatches + 1));
     std::size_t left = mostStates;
     for (int r = 0; r < pipeline.ranks && m_usable; ++r) {
-        m_usable = number(r, left);
+        m_usable = number(r, {}, all, left);
         if (m_usable) left -= m_ranks[static_cast<std::size_t>(r)].earliest.size();
     }
 }
 
-// Numbers the states that keep cap and order by rising number of events, so that every pass leads to a higher number.
-bool RankRelaxation::number(int rank, std::size_t most)
+RankRelaxation::RankRelaxation(const Pipeline& pipeline, const std::vector<Counts>& from, const std::vector<Counts>& to, std::size_t mostStates)
+    : m_pipeline(pipeline)
 {
-    const int m = m_pipeline.microbatches;
-    if (m > 1000) return false;
+    m_ranks.resize(static_cast<std::size_t>(pipeline.ranks));
+    std::size_t left = mostStates;
+    for (std::size_t r = 0; r < m_ranks.size() && m_usable; ++r) {
+        m_usable = number(static_cast<int>(r), from[r], to[r], left);
+        if (m_usable) left -= m_ranks[r].earliest.size();
+    }
+}
+
+// Numbers the states that keep cap and order by rising number of events, so that every pass leads to a higher number.
+bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std::size_t most)
+{
+    if (m_pipeline.microbatches > mostMicrobatches) return false;
     const int chunks = m_pipeline.chunks;
     const Bytes cap = m_pipeline.cap[static_cast<std::size_t>(rank)];
     RankStates& out = m_ranks[static_cast<std::size_t>(rank)];
-    using Counts = std::array<std::uint16_t, eventCount>;
     struct Layer // of states with as many events
     {
         std::vector<Counts> counts;
@@ -46,12 +71,12 @@ bool RankRelaxation::number(int rank, std::size_t most)
             k = k * 1024 + count;
         return k;
     };
-    const int layers = 3 * chunks * m;
+    const int layers = std::accumulate(to.begin(), to.end(), 0) - std::accumulate(from.begin(), from.end(), 0);
     Layer here; // at its length, and the two after it
     Layer one;
     Layer two;
-    here.counts.push_back({});
-    here.held.push_back(0);
+    here.counts.push_back(from);
+    here.held.push_back(heldAt(m_pipeline, rank, from));
     std::size_t number = 0;
     std::vector<std::size_t> jumps; // entries of next that are still places in their layer: B's of the layer before
     for (int length = 0; length <= layers; ++length) {
@@ -76,15 +101,15 @@ bool RankRelaxation::number(int rank, std::size_t most)
                 const int released = now[4 + c];
                 Counts then = now;
                 if (kind == PassKind::Forward) {
-                    if (forwards >= m || (c == 1 && forwards >= now[0])) continue;
+                    if (forwards >= to[c] || (c == 1 && forwards >= now[0])) continue;
                     ++then[c];
                 } else if (givesGradient(kind)) {
-                    if (gradients >= forwards || (c == 0 && chunks == 2 && gradients >= now[3])) continue;
-                    if (kind == PassKind::Backward && !m_pipeline.usesFull(stage)) continue;
+                    if (gradients >= std::min<int>(forwards, to[2 + c]) || (c == 0 && chunks == 2 && gradients >= now[3])) continue;
+                    if (kind == PassKind::Backward && (!m_pipeline.usesFull(stage) || released >= to[4 + c])) continue;
                     ++then[2 + c];
                     if (kind == PassKind::Backward) ++then[4 + c];
                 } else {
-                    if (released >= gradients) continue;
+                    if (released >= std::min<int>(gradients, to[4 + c])) continue;
                     ++then[4 + c];
                 }
                 const Bytes after = here.held[at - begin] + m_pipeline.change(kind, stage);
@@ -387,16 +412,6 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
 
 Windows RankRelaxation::windowsFor(Nanos target) const
 {
-    std::vector<std::vector<int>> alive;
-    for (const RankStates& states : m_ranks) {
-        alive.emplace_back(states.earliest.size());
-        std::iota(alive.back().begin(), alive.back().end(), 0);
-    }
-    return windowsFor(target, std::move(alive));
-}
-
-Windows RankRelaxation::windowsFor(Nanos target, std::vector<std::vector<int>> alive) const
-{
     Windows out;
     const std::size_t cells = static_cast<std::size_t>(m_pipeline.stages()) * static_cast<std::size_t>(m_pipeline.microbatches);
     for (std::size_t k = 0; k < 3; ++k) {
@@ -412,13 +427,14 @@ Windows RankRelaxation::windowsFor(Nanos target, std::vector<std::vector<int>> a
     for (int s = 0; s < m_pipeline.stages(); ++s)
         for (int j = 0; j < m_pipeline.microbatches && !m_pipeline.usesFull(s); ++j)
             out.ways[cell(s, j)] = Windows::apart;
-    for (const std::vector<int>& states : alive) {
-        out.first.push_back(states.front());
-        out.last.push_back(states.back());
+    for (const RankStates& states : m_ranks) {
+        out.alive.emplace_back(states.earliest.size());
+        std::iota(out.alive.back().begin(), out.alive.back().end(), 0);
+        out.first.push_back(0);
+        out.last.push_back(states.last);
     }
     out.begin.assign(m_ranks.size(), 0);
     out.end.assign(m_ranks.size(), never);
-    out.alive = std::move(alive);
     out.stops.assign(m_ranks.size(), std::vector<std::uint8_t>(static_cast<std::size_t>(3 * m_pipeline.chunks * m_pipeline.microbatches) + 1));
     out.dirty.assign(m_ranks.size(), 1);
     return out;

@@ -8,6 +8,7 @@
 // microbatch at once; where it can't do better than I and W (Pipeline::full) it is left out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -21,6 +22,8 @@ inline constexpr int eventCount = 6;
 inline constexpr std::size_t forwardEvent = 0;
 inline constexpr std::size_t gradientEvent = 1;
 inline constexpr std::size_t releaseEvent = 2;
+
+using Counts = std::array<std::uint16_t, eventCount>; // 2 · event + chunk
 
 // What is left of a target's orders: windows of the events, states of the ranks. A copy is a branch.
 struct Windows
@@ -47,7 +50,10 @@ class RankRelaxation
 {
 public:
     // Counts of passes done, as one state of a rank; states are numbered, 0 is empty, last is complete.
-    explicit RankRelaxation(const Pipeline& pipeline, std::size_t mostStates = 600'000);
+    explicit RankRelaxation(const Pipeline& pipeline, std::size_t mostStates = defaultMostStates);
+    // Only from some counts to others, by rank; what is held at the first ones is what they say. States are numbered likewise.
+    RankRelaxation(const Pipeline& pipeline, const std::vector<Counts>& from, const std::vector<Counts>& to, std::size_t mostStates);
+    static constexpr std::size_t defaultMostStates = 600'000;
     bool usable() const { return m_usable; } // false: more than mostStates, or a rank can't finish at all
     std::size_t stateCount() const;          // of all ranks
 
@@ -55,8 +61,6 @@ public:
     bool refutes(Nanos target, const std::function<bool()>& stop = {});
 
     Windows windowsFor(Nanos target) const;                                      // nothing dropped yet
-    // Paths from the first to the last of these states and through no others; by rank, rising. What comes before and after is the caller's.
-    Windows windowsFor(Nanos target, std::vector<std::vector<int>> alive) const;
     void lower(Windows& windows, Nanos target) const; // to a smaller target
     bool propagate(Windows& windows, const std::function<bool()>& stop = {});    // false: a rank has no path left
     std::size_t stateCount(int rank) const { return m_ranks[static_cast<std::size_t>(rank)].earliest.size(); }
@@ -88,7 +92,7 @@ private:
         std::vector<Nanos> latest;          // longAgo but for the states that solve() looks at
         int last = 0;
     };
-    bool number(int rank, std::size_t most);
+    bool number(int rank, const Counts& from, const Counts& to, std::size_t most);
     Nanos gradientTime(const Windows& windows, int stage, int microbatch) const;
     void spreadHeads(Windows& windows) const;
     void spreadDues(Windows& windows) const;
