@@ -28,6 +28,7 @@ constexpr std::int64_t branchingPerRound = 3;      // from the bound up and from
 constexpr std::int64_t searchPerBranching = 2;     // rules and local search each get so many times the work of one target
 constexpr std::int64_t leastSearch = 12'000'000;
 constexpr std::int64_t intervalsPerSearch = 2;     // and intervals so many times as much
+constexpr std::size_t manyStates = 100'000;          // a bound for them takes long: orders first
 constexpr std::int64_t workAtTighterCap = 1'500'000;
 constexpr std::int64_t mostRules = 4096; // tried in one go, and orders by local search: small shapes need less
 constexpr std::int64_t mostMoves = 16384;
@@ -103,6 +104,7 @@ private:
     Nanos m_grid = 1;
     std::uint64_t m_round = 0;
     std::vector<std::pair<int, Found>> m_fewer; // the best orders of fewer microbatches, by their number
+    std::string m_limit; // Plan::limit
     double m_told = 0; // when, in seconds of the search
 };
 
@@ -354,6 +356,7 @@ Plan Search::finished() const
     out.gap = out.objective > 0 ? static_cast<double>(out.objective - out.bound) / static_cast<double>(out.objective) : 0;
     out.optimal = out.objective == out.bound;
     out.provenBy = m_bound.by;
+    out.limit = out.optimal ? std::string() : m_limit;
     out.foundBy = m_best->by;
     out.tries = m_tries;
     out.nodes = m_nodes;
@@ -397,11 +400,15 @@ Result<Plan> Search::run()
     if (!m_best) return fail(ErrorCode::Failed, "plan: no first order was found", "report this request");
     if (done() || over()) return finished();
     m_grid = gridOf(m_pipeline);
-    RankRelaxation relaxation(m_pipeline);
     climb();
-    raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, [this] { return over(); }));
-    tell();
+    RankRelaxation relaxation(m_pipeline, RankRelaxation::defaultMostStates, [this] { return over(); });
+    if (!relaxation.usable() && !over())
+        m_limit = fmt::format("the ranks of this shape have more than {} million states together, or over 1,000 microbatches: the bound is that of time windows and may be weak",
+                              RankRelaxation::defaultMostStates / 1'000'000);
     IntervalSearch intervals(m_pipeline, m_request.seed);
+    if (relaxation.stateCount() > manyStates) searchIntervals(intervals, intervalsPerSearch * leastSearch);
+    if (!done() && !over()) raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, [this] { return over(); }));
+    tell();
     for (std::int64_t work = workOfFirstRound, fold = 1; !done() && !over() && !exhausted(); ++fold) {
         if (relaxation.usable()) branchAndBound(relaxation, work);
         if (!done() && !over() && work == workOfFirstRound) {

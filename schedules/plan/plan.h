@@ -47,6 +47,7 @@ struct Plan
     double gap = 0;           // (objective − bound) / objective
     bool optimal = false;     // objective == bound
     std::string provenBy;     // what gave the bound: "work of rank 3", "relaxation of single ranks", "branch and bound"
+    std::string limit;        // a sentence on why the shape is too large for the bound's best part; empty: it is not
     std::string foundBy;      // what gave the order: "zero-bubble heuristic", "library: zb-h1", "branch and bound", "search of building blocks", …
     std::int64_t tries = 0;   // orders timed
     std::int64_t nodes = 0;   // relaxations that branch and bound solved

@@ -28,7 +28,7 @@ Bytes heldAt(const Pipeline& pipeline, int rank, const Counts& counts)
 
 } // namespace
 
-RankRelaxation::RankRelaxation(const Pipeline& pipeline, std::size_t mostStates) : m_pipeline(pipeline)
+RankRelaxation::RankRelaxation(const Pipeline& pipeline, std::size_t mostStates, const std::function<bool()>& stop) : m_pipeline(pipeline)
 {
     m_ranks.resize(static_cast<std::size_t>(pipeline.ranks));
     Counts all{};
@@ -36,7 +36,7 @@ RankRelaxation::RankRelaxation(const Pipeline& pipeline, std::size_t mostStates)
         if (static_cast<int>(e % 2) < pipeline.chunks) all[e] = static_cast<std::uint16_t>(std::min(pipeline.microbatches, mostMicrobatches + 1));
     std::size_t left = mostStates;
     for (int r = 0; r < pipeline.ranks && m_usable; ++r) {
-        m_usable = number(r, {}, all, left);
+        m_usable = number(r, {}, all, left, stop);
         if (m_usable) left -= m_ranks[static_cast<std::size_t>(r)].earliest.size();
     }
 }
@@ -47,13 +47,13 @@ RankRelaxation::RankRelaxation(const Pipeline& pipeline, const std::vector<Count
     m_ranks.resize(static_cast<std::size_t>(pipeline.ranks));
     std::size_t left = mostStates;
     for (std::size_t r = 0; r < m_ranks.size() && m_usable; ++r) {
-        m_usable = number(static_cast<int>(r), from[r], to[r], left);
+        m_usable = number(static_cast<int>(r), from[r], to[r], left, {});
         if (m_usable) left -= m_ranks[r].earliest.size();
     }
 }
 
 // Numbers the states that keep cap and order by rising number of events, so that every pass leads to a higher number.
-bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std::size_t most)
+bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std::size_t most, const std::function<bool()>& stop)
 {
     if (m_pipeline.microbatches > mostMicrobatches) return false;
     const int chunks = m_pipeline.chunks;
@@ -82,7 +82,7 @@ bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std:
     for (int length = 0; length <= layers; ++length) {
         const std::size_t begin = number;
         const std::size_t end = begin + here.counts.size();
-        if (end > most || (length == layers && here.counts.size() != 1)) return false;
+        if (end > most || (length == layers && here.counts.size() != 1) || (stop && stop())) return false;
         out.next.resize(end * letterCount, -1);
         out.ordinal.resize(end * eventCount);
         std::vector<std::size_t> fresh;

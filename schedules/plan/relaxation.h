@@ -50,11 +50,11 @@ class RankRelaxation
 {
 public:
     // Counts of passes done, as one state of a rank; states are numbered, 0 is empty, last is complete.
-    explicit RankRelaxation(const Pipeline& pipeline, std::size_t mostStates = defaultMostStates);
+    explicit RankRelaxation(const Pipeline& pipeline, std::size_t mostStates = defaultMostStates, const std::function<bool()>& stop = {});
     // Only from some counts to others, by rank; what is held at the first ones is what they say. States are numbered likewise.
     RankRelaxation(const Pipeline& pipeline, const std::vector<Counts>& from, const std::vector<Counts>& to, std::size_t mostStates);
-    static constexpr std::size_t defaultMostStates = 600'000;
-    bool usable() const { return m_usable; } // false: more than mostStates, or a rank can't finish at all
+    static constexpr std::size_t defaultMostStates = 3'000'000; // about 64 bytes each
+    bool usable() const { return m_usable; } // false: more than mostStates or 1,000 microbatches, or stop fired
     std::size_t stateCount() const;          // of all ranks
 
     // True: no order has an objective ≤ target. stop may be empty; where it fires the answer is false.
@@ -92,7 +92,7 @@ private:
         std::vector<Nanos> latest;          // longAgo but for the states that solve() looks at
         int last = 0;
     };
-    bool number(int rank, const Counts& from, const Counts& to, std::size_t most);
+    bool number(int rank, const Counts& from, const Counts& to, std::size_t most, const std::function<bool()>& stop);
     Nanos gradientTime(const Windows& windows, int stage, int microbatch) const;
     void spreadHeads(Windows& windows) const;
     void spreadDues(Windows& windows) const;
