@@ -105,9 +105,10 @@ Bound windowBound(const Pipeline& pipeline)
     return best;
 }
 
-Bound provenBound(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos best, const std::function<bool()>& stop)
+Bound provenBound(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos best, const std::function<bool()>& stop, const Bound& known)
 {
     Bound bound = windowBound(pipeline);
+    if (known.value > bound.value) bound = known;
     const Nanos grid = gridOf(pipeline);
     bound.value = (bound.value + grid - 1) / grid * grid; // ends lie on the grid, and so do origins
     if (!relaxation.usable() || bound.value >= best) return bound;

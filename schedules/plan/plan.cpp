@@ -8,6 +8,7 @@
 #include "schedules/plan/bound.h"
 #include "schedules/plan/branch.h"
 #include "schedules/plan/candidates.h"
+#include "schedules/plan/fewer_bound.h"
 #include "schedules/plan/improve.h"
 #include "schedules/plan/interval_search.h"
 #include "schedules/plan/policy.h"
@@ -83,6 +84,7 @@ private:
     void moveFrom(const Found& start, std::int64_t work, std::int64_t most);
     void searchFewer(std::int64_t work);
     void searchIntervals(IntervalSearch& intervals, std::int64_t work);
+    void proveFewer(FewerBound& fewer, RankRelaxation& relaxation, std::int64_t work);
     void branchAndBound(RankRelaxation& relaxation, std::int64_t work);
     bool branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t work, std::uint64_t seed);
     bool exhausted() const { return m_tries + m_nodes >= m_request.tries; }
@@ -343,6 +345,19 @@ void Search::branchAndBound(RankRelaxation& relaxation, std::int64_t work)
     }
 }
 
+// With two chunks it costs more than it gives.
+void Search::proveFewer(FewerBound& fewer, RankRelaxation& relaxation, std::int64_t work)
+{
+    if (m_pipeline.chunks != 1 || done() || over() || exhausted()) return;
+    auto stop = [this] { return over(); };
+    const std::int64_t nodes = fewer.nodes();
+    fewer.prove(work, m_best->objective, stop);
+    m_nodes += fewer.nodes() - nodes;
+    relaxation.limitStarts(fewer.restsOf(m_pipeline.microbatches));
+    raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, stop, m_bound));
+    tell();
+}
+
 Plan Search::finished() const
 {
     Plan out;
@@ -409,8 +424,12 @@ Result<Plan> Search::run()
     if (relaxation.stateCount() > manyStates) searchIntervals(intervals, intervalsPerSearch * leastSearch);
     if (!done() && !over()) raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, [this] { return over(); }));
     tell();
+    FewerBound fewer(m_pipeline);
     for (std::int64_t work = workOfFirstRound, fold = 1; !done() && !over() && !exhausted(); ++fold) {
-        if (relaxation.usable()) branchAndBound(relaxation, work);
+        if (relaxation.usable()) {
+            if (fold > 1) proveFewer(fewer, relaxation, work);
+            branchAndBound(relaxation, work);
+        }
         if (!done() && !over() && work == workOfFirstRound) {
             offer(searchBlocks(m_pipeline, [this] { return over(); }), "search of building blocks");
             tell();

@@ -437,6 +437,7 @@ Windows RankRelaxation::windowsFor(Nanos target) const
     out.end.assign(m_ranks.size(), never);
     out.stops.assign(m_ranks.size(), std::vector<std::uint8_t>(static_cast<std::size_t>(3 * m_pipeline.chunks * m_pipeline.microbatches) + 1));
     out.dirty.assign(m_ranks.size(), 1);
+    lower(out, target);
     return out;
 }
 
@@ -448,6 +449,8 @@ void RankRelaxation::lower(Windows& windows, Nanos target) const
             for (auto& due : windows.due)
                 due[cell(s, j)] = std::min(due[cell(s, j)], end);
     }
+    for (std::size_t k = 0; k < m_rest.size(); ++k)
+        windows.due[forwardEvent][k] = std::min(windows.due[forwardEvent][k], target - m_rest[k] + m_pipeline.time(PassKind::Forward, 0));
     windows.dirty.assign(m_ranks.size(), 1);
 }
 

@@ -64,6 +64,8 @@ public:
     void lower(Windows& windows, Nanos target) const; // to a smaller target
     bool propagate(Windows& windows, const std::function<bool()>& stop = {});    // false: a rank has no path left
     std::size_t stateCount(int rank) const { return m_ranks[static_cast<std::size_t>(rank)].earliest.size(); }
+    // From the start of forward k of stage 0 on, rest[k] is needed at least. From now on it counts in windowsFor() and lower().
+    void limitStarts(std::vector<Nanos> rest) { m_rest = std::move(rest); }
     std::int64_t looked() const { return m_looked; } // at so many states since the beginning
     // Events done in a state; event: 2 · forwardEvent … + chunk.
     int done(int rank, int state, int event) const
@@ -103,6 +105,7 @@ private:
     const Pipeline& m_pipeline;
     bool m_usable = true;
     std::int64_t m_looked = 0;
+    std::vector<Nanos> m_rest; // by microbatch; may be empty
     std::vector<RankStates> m_ranks;
 };
 
