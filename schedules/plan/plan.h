@@ -33,6 +33,7 @@ struct PlanRequest
     std::uint64_t seed = 1;
     std::int64_t tries = 20'000'000; // no round of search begins after so many orders timed and relaxations solved
     std::vector<Schedule> known;     // orders to begin with; those of other shapes and those over a cap are not used
+    std::function<double()> clock;   // what the budget is measured by, in seconds from any moment on; empty: the steady clock
 };
 
 struct Plan
@@ -46,6 +47,7 @@ struct Plan
     double gap = 0;           // (objective − bound) / objective
     bool optimal = false;     // objective == bound
     std::string provenBy;     // what gave the bound: "work of rank 3", "relaxation of single ranks", "branch and bound"
+    std::string limit;        // a sentence on why the shape is too large for the bound's best part; empty: it is not
     std::string foundBy;      // what gave the order: "zero-bubble heuristic", "library: zb-h1", "branch and bound", "search of building blocks", …
     std::int64_t tries = 0;   // orders timed
     std::int64_t nodes = 0;   // relaxations that branch and bound solved
