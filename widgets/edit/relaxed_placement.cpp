@@ -2,6 +2,7 @@
 #include <array>
 #include <map>
 
+#include "schedules/activation.h"
 #include "schedules/kinds.h"
 #include "widgets/edit/schedule_editor.h"
 
@@ -102,7 +103,7 @@ public:
             result.makespan = std::max(result.makespan, result.end[last - 1]);
             result.span = std::max(result.span, result.end[last - 1] - result.start[first]);
         }
-        result.peakActivation = activationPeaks(m_schedule, m_costs);
+        result.peakActivation = peaksOf(m_schedule, ActivationRule(m_schedule, m_costs, Unheld::LeftOut));
         return result;
     }
 
