@@ -73,10 +73,12 @@ struct LeverTable {
     Nanos measured = 0;              // the step as it was
     std::optional<Nanos> simulated;  // with the run's costs: what gains are against; nothing: see reason
     std::string reason;
-    std::vector<Lever> levers;       // all that apply, largest gain first; of equal ones the more specific first; unknown ones last
+    // All that apply, largest gain first; of equal ones the more specific first; then those of other steps, by gain; unknown ones last.
+    std::vector<Lever> levers;
 
     double error() const; // (simulated − measured) / measured
-    // Those that gain something, and those that can't be simulated; where none gains, all.
+    bool ofOtherStep(const Lever& lever) const { return lever.step >= 0 && lever.step != step; }
+    // Those that gain something, and those that can't be simulated; where none of this step gains, all of it.
     std::vector<Lever> shown() const;
     // What taking a cause of idle time away gains: the largest gain of the levers that are about it, at least 0. Nothing: no lever is.
     std::optional<Nanos> gainOf(IdleCause cause) const;
