@@ -10,6 +10,7 @@
 #include <QObject>
 #include <QTimer>
 
+#include "app/costs/split_sources.h"
 #include "app/ui/actions.h"
 #include "app/ui/edit_autosave.h"
 #include "schedules/edit_pattern.h"
@@ -37,7 +38,8 @@ public:
 
     // Called by the window: a source is being edited from now on (mode Edit is set), or no longer.
     void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected);
-    void completeSplit(CostModel measured); // costs without I and W: takes them from another run of the file, if there is one that fits
+    // Costs without I and W: says where they are from, first without the run's file (given), then with it where another run of it fits.
+    void completeSplit(const CostModel& measured, const BackwardCosts& given);
     void saved(); // the order as it is now is on disk
     void recorded(const Schedule& order); // it was trained, and its run is in a file; it may be another than the one edited now
     void closing() { m_autosave->flush(); } // what is being edited stays on disk, for the next start

@@ -5,6 +5,7 @@
 
 #include "app/ui/main_window.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/fit/split_costs.h"
 #include "widgets/background.h"
 
 namespace stagewright {
@@ -29,7 +30,7 @@ std::shared_ptr<const TimelinePanel> predictedPanel(const Run& run)
     const auto schedule = scheduleOfRun(run);
     auto costs = costsOf(run);
     if (!schedule || !costs) return nullptr;
-    completeCosts(*costs, schedule->ranks);
+    completeWhole(*costs, schedule->ranks);
     const auto timeline = simulatedTimeline(*schedule, *costs);
     if (!timeline) return nullptr;
     PanelOptions options;

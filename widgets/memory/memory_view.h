@@ -56,7 +56,8 @@ public:
     // In a rectangle narrower than narrowView the charts share its height; where that is too little, the fullest rank has it.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover = false) const;
     QSize sizeHint() const override;
-    QSize minimumSizeHint() const override { return {420, 100}; }
+    QSize minimumSizeHint() const override;
+    bool known() const; // false: the run holds no memory, and one line says so
 
 signals:
     void settingsChanged();

@@ -6,6 +6,7 @@
 #include "schedules/timeline/timeline_of.h"
 #include "traces/analysis/memory.h"
 #include "traces/fit/fit_costs.h"
+#include "traces/fit/split_costs.h"
 #include "traces/run_facts.h"
 
 namespace stagewright {
@@ -16,23 +17,6 @@ Result<Schedule> scheduleOfRun(const Run& run)
     if (!run.timeline || run.timeline->empty())
         return fail(ErrorCode::Invalid, "run " + run.info.name + " holds no schedule and no spans", "record it again");
     return scheduleOf(*run.timeline, run.representativeStep());
-}
-
-void completeCosts(CostModel& costs, int ranks)
-{
-    for (int stage = 0; stage < costs.stages(); ++stage) {
-        for (int rank = 0; rank < ranks; ++rank) {
-            const Nanos full = costs.duration(OpKind::Backward, stage, rank);
-            const Nanos input = costs.duration(OpKind::InputGrad, stage, rank);
-            const Nanos weight = costs.duration(OpKind::WeightGrad, stage, rank);
-            if (full == 0 && input + weight > 0) {
-                costs.setDuration(OpKind::Backward, stage, rank, input + weight);
-            } else if (full > 0 && input == 0 && weight == 0) {
-                costs.setDuration(OpKind::InputGrad, stage, rank, full - full / 2);
-                costs.setDuration(OpKind::WeightGrad, stage, rank, full / 2);
-            }
-        }
-    }
 }
 
 Result<CostModel> costsOf(const Run& run)
@@ -53,7 +37,7 @@ std::optional<Baseline> baselineOf(const Schedule& schedule, const CostModel& co
     auto other = makeSchedule("1f1b", Shape{schedule.ranks, schedule.microbatches, 1});
     if (!other) return std::nullopt;
     CostModel given = costs;
-    completeCosts(given, schedule.ranks);
+    completeWhole(given, schedule.ranks);
     CostModel merged(schedule.ranks, costs.source);
     merged.links = given.links;
     merged.timeUnit = given.timeUnit;

@@ -50,8 +50,6 @@ Result<RunFigures> runFigures(const Run& run, int step = -1, std::optional<Bytes
 Result<CostModel> costsOf(const Run& run);
 // The schedule it ran: stored, or read off the timeline's representative step.
 Result<Schedule> scheduleOfRun(const Run& run);
-// A kind that never ran gets its time from those that did: B = I + W, and I and W each half of B.
-void completeCosts(CostModel& costs, int ranks);
 // 1F1B over the run's ranks under `costs`, a rank's chunks added up. None for one rank or for copies of a stage.
 std::optional<Baseline> baselineOf(const Schedule& schedule, const CostModel& costs);
 
