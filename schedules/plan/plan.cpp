@@ -26,6 +26,8 @@ constexpr std::int64_t workOfFirstRound = 500'000;    // of branching to one tar
 constexpr std::int64_t workOfSecondRound = 4'000'000; // then twice as much each round
 constexpr std::int64_t mostWork = 1'000'000'000'000;
 constexpr std::int64_t branchingPerRound = 3;      // from the bound up and from the best down each: so many times the work of one target
+constexpr Nanos closeGap = 100;                    // where less than this part of the objective is open, proofs are what is left
+constexpr std::int64_t closeWork = 8;              // and get so many times the work
 constexpr std::int64_t searchPerBranching = 2;     // rules and local search each get so many times the work of one target
 constexpr std::int64_t leastSearch = 12'000'000;
 constexpr std::int64_t intervalsPerSearch = 2;     // and intervals so many times as much
@@ -427,8 +429,10 @@ Result<Plan> Search::run()
     FewerBound fewer(m_pipeline);
     for (std::int64_t work = workOfFirstRound, fold = 1; !done() && !over() && !exhausted(); ++fold) {
         if (relaxation.usable()) {
-            if (fold > 1) proveFewer(fewer, relaxation, work);
-            branchAndBound(relaxation, work);
+            relaxation.limitStarts({}); // every other round without: other pairs come first, and branching gets lost elsewhere
+            if (fold % 2 == 0) proveFewer(fewer, relaxation, work);
+            const bool close = closeGap * (m_best->objective - m_bound.value) <= m_best->objective;
+            branchAndBound(relaxation, close && fold > 1 ? closeWork * work : work);
         }
         if (!done() && !over() && work == workOfFirstRound) {
             offer(searchBlocks(m_pipeline, [this] { return over(); }), "search of building blocks");

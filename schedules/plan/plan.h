@@ -2,7 +2,7 @@
 //
 // The plan is the best of: the zero-bubble heuristic (one chunk) or list scheduling in the V and the building blocks (two
 // chunks), every library schedule of that placement that keeps the caps, rules for each rank (schedules/plan/policy.h), branch and
-// bound (schedules/plan/branch.h), a search of building blocks (two chunks) and local search. All but the library mix full
+// bound (schedules/plan/branch.h), also within intervals of time (schedules/plan/interval_search.h), a search of building blocks (two chunks) and local search. All but the library mix full
 // backwards with I and W by microbatch. Tighter caps are tried first, with rules and local search, and their orders kept: a looser cap
 // starts from what the tighter ones gave. Bounds stand in schedules/plan/bound.h. Same request, same plan, wherever the search ends by
 // itself (optimal, or the tries are used up); where the time budget ends it, the plan depends on the machine's speed.
