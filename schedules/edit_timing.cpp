@@ -224,11 +224,18 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
     for (int r = 0; r < schedule.ranks; ++r)
         for (std::size_t i = 0; i < schedule.order[static_cast<std::size_t>(r)].size(); ++i)
             rankOf[index.idOf(r, i)] = r;
-    Queue events; // when a rank can start its next op; the rank
+    Queue events; // when a rank can start its next op; the rank. One counts for each rank, the earliest: what waits may be many
+    constexpr Nanos none = -1;
+    std::vector<Nanos> pending(static_cast<std::size_t>(schedule.ranks), none);
+    auto wake = [&](std::uint32_t rank, Nanos time) {
+        if (pending[rank] != none && pending[rank] <= time) return;
+        pending[rank] = time;
+        events.push({time, rank});
+    };
     auto announce = [&](std::uint32_t op) {
-        const int r = rankOf[op];
-        ready[static_cast<std::size_t>(r)].push({arrival[op], op});
-        events.push({std::max(clock[static_cast<std::size_t>(r)], arrival[op]), static_cast<std::uint32_t>(r)});
+        const auto r = static_cast<std::uint32_t>(rankOf[op]);
+        ready[r].push({arrival[op], op});
+        wake(r, std::max(clock[r], arrival[op]));
     };
     for (std::uint32_t op = 0; op < count; ++op)
         if (waits[op] == 0) announce(op);
@@ -236,11 +243,13 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
     while (!events.empty()) {
         const auto [time, rank] = events.top();
         events.pop();
+        if (pending[rank] != time) continue; // an earlier one came after it
+        pending[rank] = none;
         auto& queue = ready[rank];
         if (queue.empty()) continue;
         const Nanos start = std::max(clock[rank], queue.top().first);
         if (start > time) {
-            events.push({start, rank});
+            wake(rank, start);
             continue;
         }
         const std::uint32_t op = queue.top().second;
@@ -253,7 +262,7 @@ Schedule earliestOrder(const Schedule& schedule, const CostModel& costs, const s
             arrival[edge.to] = std::max(arrival[edge.to], end + edge.delay);
             if (--waits[edge.to] == 0) announce(edge.to);
         }
-        if (!queue.empty()) events.push({std::max(clock[rank], queue.top().first), rank});
+        if (!queue.empty()) wake(rank, std::max(clock[rank], queue.top().first));
     }
     Schedule out = schedule;
     for (int r = 0; r < schedule.ranks; ++r) {
