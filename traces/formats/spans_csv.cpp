@@ -36,7 +36,7 @@ Result<WrittenFile> write(const ExportRequest& request)
                 if (text.size() < block) continue;
                 request.progress.tell("writing spans", count, static_cast<std::int64_t>(timeline.spans().size()));
                 if (request.progress.cancelled()) return fail(ErrorCode::Cancelled, "writing was cancelled");
-                if (!flush()) return {}; // the file tells why
+                if (!flush()) return {}; // the file says why
             }
         }
         (void)flush();
