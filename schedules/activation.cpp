@@ -6,7 +6,7 @@
 
 namespace stagewright {
 
-ActivationRule::ActivationRule(const Schedule& schedule, const CostModel& costs)
+ActivationRule::ActivationRule(const Schedule& schedule, const CostModel& costs, Unheld unheld)
     : m_costs(costs), m_microbatches(schedule.microbatches)
 {
     m_sliceStarts = sliceStartsOf(schedule);
@@ -16,10 +16,28 @@ ActivationRule::ActivationRule(const Schedule& schedule, const CostModel& costs)
             if (m_recomputed.empty())
                 m_recomputed.assign(
                     static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(m_microbatches), 0);
-            for (int k = 0; k < op.count; ++k)
-                m_recomputed[static_cast<std::size_t>(op.stage) * static_cast<std::size_t>(m_microbatches) +
-                             static_cast<std::size_t>(op.microbatch + k)] = 1;
+            for (int k = 0; k < op.count; ++k) m_recomputed[cellOf(op, k)] = 1;
         }
+    if (unheld == Unheld::LeftOut) leaveOutUnheld(schedule);
+}
+
+void ActivationRule::leaveOutUnheld(const Schedule& schedule)
+{
+    std::vector<Bytes> held(static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(m_microbatches), 0);
+    std::vector<char> out(held.size(), 0);
+    bool any = false;
+    for (const auto& ops : schedule.order)
+        for (const Op& op : ops)
+            for (int k = 0; k < op.count; ++k) {
+                const Bytes delta = deltaOf(op, k);
+                if (delta == 0 || cellOf(op, k) >= held.size()) continue;
+                Bytes& now = held[cellOf(op, k)];
+                now += delta;
+                if (now >= 0) continue;
+                out[cellOf(op, k)] = 1;
+                any = true;
+            }
+    if (any) m_leftOut = std::move(out);
 }
 
 Bytes ActivationRule::part(Bytes whole, const Op& op) const
@@ -34,14 +52,13 @@ Bytes ActivationRule::deltaOf(const Op& op, int k) const
     const KindRule& rule = ruleOf(op.kind);
     if (!rule.holdsActivation && !rule.freesInputPart && !rule.freesRemainder) return 0;
     if (op.stage >= m_costs.memory.size()) return 0;
+    if (!m_leftOut.empty() && cellOf(op, k) < m_leftOut.size() && m_leftOut[cellOf(op, k)] != 0) return 0;
     const StageMemory& memory = m_costs.memory[op.stage];
     Bytes delta = 0;
     if (rule.holdsActivation) {
         delta = memory.activation;
         if (!m_recomputed.empty()) {
-            const auto cell = static_cast<std::size_t>(op.stage) * static_cast<std::size_t>(m_microbatches) +
-                              static_cast<std::size_t>(op.microbatch + k);
-            const bool recomputed = m_recomputed[cell] != 0;
+            const bool recomputed = m_recomputed[cellOf(op, k)] != 0;
             if (op.kind == OpKind::Recompute)
                 delta = memory.activation - memory.boundary;
             else if (recomputed)
@@ -51,6 +68,21 @@ Bytes ActivationRule::deltaOf(const Op& op, int k) const
     if (rule.freesInputPart) delta -= memory.freedAtInput;
     if (rule.freesRemainder) delta -= memory.activation - memory.freedAtInput;
     return op.slice < 0 && op.half == 0 ? delta : part(delta, op);
+}
+
+std::vector<Bytes> peaksOf(const Schedule& schedule, const ActivationRule& rule)
+{
+    std::vector<Bytes> peaks;
+    for (const auto& ops : schedule.order) {
+        Bytes held = 0;
+        Bytes peak = 0;
+        for (const Op& op : ops) {
+            for (int k = 0; k < op.count; ++k) held += rule.deltaOf(op, k);
+            peak = std::max(peak, held);
+        }
+        peaks.push_back(peak);
+    }
+    return peaks;
 }
 
 } // namespace stagewright

@@ -417,6 +417,19 @@ std::vector<Op> unplacedOps(const Schedule& schedule)
     return out;
 }
 
+std::optional<Op> unplacedInput(const Schedule& schedule, const Op& op)
+{
+    const KindRule& rule = ruleOf(op.kind);
+    const std::vector<Op> unplaced = unplacedOps(schedule);
+    for (std::size_t n = 0; n < rule.needCount; ++n)
+        for (const Op& other : unplaced) {
+            const bool made = other.kind == rule.needs[n].kind || other.kind == rule.needs[n].orKind;
+            const bool covered = other.microbatch >= op.microbatch && other.microbatch < op.microbatch + op.count;
+            if (made && covered && other.stage == op.stage + rule.needs[n].stageOffset) return other;
+        }
+    return std::nullopt;
+}
+
 Schedule emptySchedule(int ranks, int stages, int microbatches)
 {
     Schedule out;

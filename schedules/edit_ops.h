@@ -3,6 +3,7 @@
 // checks nothing but its own arguments (validate() reports the rest). Errors are of code Usage and name the op and the rank.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "schedules/base/result.h"
@@ -56,6 +57,9 @@ std::vector<OpPosition> allPositions(const Schedule& schedule, int rank = -1); /
 // The ops that the shape asks for and the order lacks, by stage and microbatch: F, and B, or I and W where the schedule splits
 // its backward. Whole ops only; what a slice or half covers counts as there. O(ops + stages × microbatches).
 std::vector<Op> unplacedOps(const Schedule& schedule);
+
+// The first of unplacedOps() that makes an input of `op`; none: all its inputs are in the order.
+std::optional<Op> unplacedInput(const Schedule& schedule, const Op& op);
 
 // A schedule of this shape without a single op.
 Schedule emptySchedule(int ranks, int stages, int microbatches);

@@ -73,20 +73,7 @@ std::vector<Nanos> durationsOf(const Schedule& schedule, const CostModel& costs)
 
 std::vector<Bytes> activationPeaks(const Schedule& schedule, const CostModel& costs)
 {
-    const ActivationRule rule(schedule, costs);
-    std::vector<Bytes> peaks;
-    for (std::size_t r = 0; r < schedule.order.size(); ++r) {
-        const auto& ops = schedule.order[r];
-        Bytes held = 0;
-        Bytes peak = 0;
-        for (std::size_t i = 0; i < ops.size(); ++i) {
-            for (int k = 0; k < ops[i].count; ++k)
-                held += rule.deltaOf(ops[i], k);
-            peak = std::max(peak, held);
-        }
-        peaks.push_back(peak);
-    }
-    return peaks;
+    return peaksOf(schedule, ActivationRule(schedule, costs));
 }
 
 namespace {
@@ -100,7 +87,8 @@ Result<SimResult> simulate(const Schedule& schedule, const CostModel& costs, con
     addLaunch(schedule, costs.launch, durations);
     auto result = place(schedule, durations, costs.links, boundary, channels, policy);
     if (result) takeLaunch(schedule, costs.launch, *result);
-    if (result) result->peakActivation = activationPeaks(schedule, costs);
+    const Unheld unheld = policy == PlacePolicy::Relaxed ? Unheld::LeftOut : Unheld::Counted;
+    if (result) result->peakActivation = peaksOf(schedule, ActivationRule(schedule, costs, unheld));
     return result;
 }
 

@@ -192,7 +192,7 @@ Result<int> run(const Options& options, Session& session)
     return ExitDone;
 }
 
-// Each once, in the order of the formats; the help of a shared option names all its formats.
+// Each once, in the order of the formats; an option of several formats names all of them.
 void addFormatOptions(CLI::App& app, const std::shared_ptr<Options>& options)
 {
     std::vector<std::string_view> known;

@@ -224,6 +224,7 @@ Result<int> run(const Options& options, Session& session)
     if (auto timeline = simulatedTimeline(planned->schedule, request->costs))
         session.out(drawTimeline(**timeline, 0, session.columns(), session.colourOut()));
     if (auto stored = store(options, *request, *planned, session); !stored) return tl::unexpected(std::move(stored.error()));
+    if (!planned->limit.empty()) session.note(planned->limit);
     if (planned->interrupted) session.note("interrupted: this is the best so far");
     return planned->interrupted ? ExitInterrupted : ExitDone;
 }

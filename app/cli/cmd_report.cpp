@@ -71,16 +71,16 @@ Result<std::vector<RequirementCheck>> checkRequirements(const std::vector<Requir
     return checks;
 }
 
-// Every requirement's sentence on stderr. False: one does not hold.
+// Every requirement's sentence on stderr. False: one is not met.
 bool tellChecks(const std::vector<RequirementCheck>& checks, Session& session)
 {
     bool all = true;
     for (const RequirementCheck& check : checks) {
         all = all && check.holds;
         if (check.holds)
-            session.note("holds: " + check.sentence);
+            session.note("budget met: " + check.sentence);
         else
-            session.warn("does not hold: " + check.sentence);
+            session.unmet("budget not met: " + check.sentence);
     }
     return all;
 }

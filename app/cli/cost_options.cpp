@@ -11,12 +11,12 @@
 #include "app/cli/files.h"
 #include "app/cli/run_access.h"
 #include "app/cli/usage.h"
+#include "app/costs/split_sources.h"
 #include "engine/configured_model.h"
 #include "schedules/analytic_costs.h"
 #include "schedules/kinds.h"
 #include "schedules/layer_costs.h"
 #include "traces/fit/fit_costs.h"
-#include "traces/fit/split_costs.h"
 
 namespace stagewright {
 
@@ -93,16 +93,11 @@ Result<void> completeKinds(const Schedule& schedule, CostModel& costs, const std
         return fail(ErrorCode::Usage,
                     fmt::format("the costs of {} are for {} stages, but {} has {}", origin, costs.stages(), schedule.name, schedule.stages),
                     "take costs from a run with the same number of stages, or give --costs F=…,I=…,W=…");
+    completeWhole(costs, schedule.ranks);
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         const int r = static_cast<int>(rank);
         for (const Op& op : schedule.order[rank]) {
             if (op.kind == OpKind::Filler || costs.duration(op.kind, op.stage, r) > 0) continue;
-            const Nanos input = costs.duration(OpKind::InputGrad, op.stage, r);
-            const Nanos weight = costs.duration(OpKind::WeightGrad, op.stage, r);
-            if (op.kind == OpKind::Backward && input > 0 && weight > 0) {
-                costs.setDuration(OpKind::Backward, op.stage, r, input + weight);
-                continue;
-            }
             const Nanos forward = costs.duration(OpKind::Forward, op.stage, r);
             if (op.kind == OpKind::Recompute && forward > 0) {
                 costs.setDuration(OpKind::Recompute, op.stage, r, forward);
@@ -135,27 +130,6 @@ Result<void> fitStages(const Schedule& schedule, const CostOptions& options, con
     return {};
 }
 
-// What says how long I and W of the run take and what I frees: its own layers, the newest run of the file that was set up alike, and
-// the model's shape.
-Result<std::vector<SplitSource>> splitSources(const StoredRun& stored, const CostModel& costs, const std::optional<ConfiguredModel>& model)
-{
-    std::vector<SplitSource> sources;
-    if (model)
-        if (auto layers = splitOfLayers(costs, model->stageLayers)) sources.push_back(std::move(*layers));
-    auto file = openRunFile(stored.file);
-    if (!file) return tl::unexpected(std::move(file.error()));
-    auto other = splitOfFile(**file, stored.run);
-    if (!other) return tl::unexpected(std::move(other.error()));
-    if (*other) sources.push_back(std::move(**other));
-    if (!model || static_cast<int>(model->stageLayers.size()) != costs.stages()) return sources;
-    SplitSource shape{model->inputShares(model->stageLayers), {}, "the model's shape", {}};
-    for (const StageMemory& memory : model->memoryOf(model->stageLayers))
-        shape.freedShare.emplace_back(memory.activation > 0 ? std::optional(static_cast<double>(memory.freedAtInput) / static_cast<double>(memory.activation))
-                                                            : std::nullopt);
-    sources.push_back(std::move(shape));
-    return sources;
-}
-
 Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& options)
 {
     CostModel costs;
@@ -170,8 +144,10 @@ Result<CostModel> measuredCosts(const Schedule& schedule, const CostOptions& opt
         costs.origin = "fitted from " + origin;
         const auto model = configuredModel(stored->run.configuration);
         if (auto fits = fitStages(schedule, options, model, costs); !fits) return tl::unexpected(std::move(fits.error()).with(origin));
-        if (schedule.splitsBackward() && !knowsSplit(costs)) {
-            auto sources = splitSources(*stored, costs, model);
+        if (schedule.splitsBackward()) {
+            auto file = openRunFile(stored->file);
+            if (!file) return tl::unexpected(std::move(file.error()));
+            auto sources = splitSources(file->get(), stored->run, costs);
             if (!sources) return tl::unexpected(std::move(sources.error()));
             completeSplit(costs, schedule.ranks, *sources, givenShare(options));
         }

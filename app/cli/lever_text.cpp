@@ -46,7 +46,7 @@ std::string leversText(const LeverTable& table, const Units& units, bool colour)
         }
         const Nanos before = *lever.makespan + lever.gain;
         const double share = before > 0 ? -static_cast<double>(lever.gain) / static_cast<double>(before) : 0;
-        any = any || lever.gain > 0;
+        any = any || (lever.gain > 0 && !table.ofOtherStep(lever));
         out.add({lever.title, units.timeText(*lever.makespan), lever.gain == 0 ? "=" : units.timeText(-lever.gain), lever.gain == 0 ? "" : formatChange(share),
                  units.memoryText(lever.peak)});
     }

@@ -86,11 +86,11 @@ void Session::warn(std::string_view text)
     fmt::print(stderr, "{}warning:{} {}\n", m_colourErr ? "\033[33m" : "", m_colourErr ? "\033[0m" : "", text);
 }
 
-void Session::debug(std::string_view text)
+void Session::unmet(std::string_view text)
 {
-    if (logLevel < LogLevel::Debug || progressMode == "jsonl") return;
+    if (progressMode == "jsonl") return progress().event({{"event", "warning"}, {"message", text}}); // stderr holds objects only
     if (m_progress) m_progress->clear();
-    fmt::print(stderr, "debug: {}\n", text);
+    fmt::print(stderr, "{}error:{} {}\n", m_colourErr ? "\033[31m" : "", m_colourErr ? "\033[0m" : "", text);
 }
 
 void Session::complain(const Error& error)

@@ -38,7 +38,7 @@ public:
     bool answered() const { return m_answered; }
     void note(std::string_view text);    // stderr, level info
     void warn(std::string_view text);    // stderr, level warning
-    void debug(std::string_view text);   // stderr, level debug
+    void unmet(std::string_view text);   // stderr at every level: "error: …"; the verb goes on and ends with code 1
     void complain(const Error& error);   // stderr, or the object of --json; and an event of --progress jsonl
 
     // The stop token of SIGINT, SIGTERM and, with --stdin-control, of the end of stdin. A second signal kills. Signals

@@ -87,7 +87,8 @@ void BookmarksController::set(int slot)
     bookmark.begin = range.begin;
     bookmark.end = range.end;
     const SpanRef selected = m_window.viewState()->selected();
-    if (selected.valid() && selected.panel == 0) bookmark.selection = noteOnSpan(*view->run->timeline, selected.span);
+    const bool own = m_window.mode() != MainWindow::Mode::Edit && !m_window.showsToolPicture();
+    if (own && selected.valid() && selected.panel == 0) bookmark.selection = noteOnSpan(*view->run->timeline, selected.span);
     const QString file = view->ref.file;
     auto known = std::find_if(m_known.begin(), m_known.end(), [&](const auto& one) { return one.first == file; });
     if (known == m_known.end()) known = m_known.insert(m_known.end(), {file, {}});
@@ -127,10 +128,11 @@ void BookmarksController::jump(int slot)
 
 void BookmarksController::apply(const Bookmark& bookmark)
 {
+    if (bookmark.selection) {
+        const SpanId span = spanOfNote(*m_window.shownView()->run->timeline, *bookmark.selection);
+        if (span != noSpan) m_window.selectOp(span);
+    }
     m_window.viewState()->setVisible({bookmark.begin, bookmark.end});
-    if (!bookmark.selection) return;
-    const SpanId span = spanOfNote(*m_window.shownView()->run->timeline, *bookmark.selection);
-    if (span != noSpan) m_window.viewState()->select({0, span});
 }
 
 } // namespace stagewright

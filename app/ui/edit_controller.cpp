@@ -8,18 +8,17 @@
 #include <QSettings>
 #include <QSplitter>
 
+#include "app/costs/split_sources.h"
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
 #include "app/ui/recovery_bar.h"
 #include "schedules/timeline/timeline_of.h"
-#include "traces/fit/split_costs.h"
 #include "traces/simulated_run.h"
 #include "widgets/background.h"
 #include "widgets/edit/move_hint.h"
 #include "widgets/edit/op_tray.h"
 #include "widgets/edit/schedule_text.h"
 #include "widgets/legend.h"
-#include "widgets/panel/run_figures.h"
 
 namespace stagewright {
 
@@ -170,36 +169,45 @@ void EditController::begun(const std::shared_ptr<const RunView>& source, const S
     refreshGhost();
 }
 
-void EditController::completeSplit(CostModel measured)
+// Where I and W are from, and the memory that I frees where that is from elsewhere.
+static QString splitNote(const BackwardCosts& complete)
+{
+    const auto sourceAt = [&](std::optional<std::size_t> place) { return place ? &complete.sources[*place] : nullptr; };
+    const auto nameOf = [](const SplitSource& source) {
+        if (source.basis == SplitBasis::Run && source.run) return EditController::tr("run %1, %2, which has the same setup").arg(source.run->id).arg(runTitle(*source.run));
+        return source.basis == SplitBasis::Layers ? EditController::tr("the run's layers, which were timed one by one") : EditController::tr("the shape of the model");
+    };
+    const SplitSource* times = sourceAt(complete.use.times);
+    const SplitSource* memory = sourceAt(complete.use.memory);
+    QString text = times ? EditController::tr("I and W were not measured in this run: B is split as in %1.").arg(nameOf(*times))
+                         : EditController::tr("I and W were not measured in this run: each is taken as half of B.");
+    if (memory && memory != times) text += QLatin1Char(' ') + EditController::tr("What I frees is as in %1.").arg(nameOf(*memory));
+    if (!times || times->basis == SplitBasis::Shape) text += QLatin1Char(' ') + EditController::tr("Record a split schedule with this model, such as ZB-H1, and they are taken from it.");
+    return text;
+}
+
+void EditController::completeSplit(const CostModel& measured, const BackwardCosts& given)
 {
     const quint64 generation = ++m_completeGeneration;
     m_completing = false;
-    const int ranks = m_editor->schedule().ranks;
-    if (!m_source || measured.source != CostSource::Fitted || knowsSplit(measured)) {
+    if (!m_source || measured.source != CostSource::Fitted || given.use.stages.empty()) {
         m_panel->setSplitNote({});
         return;
     }
-    m_panel->setSplitNote(tr("I and W were not measured: each counts as half of B. To measure them, record a split schedule such as ZB-H1 with this model."));
+    m_panel->setSplitNote(splitNote(given));
     if (m_window.library()->isSimulated(m_source->ref.file)) return;
     m_completing = true;
     inBackground(
         this,
-        [path = m_source->ref.file, run = m_source->run]() -> std::optional<SplitSource> {
-            const auto file = RunFile::open(path.toStdString(), OpenMode::Read);
-            if (!file) return std::nullopt;
-            auto found = splitOfFile(**file, *run);
-            return found ? std::move(*found) : std::nullopt;
+        [path = m_source->ref.file.toStdString(), run = m_source->run, measured, ranks = m_editor->schedule().ranks] {
+            return withBackward(measured, *run, ranks, path);
         },
-        [this, generation, measured, ranks](const std::optional<SplitSource>& found) {
+        [this, generation](BackwardCosts complete) {
             if (generation != m_completeGeneration || !m_editor->active()) return;
             m_completing = false;
-            CostModel costs = measured;
-            if (!found || !found->run) return;
-            stagewright::completeSplit(costs, ranks, {*found});
-            completeCosts(costs, ranks);
-            costs.origin = m_editor->costs().origin;
-            m_panel->setSplitNote(tr("I and W were not measured in this run: B is split as in run %1, %2, which has the same setup.").arg(found->run->id).arg(runTitle(*found->run)));
-            takeCosts(costs);
+            complete.costs.origin = m_editor->costs().origin;
+            m_panel->setSplitNote(splitNote(complete));
+            if (!(complete.costs == m_editor->costs())) takeCosts(complete.costs);
         });
 }
 
@@ -258,7 +266,7 @@ void EditController::keepLeft()
     ++m_keeping;
     inBackground(
         this,
-        [schedule = std::make_shared<const Schedule>(order), costs = std::make_shared<const CostModel>(m_editor->costs()), name = tr("%1, edited").arg(runTitle(m_source->run->info)).toStdString()]() -> Result<std::shared_ptr<Run>> {
+        [schedule = std::make_shared<const Schedule>(order), costs = std::make_shared<const CostModel>(m_editor->costs()), name = tr("%1 (edited)").arg(runTitle(m_source->run->info)).toStdString()]() -> Result<std::shared_ptr<Run>> {
             auto run = simulatedRun(*schedule, *costs);
             if (!run) return tl::unexpected(run.error());
             run->info.name = name;

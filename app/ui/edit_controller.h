@@ -9,6 +9,7 @@
 #include <QObject>
 #include <QTimer>
 
+#include "app/costs/split_sources.h"
 #include "app/ui/actions.h"
 #include "app/ui/edit_autosave.h"
 #include "schedules/edit_pattern.h"
@@ -36,10 +37,11 @@ public:
 
     // Called by the window when editing of a source starts (mode Edit is set) or ends.
     void begun(const std::shared_ptr<const RunView>& source, const Schedule& schedule, const CostModel& costs, OpPosition selected);
-    void completeSplit(CostModel measured); // costs without I and W: takes them from a matching run of the file, if any
-    void saved(); // the current order is on disk
-    void recorded(const Schedule& order); // it was trained and its run is in a file; may differ from the order edited now
-    void closing() { m_autosave->flush(); } // keeps the edit on disk for the next start
+    // Costs without I and W: says where they are from, first without the run's file (given), then with it where another run of it fits.
+    void completeSplit(const CostModel& measured, const BackwardCosts& given);
+    void saved(); // the order as it is now is on disk
+    void recorded(const Schedule& order); // it was trained, and its run is in a file; it may be another than the one edited now
+    void closing() { m_autosave->flush(); } // what is being edited stays on disk, for the next start
     void redraw(); // with another budget
     void refreshActions();
     void setTheme(const Theme& theme);

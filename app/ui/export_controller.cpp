@@ -111,7 +111,7 @@ PictureContent ExportController::picture() const
         content.shortCaption << tr("A: step %1, %2; %3").arg(shown->step + 1).arg(costsText(*shown->run), sourceText(*shown)) << tr("B: step %1, %2; %3").arg(other->step + 1).arg(costsText(*other->run), sourceText(*other));
     } else if (m_window.mode() == MainWindow::Mode::Edit) {
         const ScheduleEditor& editor = *m_window.editor();
-        content.title = tr("%1, edited").arg(titleOf(*shown));
+        content.title = tr("%1 (edited)").arg(titleOf(*shown));
         content.caption << tr("%1, bubble ratio %2; simulated with costs: %3")
                                .arg(durationText(editor.figures().makespan, {editor.costs().timeUnit, editor.costs().memoryUnit}), percentText(editor.figures().bubbleFraction),
                                     editor.costs().origin.empty() ? tr("of the run") : QString::fromStdString(editor.costs().origin));

@@ -9,9 +9,9 @@
 
 #include <QObject>
 #include <QProcess>
-#include <QTemporaryDir>
 
 #include "app/ui/lesson_session.h"
+#include "app/ui/scratch_folder.h"
 
 namespace stagewright {
 
@@ -52,7 +52,7 @@ private:
     QString m_block;
     QString m_file;
     QStringList m_schedules; // as the block names them
-    QTemporaryDir m_orders;
+    ScratchFolder m_orders;
     QProcess m_check;
     QString m_checked; // block whose gradients are being checked
     QMap<QString, QString> m_proofs;

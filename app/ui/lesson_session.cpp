@@ -6,6 +6,7 @@
 #include <QSettings>
 
 #include "schedules/csv.h"
+#include "schedules/edit_ops.h"
 #include "schedules/validate.h"
 #include "traces/lessons/lesson_library.h"
 
@@ -129,8 +130,13 @@ Error LessonSession::whyNot(const Schedule& schedule)
     const Schedule part = lessons::runnablePart(schedule);
     for (std::size_t rank = 0; rank < schedule.order.size(); ++rank) {
         const std::size_t ran = rank < part.order.size() ? part.order[rank].size() : 0;
-        if (ran < schedule.order[rank].size())
-            return Error{ErrorCode::Invalid, toText(schedule.order[rank][ran]) + " can't go there on rank " + std::to_string(rank) + ": one of its inputs is not placed yet", "place that input first"};
+        if (ran == schedule.order[rank].size()) continue;
+        const Op& op = schedule.order[rank][ran];
+        const std::optional<Op> input = unplacedInput(schedule, op);
+        if (!input) continue; // it waits for one of another rank that waits
+        const char* what = input->kind == OpKind::Forward ? "activations" : "gradient";
+        return Error{ErrorCode::Invalid, toText(op) + " needs the " + what + " of " + toText(*input) + ", which is not placed yet",
+                     "place " + toText(*input) + " (rank " + std::to_string(schedule.placement.rankOf(input->stage, input->microbatch)) + ") first"};
     }
     return Error{ErrorCode::Invalid, "this order can't run", ""};
 }

@@ -43,6 +43,7 @@
 #include "app/ui/memory_controller.h"
 #include "app/ui/range_controller.h"
 #include "app/ui/rows_controller.h"
+#include "app/ui/screen_fit.h"
 #include "app/ui/search_controller.h"
 #include "app/ui/session_controller.h"
 #include "app/ui/sql_controller.h"
@@ -363,8 +364,7 @@ void MainWindow::restoreLayout()
     // No larger than the screen; a picture drawn without a screen has the requested size.
     const bool real = QGuiApplication::platformName() != QLatin1String("offscreen");
     const QSize room = real ? screen()->availableSize() : QSize(1600, 1000);
-    const QSize frame = real ? QSize(8, 40) : QSize(0, 0); // an estimate; the real size is known later (keepOnScreen)
-    resize(QSize(1600, 1000).boundedTo(room - frame));
+    resize(real ? firstSize(QSize(1600, 1000), room) : room); // how large its frame is shows later (keepOnScreen)
     const bool tight = real && room.width() < 900; // large text on a small screen
     if (tight) m_panels->setMinimumWidth(200);
     restoreGeometry(settings.value(QStringLiteral("window/geometry")).toByteArray());
@@ -381,13 +381,11 @@ void MainWindow::restoreLayout()
 // With its frame, which a window manager adds later.
 void MainWindow::keepOnScreen()
 {
-    if (isMaximized() || isFullScreen() || size() != m_startSize) return; // resized in the meantime
-    const QRect room = screen()->availableGeometry(), frame = frameGeometry();
-    const QSize fits = (size() - (frame.size() - room.size()).expandedTo(QSize(0, 0))).expandedTo(minimumSizeHint());
-    if (fits != size()) resize(m_startSize = fits);
-    const QPoint at(std::max(room.left(), std::min(frame.left(), room.right() + 1 - std::min(frame.width(), room.width()))),
-                    std::max(room.top(), std::min(frame.top(), room.bottom() + 1 - std::min(frame.height(), room.height()))));
-    if (at != frame.topLeft()) move(at);
+    if (isMaximized() || isFullScreen() || size() != m_startSize) return; // given another size meanwhile
+    const QRect frame = frameGeometry();
+    const QRect fits = keptOnScreen(frame, size(), screen()->availableGeometry(), minimumSizeHint());
+    if (fits.size() != size()) resize(m_startSize = fits.size());
+    if (fits.topLeft() != frame.topLeft()) move(fits.topLeft());
 }
 
 void MainWindow::showEvent(QShowEvent* event)
@@ -592,7 +590,7 @@ void MainWindow::refreshTitle()
     else if (m_mode == Mode::Compare && m_shown && m_other)
         title = m_compare->title();
     else if (m_mode == Mode::Edit && m_editSource)
-        title = tr("%1, edited%2").arg(runTitle(m_editSource->run->info), m_editor->changed() ? QStringLiteral(" *") : QString());
+        title = tr("%1 (edited)%2").arg(runTitle(m_editSource->run->info), m_editor->changed() ? QStringLiteral(" *") : QString());
     else if (m_mode == Mode::Run && m_shown)
         title = runTitle(m_shown->run->info);
     if (m_pageTitle.isEmpty() && m_shown && m_mode == Mode::Run && !m_library->isSimulated(m_shown->ref.file))
@@ -659,7 +657,8 @@ void MainWindow::splitViews()
 {
     const int height = m_rows->height();
     if (height <= 0) return;
-    const int wanted = std::min(m_timeline->sizeHint().height(), m_memory->isVisibleTo(m_rows) ? height * (m_timeline->panels().size() > 1 ? 72 : 62) / 100 : height);
+    const int most = !m_memory->isVisibleTo(m_rows) ? height : height * (m_timeline->panels().size() > 1 ? 72 : 62) / 100;
+    const int wanted = m_memory->isVisibleTo(m_rows) && !m_memory->known() ? height - m_memory->minimumSizeHint().height() : std::min(m_timeline->sizeHint().height(), most);
     m_rows->setSizes({wanted, height - wanted});
 }
 

@@ -14,11 +14,11 @@
 #include <QMainWindow>
 #include <QPointer>
 #include <QStringList>
-#include <QTemporaryDir>
 #include <QTimer>
 
 #include "app/ui/actions.h"
 #include "app/ui/run_library.h"
+#include "app/ui/scratch_folder.h"
 #include "schedules/registry.h"
 #include "traces/compare/compare.h"
 #include "widgets/compare/compare_panel.h"
@@ -128,7 +128,11 @@ public:
     RecordDialog* openRecordDialog(); // not modal; deleted when closed
 
     Mode mode() const { return m_mode; }
+    // Selects an op of the run shown, in view; where a tool shows another picture the run's own comes back. False: while an order is
+    // edited, or the picture has no such op.
+    bool selectOp(SpanId span);
     Tool tool() const { return m_tool; }
+    bool showsToolPicture() const { return m_tool == Tool::Lowered || m_tool == Tool::WhatIf; } // not the run's own: spans have other numbers
     void setTool(Tool tool); // in mode Run; else none
     bool settled() const; // nothing is being read, compared or recorded
 
@@ -385,7 +389,7 @@ private:
     EditController* m_edit = nullptr;
 
     // recording
-    QTemporaryDir m_scratch;
+    ScratchFolder m_scratch;
     QTimer m_poll;
     QString m_recordFile;   // written by the child
     QString m_recordTarget; // final file of its runs; equal to m_recordFile for a new file

@@ -5,8 +5,10 @@
 
 #include "app/ui/main_window.h"
 #include "schedules/timeline/timeline_of.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/fit/split_costs.h"
+#include "traces/report/run_report.h"
 #include "widgets/background.h"
-#include "widgets/panel/run_figures.h"
 
 namespace stagewright {
 
@@ -30,7 +32,7 @@ std::shared_ptr<const TimelinePanel> predictedPanel(const Run& run)
     const auto schedule = scheduleOfRun(run);
     auto costs = costsOf(run);
     if (!schedule || !costs) return nullptr;
-    completeCosts(*costs, schedule->ranks);
+    completeWhole(*costs, schedule->ranks);
     const auto timeline = simulatedTimeline(*schedule, *costs);
     if (!timeline) return nullptr;
     PanelOptions options;

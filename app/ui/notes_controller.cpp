@@ -81,7 +81,7 @@ NotesController::NotesController(MainWindow& window) : QObject(&window), m_windo
         const bool edit = m_window.mode() == MainWindow::Mode::Edit;
         Actions& a = m_window.actions();
         for (const I id : {I::AddNote, I::KeepNote})
-            a[id]->setEnabled(shown && !edit);
+            a[id]->setEnabled(shown && !edit && !m_window.showsToolPicture());
         a[I::RemoveNote]->setEnabled(shown && !edit && (m_chosen >= 0 || m_passing || !notes(m_window.shownRef()).empty()));
         a[I::NotesList]->setEnabled(shown);
         if (!edit) {
@@ -376,7 +376,9 @@ void NotesController::shownChanged()
 
 void NotesController::setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current, std::vector<Nanos> moments)
 {
+    const auto& panels = m_window.timelineView()->panels();
     m_hitPanel = panel;
+    m_hitTimeline = panel < static_cast<int>(panels.size()) ? panels[static_cast<std::size_t>(panel)]->timeline : nullptr;
     m_hits = std::move(hits);
     m_currentHit = current;
     m_moments = std::move(moments);
@@ -415,9 +417,10 @@ void NotesController::refresh()
         if (m_passing && m_passingPanel == p) add(*m_passing, -2, true);
     }
     flags->hitPanel = m_hitPanel;
-    flags->hits = edit ? nullptr : m_hits;
+    const bool theirs = m_hitPanel < static_cast<int>(panels.size()) && panels[static_cast<std::size_t>(m_hitPanel)]->timeline == m_hitTimeline;
+    flags->hits = edit || !theirs ? nullptr : m_hits; // numbers of spans mean other ops in another timeline
     flags->current = m_currentHit;
-    flags->moments = m_moments;
+    if (theirs) flags->moments = m_moments;
     m_window.timelineView()->setFlags(flags->empty() ? nullptr : std::move(flags));
     m_panel->setNotes(m_window.mode() == MainWindow::Mode::Empty ? Notes{} : notes(m_window.shownRef()), panels.empty() ? 1 : panels.front()->units.time);
     if (m_chosen >= m_panel->model()->rowCount()) m_chosen = -1;
@@ -442,8 +445,7 @@ void NotesController::choose(int row, bool show)
             m_window.statusBar()->showMessage(tr("This run has no %1").arg(QString::fromStdString(placeText(note))), 5000);
             return;
         }
-        m_window.viewState()->select({0, span});
-        m_window.timelineView()->ensureVisible({0, span});
+        m_window.selectOp(span);
     } else {
         const TimeRange visible = m_window.viewState()->visible();
         if (note.begin < visible.begin || note.end > visible.end) m_window.viewState()->fit({note.begin, note.end});

@@ -46,6 +46,7 @@ public:
 
     // What a search or a query marks on the timeline in addition to the notes.
     void setHits(int panel, std::shared_ptr<const std::vector<SpanId>> hits, SpanId current, std::vector<Nanos> moments = {});
+    void refresh(); // flags and list, of the pictures shown now
     bool hasHits() const { return m_hits != nullptr || !m_moments.empty(); }
 
 signals:
@@ -60,7 +61,6 @@ private:
     void change(const RunRef& ref, const QString& words, Notes after);
     void load(const RunRef& ref);
     void shownChanged();
-    void refresh(); // flags, list, actions
     void choose(int row, bool show);
     RunRef refOfPanel(int panel) const;
     void askText();
@@ -80,6 +80,7 @@ private:
     int m_reading = 0;
     int m_writing = 0;
     int m_hitPanel = 0;
+    std::shared_ptr<const Timeline> m_hitTimeline; // whose spans they are
     std::shared_ptr<const std::vector<SpanId>> m_hits;
     SpanId m_currentHit = noSpan;
     std::vector<Nanos> m_moments;

@@ -309,6 +309,7 @@ void SqlController::showAllRows()
     spans->erase(std::unique(spans->begin(), spans->end()), spans->end());
     std::sort(moments.begin(), moments.end());
     const auto marked = spans->size() + moments.size();
+    if (m_window.showsToolPicture()) m_window.setTool(MainWindow::Tool::None);
     m_window.notes()->setHits(0, spans, noSpan, std::move(moments));
     m_console->setSaid(elsewhere == 0 ? countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline. Press Esc in the timeline to clear the mark."), tr("%L1 places are marked on the timeline. Press Esc in the timeline to clear the marks."))
                                       : countText(static_cast<qint64>(marked), tr("1 place is marked on the timeline"), tr("%L1 places are marked on the timeline")) +

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include <QObject>
-#include <QTemporaryDir>
 #include <QThreadPool>
 
 #include "app/ui/query_places.h"
+#include "app/ui/scratch_folder.h"
 #include "traces/notes.h"
 #include "widgets/runs/runs_model.h"
 
@@ -59,7 +59,7 @@ private:
     SqlConsole* m_console;
     QDockWidget* m_dock;
     QThreadPool m_pool;
-    QTemporaryDir m_scratch;
+    ScratchFolder m_scratch;
     std::stop_source m_stop;
     quint64 m_generation = 0;
     bool m_running = false;

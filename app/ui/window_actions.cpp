@@ -104,6 +104,9 @@ void MainWindow::connectAll()
         if (m_shown && ref == m_shown->ref && m_mode == Mode::Run) return;
         showRun(ref);
     });
+    connect(m_runsPanel, &RunsPanel::runChosenAgain, this, [this](const RunRef& ref) {
+        if (m_mode == Mode::Compare) showRun(ref); // one of those compared, alone
+    });
     connect(m_runsPanel, &RunsPanel::compareAsked, this, [this](const RunRef& ref) {
         m_compare->add(ref);
     });

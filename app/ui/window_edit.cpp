@@ -4,13 +4,15 @@
 #include <QFileInfo>
 #include <QStatusBar>
 
+#include "app/costs/split_sources.h"
 #include "app/ui/banner.h"
 #include "app/ui/edit_controller.h"
 #include "app/ui/main_window.h"
 #include "schedules/csv.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/report/run_report.h"
 #include "traces/simulated_run.h"
 #include "widgets/deadlock/deadlock_dialog.h"
-#include "widgets/panel/run_figures.h"
 
 namespace stagewright {
 
@@ -112,7 +114,9 @@ void MainWindow::startEdit(std::optional<Schedule> beginWith)
         return;
     }
     const CostModel measured = *costs;
-    completeCosts(*costs, schedule->ranks);
+    BackwardCosts complete = withBackward(measured, *source->run, schedule->ranks, {});
+    complete.costs.origin = costs->origin;
+    *costs = complete.costs;
     if (costs->origin.empty())
         costs->origin = costs->source == CostSource::Fitted ? tr("fitted from %1").arg(runTitle(source->run->info)).toStdString()
                                                             : tr("unit costs").toStdString();
@@ -133,7 +137,7 @@ void MainWindow::startEdit(std::optional<Schedule> beginWith)
     m_runsPanel->setCurrent(source->ref);
     m_editPanel->setSource(runTitle(source->run->info), QString::fromStdString(costs->origin));
     m_edit->begun(source, *schedule, *costs, {rank, position});
-    m_edit->completeSplit(measured);
+    m_edit->completeSplit(measured, complete);
     m_state->fitAll();
     m_state->clearHistory();
     m_timeline->setFocus();
@@ -172,11 +176,13 @@ void MainWindow::runEdited()
         return;
     }
     QString base = QString::fromStdString(m_editSource->run->info.scheduleName).section(QLatin1Char('/'), -1);
+    if (base.endsWith(QLatin1String(".csv"))) base.chop(4);
     if (base.isEmpty()) base = QStringLiteral("schedule");
-    if (!base.endsWith(QLatin1String("-edited"))) base += QStringLiteral("-edited");
+    const QString mark = QStringLiteral(" (edited)");
+    const QString name = base.endsWith(mark) ? base : base + mark; // the run has the file's name
     const QString folder = m_scratch.filePath(QString::number(++m_recordCount));
     QDir().mkpath(folder);
-    QFile file(folder + QLatin1Char('/') + base + QStringLiteral(".csv"));
+    QFile file(folder + QLatin1Char('/') + name);
     if (!file.open(QIODevice::WriteOnly) || file.write(text->data(), static_cast<qint64>(text->size())) < 0) {
         m_banner->showError(tr("file %1: %2").arg(file.fileName(), file.errorString()), tr("free some space in the temporary folder"));
         return;
@@ -200,11 +206,11 @@ void MainWindow::runEdited()
     if (m_editor->changed()) {
         auto original = scheduleOfRun(*m_editSource->run);
         auto originalText = original ? writeScheduleCsv(*original) : Result<std::string>(tl::unexpected(original.error()));
-        QFile baseline(folder + QLatin1Char('/') + base.chopped(7) + QStringLiteral(".csv"));
+        QFile baseline(folder + QLatin1Char('/') + name.chopped(mark.size()));
         if (originalText && baseline.open(QIODevice::WriteOnly) && baseline.write(originalText->data(), static_cast<qint64>(originalText->size())) >= 0)
             settings.baselineFile = baseline.fileName();
     }
-    startRecording(settings, newRecordingPath(base), true);
+    startRecording(settings, newRecordingPath(name.chopped(mark.size()) + QStringLiteral("-edited")), true);
     keepPrediction();
 }
 

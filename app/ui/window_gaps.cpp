@@ -123,7 +123,7 @@ void MainWindow::walkGaps(int by)
 
 void MainWindow::refreshNotes()
 {
-    if (m_mode != Mode::Run || !m_shown || m_tool == Tool::Lowered || m_tool == Tool::WhatIf) {
+    if (m_mode != Mode::Run || !m_shown || showsToolPicture()) {
         m_timeline->setNotes(nullptr);
         return;
     }

@@ -84,7 +84,7 @@ void MainWindow::timesChanged()
         m_side->setRun(m_shown->run, m_shown->figures);
         applyBudget();
         if (m_slack) m_side->setSlack(m_slack);
-        m_side->setSelection(selected.valid() ? selected.span : noSpan);
+        m_side->setSelection(selected.valid() && selected.panel == 0 && !showsToolPicture() ? selected.span : noSpan);
         emit m_state->selectionChanged(); // the range, if one is selected
     } else if (m_mode == Mode::Compare && m_shown && m_other) {
         m_comparePanel->setComparison(m_shown->run, m_other->run, m_comparison);
@@ -204,7 +204,7 @@ void MainWindow::present(const std::shared_ptr<const RunView>& view, bool fit)
     if (view->partial && view->panel->isPart() && !view->panel->overview && !m_damageTold)
         m_banner->showNote(tr("A step of this run has more than %L1 ops: it is drawn without causes, arrows and op details. "
                               "stagewright report computes its figures.").arg(detailedSpans));
-    if (m_selectLater != noSpan) m_state->select({0, std::exchange(m_selectLater, noSpan)});
+    if (m_selectLater != noSpan) selectOp(std::exchange(m_selectLater, noSpan));
     selectionChanged();
     if (first) m_timeline->setFocus();
     ready();
@@ -269,7 +269,7 @@ void MainWindow::stepBy(int by)
 void MainWindow::selectionChanged()
 {
     const SpanRef selected = m_state->selected();
-    if (m_mode == Mode::Run && m_tool != Tool::Lowered && m_tool != Tool::WhatIf && (!selected.valid() || selected.panel == 0)) m_side->setSelection(selected.valid() ? selected.span : noSpan);
+    if (m_mode == Mode::Run && !showsToolPicture() && (!selected.valid() || selected.panel == 0)) m_side->setSelection(selected.valid() ? selected.span : noSpan);
     if (m_tool == Tool::Residuals) m_residuals->setSelected(selected.valid() ? selected.span : noSpan);
     if (m_mode == Mode::Run) askSlack();
     refreshActions();

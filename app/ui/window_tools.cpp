@@ -2,11 +2,14 @@
 #include <QFileInfo>
 #include <QStackedWidget>
 
+#include "app/costs/split_sources.h"
 #include "app/ui/banner.h"
 #include "app/ui/main_window.h"
+#include "app/ui/notes_controller.h"
 #include "schedules/deadlock.h"
+#include "traces/fit/fit_costs.h"
+#include "traces/report/run_report.h"
 #include "widgets/background.h"
-#include "widgets/panel/run_figures.h"
 #include "widgets/tools/lowered_panel.h"
 #include "widgets/tools/residual_panel.h"
 #include "widgets/tools/what_if_panel.h"
@@ -90,6 +93,7 @@ void MainWindow::showToolPanels(const std::vector<std::shared_ptr<const Timeline
     if (fitted) m_state->fitAll();
     if (more || m_tool != Tool::WhatIf) splitViews();
     refreshNotes();
+    m_notes->refresh();
     refreshStatus();
 }
 
@@ -101,7 +105,7 @@ Result<std::shared_ptr<const MainWindow::ToolInput>> MainWindow::toolInput()
     if (!schedule) return tl::unexpected(schedule.error());
     auto costs = costsOf(*m_shown->run);
     if (!costs) return tl::unexpected(costs.error());
-    completeCosts(*costs, schedule->ranks);
+    completeWhole(*costs, schedule->ranks);
     auto input = std::make_shared<ToolInput>();
     input->schedule = std::make_shared<const Schedule>(withoutCommunication(*schedule));
     input->costs = std::move(*costs);
@@ -208,10 +212,15 @@ void MainWindow::askResiduals(const ToolInput& input)
                 m_residuals->setFault(costs.error());
                 return;
             }
-            completeCosts(*costs, m_shown->run->info.ranks);
-            m_residualSource = source;
-            m_residualCosts = std::move(*costs);
-            askTool();
+            inBackground(
+                this,
+                [costs = std::move(*costs), run = (*view)->run, ranks = m_shown->run->info.ranks, file = m_library->isSimulated(source.file) ? std::string() : source.file.toStdString()] { return withBackward(costs, *run, ranks, file).costs; },
+                [this, source, generation](CostModel complete) {
+                    if (generation != m_toolGeneration) return;
+                    m_residualSource = source;
+                    m_residualCosts = std::move(complete);
+                    askTool();
+                });
         });
         return;
     }
@@ -235,8 +244,18 @@ void MainWindow::chooseOp(SpanId span)
         showRun(m_shown->ref, step);
         return;
     }
+    selectOp(span);
+}
+
+bool MainWindow::selectOp(SpanId span)
+{
+    if (m_mode == Mode::Edit || m_mode == Mode::Empty || !m_shown) return false;
+    if (showsToolPicture()) setTool(Tool::None);
+    const auto& panels = m_timeline->panels();
+    if (panels.empty() || span >= panels.front()->timeline->spans().size()) return false;
     m_state->select({0, span});
     m_timeline->ensureVisible({0, span});
+    return true;
 }
 
 } // namespace stagewright

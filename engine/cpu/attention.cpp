@@ -3,37 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/cpu/attention_blocks.h"
 
 namespace stagewright::cpu {
 
 namespace {
-
-constexpr int blockRows = 64;
-
-// Rows first … first + rows − 1 of the queries against keys 0 … keys − 1; its probabilities are (rows, keys) from `offset` on.
-struct QueryBlock {
-    int first;
-    int rows;
-    int keys;
-    std::size_t offset;
-};
-
-int blockCount(const AttentionShape& shape)
-{
-    return (shape.tokens + blockRows - 1) / blockRows;
-}
-
-QueryBlock queryBlock(const AttentionShape& shape, int index)
-{
-    QueryBlock block{};
-    block.first = index * blockRows;
-    block.rows = std::min(blockRows, shape.tokens - block.first);
-    block.keys = shape.past + block.first + block.rows;
-    // Blocks before this one are whole: Σ blockRows · (past + blockRows · (k + 1)).
-    const auto before = static_cast<std::size_t>(index);
-    block.offset = blockRows * (static_cast<std::size_t>(shape.past) * before + blockRows * before * (before + 1) / 2);
-    return block;
-}
 
 // A sample's rows of a segment, by head.
 struct Place {
@@ -57,22 +31,6 @@ void forSegments(std::span<const KeySegment> segments, int keys, Visit&& visit)
 }
 
 } // namespace
-
-std::size_t probabilitiesPerHead(const AttentionShape& shape)
-{
-    const QueryBlock last = queryBlock(shape, blockCount(shape) - 1);
-    return last.offset + static_cast<std::size_t>(last.rows) * static_cast<std::size_t>(last.keys);
-}
-
-std::size_t probabilityCount(const AttentionShape& shape)
-{
-    return probabilitiesPerHead(shape) * static_cast<std::size_t>(shape.batch) * static_cast<std::size_t>(shape.heads);
-}
-
-std::size_t attentionWorkspace(const AttentionShape& shape)
-{
-    return static_cast<std::size_t>(std::min(blockRows, shape.tokens)) * static_cast<std::size_t>(shape.past + shape.tokens);
-}
 
 void attentionForward(const AttentionShape& shape, const Kernels& kernels, const Products& products, const float* query, int queryStride,
                       std::span<const KeySegment> segments, float* probabilities, float* out)

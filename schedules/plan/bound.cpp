@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -104,24 +105,29 @@ Bound windowBound(const Pipeline& pipeline)
     return best;
 }
 
-Bound provenBound(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos best, const std::function<bool()>& stop)
+Bound provenBound(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos best, const std::function<bool()>& stop, const Bound& known)
 {
     Bound bound = windowBound(pipeline);
+    if (known.value > bound.value) bound = known;
     const Nanos grid = gridOf(pipeline);
     bound.value = (bound.value + grid - 1) / grid * grid; // ends lie on the grid, and so do origins
     if (!relaxation.usable() || bound.value >= best) return bound;
     Nanos low = bound.value; // not yet refuted below
     Nanos high = best;       // reached
+    std::optional<Windows> left; // by the relaxation at `high`: targets below leave no more
     while (high - low > best / finest || (high == best && low < high)) { // branching does the rest
         if (stop && stop()) break;
         const Nanos middle = low + (high - low) / 2 / grid * grid;
-        const bool refuted = relaxation.refutes(middle, stop);
+        Windows windows = left ? *left : relaxation.windowsFor(middle);
+        relaxation.lower(windows, middle);
+        const bool refuted = !relaxation.propagate(windows, stop);
         if (stop && stop()) break;
         if (refuted) {
             low = middle + grid;
             bound = {low, "relaxation of single ranks"};
         } else {
             high = middle;
+            left = std::move(windows);
         }
     }
     return bound;

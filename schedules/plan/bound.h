@@ -30,8 +30,9 @@ struct Bound
 Bound windowBound(const Pipeline& pipeline);
 
 // The better of both: the smallest target that the relaxation can't refute, to a 10,000th of `best` unless it is best itself, on the grid of the durations' common divisor, between
-// the window bound and `best` (an objective that is reached). stop ends it early with what is proven so far.
-Bound provenBound(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos best, const std::function<bool()>& stop = {});
+// the window bound, or a better one that is known already, and `best` (an objective that is reached). stop ends it early with what is
+// proven so far.
+Bound provenBound(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos best, const std::function<bool()>& stop = {}, const Bound& known = {});
 
 // The largest number that divides every duration, delay and origin: objectives are multiples of it. At least 1.
 Nanos gridOf(const Pipeline& pipeline);

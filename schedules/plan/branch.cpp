@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "schedules/plan/dispatch.h"
 #include "schedules/plan/random.h"
 
 namespace stagewright::planning {
@@ -49,16 +50,23 @@ struct Choice
     bool overFirst = false;
 };
 
+// States that all paths of a rank have: before and after all that is open.
+struct Forks
+{
+    int first = 0;
+    int last = 0;
+};
+
 class Brancher
 {
 public:
     Brancher(const Pipeline& pipeline, RankRelaxation& relaxation, std::int64_t mostWork, const std::function<bool()>& stop, std::uint64_t seed)
-        : m_pipeline(pipeline), m_relaxation(relaxation), m_mostWork(mostWork), m_stop(stop), m_seed(seed), m_random(seed)
+        : m_pipeline(pipeline), m_relaxation(relaxation), m_mostWork(mostWork), m_stop(stop), m_seed(seed), m_random(seed),
+          m_dispatcher(pipeline, relaxation), m_most(static_cast<std::size_t>(pipeline.ranks * eventCount * eventCount))
     {
     }
-    Branching run(Nanos target)
+    Branching run(Windows windows)
     {
-        Windows windows = m_relaxation.windowsFor(target);
         m_result.outcome = visit(windows);
         return std::move(m_result);
     }
@@ -68,8 +76,10 @@ private:
     bool over() const { return m_result.work >= m_mostWork || (m_stop && m_stop()); }
     Outcome visit(Windows& windows);
     std::optional<Pair> openPair(const Windows& windows);
+    bool findForks(int rank, const Windows& windows, Forks& forks) const; // false: one path
     void pairsOf(int rank, const Windows& windows);
     bool open(const Pair& pair, const Windows& windows);
+    void fillMost(int rank, int event, int other, const Windows& windows, std::vector<int>& most) const;
     void order(Windows& windows, int rank, Moment first, Moment second) const;
     std::optional<Choice> openWay(const Windows& windows) const;
     bool reserve(const Windows& windows);
@@ -82,12 +92,57 @@ private:
     std::uint64_t m_seed;
     Random m_random;
     Branching m_result;
+    struct Most
+    {
+        std::int64_t node = -1;
+        std::vector<int> a; // by b's count: the most of a that were while so many of b were
+        std::vector<int> b;
+    };
+    Dispatcher m_dispatcher;
     std::vector<Pair> m_pairs;
+    std::vector<Most> m_most; // by rank, event and other event
     std::size_t m_waiting = 0; // bytes of branches to come back to
 };
 
+// Only between events of one part of the rank's paths is anything open: after the last state that all have before the first fork, up
+// to the first state that all have after the last one.
+bool Brancher::findForks(int rank, const Windows& windows, Forks& forks) const
+{
+    const std::vector<int>& alive = windows.alive[static_cast<std::size_t>(rank)];
+    bool full = false;
+    for (int c = 0; c < m_pipeline.chunks; ++c)
+        full = full || m_pipeline.usesFull(m_pipeline.stageOf(rank, c));
+    int met = alive.front(); // the last state that all paths have
+    bool open = false;
+    bool any = false;
+    int jumped = -1; // events done in the states that a B leads over
+    for (std::size_t at = 0; at < alive.size();) {
+        const int done = m_relaxation.doneInAll(rank, alive[at]);
+        std::size_t end = at + 1;
+        while (end < alive.size() && m_relaxation.doneInAll(rank, alive[end]) == done)
+            ++end;
+        const bool all = end == at + 1 && jumped != done;
+        if (!all && !any) forks.first = met;
+        any = any || !all;
+        if (all) {
+            met = alive[at];
+            if (open) forks.last = met;
+        }
+        open = !all;
+        for (std::size_t k = at; full && k < end; ++k)
+            for (int c = 0; c < m_pipeline.chunks; ++c) {
+                const int over = m_relaxation.next(rank, alive[k], letterOf(PassKind::Backward, c));
+                if (over >= 0 && std::binary_search(alive.begin(), alive.end(), over)) jumped = done + 1;
+            }
+        at = end;
+    }
+    return any;
+}
+
 void Brancher::pairsOf(int rank, const Windows& windows)
 {
+    Forks forks;
+    if (!findForks(rank, windows, forks)) return;
     for (int a = 0; a < eventCount; ++a)
         for (int b = a + 1; b < eventCount; ++b) {
             if (a % 2 >= m_pipeline.chunks || b % 2 >= m_pipeline.chunks) continue;
@@ -103,12 +158,13 @@ void Brancher::pairsOf(int rank, const Windows& windows)
             const Nanos* headB = &windows.head[kindB][m_relaxation.cell(stageB, 0)];
             const Nanos* dueA = &windows.due[kindA][m_relaxation.cell(stageA, 0)];
             const Nanos* dueB = &windows.due[kindB][m_relaxation.cell(stageB, 0)];
-            const int m = m_pipeline.microbatches;
-            int low = 0;
-            for (int i = 0; i < m; ++i) {
-                while (low < m && dueB[low] - headA[i] < both)
+            const int beyondA = m_relaxation.done(rank, forks.last, a);
+            const int beyondB = m_relaxation.done(rank, forks.last, b);
+            int low = m_relaxation.done(rank, forks.first, b);
+            for (int i = m_relaxation.done(rank, forks.first, a); i < beyondA; ++i) {
+                while (low < beyondB && dueB[low] - headA[i] < both)
                     ++low;
-                for (int j = low; j < m && dueA[i] - headB[j] >= both; ++j) {
+                for (int j = low; j < beyondB && dueA[i] - headB[j] >= both; ++j) {
                     if ((bNeedsA && j >= i) || (aNeedsB && i >= j)) continue;
                     const Nanos aFirst = dueB[j] - headA[i] - both;
                     const Nanos bFirst = dueA[i] - headB[j] - both;
@@ -118,20 +174,30 @@ void Brancher::pairsOf(int rank, const Windows& windows)
         }
 }
 
+// By how many of one event were: the most of another in states that are alive.
+void Brancher::fillMost(int rank, int event, int other, const Windows& windows, std::vector<int>& most) const
+{
+    most.assign(static_cast<std::size_t>(m_pipeline.microbatches) + 1, -1);
+    for (int state : windows.alive[static_cast<std::size_t>(rank)]) {
+        int& value = most[static_cast<std::size_t>(m_relaxation.done(rank, state, event))];
+        value = std::max(value, m_relaxation.done(rank, state, other));
+    }
+    for (std::size_t k = 1; k < most.size(); ++k)
+        most[k] = std::max(most[k], most[k - 1]);
+}
+
 // Both orders have a state left.
 bool Brancher::open(const Pair& pair, const Windows& windows)
 {
-    bool aFirst = false;
-    bool bFirst = false;
-    m_result.work += 16;
-    for (int state : windows.alive[static_cast<std::size_t>(pair.rank)]) {
-        const bool a = m_relaxation.done(pair.rank, state, pair.a.event) > pair.a.count;
-        const bool b = m_relaxation.done(pair.rank, state, pair.b.event) > pair.b.count;
-        aFirst = aFirst || (a && !b);
-        bFirst = bFirst || (b && !a);
-        if (aFirst && bFirst) return true;
+    const auto index = static_cast<std::size_t>((pair.rank * eventCount + pair.a.event) * eventCount + pair.b.event);
+    Most& most = m_most[index];
+    if (most.node != m_result.nodes) {
+        most.node = m_result.nodes;
+        fillMost(pair.rank, pair.b.event, pair.a.event, windows, most.a);
+        fillMost(pair.rank, pair.a.event, pair.b.event, windows, most.b);
+        m_result.work += 2 * static_cast<std::int64_t>(windows.alive[static_cast<std::size_t>(pair.rank)].size());
     }
-    return false;
+    return most.a[static_cast<std::size_t>(pair.b.count)] > pair.a.count && most.b[static_cast<std::size_t>(pair.a.count)] > pair.b.count;
 }
 
 std::optional<Pair> Brancher::openPair(const Windows& windows)
@@ -206,17 +272,22 @@ Branching::Outcome Brancher::visit(Windows& windows)
 {
     if (over()) return Outcome::Open;
     ++m_result.nodes;
-    for (const std::vector<int>& alive : windows.alive)
-        m_result.work += static_cast<std::int64_t>(alive.size());
-    if (!m_relaxation.propagate(windows, m_stop)) return Outcome::Refuted;
+    const std::int64_t before = m_relaxation.looked();
+    const bool left = m_relaxation.propagate(windows, m_stop);
+    m_result.work += m_relaxation.looked() - before;
+    if (!left) return Outcome::Refuted;
     if (m_stop && m_stop()) return Outcome::Open;
+    if (m_dispatcher.run(windows)) {
+        m_result.words = m_dispatcher.words();
+        return Outcome::Solved;
+    }
     const auto pair = openPair(windows);
     const auto way = pair ? std::optional<Choice>() : openWay(windows);
     if (!pair && !way) {
         m_result.words = wordsOf(windows);
         return Outcome::Solved;
     }
-    const std::size_t before = m_waiting;
+    const std::size_t waiting = m_waiting;
     if (!reserve(windows)) return Outcome::Open;
     auto narrow = [&](Windows& to, bool first) {
         if (pair) {
@@ -236,7 +307,7 @@ Branching::Outcome Brancher::visit(Windows& windows)
         narrow(branch, true);
         if (const Outcome outcome = visit(branch); outcome != Outcome::Refuted) return outcome;
     }
-    m_waiting = before;
+    m_waiting = waiting;
     narrow(windows, false);
     return visit(windows);
 }
@@ -246,7 +317,13 @@ Branching::Outcome Brancher::visit(Windows& windows)
 Branching branch(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos target, std::int64_t mostWork, const std::function<bool()>& stop,
                  std::uint64_t seed)
 {
-    return Brancher(pipeline, relaxation, mostWork, stop, seed).run(target);
+    return branchWithin(pipeline, relaxation, relaxation.windowsFor(target), mostWork, stop, seed);
+}
+
+Branching branchWithin(const Pipeline& pipeline, RankRelaxation& relaxation, Windows windows, std::int64_t mostWork,
+                       const std::function<bool()>& stop, std::uint64_t seed)
+{
+    return Brancher(pipeline, relaxation, mostWork, stop, seed).run(std::move(windows));
 }
 
 } // namespace stagewright::planning

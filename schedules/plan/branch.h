@@ -30,4 +30,8 @@ struct Branching
 Branching branch(const Pipeline& pipeline, RankRelaxation& relaxation, Nanos target, std::int64_t mostWork,
                  const std::function<bool()>& stop = {}, std::uint64_t seed = 0);
 
+// Only among the orders that the windows leave: Refuted says nothing about others.
+Branching branchWithin(const Pipeline& pipeline, RankRelaxation& relaxation, Windows windows, std::int64_t mostWork,
+                       const std::function<bool()>& stop = {}, std::uint64_t seed = 0);
+
 } // namespace stagewright::planning

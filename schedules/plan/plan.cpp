@@ -8,7 +8,9 @@
 #include "schedules/plan/bound.h"
 #include "schedules/plan/branch.h"
 #include "schedules/plan/candidates.h"
+#include "schedules/plan/fewer_bound.h"
 #include "schedules/plan/improve.h"
+#include "schedules/plan/interval_search.h"
 #include "schedules/plan/policy.h"
 #include "schedules/plan/stretch.h"
 #include "schedules/simulate.h"
@@ -18,15 +20,18 @@ namespace stagewright {
 namespace {
 
 using namespace planning;
-using Clock = std::chrono::steady_clock;
 
 // Work in units of about 10 ns: a state or pair of branching, a letter timed; following rules takes three a letter.
 constexpr std::int64_t workOfFirstRound = 500'000;    // of branching to one target
 constexpr std::int64_t workOfSecondRound = 4'000'000; // then twice as much each round
 constexpr std::int64_t mostWork = 1'000'000'000'000;
 constexpr std::int64_t branchingPerRound = 3;      // from the bound up and from the best down each: so many times the work of one target
+constexpr Nanos closeGap = 100;                    // where less than this part of the objective is open, proofs are what is left
+constexpr std::int64_t closeWork = 8;              // and get so many times the work
 constexpr std::int64_t searchPerBranching = 2;     // rules and local search each get so many times the work of one target
 constexpr std::int64_t leastSearch = 12'000'000;
+constexpr std::int64_t intervalsPerSearch = 2;     // and intervals so many times as much
+constexpr std::size_t manyStates = 100'000;          // a bound for them takes long: orders first
 constexpr std::int64_t workAtTighterCap = 1'500'000;
 constexpr std::int64_t mostRules = 4096; // tried in one go, and orders by local search: small shapes need less
 constexpr std::int64_t mostMoves = 16384;
@@ -55,13 +60,17 @@ class Search
 {
 public:
     Search(const PlanRequest& request, const Progress& progress)
-        : m_request(completed(request)), m_progress(progress), m_begin(Clock::now())
+        : m_request(completed(request)), m_progress(progress), m_begin(now())
     {
     }
     Result<Plan> run();
 
 private:
-    double elapsed() const { return std::chrono::duration<double>(Clock::now() - m_begin).count(); }
+    double now() const
+    {
+        return m_request.clock ? m_request.clock() : std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    }
+    double elapsed() const { return now() - m_begin; }
     bool over();
     void tell();
     void offer(Found found, const char* by);
@@ -76,6 +85,8 @@ private:
     void raiseBound(const Bound& bound);
     void moveFrom(const Found& start, std::int64_t work, std::int64_t most);
     void searchFewer(std::int64_t work);
+    void searchIntervals(IntervalSearch& intervals, std::int64_t work);
+    void proveFewer(FewerBound& fewer, RankRelaxation& relaxation, std::int64_t work);
     void branchAndBound(RankRelaxation& relaxation, std::int64_t work);
     bool branchTo(RankRelaxation& relaxation, Nanos target, std::int64_t work, std::uint64_t seed);
     bool exhausted() const { return m_tries + m_nodes >= m_request.tries; }
@@ -84,7 +95,7 @@ private:
 
     const PlanRequest m_request;
     const Progress& m_progress;
-    Clock::time_point m_begin;
+    const double m_begin;
     Pipeline m_pipeline;
     std::optional<Candidate> m_best;
     Found m_start; // what the local search goes on from
@@ -97,6 +108,7 @@ private:
     Nanos m_grid = 1;
     std::uint64_t m_round = 0;
     std::vector<std::pair<int, Found>> m_fewer; // the best orders of fewer microbatches, by their number
+    std::string m_limit; // Plan::limit
     double m_told = 0; // when, in seconds of the search
 };
 
@@ -204,6 +216,23 @@ void Search::moveFrom(const Found& start, std::int64_t work, std::int64_t most)
     limits.stop = [this] { return over(); };
     m_tries += limits.tries;
     offer(improve(m_pipeline, start, limits), "local search");
+    tell();
+}
+
+// From the best order: each interval of time by itself, which is small enough to branch in.
+void Search::searchIntervals(IntervalSearch& intervals, std::int64_t work)
+{
+    if (done() || over() || exhausted()) return;
+    IntervalLimits limits;
+    limits.work = work;
+    limits.enough = m_bound.value;
+    limits.grid = m_grid;
+    limits.stop = [this] { return over(); };
+    const std::int64_t tries = intervals.tries();
+    const std::int64_t nodes = intervals.nodes();
+    offer(intervals.improve(m_start, limits), "search of intervals");
+    m_tries += intervals.tries() - tries;
+    m_nodes += intervals.nodes() - nodes;
     tell();
 }
 
@@ -318,6 +347,19 @@ void Search::branchAndBound(RankRelaxation& relaxation, std::int64_t work)
     }
 }
 
+// With two chunks it costs more than it gives.
+void Search::proveFewer(FewerBound& fewer, RankRelaxation& relaxation, std::int64_t work)
+{
+    if (m_pipeline.chunks != 1 || done() || over() || exhausted()) return;
+    auto stop = [this] { return over(); };
+    const std::int64_t nodes = fewer.nodes();
+    fewer.prove(work, m_best->objective, stop);
+    m_nodes += fewer.nodes() - nodes;
+    relaxation.limitStarts(fewer.restsOf(m_pipeline.microbatches));
+    raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, stop, m_bound));
+    tell();
+}
+
 Plan Search::finished() const
 {
     Plan out;
@@ -331,6 +373,7 @@ Plan Search::finished() const
     out.gap = out.objective > 0 ? static_cast<double>(out.objective - out.bound) / static_cast<double>(out.objective) : 0;
     out.optimal = out.objective == out.bound;
     out.provenBy = m_bound.by;
+    out.limit = out.optimal ? std::string() : m_limit;
     out.foundBy = m_best->by;
     out.tries = m_tries;
     out.nodes = m_nodes;
@@ -374,12 +417,23 @@ Result<Plan> Search::run()
     if (!m_best) return fail(ErrorCode::Failed, "plan: no first order was found", "report this request");
     if (done() || over()) return finished();
     m_grid = gridOf(m_pipeline);
-    RankRelaxation relaxation(m_pipeline);
     climb();
-    raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, [this] { return over(); }));
+    RankRelaxation relaxation(m_pipeline, RankRelaxation::defaultMostStates, [this] { return over(); });
+    if (!relaxation.usable() && !over())
+        m_limit = fmt::format("the ranks of this shape have more than {} million states together, or over 1,000 microbatches: the bound is that of time windows and may be weak",
+                              RankRelaxation::defaultMostStates / 1'000'000);
+    IntervalSearch intervals(m_pipeline, m_request.seed);
+    if (relaxation.stateCount() > manyStates) searchIntervals(intervals, intervalsPerSearch * leastSearch);
+    if (!done() && !over()) raiseBound(provenBound(m_pipeline, relaxation, m_best->objective, [this] { return over(); }));
     tell();
+    FewerBound fewer(m_pipeline);
     for (std::int64_t work = workOfFirstRound, fold = 1; !done() && !over() && !exhausted(); ++fold) {
-        if (relaxation.usable()) branchAndBound(relaxation, work);
+        if (relaxation.usable()) {
+            relaxation.limitStarts({}); // every other round without: other pairs come first, and branching gets lost elsewhere
+            if (fold % 2 == 0) proveFewer(fewer, relaxation, work);
+            const bool close = closeGap * (m_best->objective - m_bound.value) <= m_best->objective;
+            branchAndBound(relaxation, close && fold > 1 ? closeWork * work : work);
+        }
         if (!done() && !over() && work == workOfFirstRound) {
             offer(searchBlocks(m_pipeline, [this] { return over(); }), "search of building blocks");
             tell();
@@ -388,6 +442,7 @@ Result<Plan> Search::run()
         if (!done() && !over() && !exhausted()) searchFewer(search);
         if (!done() && !over() && !exhausted()) followRules(search, fold * mostRules);
         if (!done() && !over() && !exhausted()) moveFrom(Found(m_start), search, fold * mostMoves);
+        searchIntervals(intervals, intervalsPerSearch * search);
         work = std::clamp(2 * work, workOfSecondRound, mostWork);
     }
     return finished();

@@ -2,7 +2,7 @@
 //
 // The plan is the best of: the zero-bubble heuristic (one chunk) or list scheduling in the V and the building blocks (two
 // chunks), every library schedule of that placement that keeps the caps, rules for each rank (schedules/plan/policy.h), branch and
-// bound (schedules/plan/branch.h), a search of building blocks (two chunks) and local search. All but the library mix full
+// bound (schedules/plan/branch.h), also within intervals of time (schedules/plan/interval_search.h), a search of building blocks (two chunks) and local search. All but the library mix full
 // backwards with I and W by microbatch. Tighter caps are tried first, with rules and local search, and their orders kept: a looser cap
 // starts from what the tighter ones gave. Bounds stand in schedules/plan/bound.h. Same request, same plan, wherever the search ends by
 // itself (optimal, or the tries are used up); where the time budget ends it, the plan depends on the machine's speed.
@@ -33,6 +33,7 @@ struct PlanRequest
     std::uint64_t seed = 1;
     std::int64_t tries = 20'000'000; // no round of search begins after so many orders timed and relaxations solved
     std::vector<Schedule> known;     // orders to begin with; those of other shapes and those over a cap are not used
+    std::function<double()> clock;   // what the budget is measured by, in seconds from any moment on; empty: the steady clock
 };
 
 struct Plan
@@ -46,6 +47,7 @@ struct Plan
     double gap = 0;           // (objective − bound) / objective
     bool optimal = false;     // objective == bound
     std::string provenBy;     // what gave the bound: "work of rank 3", "relaxation of single ranks", "branch and bound"
+    std::string limit;        // a sentence on why the shape is too large for the bound's best part; empty: it is not
     std::string foundBy;      // what gave the order: "zero-bubble heuristic", "library: zb-h1", "branch and bound", "search of building blocks", …
     std::int64_t tries = 0;   // orders timed
     std::int64_t nodes = 0;   // relaxations that branch and bound solved

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <unordered_map>
+#include <utility>
 
 namespace stagewright::planning {
 
@@ -11,28 +12,53 @@ namespace {
 
 constexpr Nanos longAgo = -1;
 constexpr Nanos never = INT64_MAX / 4;
+constexpr int mostMicrobatches = 1000; // six counts in a key of 64 bits
+
+Bytes heldAt(const Pipeline& pipeline, int rank, const Counts& counts)
+{
+    Bytes held = 0;
+    for (int c = 0; c < pipeline.chunks; ++c) {
+        const int stage = pipeline.stageOf(rank, c);
+        const auto at = static_cast<std::size_t>(c);
+        held += counts[at] * pipeline.change(PassKind::Forward, stage) + counts[2 + at] * pipeline.change(PassKind::InputGrad, stage) +
+                counts[4 + at] * pipeline.change(PassKind::WeightGrad, stage);
+    }
+    return held;
+}
 
 } // namespace
 
-RankRelaxation::RankRelaxation(const Pipeline& pipeline, std::size_t mostStates) : m_pipeline(pipeline)
+RankRelaxation::RankRelaxation(const Pipeline& pipeline, std::size_t mostStates, const std::function<bool()>& stop) : m_pipeline(pipeline)
 {
     m_ranks.resize(static_cast<std::size_t>(pipeline.ranks));
+    Counts all{};
+    for (std::size_t e = 0; e < eventCount; ++e)
+        if (static_cast<int>(e % 2) < pipeline.chunks) all[e] = static_cast<std::uint16_t>(std::min(pipeline.microbatches, mostMicrobatches + 1));
     std::size_t left = mostStates;
     for (int r = 0; r < pipeline.ranks && m_usable; ++r) {
-        m_usable = number(r, left);
+        m_usable = number(r, {}, all, left, stop);
         if (m_usable) left -= m_ranks[static_cast<std::size_t>(r)].earliest.size();
     }
 }
 
-// Numbers the states that keep cap and order by rising number of events, so that every pass leads to a higher number.
-bool RankRelaxation::number(int rank, std::size_t most)
+RankRelaxation::RankRelaxation(const Pipeline& pipeline, const std::vector<Counts>& from, const std::vector<Counts>& to, std::size_t mostStates)
+    : m_pipeline(pipeline)
 {
-    const int m = m_pipeline.microbatches;
-    if (m > 1000) return false;
+    m_ranks.resize(static_cast<std::size_t>(pipeline.ranks));
+    std::size_t left = mostStates;
+    for (std::size_t r = 0; r < m_ranks.size() && m_usable; ++r) {
+        m_usable = number(static_cast<int>(r), from[r], to[r], left, {});
+        if (m_usable) left -= m_ranks[r].earliest.size();
+    }
+}
+
+// Numbers the states that keep cap and order by rising number of events, so that every pass leads to a higher number.
+bool RankRelaxation::number(int rank, const Counts& from, const Counts& to, std::size_t most, const std::function<bool()>& stop)
+{
+    if (m_pipeline.microbatches > mostMicrobatches) return false;
     const int chunks = m_pipeline.chunks;
     const Bytes cap = m_pipeline.cap[static_cast<std::size_t>(rank)];
     RankStates& out = m_ranks[static_cast<std::size_t>(rank)];
-    using Counts = std::array<std::uint16_t, eventCount>;
     struct Layer // of states with as many events
     {
         std::vector<Counts> counts;
@@ -45,18 +71,18 @@ bool RankRelaxation::number(int rank, std::size_t most)
             k = k * 1024 + count;
         return k;
     };
-    const int layers = 3 * chunks * m;
+    const int layers = std::accumulate(to.begin(), to.end(), 0) - std::accumulate(from.begin(), from.end(), 0);
     Layer here; // at its length, and the two after it
     Layer one;
     Layer two;
-    here.counts.push_back({});
-    here.held.push_back(0);
+    here.counts.push_back(from);
+    here.held.push_back(heldAt(m_pipeline, rank, from));
     std::size_t number = 0;
     std::vector<std::size_t> jumps; // entries of next that are still places in their layer: B's of the layer before
     for (int length = 0; length <= layers; ++length) {
         const std::size_t begin = number;
         const std::size_t end = begin + here.counts.size();
-        if (end > most || (length == layers && here.counts.size() != 1)) return false;
+        if (end > most || (length == layers && here.counts.size() != 1) || (stop && stop())) return false;
         out.next.resize(end * letterCount, -1);
         out.ordinal.resize(end * eventCount);
         std::vector<std::size_t> fresh;
@@ -75,15 +101,15 @@ bool RankRelaxation::number(int rank, std::size_t most)
                 const int released = now[4 + c];
                 Counts then = now;
                 if (kind == PassKind::Forward) {
-                    if (forwards >= m || (c == 1 && forwards >= now[0])) continue;
+                    if (forwards >= to[c] || (c == 1 && forwards >= now[0])) continue;
                     ++then[c];
                 } else if (givesGradient(kind)) {
-                    if (gradients >= forwards || (c == 0 && chunks == 2 && gradients >= now[3])) continue;
-                    if (kind == PassKind::Backward && !m_pipeline.usesFull(stage)) continue;
+                    if (gradients >= std::min<int>(forwards, to[2 + c]) || (c == 0 && chunks == 2 && gradients >= now[3])) continue;
+                    if (kind == PassKind::Backward && (!m_pipeline.usesFull(stage) || released >= to[4 + c])) continue;
                     ++then[2 + c];
                     if (kind == PassKind::Backward) ++then[4 + c];
                 } else {
-                    if (released >= gradients) continue;
+                    if (released >= std::min<int>(gradients, to[4 + c])) continue;
                     ++then[4 + c];
                 }
                 const Bytes after = here.held[at - begin] + m_pipeline.change(kind, stage);
@@ -109,7 +135,7 @@ bool RankRelaxation::number(int rank, std::size_t most)
     }
     out.last = static_cast<int>(number) - 1;
     out.earliest.resize(number);
-    out.latest.resize(number);
+    out.latest.assign(number, longAgo);
     return true;
 }
 
@@ -273,7 +299,8 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         step.due = &windows.due[step.events[0] / 2][step.base];
     }
     const std::vector<std::uint8_t>& stops = windows.stops[static_cast<std::size_t>(rank)];
-    if (alive.empty() || alive.front() != 0 || alive.back() != states.last) return false;
+    const int begin = windows.first[static_cast<std::size_t>(rank)];
+    if (alive.empty() || alive.front() != begin || alive.back() != windows.last[static_cast<std::size_t>(rank)]) return false;
     // Earliest start and latest end of a pass from a state; false: the way is closed.
     auto limits = [&](const Step& step, std::size_t at, Nanos& start, Nanos& end) {
         const std::size_t count = states.ordinal[at * eventCount + step.events[0]];
@@ -290,12 +317,12 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         return true;
     };
     // States that were dropped have latest < 0 throughout this call and are never entered.
-    std::fill(states.latest.begin(), states.latest.end(), longAgo);
     for (int at : alive) {
         states.earliest[static_cast<std::size_t>(at)] = never;
         states.latest[static_cast<std::size_t>(at)] = 0;
     }
-    states.earliest[0] = 0;
+    m_looked += 2 * static_cast<std::int64_t>(alive.size());
+    states.earliest[static_cast<std::size_t>(begin)] = windows.begin[static_cast<std::size_t>(rank)];
     Nanos soonest = 0;
     Nanos latestEnd = 0;
     for (int state : alive) {
@@ -309,8 +336,15 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
             if (end <= latestEnd) states.earliest[static_cast<std::size_t>(to)] = std::min(states.earliest[static_cast<std::size_t>(to)], end);
         }
     }
-    const auto last = static_cast<std::size_t>(states.last);
-    if (states.earliest[last] == never) return false;
+    const auto last = static_cast<std::size_t>(alive.back());
+    auto forget = [&] {
+        for (int state : alive)
+            states.latest[static_cast<std::size_t>(state)] = longAgo;
+    };
+    if (states.earliest[last] > windows.end[static_cast<std::size_t>(rank)]) {
+        forget();
+        return false;
+    }
     // What an event can do on some path that is in time.
     struct Reach
     {
@@ -321,9 +355,8 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         std::uint8_t ways = 0;
     };
     std::vector<Reach> reach(eventCount * m);
-    for (int state : alive)
-        states.latest[static_cast<std::size_t>(state)] = longAgo;
-    states.latest[last] = never;
+    forget();
+    states.latest[last] = windows.end[static_cast<std::size_t>(rank)];
     for (std::size_t index = alive.size() - 1; index-- > 0;) {
         const auto at = static_cast<std::size_t>(alive[index]);
         if (states.earliest[at] == never) continue;
@@ -348,8 +381,11 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
         }
         if (states.earliest[at] > states.latest[at]) states.latest[at] = longAgo; // on no path in time
     }
-    if (states.latest[0] < 0) return false;
-    std::erase_if(alive, [&](int state) { return states.latest[static_cast<std::size_t>(state)] < 0; });
+    if (states.latest[static_cast<std::size_t>(begin)] < 0) {
+        forget();
+        return false;
+    }
+    std::erase_if(alive, [&](int state) { return std::exchange(states.latest[static_cast<std::size_t>(state)], longAgo) < 0; });
     auto narrow = [&](Nanos& value, Nanos own, bool upwards) {
         if (upwards ? own <= value : own >= value) return;
         value = own;
@@ -358,9 +394,11 @@ bool RankRelaxation::solve(int rank, Windows& windows, bool& moved)
     for (int c = 0; c < m_pipeline.chunks; ++c)
         for (std::size_t e = 0; e < 3; ++e) {
             const int stage = m_pipeline.stageOf(rank, c);
-            for (std::size_t j = 0; j < m; ++j) {
+            const std::size_t place = 2 * e + static_cast<std::size_t>(c);
+            const std::size_t beyond = states.ordinal[last * eventCount + place];
+            for (std::size_t j = states.ordinal[static_cast<std::size_t>(begin) * eventCount + place]; j < beyond; ++j) {
                 const std::size_t at = cell(stage, 0) + j;
-                const Reach& event = reach[(2 * e + static_cast<std::size_t>(c)) * m + j];
+                const Reach& event = reach[place * m + j];
                 narrow(windows.head[e][at], event.start, true);
                 narrow(windows.due[e][at], event.end, false);
                 if (e != gradientEvent) continue;
@@ -392,10 +430,28 @@ Windows RankRelaxation::windowsFor(Nanos target) const
     for (const RankStates& states : m_ranks) {
         out.alive.emplace_back(states.earliest.size());
         std::iota(out.alive.back().begin(), out.alive.back().end(), 0);
-        out.stops.emplace_back(static_cast<std::size_t>(3 * m_pipeline.chunks * m_pipeline.microbatches) + 1);
+        out.first.push_back(0);
+        out.last.push_back(states.last);
     }
+    out.begin.assign(m_ranks.size(), 0);
+    out.end.assign(m_ranks.size(), never);
+    out.stops.assign(m_ranks.size(), std::vector<std::uint8_t>(static_cast<std::size_t>(3 * m_pipeline.chunks * m_pipeline.microbatches) + 1));
     out.dirty.assign(m_ranks.size(), 1);
+    lower(out, target);
     return out;
+}
+
+void RankRelaxation::lower(Windows& windows, Nanos target) const
+{
+    for (int s = 0; s < m_pipeline.stages(); ++s) {
+        const Nanos end = target + m_pipeline.origin[static_cast<std::size_t>(m_pipeline.rankOf(s))];
+        for (int j = 0; j < m_pipeline.microbatches; ++j)
+            for (auto& due : windows.due)
+                due[cell(s, j)] = std::min(due[cell(s, j)], end);
+    }
+    for (std::size_t k = 0; k < m_rest.size(); ++k)
+        windows.due[forwardEvent][k] = std::min(windows.due[forwardEvent][k], target - m_rest[k] + m_pipeline.time(PassKind::Forward, 0));
+    windows.dirty.assign(m_ranks.size(), 1);
 }
 
 bool RankRelaxation::propagate(Windows& windows, const std::function<bool()>& stop)

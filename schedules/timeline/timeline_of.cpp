@@ -158,7 +158,7 @@ Result<std::shared_ptr<const Timeline>> timelineOf(const Schedule& schedule, con
         return builder.build();
     }
     const OpIndex index(schedule, *cells);
-    const ActivationRule activation(schedule, costs);
+    const ActivationRule activation(schedule, costs, Unheld::LeftOut);
     std::vector<Bytes> boundary;
     for (const StageMemory& memory : costs.memory)
         boundary.push_back(memory.boundary);

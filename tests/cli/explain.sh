@@ -110,10 +110,10 @@ expect_out '^sends=rendezvous'
 
 run stagewright report b.stagewright --require 'bubble_fraction<=0.3' --require 'idle_by_cause.order<=12'
 expect_code 0
-expect_err 'holds: bubble_fraction is 0.272727'
+expect_err 'budget met: bubble_fraction is 0.272727'
 run stagewright report b.stagewright --require 'bubble_fraction<=0.12'
 expect_code 1
-expect_err 'does not hold: bubble_fraction is 0.272727, required is <= 0.12'
+expect_err 'error: budget not met: bubble_fraction is 0.272727, required is <= 0.12'
 run stagewright report b.stagewright --require 'peak_activation[-1]<=1' --json
 expect_code 0
 expect_json ON requirements 0 holds
@@ -121,13 +121,13 @@ run stagewright report b.stagewright --require 'loss[-1]<3'
 expect_code 1
 run stagewright report b.stagewright --require 'bubble_fraction<=12%' --require 'makespan_ns<1s'
 expect_code 1
-expect_err 'does not hold: bubble_fraction is 0.272727, required is <= 0.12'
+expect_err 'error: budget not met: bubble_fraction is 0.272727, required is <= 0.12'
 expect_err 'makespan_ns is unknown for this run' # a rank share has no nanoseconds
 run stagewright simulate -s 1f1b -p 8 -m 24 --costs analytic:gpt-1.5b@a100 -o n.stagewright
 run stagewright report n.stagewright --require 'makespan_ns<100s' --require 'makespan_ns<=1ns'
 expect_code 1
-expect_err 'holds: makespan_ns is [0-9]+, required is < 100000000000'
-expect_err 'does not hold: makespan_ns is [0-9]+, required is <= 1$'
+expect_err 'budget met: makespan_ns is [0-9]+, required is < 100000000000'
+expect_err 'error: budget not met: makespan_ns is [0-9]+, required is <= 1$'
 run stagewright report b.stagewright --require 'makespan_ns<=1MiB'
 expect_code 2
 run stagewright sweep -s gpipe --costs-from b.stagewright
@@ -228,7 +228,7 @@ error=$(json residuals step_error)
 half=$(awk -v x="$error" 'BEGIN { printf "%.9f", (x < 0 ? -x : x) / 2 }')
 run stagewright report p.stagewright --residuals --require "residuals.step_error<$half"
 expect_code 1
-expect_err 'does not hold: \|residuals.step_error\| is [0-9.e-]+, required is < '
+expect_err 'error: budget not met: \|residuals.step_error\| is [0-9.e-]+, required is < '
 run stagewright report p.stagewright --residuals --require "residuals.step_error>$half"
 expect_code 0
 run stagewright report p.stagewright --residuals --require 'residuals.step_eror<1'

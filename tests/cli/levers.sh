@@ -28,7 +28,7 @@ simulated() {
     run stagewright simulate -p 4 -m 8 --json --log-level error "$@"
     helps "$name, simulated" "$lever"
 }
-# recorded NAME LEVER OPTION…: with RANKS ranks on the clock CLOCK and the head of VOCAB
+# recorded NAME LEVER OPTION…: with RANKS ranks on the clock CLOCK and the head of VOCAB; the report is of STEP, else of the representative one
 recorded() {
     local name=$1 lever=$2
     shift 2
@@ -36,7 +36,7 @@ recorded() {
     run stagewright record -p "${RANKS:-4}" -m 8 --clock "${CLOCK:-virtual}" --steps 6 --model "layers=8,hidden=64,heads=2,seq=32,vocab=${VOCAB:-256}" \
         -o r.stagewright --log-level error "$@"
     expect_code 0
-    run stagewright report r.stagewright --json
+    run stagewright report r.stagewright ${STEP:+--step "$STEP"} --json
     helps "$name, recorded" "$lever"
 }
 cat >head.json <<'END_OF_COSTS'
@@ -67,7 +67,7 @@ recorded 'uneven layers' stages -s 1f1b --stage-layers 1,1,1,5
 VOCAB=4096 recorded 'heavy head' stages -s 1f1b --stage-layers 2,2,2,2
 recorded 'recomputation' recompute -s 1f1b --recompute all
 recorded 'memory cap' cap -s zb-auto:limit=0.5 --memory-limit 2
-recorded 'transient straggler' transient:2@4 -s 1f1b --perturb transient=2@4:4
+STEP=4 recorded 'transient straggler' transient:2@4 -s 1f1b --perturb transient=2@4:4
 recorded 'jitter' jitter -s 1f1b --perturb jitter=0.5
 RANKS=2 CLOCK=wall recorded 'rendezvous' sends -s gpipe --comm 2 --sends rendezvous
 RANKS=2 CLOCK=wall recorded 'channels' channels -s gpipe --comm 3 --channels 1

@@ -11,6 +11,8 @@
 #include "schedules/plan/bound.h"
 #include "schedules/plan/building_block.h"
 #include "schedules/plan/candidates.h"
+#include "schedules/plan/fewer_bound.h"
+#include "schedules/plan/interval_search.h"
 #include "schedules/plan/plan.h"
 #include "schedules/plan/zero_bubble.h"
 #include "schedules/registry.h"
@@ -322,6 +324,80 @@ private slots:
         };
         QVERIFY(plan(request, progress).has_value());
         QVERIFY2(seconds.contains(0) && seconds.size() >= 2, qPrintable(QString::number(seconds.size())));
+    }
+    // The budget is asked for all the time: by a clock that each question moves by a millisecond the search ends within fifty of them.
+    void keepsItsBudget_data()
+    {
+        QTest::addColumn<int>("budget"); // in ms
+        for (const int budget : {1, 20, 300, 2000})
+            QTest::newRow(qPrintable(QStringLiteral("%1 ms").arg(budget))) << budget;
+    }
+    void keepsItsBudget()
+    {
+        QFETCH(int, budget);
+        PlanRequest request = requestOf(testing::LargePlan{8, 64, 2, 4, 1.1, 0.9, 0, 0, 0.05, 10, false});
+        request.seconds = budget / 1000.0;
+        int asked = 0;
+        request.clock = [&asked] { return ++asked / 1000.0; };
+        const auto found = plan(request);
+        QVERIFY(found.has_value());
+        checkPlan(request, *found);
+        QVERIFY2(asked <= budget + 50, qPrintable(QString::number(asked)));
+    }
+    // More states than the relaxation may have: a plan, a bound by windows, and why it is not better.
+    void tooLargeForTheRelaxation()
+    {
+        PlanRequest request = requestOf(testing::LargePlan{10, 20, 2, 0, 1.1, 0.9, 0, 0, 0.05, 0, true});
+        request.caps.clear();
+        request.seconds = 600;
+        request.tries = 1;
+        const auto found = plan(request);
+        QVERIFY(found.has_value());
+        checkPlan(request, *found);
+        QVERIFY2(found->limit.find("3 million states") != std::string::npos, found->limit.c_str());
+        QVERIFY(found->bound > 0 && found->bound <= found->objective);
+        QVERIFY2(found->gap < 0.1, qPrintable(QString::number(found->gap)));
+        const auto small = plan(requestOf(4, 8, 1, 3));
+        QVERIFY(small && small->limit.empty());
+    }
+    // What branching alone needs all orders for, intervals find from an order far away.
+    void intervals_data()
+    {
+        QTest::addColumn<int>("ranks");
+        QTest::addColumn<int>("microbatches");
+        QTest::addColumn<int>("chunks");
+        QTest::addColumn<double>("cap");
+        QTest::addColumn<double>("optimum"); // proven by plan()
+        QTest::newRow("one chunk") << 4 << 8 << 1 << 3.0 << 31.0;
+        QTest::newRow("two chunks") << 4 << 8 << 2 << 2.0 << 0.0;
+        QTest::newRow("two chunks, tight") << 6 << 10 << 2 << 2.5 << 0.0;
+    }
+    void intervals()
+    {
+        QFETCH(int, ranks);
+        QFETCH(int, microbatches);
+        QFETCH(int, chunks);
+        QFETCH(double, cap);
+        QFETCH(double, optimum);
+        const PlanRequest request = requestOf(ranks, microbatches, chunks, cap);
+        const auto pipeline = planning::pipelineOf(ranks, chunks, microbatches, request.costs, request.caps, request.objective);
+        QVERIFY(pipeline.has_value());
+        const planning::Found start = planning::firstOrders(*pipeline).front().found; // one microbatch after the other
+        QVERIFY(start.feasible());
+        planning::IntervalSearch search(*pipeline, 1);
+        planning::IntervalLimits limits;
+        limits.grid = planning::gridOf(*pipeline);
+        limits.work = 30'000'000;
+        const planning::Found found = search.improve(start, limits);
+        planning::WordRunner runner(*pipeline);
+        const planning::Timing& timing = runner.time(found.words);
+        QVERIFY(timing.feasible); // caps count
+        QCOMPARE(timing.objective, found.objective);
+        QVERIFY(search.tries() > 0 && search.work() >= limits.work);
+        QVERIFY2(10 * found.objective < 7 * start.objective, qPrintable(QString::number(units(found.objective))));
+        if (optimum > 0) QVERIFY2(units(found.objective) < 1.1 * optimum, qPrintable(QString::number(units(found.objective))));
+        planning::IntervalSearch again(*pipeline, 1);
+        QCOMPARE(again.improve(start, limits).words, found.words);
     }
     // The stored large shapes at tight caps that are smaller, by a fixed amount of work: one way up the caps and the single relaxation. The
     // mean gap is 8.3 %; without rules by rank, tighter caps and full backwards it was 10.5 %.

@@ -8,6 +8,7 @@
 #include "best_order.h"
 #include "schedules/plan/bound.h"
 #include "schedules/plan/branch.h"
+#include "schedules/plan/fewer_bound.h"
 #include "schedules/plan/fill.h"
 #include "schedules/plan/plan.h"
 #include "schedules/simulate.h"
@@ -149,6 +150,13 @@ void compare(const PlanRequest& request, const QByteArray& label, int& proven, i
     QVERIFY(relaxation.usable());
     QVERIFY2(!relaxation.refutes(best), label + ": relaxation");
     QVERIFY(relaxation.refutes(planning::windowBound(*pipeline).value / 2 - 1));
+    // What fewer microbatches prove of all of them.
+    planning::FewerBound fewer(*pipeline);
+    fewer.prove(1'000'000, best, {});
+    QVERIFY2(fewer.objectiveOf(request.microbatches) <= best, label + ": bound by fewer microbatches");
+    planning::RankRelaxation limited(*pipeline);
+    limited.limitStarts(fewer.restsOf(request.microbatches));
+    QVERIFY2(!limited.refutes(best), label + ": relaxation with fewer microbatches' rests");
     using Outcome = planning::Branching::Outcome;
     constexpr std::int64_t work = 20'000'000;
     const planning::Branching reached = planning::branch(*pipeline, relaxation, best, work);

@@ -131,6 +131,30 @@ private slots:
         for (const Lever& shown : table.shown()) QVERIFY(!shown.makespan || shown.gain > 0);
     }
 
+    // A slow moment of another step gains nothing in this one: it stands last, and says whose step it is.
+    void slowMomentsOfOtherStepsComeLast()
+    {
+        LeverSubject subject = leverSubjectOf(disturbed(scheduleFor("1f1b"), "launch=1:0.1"), 0).value();
+        subject.slowSteps = {{2, 3, 6.0, false}, {0, 0, 1.5, false}};
+        const LeverTable table = leversOf(subject);
+        const Lever* other = find(table, "transient:2@4");
+        const Lever* own = find(table, "transient:0@1");
+        const Lever* launch = find(table, "launch:1");
+        QVERIFY(other && own && launch);
+        QVERIFY(other->gain > own->gain && other->gain > launch->gain && own->gain > 0 && launch->gain > 0);
+        QCOMPARE(other, &table.levers.back());
+        QVERIFY(other->title.starts_with("another step: rank 2 in step 4"));
+        QVERIFY(own->title.starts_with("rank 0 in step 1"));
+        QCOMPARE(table.shown().back().name, other->name);
+        // Where nothing of this step gains, its levers are shown as such, then the other step's.
+        subject = leverSubjectOf(disturbed(scheduleFor("1f1b"), ""), 0).value();
+        subject.slowSteps = {{2, 3, 6.0, false}};
+        const auto shown = leversOf(subject).shown();
+        QVERIFY(shown.size() > 1);
+        QVERIFY(shown.front().gain <= 0 && shown.front().step < 0);
+        QCOMPARE(shown.back().name, std::string("transient:2@4"));
+    }
+
     void recomputation()
     {
         const Schedule plain = scheduleFor("1f1b");

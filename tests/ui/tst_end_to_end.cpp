@@ -67,7 +67,7 @@ private slots:
         for (const RunRef& ref : window.runs()->refs())
             if (ref.file == path) refs.push_back(ref);
         QCOMPARE(refs.size(), std::size_t(2));
-        QVERIFY(window.runs()->info(refs[0])->name != window.runs()->info(refs[1])->name);
+        QCOMPARE(window.runs()->info(refs[1])->name, window.runs()->info(refs[0])->name + " (edited)");
         const auto panels = window.timelineView()->panels();
         QCOMPARE(panels.size(), std::size_t(3));
         QVERIFY(panels[1]->timeline->provenance() == Provenance::Simulated);

@@ -2,6 +2,7 @@
 #include <QAbstractItemModel>
 #include <QComboBox>
 #include <QFile>
+#include <QHeaderView>
 #include <QImage>
 
 #include "app/ui/explorer_controller.h"
@@ -40,6 +41,16 @@ class TestExplorer : public QObject {
     }
 
 private slots:
+    void titlesOfTheTableAreWhole()
+    {
+        MainWindow window;
+        ExploreView* view = shown(window, {1600, 950});
+        QVERIFY(view != nullptr);
+        const QHeaderView* header = view->table()->horizontalHeader();
+        for (int column = 0; column < header->count(); ++column)
+            QVERIFY2(header->sectionSize(column) >= header->sectionSizeHint(column), qPrintable(view->table()->model()->headerData(column, Qt::Horizontal).toString()));
+    }
+
     void everyPointIsWhatSimulateSays()
     {
         WindowFixture fixture;

@@ -5,6 +5,7 @@
 
 #include <QBuffer>
 #include <QComboBox>
+#include <QDialogButtonBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListView>
@@ -23,8 +24,10 @@
 
 #include "app/ui/banner.h"
 #include "app/ui/compare_controller.h"
+#include "app/ui/edit_controller.h"
 #include "app/ui/notes_controller.h"
 #include "app/ui/rows_controller.h"
+#include "app/ui/screen_fit.h"
 #include "app/ui/sql_controller.h"
 #include "tests/ui/text_fit.h"
 #include "tests/ui/window_fixture.h"
@@ -103,7 +106,7 @@ class TestFirstLook : public QObject {
         QCOMPARE(m_window->shownRef(), m_window->runs()->refAt(run));
         QTRY_VERIFY(tree()->hasFocus());
     }
-    void press(int key, Qt::KeyboardModifiers modifiers = {}) { QTest::keyClick(QApplication::focusWidget(), static_cast<Qt::Key>(key), modifiers); }
+    static void press(int key, Qt::KeyboardModifiers modifiers = {}) { WindowFixture::press(key, modifiers); }
     double rowHeight() const { return m_window->timelineView()->layout().metrics.height; }
     void wheel(int notches, Qt::KeyboardModifiers modifiers)
     {
@@ -189,18 +192,7 @@ private slots:
         open({"1f1b", "zb-h1", "interleaved-1f1b"});
         clickRun(1);
         const RunRef shown = m_window->shownRef();
-        ViewState& state = *m_window->viewState();
-        const TimeRange all = state.visible();
-        press(Qt::Key_W);
-        QVERIFY(state.visible().duration() < all.duration());
-        const TimeRange closer = state.visible();
-        press(Qt::Key_D);
-        QVERIFY(state.visible().begin > closer.begin);
-        press(Qt::Key_A);
-        press(Qt::Key_S);
-        QVERIFY(state.visible().duration() > closer.duration());
-        press(Qt::Key_Period);
-        QVERIFY(state.selected().valid());
+        WindowFixture::walkByKeys(*m_window);
         for (const char letter : {'i', 'z', '1'}) QTest::keyClick(QApplication::focusWidget(), letter); // names of runs begin with them
         QVERIFY(WindowFixture::settle(*m_window));
         QCOMPARE(m_window->shownRef(), shown);
@@ -282,6 +274,32 @@ private slots:
         QVERIFY(m_window->bannerText().isEmpty());
     }
 
+    // A button that is disabled by its own click would hand the keys to its neighbour, and Return would press that.
+    void aClickInTheEditPanelLeavesTheKeys()
+    {
+        open({"1f1b"});
+        m_window->enterEdit();
+        QVERIFY(WindowFixture::settle(*m_window));
+        m_window->timelineView()->setFocus();
+        m_window->edit()->choose({{0, 4}});
+        QPushButton* split = nullptr;
+        for (auto* button : m_window->editPanel()->findChildren<QPushButton*>())
+            if (button->text() == QLatin1String("Split B")) split = button;
+        QVERIFY(split != nullptr && split->isEnabled());
+        QTest::mouseClick(split, Qt::LeftButton);
+        QVERIFY(m_window->editor()->changed());
+        QVERIFY(!split->isEnabled());
+        QVERIFY(qobject_cast<QAbstractButton*>(QApplication::focusWidget()) == nullptr);
+        const Schedule order = m_window->editor()->schedule();
+        press(Qt::Key_Return);
+        press(Qt::Key_Space);
+        QVERIFY(m_window->editor()->schedule() == order);
+        press(Qt::Key_Period); // the timeline's keys
+        QVERIFY(m_window->viewState()->selected().valid());
+        m_window->editor()->revert();
+        m_window->leaveEdit();
+    }
+
     void aNoteAsksForItsText()
     {
         open({"1f1b"});
@@ -356,6 +374,63 @@ private slots:
         QVERIFY(m_window->banner()->isError());
     }
 
+    // A window manager's frame counts: left 3, top 25, right 3 and bottom 6 here.
+    void theFirstWindowFitsItsScreenWithItsFrame_data()
+    {
+        QTest::addColumn<QRect>("room");
+        QTest::addColumn<QPoint>("at");
+        QTest::newRow("small") << QRect(0, 0, 1024, 700) << QPoint(0, 0);
+        QTest::newRow("beside a bar") << QRect(60, 30, 1220, 690) << QPoint(0, 0);
+        QTest::newRow("as large as the window") << QRect(0, 0, 1600, 1000) << QPoint(0, 0);
+        QTest::newRow("too far right") << QRect(0, 0, 2560, 1440) << QPoint(1400, 900);
+        QTest::newRow("roomy") << QRect(0, 0, 2560, 1440) << QPoint(300, 200);
+    }
+    void theFirstWindowFitsItsScreenWithItsFrame()
+    {
+        QFETCH(QRect, room);
+        QFETCH(QPoint, at);
+        const QSize frame(6, 31), least(800, 500);
+        const QSize first = firstSize(QSize(1600, 1000), room.size());
+        QVERIFY(first.width() <= room.width() && first.height() <= room.height());
+        for (const QSize window : {first, QSize(1600, 1000)}) { // or larger than asked
+            const QRect fits = keptOnScreen(QRect(at, window + frame), window, room, least);
+            QVERIFY(room.contains(QRect(fits.topLeft(), fits.size() + frame)));
+            const QSize most = (room.size() - frame).boundedTo(window);
+            QCOMPARE(fits.size(), most); // no smaller than needed
+            if (room.contains(QRect(at, window + frame))) QCOMPARE(fits.topLeft(), at);
+        }
+        // What can't be made smaller begins where its title can be reached.
+        const QRect large = keptOnScreen(QRect(QPoint(-50, -50), QSize(900, 800) + frame), {900, 800}, {0, 0, 640, 480}, least);
+        QCOMPARE(large, QRect(QPoint(0, 0), least));
+    }
+
+    // A long list of ranks does not push the causes out of sight.
+    void manyRanksLeaveRoomForTheCauses()
+    {
+        m_window = std::make_unique<MainWindow>();
+        QVERIFY(WindowFixture::open(*m_window, {m_fixture->file("many.stagewright", {"1f1b"}, 48, 48)}));
+        const QString text = m_window->sidePanel()->plainText();
+        QVERIFY2(text.contains(QStringLiteral("The 32 ranks of 48 that are idle longest")), qPrintable(text));
+        QVERIFY(text.contains(QStringLiteral("Idle time by cause")));
+    }
+
+    // No heading without rows: a range without a gap has no longest one.
+    void aRangeWithoutGapsNamesNone()
+    {
+        open({"1f1b"});
+        QVERIFY(m_window->sidePanel()->plainText().contains(QStringLiteral("Longest gaps")));
+        int without = 0;
+        for (Nanos begin = 12 * rankShare; begin < 18 * rankShare; begin += rankShare / 4) {
+            m_window->viewState()->setAreas({{{begin, begin + rankShare / 5}, 0, 3}});
+            QTRY_VERIFY_WITH_TIMEOUT(m_window->settled() && m_window->sidePanel()->plainText().contains(QStringLiteral("Filtered")), 20000);
+            const QString text = m_window->sidePanel()->plainText();
+            const bool heading = text.contains(QStringLiteral("Longest gaps"));
+            QCOMPARE(heading, text.contains(QRegularExpression(QStringLiteral("Rank \\d+, (before|at)"))));
+            without += heading ? 0 : 1;
+        }
+        QVERIFY(without > 0);
+    }
+
     void fitsASmallScreen()
     {
         open({"1f1b", "zb-h1"}, {1024, 700});
@@ -370,6 +445,17 @@ private slots:
         QVERIFY(m_window->viewState()->selected().valid());
         (void)QTest::qWaitFor([&] { return clipped(m_window.get()).isEmpty(); }, 5000);
         QVERIFY2(clipped(m_window.get()).isEmpty(), qPrintable(clipped(m_window.get()).join(QLatin1Char('\n'))));
+        // What has no room is behind a button that shows its arrow.
+        auto* more = m_window->findChild<QToolButton*>(QStringLiteral("qt_toolbar_ext_button"));
+        QVERIFY(more != nullptr && more->isVisible());
+        const QImage picture = more->grab().toImage();
+        int ink = 0;
+        for (int y = 4; y < picture.height() - 4; ++y)
+            for (int x = 2; x < picture.width() - 2; ++x) ink += qAbs(qGray(picture.pixel(x, y)) - qGray(picture.pixel(x, 3))) > 40 ? 1 : 0;
+        QVERIFY2(ink >= 8, qPrintable(QString::number(ink)));
+        // The cross that clears a field is in its middle.
+        for (QToolButton* cross : find->findChildren<QToolButton*>())
+            if (cross->isVisible()) QVERIFY2(qAbs(cross->geometry().center().y() - find->rect().center().y()) <= 1, qPrintable(QString::number(cross->geometry().center().y())));
         // Narrow gutter: more of the width is time, and it still names the ranks.
         QVERIFY(m_window->timelineView()->axis().width > 0.7 * m_window->timelineView()->width());
         QVERIFY(paintedTexts(*m_window->timelineView(), m_window->theme()).contains(QStringLiteral("Rank 3")));
@@ -447,6 +533,19 @@ private slots:
         QTRY_VERIFY2(table->viewport()->height() >= 10 * table->rowHeight(0), qPrintable(QString::number(table->viewport()->height())));
         QVERIFY(m_window->timelineView()->isVisible() && m_window->timelineView()->height() >= 100);
         QCOMPARE(m_window->size(), size);
+    }
+
+    // A desktop's icons (a red cross on Cancel) are of another hand than the rest.
+    void buttonsOfDialogsHaveNoIcons()
+    {
+        open({"1f1b"});
+        m_window->actions()[ActionId::ExportPicture]->trigger();
+        QTRY_VERIFY(m_window->findChild<ExportDialog*>() != nullptr);
+        auto* dialog = m_window->findChild<ExportDialog*>();
+        for (const QPushButton* button : dialog->findChildren<QPushButton*>()) QVERIFY2(button->icon().isNull(), qPrintable(button->text()));
+        const QDialogButtonBox standard(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, dialog);
+        for (const QAbstractButton* button : standard.buttons()) QVERIFY2(button->icon().isNull(), qPrintable(button->text()));
+        dialog->close();
     }
 
     void theSuffixFollowsTheFormat()

@@ -11,14 +11,7 @@ using namespace stagewright;
 class TestKeyboard : public WindowTest {
     Q_OBJECT
 
-    // Goes to the focused widget, like a real key.
-    static void press(int key, Qt::KeyboardModifiers modifiers = {})
-    {
-        QWidget* focus = QApplication::focusWidget();
-        if (focus == nullptr) focus = QApplication::activeWindow();
-        QVERIFY(focus != nullptr);
-        QTest::keyClick(focus, static_cast<Qt::Key>(key), modifiers);
-    }
+    static void press(int key, Qt::KeyboardModifiers modifiers = {}) { WindowFixture::press(key, modifiers); }
     SpanRef selected() const { return m_window->viewState()->selected(); }
     const Timeline& timeline() const { return *m_window->timelineView()->panels().front()->timeline; }
     QString selectedName() const { return QString::fromStdString(timeline().nameOf(timeline().spans()[selected().span])); }
@@ -63,17 +56,10 @@ private slots:
         open({"1f1b"});
         ViewState& state = *m_window->viewState();
         const TimeRange all = state.visible();
-        press(Qt::Key_W);
-        QVERIFY(state.visible().duration() < all.duration());
-        const TimeRange closer = state.visible();
-        press(Qt::Key_D);
-        QVERIFY(state.visible().begin > closer.begin);
-        press(Qt::Key_A);
-        press(Qt::Key_S);
+        WindowFixture::walkByKeys(*m_window);
         QTest::qWait(400); // the keys rest: the view is remembered
         press(Qt::Key_Plus);
         press(Qt::Key_Minus);
-        press(Qt::Key_Period);
         press(Qt::Key_F); // the op fills the view
         QVERIFY(state.visible().duration() < all.duration() / 2);
         QVERIFY(state.canGoBack());

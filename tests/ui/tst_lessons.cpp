@@ -14,6 +14,8 @@
 
 #include "app/ui/edit_controller.h"
 #include "app/ui/lesson_controller.h"
+#include "app/ui/lesson_session.h"
+#include "schedules/registry.h"
 #include "widgets/legend.h"
 #include "widgets/lessons/glossary_panel.h"
 #include "widgets/lessons/lesson_shelf.h"
@@ -277,6 +279,16 @@ private slots:
         QVERIFY(again.lessons()->session()->learner().said.empty());
     }
 
+    void what_is_missing_is_named()
+    {
+        Schedule order = makeSchedule("gpipe", Shape(2, 1)).value();
+        order.order[1].pop_back(); // 1B0
+        const Error backward = LessonSession::whyNot(order);
+        QCOMPARE(QString::fromStdString(backward.message), QStringLiteral("0B0 needs the gradient of 1B0, which is not placed yet"));
+        QCOMPARE(QString::fromStdString(backward.remedy), QStringLiteral("place 1B0 (rank 1) first"));
+        order.order[0].clear();
+        QCOMPARE(QString::fromStdString(LessonSession::whyNot(order).message), QStringLiteral("1F0 needs the activations of 0F0, which is not placed yet"));
+    }
     void a_mistake_in_a_file_is_told_with_its_line()
     {
         MainWindow window;

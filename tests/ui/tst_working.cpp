@@ -225,6 +225,42 @@ private slots:
         QVERIFY(m_window->sql()->ownQueries().empty());
     }
 
+    // Numbers of spans are the run's: chosen from a query, a note or a bookmark while a tool draws its own picture they bring the run's back.
+    void placesOfTheRunLeaveAToolsPicture()
+    {
+        const QString path = open({"zb-h1"});
+        const Timeline& timeline = *m_window->shownView()->run->timeline;
+        QVERIFY(m_window->selectOp(WindowFixture::spanOf(timeline, "2W5")));
+        const auto selected = [&] {
+            const SpanRef ref = m_window->viewState()->selected();
+            return ref.valid() && m_window->tool() == MainWindow::Tool::None ? QString::fromStdString(timeline.nameOf(timeline.spans()[ref.span])) : QString();
+        };
+        QCOMPARE(selected(), QStringLiteral("2W5"));
+        const auto away = [&] {
+            action(ActionId::LoweredView)->trigger();
+            QVERIFY(WindowFixture::settle(*m_window));
+            QCOMPARE(m_window->tool(), MainWindow::Tool::Lowered);
+            QVERIFY(m_window->timelineView()->panels().front()->timeline.get() != &timeline);
+        };
+        m_window->bookmarks()->set(1);
+        QTRY_VERIFY_WITH_TIMEOUT(RunFile::open(path.toStdString(), OpenMode::Read).value()->bookmarks()->size() == 1, 20000);
+        action(ActionId::SqlConsole)->trigger();
+        ask("SELECT name, span FROM spans WHERE run = :run AND name = '2W5'");
+        away();
+        m_window->sql()->chooseRow(0);
+        QTRY_COMPARE(selected(), QStringLiteral("2W5"));
+        away();
+        m_window->bookmarks()->jump(1);
+        QTRY_COMPARE(selected(), QStringLiteral("2W5"));
+        away();
+        m_window->sql()->showAllRows();
+        QCOMPARE(m_window->tool(), MainWindow::Tool::None);
+        QVERIFY(m_window->timelineView()->flags() && m_window->timelineView()->flags()->hits);
+        away(); // marks of the run are not those of another picture's ops
+        QVERIFY(!m_window->timelineView()->flags() || !m_window->timelineView()->flags()->hits);
+        m_window->setTool(MainWindow::Tool::None);
+    }
+
     void sqlAsksRunsInMemory()
     {
         m_window->newFromLibrary(QStringLiteral("1f1b"), Shape{2, 4, 0});

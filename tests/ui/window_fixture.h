@@ -81,6 +81,30 @@ struct WindowFixture {
         window.openFiles(files);
         return settle(window);
     }
+    // A key to whatever has the focus, as the keyboard sends it.
+    static void press(int key, Qt::KeyboardModifiers modifiers = {})
+    {
+        QWidget* focus = QApplication::focusWidget();
+        if (focus == nullptr) focus = QApplication::activeWindow();
+        QVERIFY(focus != nullptr);
+        QTest::keyClick(focus, static_cast<Qt::Key>(key), modifiers);
+    }
+    // The keys that zoom, pan and step from op to op do so, from a view of all with nothing selected; afterwards an op is.
+    static void walkByKeys(MainWindow& window)
+    {
+        ViewState& state = *window.viewState();
+        const TimeRange all = state.visible();
+        press(Qt::Key_W);
+        QVERIFY(state.visible().duration() < all.duration());
+        const TimeRange closer = state.visible();
+        press(Qt::Key_D);
+        QVERIFY(state.visible().begin > closer.begin);
+        press(Qt::Key_A);
+        press(Qt::Key_S);
+        QVERIFY(state.visible().duration() > closer.duration());
+        press(Qt::Key_Period);
+        QVERIFY(state.selected().valid());
+    }
     // Centre of an op's slice in the timeline view.
     static QPoint centre(MainWindow& window, SpanRef ref)
     {

@@ -38,6 +38,7 @@ private slots:
     void largeRunsComeLater();
     void sharesTheAxis();
     void nothingToShow();
+    void unknownIsOneLine();
 
 private:
     std::unique_ptr<ViewState> m_state;
@@ -509,6 +510,29 @@ void TestMemoryView::sharesTheAxis()
     QVERIFY(m_state->visible().duration() < 40'000'000);
     QVERIFY(m_view->focusPolicy() & Qt::TabFocus);
     QVERIFY(m_view->accessibleDescription().contains(QStringLiteral("Rank 0 peak 4.00 GiB")));
+}
+
+// A trace without memory has no peak of 0 B: the pane says so in its heading's line, and takes no more room.
+void TestMemoryView::unknownIsOneLine()
+{
+    QVERIFY(m_view->known());
+    const int usual = m_view->sizeHint().height();
+    const auto held = samples::simulated("1f1b");
+    const Timeline& base = *held;
+    TimelineBuilder builder(base.provenance(), "wall", base.ranks());
+    for (const Track& track : base.tracks()) {
+        const int own = builder.addTrack(track.rank, track.lane, track.name);
+        for (const Span& span : base.spansOf(track)) builder.addSpan(own, span);
+    }
+    const auto bare = builder.build();
+    QVERIFY(bare.has_value() && !(*bare)->hasMemory());
+    m_view->setPanels({makePanel(*bare, {0, 0, QStringLiteral("1F1B")})});
+    QVERIFY(!m_view->known());
+    QVERIFY(!m_view->accessibleDescription().contains(QStringLiteral("peak")));
+    QVERIFY(m_view->minimumSizeHint().height() < 40 && m_view->sizeHint().height() < usual);
+    m_view->setPanels({m_panel});
+    QVERIFY(m_view->known());
+    QCOMPARE(m_view->sizeHint().height(), usual);
 }
 
 void TestMemoryView::nothingToShow()

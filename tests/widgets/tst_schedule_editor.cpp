@@ -2,6 +2,7 @@
 #include <QSignalSpy>
 #include <QtTest>
 
+#include "schedules/timeline/timeline_of.h"
 #include "schedules/variants.h"
 #include "schedules/registry.h"
 #include "widgets/edit/schedule_editor.h"
@@ -146,6 +147,44 @@ private slots:
         }
         QCOMPARE(editor.spanAt({99, 0}), noSpan);
         QVERIFY(!editor.positionOf(noSpan).valid());
+    }
+
+    // An order that can't run frees nothing that it doesn't hold: an F that waits in the tray, or that is behind its B.
+    void memoryNeverGoesBelowZero_data()
+    {
+        QTest::addColumn<bool>("gone");
+        QTest::newRow("in the tray") << true;
+        QTest::newRow("behind its backward") << false;
+    }
+    void memoryNeverGoesBelowZero()
+    {
+        QFETCH(bool, gone);
+        for (const char* name : {"1f1b", "zb-h1"}) {
+            Schedule schedule = make(name);
+            const CostModel costs = CostModel::uniform(schedule);
+            auto& row = schedule.order[3];
+            const auto forward = std::find_if(row.begin(), row.end(), [](const Op& op) { return op.kind == OpKind::Forward && op.microbatch == 1; });
+            QVERIFY(forward != row.end());
+            const Op op = *forward;
+            row.erase(forward);
+            if (!gone) row.push_back(op);
+            const SimResult times = simulateRelaxed(schedule, costs);
+            const auto timeline = timelineOf(schedule, times, costs);
+            QVERIFY(timeline.has_value());
+            std::vector<Bytes> peaks;
+            for (int rank = 0; rank < schedule.ranks; ++rank) {
+                Bytes held = 0;
+                Bytes& peak = peaks.emplace_back(0);
+                for (const MemoryEvent& event : (*timeline)->memory()) {
+                    if (event.rank != rank || event.category != MemoryCategory::Activations) continue;
+                    held += event.delta;
+                    peak = std::max(peak, held);
+                    QVERIFY2(held >= 0, name);
+                }
+                QCOMPARE(held, Bytes{0});
+            }
+            QCOMPARE(times.peakActivation, peaks);
+        }
     }
 
     // Costs with launch delays: the figures of the order before the edit have them too.

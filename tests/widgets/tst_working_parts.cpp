@@ -20,8 +20,10 @@
 #include "widgets/palette/command_palette.h"
 #include "widgets/palette/fuzzy.h"
 #include "widgets/panel/op_query.h"
+#include "widgets/panel/side_panel.h"
 #include "widgets/preferences/preferences_dialog.h"
 #include "widgets/search/search_panel.h"
+#include "widgets/timeline/span_card.h"
 
 using namespace stagewright;
 
@@ -198,6 +200,42 @@ private slots:
         editor.clear();
         QTest::keyClick(&editor, Qt::Key_Return, Qt::ControlModifier); // empty query
         QCOMPARE(asked.count(), 1);
+    }
+
+    // A named range of a foreign trace is not shown as a forward of stage 0.
+    void foreignRangesAreNoOps()
+    {
+        TimelineBuilder builder(Provenance::Imported, "wall", 1);
+        const int compute = builder.addTrack(0, Lane::Compute), other = builder.addTrack(0, Lane::Other, "other");
+        Span forward;
+        forward.end = 1000;
+        forward.op.microbatch = 0;
+        const SpanId op = builder.addSpan(compute, forward);
+        Span range;
+        range.end = 5000;
+        range.label = builder.intern("train_step");
+        const SpanId step = builder.addSpan(other, range);
+        const auto timeline = builder.build();
+        QVERIFY(timeline.has_value());
+        const auto panel = makePanel(*timeline, {0, 0, QStringLiteral("trace")});
+        CauseCache causes;
+        const auto text = [&](SpanId span) {
+            const CardText card = spanCard(*panel, span, Theme::light(), causes);
+            QStringList lines{card.title};
+            for (const auto& [name, value] : card.rows) lines << name + QLatin1Char(' ') + value;
+            return lines.join(QLatin1Char('\n'));
+        };
+        QVERIFY2(text(op).contains(QStringLiteral("stage 0")), qPrintable(text(op)));
+        QVERIFY2(!text(step).contains(QStringLiteral("stage")) && text(step).contains(QStringLiteral("train_step"), Qt::CaseInsensitive), qPrintable(text(step)));
+        auto run = std::make_shared<Run>();
+        run->timeline = *timeline;
+        run->info.ranks = 1;
+        SidePanel side;
+        side.setRun(run, std::make_shared<const RunReport>(reportOf(*run, {.withoutSteps = true}).value()));
+        side.setSelection(step);
+        QStringList labels;
+        for (const QLabel* label : side.findChildren<QLabel*>()) labels << label->text();
+        QVERIFY2(labels.contains(QStringLiteral("train_step, rank 0")) && !labels.contains(QStringLiteral("Forward, rank 0")), qPrintable(labels.join(QLatin1Char('\n'))));
     }
 
     void notesAreATable()

@@ -69,8 +69,9 @@ public:
         recompute();
         order();
         cap();
-        std::stable_sort(m_table.levers.begin(), m_table.levers.end(), [](const Lever& a, const Lever& b) {
+        std::stable_sort(m_table.levers.begin(), m_table.levers.end(), [&](const Lever& a, const Lever& b) {
             if (a.makespan.has_value() != b.makespan.has_value()) return a.makespan.has_value();
+            if (m_table.ofOtherStep(a) != m_table.ofOtherStep(b)) return m_table.ofOtherStep(b);
             if (a.gain != b.gain) return a.gain > b.gain;
             return a.kind < b.kind;
         });
@@ -306,7 +307,9 @@ private:
                 with = timeOf(schedule, m_subject.costs, m_subject.channels);
             }
             add(LeverKind::Transient, fmt::format("transient:{}@{}", slow.rank, stepNumber(slow.step)),
-                fmt::format("rank {} in step {} as fast as in its other steps (it takes {:.2f}× as long)", slow.rank, stepNumber(slow.step), slow.factor), with, before, slow.step);
+                fmt::format("{}rank {} in step {} as fast as in its other steps (it takes {:.2f}× as long)", slow.step == m_subject.step ? "" : "another step: ", slow.rank,
+                            stepNumber(slow.step), slow.factor),
+                with, before, slow.step);
         }
     }
 
@@ -439,10 +442,10 @@ double LeverTable::error() const
 
 std::vector<Lever> LeverTable::shown() const
 {
-    const bool any = std::any_of(levers.begin(), levers.end(), [](const Lever& lever) { return lever.makespan && lever.gain > 0; });
+    const bool any = std::any_of(levers.begin(), levers.end(), [this](const Lever& lever) { return lever.makespan && lever.gain > 0 && !ofOtherStep(lever); });
     std::vector<Lever> out;
     for (const Lever& lever : levers)
-        if (!any || !lever.makespan || lever.gain > 0) out.push_back(lever);
+        if ((!any && !ofOtherStep(lever)) || !lever.makespan || lever.gain > 0) out.push_back(lever);
     return out;
 }
 
@@ -454,7 +457,7 @@ std::optional<Nanos> LeverTable::gainOf(IdleCause cause) const
     if (kinds.empty()) return most;
     most = 0;
     for (const Lever& lever : levers)
-        if (lever.makespan && (lever.step < 0 || lever.step == step) && std::find(kinds.begin(), kinds.end(), lever.kind) != kinds.end()) most = std::max(*most, lever.gain);
+        if (lever.makespan && !ofOtherStep(lever) && std::find(kinds.begin(), kinds.end(), lever.kind) != kinds.end()) most = std::max(*most, lever.gain);
     return most;
 }
 

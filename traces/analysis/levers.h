@@ -73,10 +73,12 @@ struct LeverTable {
     Nanos measured = 0;              // the recorded step
     std::optional<Nanos> simulated;  // with the run's costs: the reference of gains; empty: see reason
     std::string reason;
-    std::vector<Lever> levers;       // all that apply, largest gain first; among equals the more specific first; unknown ones last
+    // All that apply, largest gain first; among equals the more specific first; then those of other steps, by gain; unknown ones last.
+    std::vector<Lever> levers;
 
     double error() const; // (simulated − measured) / measured
-    // Levers with a gain, and those that can't be simulated; all if none has a gain.
+    bool ofOtherStep(const Lever& lever) const { return lever.step >= 0 && lever.step != step; }
+    // Levers with a gain, and those that can't be simulated; all of this step if none of it has a gain.
     std::vector<Lever> shown() const;
     // The gain of removing a cause of idle time: the largest gain of the levers for it, at least 0. Empty: there is no lever for it.
     std::optional<Nanos> gainOf(IdleCause cause) const;

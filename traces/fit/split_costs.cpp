@@ -78,6 +78,7 @@ Result<std::optional<SplitSource>> splitOfFile(const RunFile& file, const Run& r
         auto other = file.readStep(info.id, std::min(info.warmupSteps, std::max(0, info.steps - 1))); // its costs are stored outside its steps
         if (!other || !other->costs || !knowsSplit(*other->costs) || !sameSetup(run, *other)) continue;
         SplitSource source = sourceOf(*other->costs, fmt::format("#{} {}", info.id, info.name));
+        source.basis = SplitBasis::Run;
         source.run = info;
         return std::optional<SplitSource>(std::move(source));
     }
@@ -93,28 +94,57 @@ std::optional<SplitSource> splitOfLayers(const CostModel& costs, const std::vect
     auto byLayer = costsByLayer(costs, stages, blocksByStage);
     if (!byLayer || byLayer->stages() != costs.stages() || !knowsSplit(*byLayer)) return std::nullopt;
     SplitSource source = sourceOf(*byLayer, "its layers");
+    source.basis = SplitBasis::Layers;
     std::fill(source.freedShare.begin(), source.freedShare.end(), std::nullopt);
     return source;
 }
 
-void completeSplit(CostModel& costs, int ranks, const std::vector<SplitSource>& sources, std::optional<double> inputShare)
+SplitUse completeSplit(CostModel& costs, int ranks, const std::vector<SplitSource>& sources, std::optional<double> inputShare)
 {
-    if (knowsSplit(costs) || !knows(costs, OpKind::Backward)) return;
+    SplitUse use;
+    const auto has = [&](OpKind kind, int stage) { return costs.duration(kind, stage, -1) > 0; };
+    int whole = 0;
+    for (int stage = 0; stage < costs.stages(); ++stage) {
+        whole += has(OpKind::Backward, stage) ? 1 : 0;
+        if (has(OpKind::Backward, stage) && !has(OpKind::InputGrad, stage) && !has(OpKind::WeightGrad, stage)) use.stages.push_back(stage);
+    }
+    if (use.stages.empty()) return use;
     const bool freedGiven = std::any_of(costs.memory.begin(), costs.memory.end(), [](const StageMemory& memory) { return memory.freedAtInput != 0; });
     if (!costs.hasRankDurations()) ranks = 0;
-    std::string times;
-    std::string memory;
-    for (int stage = 0; stage < costs.stages(); ++stage) {
+    std::string where;
+    for (const int stage : use.stages) {
         const auto at = static_cast<std::size_t>(stage);
-        const auto timed = std::find_if(sources.begin(), sources.end(), [&](const SplitSource& source) { return at < source.inputShare.size() && source.inputShare[at] >= 0; });
-        part(costs, stage, inputShare ? *inputShare : timed != sources.end() ? timed->inputShare[at] : 0.5, ranks);
-        times = inputShare ? fmt::format("{} % of B is I", std::round(*inputShare * 1000) / 10) : timed != sources.end() ? "times from " + timed->words : "half of B each";
+        const auto first = [&](auto knowsIt) -> std::optional<std::size_t> {
+            const auto found = std::find_if(sources.begin(), sources.end(), knowsIt);
+            return found == sources.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - sources.begin()));
+        };
+        use.times = inputShare ? std::nullopt : first([&](const SplitSource& source) { return at < source.inputShare.size() && source.inputShare[at] >= 0; });
+        part(costs, stage, inputShare ? *inputShare : use.times ? sources[*use.times].inputShare[at] : 0.5, ranks);
+        where += fmt::format("{}{}", where.empty() ? "" : ", ", stage);
         if (freedGiven) continue;
-        const auto sized = std::find_if(sources.begin(), sources.end(), [&](const SplitSource& source) { return at < source.freedShare.size() && source.freedShare[at]; });
-        if (sized != sources.end()) costs.memory[at].freedAtInput = std::llround(*sized->freedShare[at] * static_cast<double>(costs.memory[at].activation));
-        memory = sized != sources.end() ? ", memory from " + sized->words : ", I frees nothing";
+        use.memory = first([&](const SplitSource& source) { return at < source.freedShare.size() && source.freedShare[at]; });
+        if (use.memory) costs.memory[at].freedAtInput = std::llround(*sources[*use.memory].freedShare[at] * static_cast<double>(costs.memory[at].activation));
     }
-    costs.origin += fmt::format(", I and W not measured: {}{}", times, memory);
+    const std::string times = inputShare ? fmt::format("{} % of B is I", std::round(*inputShare * 1000) / 10)
+                              : use.times ? "times from " + sources[*use.times].words
+                                          : "half of B each";
+    const std::string memory = freedGiven ? "" : use.memory ? ", memory from " + sources[*use.memory].words : ", I frees nothing";
+    costs.origin += fmt::format(", I and W{} not measured: {}{}", static_cast<int>(use.stages.size()) < whole ? " of stage " + where : "", times, memory);
+    return use;
+}
+
+void completeWhole(CostModel& costs, int ranks)
+{
+    for (int stage = 0; stage < costs.stages(); ++stage) {
+        if (costs.duration(OpKind::Backward, stage, -1) > 0) continue;
+        const auto parts = [&](int rank) { return costs.duration(OpKind::InputGrad, stage, rank) + costs.duration(OpKind::WeightGrad, stage, rank); };
+        std::vector<int> without;
+        for (int rank = 0; rank < ranks; ++rank)
+            if (costs.duration(OpKind::Backward, stage, rank) == 0) without.push_back(rank);
+        if (parts(-1) > 0) costs.setDuration(OpKind::Backward, stage, parts(-1));
+        for (const int rank : without)
+            if (parts(rank) != costs.duration(OpKind::Backward, stage, rank)) costs.setDuration(OpKind::Backward, stage, rank, parts(rank));
+    }
 }
 
 } // namespace stagewright

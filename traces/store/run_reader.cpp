@@ -67,7 +67,11 @@ public:
                         fmt::format("run {}: damaged ({} ranks; at most {})", m_id, m_run.info.ranks, mostRanks),
                         "restore the file from a copy");
         for (auto part : {&Reader::texts, &Reader::metrics, &Reader::documents, &Reader::timeline})
-            if (auto done = (this->*part)(); !done) return tl::unexpected(std::move(done.error()).with("file " + m_store.path));
+            if (auto done = (this->*part)(); !done) {
+                const std::string file = "file " + m_store.path;
+                if (done.error().message.starts_with(file)) return tl::unexpected(std::move(done.error())); // SQLite's own faults name it
+                return tl::unexpected(std::move(done.error()).with(file));
+            }
         m_run.info.damagedBlocks = m_damaged;
         return std::move(m_run);
     }

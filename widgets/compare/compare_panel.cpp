@@ -149,13 +149,8 @@ void ComparePanel::setComparison(std::shared_ptr<const Run> a, std::shared_ptr<c
     m_nameB = runTitle(b->info);
     m_fallTitle->setText(tr("From A to %1").arg(m_letter));
     fillDifferences(*comparison);
-    if (m_all.size() > 1) {
-        m_table->setTitle(tr("Differences from A"));
-        fillColumns();
-    } else {
-        m_table->setTitle(tr("Difference (%1 against A)").arg(m_letter));
-        fillTable(*comparison);
-    }
+    m_table->setTitle(m_all.size() > 1 ? tr("Differences from A") : tr("Difference (%1 against A)").arg(m_letter));
+    fillTable(*comparison);
     if (!m_note.isEmpty()) m_table->addText(m_note);
     fillWaterfall();
     fillWhy(*comparison);
@@ -205,96 +200,72 @@ void ComparePanel::fillWaterfall()
     m_fallNote->setVisible(!note.isEmpty());
 }
 
+// A row for each figure: of two runs the change has a column of its own, of more it stands under each value.
 void ComparePanel::fillTable(const Comparison& comparison)
 {
+    const bool pair = m_all.size() < 2;
+    std::vector<const Comparison*> others;
+    for (const auto& one : m_all) others.push_back(one.get());
+    if (pair) others = {&comparison};
+    const auto letterOf = [&](std::size_t i) { return pair ? m_letter : QChar(static_cast<char16_t>(u'B' + i)); };
+    const int lines = pair ? 1 : 2; // of the grid for a figure
     auto* table = new QWidget;
     auto* grid = new QGridLayout(table);
     grid->setContentsMargins(0, 0, 0, 0);
-    grid->setHorizontalSpacing(8);
-    grid->setVerticalSpacing(7);
-    grid->setColumnStretch(0, 1);
-    auto put = [&](int row, int column, const QString& text, const char* role, const QString& tooltip = {}) {
-        auto* label = makeLabel(text, role, table, row > 0);
-        label->setToolTip(tooltip);
-        if (column > 0) label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-        if (column == 0) label->setWordWrap(true); // never the figures
-        grid->addWidget(label, row, column);
-    };
-    put(0, 1, QStringLiteral("A"), "secondary", m_nameA);
-    put(0, 2, m_letter, "secondary", m_nameB);
-    put(0, 3, tr("change"), "secondary", tr("%1 minus A; times also as a share of A. Grey: within the noise.").arg(m_letter));
-    int row = 1;
-    for (const MetricDelta& metric : comparison.metrics) {
-        if (metric.a == 0 && metric.b == 0) continue;
-        if (!standsInTable(metric.key)) continue;
-        const MetricText text = metricText(metric, m_units, comparison.shows() || metric.unit == "bytes");
-        put(row, 0, text.title, "secondary", text.whole);
-        put(row, 1, text.a, "value");
-        put(row, 2, text.b, "value");
-        put(row, 3, text.change, text.role);
-        ++row;
-    }
-    m_table->addWidget(table);
-    m_table->addText(named(comparison.headline));
-}
-
-// A column for each run; under each value its change against A.
-void ComparePanel::fillColumns()
-{
-    auto* table = new QWidget;
-    auto* grid = new QGridLayout(table);
-    grid->setContentsMargins(0, 0, 0, 0);
-    grid->setHorizontalSpacing(7);
-    grid->setVerticalSpacing(1);
+    grid->setHorizontalSpacing(pair ? 8 : 7);
+    grid->setVerticalSpacing(pair ? 7 : 1);
     grid->setColumnStretch(0, 1);
     const auto put = [&](int row, int column, const QString& text, const char* role, const QString& tooltip = {}) {
         auto* label = makeLabel(text, role, table, row > 0);
         label->setToolTip(tooltip);
-        label->setAlignment(column > 0 ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignTop);
+        label->setAlignment(column > 0 ? Qt::AlignRight | Qt::AlignVCenter : pair ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignTop);
         if (column == 0) label->setWordWrap(true); // never the figures
-        grid->addWidget(label, row, column, column == 0 ? 2 : 1, 1);
+        grid->addWidget(label, row, column, column == 0 ? lines : 1, 1);
     };
-    for (int i = 0; i < m_names.size(); ++i) put(0, i + 1, QString(QChar(static_cast<char16_t>(u'A' + i))), "secondary", m_names[i]);
+    const auto lessA = [&](std::size_t i) { return tr("%1 minus A; for times as a share of A. Grey: within the noise.").arg(letterOf(i)); };
+    const QStringList names = pair ? QStringList{m_nameA, m_nameB} : m_names;
+    for (int i = 0; i < names.size(); ++i) put(0, i + 1, i == 0 ? QStringLiteral("A") : QString(letterOf(static_cast<std::size_t>(i - 1))), "secondary", names[i]);
+    if (pair) put(0, 3, tr("change"), "secondary", lessA(0));
+
     std::vector<std::string> keys;
-    for (const auto& comparison : m_all)
-        for (const MetricDelta& metric : comparison->metrics)
+    for (const Comparison* one : others)
+        for (const MetricDelta& metric : one->metrics)
             if (standsInTable(metric.key) && std::find(keys.begin(), keys.end(), metric.key) == keys.end()) keys.push_back(metric.key);
-    const auto of = [](const Comparison& comparison, const std::string& key) {
-        const auto found = std::find_if(comparison.metrics.begin(), comparison.metrics.end(), [&](const MetricDelta& one) { return one.key == key; });
-        return found == comparison.metrics.end() ? nullptr : &*found;
+    const auto of = [](const Comparison& one, const std::string& key) {
+        const auto found = std::find_if(one.metrics.begin(), one.metrics.end(), [&](const MetricDelta& metric) { return metric.key == key; });
+        return found == one.metrics.end() ? nullptr : &*found;
     };
     int row = 1;
     for (const std::string& key : keys) {
         double most = 0;
-        for (const auto& comparison : m_all)
-            if (const MetricDelta* metric = of(*comparison, key)) most = std::max({most, std::abs(metric->a), std::abs(metric->b)});
+        for (const Comparison* one : others)
+            if (const MetricDelta* metric = of(*one, key)) most = std::max({most, std::abs(metric->a), std::abs(metric->b)});
         if (most == 0) continue;
-        grid->setRowMinimumHeight(row + 2, 5);
+        if (!pair) grid->setRowMinimumHeight(row + 2, 5);
         bool first = true;
-        for (std::size_t i = 0; i < m_all.size(); ++i) {
-            const MetricDelta* metric = of(*m_all[i], key);
+        for (std::size_t i = 0; i < others.size(); ++i) {
+            const MetricDelta* metric = of(*others[i], key);
             const int column = static_cast<int>(i) + 2;
             if (metric == nullptr) {
                 put(row, column, QStringLiteral("·"), "faint", tr("This run has it in another unit or not at all."));
                 continue;
             }
-            const MetricText text = metricText(*metric, m_units, m_all[i]->shows() || metric->unit == "bytes", most);
+            const MetricText text = metricText(*metric, m_units, others[i]->shows() || metric->unit == "bytes", most);
             if (first) {
                 put(row, 0, text.title, "secondary", text.whole);
                 put(row, 1, text.a, "value");
             }
             first = false;
             put(row, column, text.b, "value");
-            put(row + 1, column, text.change, text.role, tr("%1 minus A; times as a share of A. Grey: within the noise.").arg(QChar(static_cast<char16_t>(u'B' + i))));
+            put(pair ? row : row + 1, pair ? 3 : column, text.change, text.role, lessA(i));
         }
-        row += 3;
+        row += pair ? 1 : 3;
     }
     m_table->addWidget(table);
-    for (std::size_t i = 0; i < m_all.size(); ++i) {
-        const QChar letter(static_cast<char16_t>(u'B' + i));
-        const QString text = named(m_all[i]->headline, letter);
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        const QString text = named(others[i]->headline, letterOf(i));
         static const QRegularExpression aLetter(QStringLiteral("\\b[BCD]\\b"));
-        m_table->addText(text.contains(aLetter) ? text : tr("%1: %2").arg(letter).arg(text));
+        m_table->addText(pair || text.contains(aLetter) ? text : tr("%1: %2").arg(letterOf(i)).arg(text));
     }
 }
 

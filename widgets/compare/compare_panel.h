@@ -43,7 +43,6 @@ private:
     static QString named(const std::string& sentence, QChar letter);
     void fillDifferences(const Comparison& comparison);
     void fillTable(const Comparison& comparison);
-    void fillColumns();
     void fillWaterfall();
     void fillIdle(const Comparison& comparison);
     void fillSplit(const Comparison& comparison);

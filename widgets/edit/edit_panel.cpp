@@ -24,6 +24,7 @@ QPushButton* button(const QString& text, const QString& tooltip, QWidget* parent
     auto* made = new QPushButton(text, parent);
     made->setToolTip(tooltip);
     made->setAutoDefault(false);
+    made->setFocusPolicy(Qt::TabFocus); // one that its own click disables would hand the keys to its neighbour
     made->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     return made;
 }

@@ -147,6 +147,7 @@ ExploreTable::ExploreTable(QWidget* parent) : QTableView(parent), m_model(new Ex
     horizontalHeader()->setStretchLastSection(true);
     const int widths[] = {160, 74, 60, 60, 58, 58, 160};
     for (int i = 0; i < ExploreModel::ColumnCount; ++i) setColumnWidth(i, widths[i]);
+    for (int i = ExploreModel::StepTime; i < ExploreModel::Note; ++i) horizontalHeader()->setSectionResizeMode(i, QHeaderView::ResizeToContents); // neither titles nor figures are cut
     makeCopyable(static_cast<QAbstractItemView*>(this));
     connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
         if (!m_following && now.isValid()) emit rowChosen(m_sorted->mapToSource(now).row());

@@ -396,7 +396,7 @@ void ImportDialog::showDetails()
         for (qsizetype i = 0; i < described.notes.size(); ++i) add(i == 0 ? tr("Notes") : QString(), described.notes[i], tr("Kept as the run's note"), "value");
     }
     if (m_reading)
-        for (qsizetype i = 0; i < m_reading->refused.size(); ++i) add(i == 0 ? tr("Not read") : QString(), m_reading->refused[i], tr("The other files are read anyway"), "worse");
+        for (qsizetype i = 0; i < m_reading->refused.size(); ++i) add(i == 0 ? tr("Not read") : QString(), m_reading->refused[i], tr("The other files are read anyway"), m_reading->descriptions.empty() ? "worse" : "secondary"); // beside traces other files are usual
     grid->setRowStretch(row, 1);
     m_details->setWidget(body);
 }

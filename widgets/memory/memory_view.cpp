@@ -55,7 +55,20 @@ MemoryView::~MemoryView()
 
 QSize MemoryView::sizeHint() const
 {
+    if (!known()) return {1000, static_cast<int>(header)};
     return {1000, static_cast<int>(header + 104 * static_cast<double>(std::clamp<std::size_t>(m_places.size(), 1, 4)) + bottomMargin)};
+}
+
+QSize MemoryView::minimumSizeHint() const
+{
+    return {420, known() ? 100 : static_cast<int>(header)};
+}
+
+bool MemoryView::known() const
+{
+    if (m_panels.empty() || !ready() || m_predicted) return true;
+    const auto holds = [](const MemoryRow& row) { return row.counter || row.total().peak != 0 || (row.ghost && row.ghost->peak != 0); };
+    return m_panels.back()->timeline->hasMemory() || std::any_of(m_rows->begin(), m_rows->end(), holds);
 }
 
 QChar MemoryView::letterOf(std::size_t panel) const
@@ -177,6 +190,7 @@ void MemoryView::arrange()
         };
         const RowPlan plan = planRows({m_panels.back()}, m_state->rows());
         for (const RowItem& item : plan.items) {
+            if (!known()) break;
             const auto at = static_cast<std::size_t>(item.rankIndex);
             if (item.kind != RowKind::Group) {
                 if (at < rows.size()) add(rows[at], rows[at].title, {});
@@ -275,7 +289,10 @@ MemoryScene MemoryView::scene(const QSizeF& size) const
     QStringList words;
     if (!ready()) words << tr("drawing the charts…");
     const bool budgetShown = m_budget && m_settings.has(MemoryCategory::Activations);
-    if (m_settings.count() > 0) words << (m_settings.ownScale ? tr("%1, each rank on its own scale") : tr("%1 per rank")).arg(unit);
+    if (!known())
+        words << tr("not recorded in this run");
+    else if (m_settings.count() > 0)
+        words << (m_settings.ownScale ? tr("%1, each rank on its own scale") : tr("%1 per rank")).arg(unit);
     std::size_t most = 0;
     const MemoryRow* fullest = nullptr;
     for (const MemoryPlace& place : m_places) {

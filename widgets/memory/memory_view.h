@@ -55,7 +55,8 @@ public:
     // In a rectangle narrower than narrowView the charts share its height; if that is too little, only the fullest rank is shown.
     void paintTo(QPainter& painter, const QRectF& rect, const Theme& theme, bool withHover = false) const;
     QSize sizeHint() const override;
-    QSize minimumSizeHint() const override { return {420, 100}; }
+    QSize minimumSizeHint() const override;
+    bool known() const; // false: the run holds no memory, and one line says so
 
 signals:
     void settingsChanged();

@@ -115,10 +115,10 @@ void GapSections::fillCauses()
 void GapSections::fillLongest()
 {
     m_longest->clear();
-    m_longest->setVisible(m_report != nullptr && !m_report->gaps.empty());
-    if (m_report == nullptr) return;
+    const std::vector<int> order = m_report != nullptr ? gapsByLength(*m_report, m_cause) : std::vector<int>();
+    m_longest->setVisible(!order.empty());
+    if (order.empty()) return;
     m_longest->setTitle(m_cause ? tr("Longest gaps: %1").arg(words(titleOf(*m_cause)).toLower()) : tr("Longest gaps"));
-    const std::vector<int> order = gapsByLength(*m_report, m_cause);
     for (std::size_t i = 0; i < std::min(longestShown, order.size()); ++i) {
         const int index = order[i];
         const Gap& gap = m_report->gaps[static_cast<std::size_t>(index)];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include <QHBoxLayout>
@@ -34,6 +35,7 @@ QString loss() { return SidePanel::tr("Mean cross-entropy over the step's microb
 } // namespace definition
 
 static constexpr std::size_t mostLevers = 8;
+static constexpr std::size_t mostRankRows = 32;
 
 static QString leverText(const Lever& lever)
 {
@@ -55,6 +57,18 @@ static QString leverText(const Lever& lever)
     case LeverKind::Order: return SidePanel::tr("Next forwards first");
     }
     return name;
+}
+
+// By rank, not by length: the rows are found by their number.
+static std::vector<std::size_t> idlestRanks(const BubbleReport& report)
+{
+    std::vector<std::size_t> rows(report.ranks.size());
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    if (rows.size() <= mostRankRows) return rows;
+    std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return report.ranks[a].idle > report.ranks[b].idle; });
+    rows.resize(mostRankRows);
+    std::sort(rows.begin(), rows.end());
+    return rows;
 }
 
 static QString timeOf(double value, const Units& units) { return durationText(std::llround(value), units); }
@@ -269,16 +283,23 @@ void SidePanel::fillLevers()
     if (!shown) return;
     const LeverTable& table = *m_figures->levers;
     const QString base = tr("The step is simulated with the run's own costs (%1) and again with this one change.").arg(durationText(*table.simulated, m_units));
+    const QString nothing = tr("None of these would shorten the step: free links, equally fast ranks and stages, another order.");
     std::size_t rows = 0;
+    bool others = false;
     for (const Lever& lever : table.shown()) {
         if (!lever.makespan || lever.gain <= 0) continue;
         if (++rows > mostLevers) break;
+        if (table.ofOtherStep(lever) && !others) {
+            if (rows == 1) m_levers->addText(nothing, "secondary");
+            m_levers->addText(tr("In other steps:"), "faint");
+            others = true;
+        }
         const Nanos before = *lever.makespan + lever.gain;
         m_levers->addRow(leverText(lever), tr("%1 (%2\u00a0%)").arg(signedDurationText(-lever.gain, m_units), signedFixed(-100.0 * static_cast<double>(lever.gain) / static_cast<double>(std::max<Nanos>(1, before)), 1)),
                          tr("%1: the step then takes %2 and holds at most %3 on a rank.\n%4").arg(QString::fromStdString(lever.title), durationText(*lever.makespan, m_units), bytesText(lever.peak, m_units), base),
                          PanelSection::Tone::Better);
     }
-    if (rows == 0) m_levers->addText(tr("None of these would shorten the step: free links, equally fast ranks and stages, another order."), "secondary");
+    if (rows == 0) m_levers->addText(nothing, "secondary");
     if (table.measured > 0)
         m_levers->addText(tr("Simulated: %1; actual: %2 (%3\u00a0%)").arg(durationText(*table.simulated, m_units), durationText(table.measured, m_units), signedFixed(100 * table.error(), 1)), "faint");
 }
@@ -360,7 +381,8 @@ void SidePanel::fillBubble()
     m_bubble->addWidget(row);
     tellOverSteps(*m_bubble, "bubble_fraction", definition::bubbleRatio(), shareOf);
     const double window = std::max<double>(1, static_cast<double>(report.makespan()));
-    for (std::size_t r = 0; r < report.ranks.size(); ++r) {
+    const std::vector<std::size_t> rows = idlestRanks(report);
+    for (const std::size_t r : rows) {
         const RankBubbles& rank = report.ranks[r];
         std::array<double, paintCount> shares{};
         for (std::size_t k = 0; k < opKindCount; ++k)
@@ -380,6 +402,8 @@ void SidePanel::fillBubble()
             m->tell(*m_bubble, m->share(static_cast<double>(rank.idle) / window, then, 0));
         }
     }
+    if (rows.size() < report.ranks.size())
+        m_bubble->addText(tr("The %L1 ranks of %L2 that are idle longest. The gutter of the timeline has every rank.").arg(rows.size()).arg(report.ranks.size()), "faint");
 }
 
 void SidePanel::fillMemory()
@@ -510,18 +534,21 @@ void SidePanel::describeSpan(SpanId id)
     auto* layout = new QHBoxLayout(head);
     layout->setContentsMargins(0, 0, 0, 3);
     layout->setSpacing(8);
-    const Fill& fill = theme().of(span.op.kind);
-    auto* swatch = new QLabel(span.op.microbatch >= 0 ? QString::number(span.op.microbatch) : QStringLiteral("·"));
+    const bool op = track.lane != Lane::Other; // other named ranges of a foreign trace are not ops of the schedule
+    const Fill& fill = theme().of(op ? span.op.kind : OpKind::Filler);
+    auto* swatch = new QLabel(op && span.op.microbatch >= 0 ? QString::number(span.op.microbatch) : QStringLiteral("·"));
     swatch->setAlignment(Qt::AlignCenter);
     swatch->setMinimumSize(18, 18);
     swatch->setStyleSheet(QStringLiteral("background:%1;color:%2;border-radius:3px;font-weight:600;padding:0 4px;").arg(fill.fill.name(), fill.label.name()));
     layout->addWidget(swatch);
-    layout->addWidget(makeLabel(tr("%1, rank %2").arg(kindTitle(span.op.kind)).arg(track.rank), "value", head, true));
+    const QString name = QString::fromStdString(timeline.nameOf(span));
+    layout->addWidget(makeLabel(tr("%1, rank %2").arg(op ? kindTitle(span.op.kind) : name).arg(track.rank), "value", head, true));
     layout->addStretch(1);
     m_selection->addWidget(head);
 
-    m_selection->addRow(tr("Op"), tr("%1 · stage %2").arg(QString::fromStdString(timeline.nameOf(span))).arg(span.op.stage),
-                        tr("Stage, kind and microbatch, as in the schedule. Zero-bubble papers write B for the input gradient (I)."));
+    if (op)
+        m_selection->addRow(tr("Op"), tr("%1 · stage %2").arg(name).arg(span.op.stage),
+                            tr("Stage, kind and microbatch, as in the schedule. Zero-bubble papers write B for the input gradient (I)."));
     const Nanos begin = m_figures->bubbles.windowBegin;
     m_selection->addRow(tr("Start"), durationText(span.start - begin, m_units), tr("From the start of the step's window."));
     m_selection->addRow(tr("Duration"), durationText(span.duration(), m_units), tr("From start to end on the run's clock."));

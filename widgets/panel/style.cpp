@@ -16,6 +16,7 @@ namespace {
 constexpr const char* sheet = R"(
 * { outline: none; }
 QMainWindow, QDialog { background: @window; }
+QDialogButtonBox, QMessageBox { dialogbuttonbox-buttons-have-icons: 0; }
 QWidget { color: @text; font-family: "@family"; }
 QMenuBar, QMenu, QToolBar QToolButton, QStatusBar { font-size: 12px; }
 QToolTip { background: @panel; color: @text; border: 1px solid @separator; padding: 5px 7px; }
@@ -43,7 +44,8 @@ QToolBar QToolButton#primary:focus, QPushButton#primary:focus { border-color: @t
 QToolBar QToolButton#primary:hover, QPushButton#primary:hover { background: @accentHover; }
 QToolBar QToolButton#primary:disabled, QPushButton#primary:disabled { background: @groove; color: @faint; border-color: @groove; }
 QToolBar QToolButton::menu-indicator { image: none; }
-QToolBar QToolButton#qt_toolbar_ext_button { padding: 5px 4px; }
+QToolBar QToolButton#qt_toolbar_ext_button { padding: 0; border: none; background: transparent; qproperty-icon: url(@arrow); }
+QLineEdit QToolButton { padding: 0; margin: 0; border: none; background: transparent; min-height: 0; min-width: 0; }
 QPushButton#flat { border-color: transparent; background: transparent; color: @accentText; padding: 4px 6px; }
 QPushButton#flat:focus { border: 1px solid @accent; padding: 4px 6px; }
 QPushButton#link { border-color: transparent; background: transparent; color: @accentText; padding: 2px 0; text-align: left; }

@@ -144,6 +144,11 @@ RunsPanel::RunsPanel(RunsModel* model, QWidget* parent) : QWidget(parent), m_mod
         else
             emit runChosen(ref);
     });
+    m_tree->viewport()->installEventFilter(this);
+    connect(m_tree, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+        const RunRef ref = m_model->refAt(index);
+        if (ref.valid() && m_pressedAt == index && QApplication::keyboardModifiers() == Qt::NoModifier) emit runChosenAgain(ref);
+    });
     connect(m_tree, &QTreeView::activated, this, [this](const QModelIndex& index) {
         const RunRef ref = m_model->refAt(index);
         if (ref.valid()) emit runChosen(ref);
@@ -178,6 +183,7 @@ void RunsPanel::sift()
 
 bool RunsPanel::eventFilter(QObject* watched, QEvent* event)
 {
+    if (watched == m_tree->viewport() && event->type() == QEvent::MouseButtonPress) m_pressedAt = m_tree->currentIndex();
     if (watched != m_find || event->type() != QEvent::KeyPress) return QWidget::eventFilter(watched, event);
     const int key = static_cast<QKeyEvent*>(event)->key();
     const bool enters = key == Qt::Key_Return || key == Qt::Key_Enter;

@@ -3,6 +3,7 @@
 
 #include <QStyledItemDelegate>
 #include <QTreeView>
+#include <QPersistentModelIndex>
 #include <QWidget>
 
 #include "widgets/runs/runs_model.h"
@@ -40,6 +41,7 @@ public:
 
 signals:
     void runChosen(const stagewright::RunRef& ref);                            // click or Enter
+    void runChosenAgain(const stagewright::RunRef& ref);                       // click on the one that was current
     void compareAsked(const stagewright::RunRef& ref);                         // Ctrl+click: with the run shown
     void left(); // Escape in the find field
     void menuAsked(const QPoint& global, const stagewright::RunRef& ref, const QString& file);
@@ -52,6 +54,7 @@ private:
     QLineEdit* m_find;
     RunsModel* m_model;
     QTreeView* m_tree;
+    QPersistentModelIndex m_pressedAt; // what was current before the button went down
     RunDelegate* m_delegate;
     QLabel* m_empty;
 };

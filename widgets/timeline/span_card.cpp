@@ -80,7 +80,8 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     if (span >= timeline.spans().size()) return card;
     const Span& s = timeline.spans()[span];
     const Track& track = timeline.trackOf(span);
-    card.swatch = theme.of(s.op.kind).fill;
+    const bool op = track.lane != Lane::Other; // other named ranges of a foreign trace are not ops of the schedule
+    card.swatch = theme.of(op ? s.op.kind : OpKind::Filler).fill;
     card.title = s.label != 0 ? sentence(timeline.nameOf(s)) : capitalised(ruleOf(s.op.kind).title);
     if (s.op.microbatch >= 0) {
         card.title += s.op.count > 1 ? tr(" · microbatches %1–%2").arg(s.op.microbatch).arg(s.op.microbatch + s.op.count - 1)
@@ -88,7 +89,7 @@ CardText spanCard(const TimelinePanel& panel, SpanId span, const Theme& theme, C
     }
     card.title += tr(" · rank %1").arg(track.rank);
     const auto add = [&card](const QString& name, const QString& value) { card.rows.emplace_back(name, value); };
-    add(tr("Op"), sentence(timeline.nameOf(s)) + tr(", stage %1").arg(s.op.stage));
+    if (op) add(tr("Op"), sentence(timeline.nameOf(s)) + tr(", stage %1").arg(s.op.stage));
     if (timeline.steps() > 1) add(tr("Step"), QString::number(s.step + 1));
     const double resolution = static_cast<double>(std::max<Nanos>(1, panel.duration)) / 5000;
     add(tr("Start"), momentText(panel.shownTime(panel.toAxis(s.start), from), resolution, panel.units));
