@@ -231,7 +231,7 @@ private slots:
         run->timeline = *timeline;
         run->info.ranks = 1;
         SidePanel side;
-        side.setRun(run, std::make_shared<const RunFigures>(runFigures(*run).value()));
+        side.setRun(run, std::make_shared<const RunReport>(reportOf(*run, {.withoutSteps = true}).value()));
         side.setSelection(step);
         QStringList labels;
         for (const QLabel* label : side.findChildren<QLabel*>()) labels << label->text();

@@ -65,7 +65,7 @@ namespace {
 std::vector<AnalysisColumn> criticalPathColumns()
 {
     return {{"op", "Op"}, {"rank", "Rank", ColumnKind::Whole}, {"start_ns", "Start", ColumnKind::Time}, {"duration_ns", "Duration", ColumnKind::Time},
-            {"wait_before_ns", "Wait before it", ColumnKind::Time, "Transfer and launch, from the end of the op before it on the path."}};
+            {"wait_before_ns", "Wait before it", ColumnKind::Time, "Transfer and launch, from the end of the previous op on the path."}};
 }
 
 Result<AnalysisRows> criticalPathRows(const Run& run, int step)

@@ -482,6 +482,7 @@ namespace {
 
 Result<WrittenFile> writeFolder(const ExportRequest& request)
 {
+    if (request.run->timeline->ranks() == 0) return fail(ErrorCode::Invalid, fmt::format("run {} has no ranks to write", request.run->info.name));
     const auto counts = writeKinetoFolder(*request.run, request.path, request.progress);
     if (!counts) return tl::unexpected(counts.error());
     return WrittenFile{{{"ranks", counts->ranks}, {"spans", counts->spans}, {"launches", counts->launches}, {"memory_events", counts->memoryEvents}}, toText(*counts)};

@@ -1,5 +1,5 @@
 // The tables of a report: every analysis of analyses.def, computed for one step of a run. `report --table`, JSON `tables`, the SQL
-// functions report_NAME, the window's Tables and the HTML page render them and know none by name.
+// functions report_NAME, the window's Tables and the HTML page iterate them.
 #pragma once
 
 #include <string>
