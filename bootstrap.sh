@@ -174,7 +174,7 @@ say_skipped() {
     skipped=$(sed -nE 's/^SKIP   : ([^(]*\([^)]*\)) (.*)$/\1: \2/p; s/^skipped: (.*)$/\1/p' $log | sort -u)
     [ -n "$skipped" ] || return 0
     say "skipped here: $(grep -c . <<<"$skipped")"
-    sed 's/^/    /' <<<"$skipped"
+    printf '    %s\n' "${skipped//$'\n'/$'\n'    }"
 }
 
 run_tests() {

@@ -16,7 +16,8 @@ ActivationRule::ActivationRule(const Schedule& schedule, const CostModel& costs,
             if (m_recomputed.empty())
                 m_recomputed.assign(
                     static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(m_microbatches), 0);
-            for (int k = 0; k < op.count; ++k) m_recomputed[cellOf(op, k)] = 1;
+            for (int k = 0; k < op.count; ++k)
+                if (cellOf(op, k) < m_recomputed.size()) m_recomputed[cellOf(op, k)] = 1;
         }
     if (unheld == Unheld::LeftOut) leaveOutUnheld(schedule);
 }
@@ -25,6 +26,7 @@ void ActivationRule::leaveOutUnheld(const Schedule& schedule)
 {
     std::vector<Bytes> held(static_cast<std::size_t>(schedule.stages) * static_cast<std::size_t>(m_microbatches), 0);
     std::vector<char> out(held.size(), 0);
+    std::vector<char> run(held.size(), 0); // the forward has been
     bool any = false;
     for (const auto& ops : schedule.order)
         for (const Op& op : ops)
@@ -33,7 +35,11 @@ void ActivationRule::leaveOutUnheld(const Schedule& schedule)
                 if (delta == 0 || cellOf(op, k) >= held.size()) continue;
                 Bytes& now = held[cellOf(op, k)];
                 now += delta;
-                if (now >= 0) continue;
+                const bool lacksForward = op.kind != OpKind::Forward && run[cellOf(op, k)] == 0;
+                if (op.kind == OpKind::Forward) run[cellOf(op, k)] = 1;
+                // Costs by which I frees more than the whole go below zero on their own.
+                const StageMemory& memory = m_costs.memory[op.stage];
+                if (now >= 0 || (!lacksForward && memory.freedAtInput > memory.activation)) continue;
                 out[cellOf(op, k)] = 1;
                 any = true;
             }
@@ -58,7 +64,7 @@ Bytes ActivationRule::deltaOf(const Op& op, int k) const
     if (rule.holdsActivation) {
         delta = memory.activation;
         if (!m_recomputed.empty()) {
-            const bool recomputed = m_recomputed[cellOf(op, k)] != 0;
+            const bool recomputed = cellOf(op, k) < m_recomputed.size() && m_recomputed[cellOf(op, k)] != 0;
             if (op.kind == OpKind::Recompute)
                 delta = memory.activation - memory.boundary;
             else if (recomputed)

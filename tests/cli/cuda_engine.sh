@@ -15,7 +15,7 @@ run stagewright check --backend cuda $small -p 2 -m 4 --steps 2
 expect_code 0
 for kernel in 'layer norm' 'linear, weight gradient' 'GELU layer, forward and backward' 'attention of a later slice' 'attention that streams its keys' \
     'attention that streams its keys, heads of 64' 'attention that streams its keys, heads of 128' \
-    'cross entropy' 'AdamW, forward and backward'; do
+    'cross entropy' 'AdamW, step and undo'; do
     for precision in 'fp32 .* 1e-04' 'tf32 .* 4e-03' 'bf16 .* 2e-02'; do expect_out "^$kernel +cuda +$precision +pass\$"; done
 done
 expect_out '^cuda against cpu, 10 steps +fp32 .* pass$'

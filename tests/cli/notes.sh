@@ -11,7 +11,7 @@ expect_json 0 runs 0 notes
 
 run stagewright runs runs.stagewright --note 1 'waits for rank 1; see "B 3", 50 % – done'
 expect_code 0
-expect_err 'run 1 is noted'
+expect_err 'the note of run 1 is saved'
 expect_out 'waits for rank 1; see "B 3", 50 % – done'
 run stagewright runs runs.stagewright --json
 expect_json 'waits for rank 1; see "B 3", 50 % – done' runs 0 note

@@ -74,7 +74,7 @@ private slots:
         auto result = checkSchedule(schedule, smallModel(), 2, {});
         QVERIFY2(result, result ? "" : result.error().message.c_str());
         QVERIFY2(result->passed, result->note.c_str());
-        QVERIFY2(result->note.find("another order") != std::string::npos, result->note.c_str());
+        QVERIFY2(result->note.find("different order") != std::string::npos, result->note.c_str());
     }
 
     // A backend that is wrong now and then is detected.

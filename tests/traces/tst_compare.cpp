@@ -267,7 +267,7 @@ private slots:
         Run a = samples::simulatedRun("1f1b", 4, 8);
         Run b = samples::simulatedRun("pipedream", 4, 8);
         QVERIFY(weightsText(a).empty());
-        QVERIFY(mentions(compareRuns(a, b).value(), {"B changes the mathematics", "stashed", "recording measures"}));
+        QVERIFY(mentions(compareRuns(a, b).value(), {"B changes the mathematics", "stashed", "record the schedule to measure the deviation"}));
         b.metrics = {{"deviation", "", {0.01, 0.25}}};
         b.configuration = {{"weights", "stashed"}};
         const Comparison comparison = compareRuns(a, b).value();

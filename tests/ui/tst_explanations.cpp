@@ -170,7 +170,7 @@ private slots:
         further->setFocus();
         QTest::keyClicks(further, QStringLiteral("F*"));
         QVERIFY(WindowFixture::settle(*m_window));
-        QVERIFY2(panel->plainText().contains(QStringLiteral("no change")), qPrintable(panel->plainText()));
+        QVERIFY2(panel->plainText().contains(QStringLiteral("not a change")), qPrintable(panel->plainText()));
         QCOMPARE(makespan(1), expected->makespanAfter);
         further->clear();
         auto* reset = panel->findChild<QPushButton*>(QStringLiteral("reset"));

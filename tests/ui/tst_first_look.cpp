@@ -565,7 +565,7 @@ private slots:
         dialog->setStyle(nothing); // a failed write leaves the dialog open
         m_window->exporter()->savePicture(dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));
         QVERIFY(dialog->isVisible() && m_window->bannerText().isEmpty());
-        QVERIFY2(dialog->noteText().contains(QStringLiteral("nothing")), qPrintable(dialog->noteText()));
+        QVERIFY2(dialog->noteText().contains(QStringLiteral("Nothing to draw")), qPrintable(dialog->noteText()));
         QCOMPARE(dialog->style().widthMm, 123.0);
         dialog->setStyle(style);
         m_window->exporter()->savePicture(dialog, m_fixture->dir.filePath(QStringLiteral("picture.png")));

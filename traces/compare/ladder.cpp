@@ -154,7 +154,7 @@ Result<Climb> climb(const Schedule& a, const CostModel& costsA, const Schedule& 
     if (auto done = step(path, RungKind::Start, {}, now, costsA); !done) return tl::unexpected(done.error());
     if (!a.splitsBackward() && b.splitsBackward() && hasWhole(a, OpKind::Backward) && !pairs(a)) {
         now = splitEveryBackward(now);
-        if (auto done = step(path, RungKind::Split, "the backward is split in I and W", now, costs); !done) return tl::unexpected(done.error());
+        if (auto done = step(path, RungKind::Split, "the backward is split into I and W", now, costs); !done) return tl::unexpected(done.error());
     }
     const bool alike = sameKeys(now, b);
     if (alike && now.splitsBackward() && b.splitsBackward() && !pairs(now) && !pairs(b))

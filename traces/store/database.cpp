@@ -30,7 +30,7 @@ Error errorOf(sqlite3* handle, int code, const std::string& path)
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-        return {ErrorCode::Unreadable, message + "is read-only", "check its permissions, or copy it"};
+        return {ErrorCode::Unreadable, message + "can't be written, it is read-only", "check its permissions, or copy it"};
     case SQLITE_NOMEM:
     case SQLITE_TOOBIG:
         return {ErrorCode::Failed, message + reason, "free some memory"};

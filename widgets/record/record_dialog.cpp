@@ -412,7 +412,7 @@ void RecordDialog::showDevice(const RecordSettings& s)
             if (label->buddy() == field) label->setVisible(meant);
     }
     QString meaning = tr("Queues where each rank has its own GPU, otherwise serialised.");
-    if (s.sharing == QLatin1String("queues")) meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow each other down, so op times differ from those on separate GPUs.");
+    if (s.sharing == QLatin1String("queues")) meaning = tr("Side by side: real waits and overlap. Ranks on one GPU slow each other down: ops take longer than on a GPU each.");
     if (s.sharing == QLatin1String("partitions")) meaning = tr("An equal part of the multiprocessors for each rank: real waits, no interference between ranks. Ops are slower than on a whole GPU; memory bandwidth is still shared.");
     if (s.sharing == QLatin1String("serialised")) meaning = tr("One op at a time: exact op times on a whole GPU, placed as if each rank had its own. Contention and real overlap don't show.");
     m_sharingMeaning->setText(meaning);

@@ -169,7 +169,7 @@ QString inWords(const RecordSettings& s)
         text += QLatin1Char('.');
     }
     text += QLatin1Char(' ');
-    text += tr("%1 warm-up and %2 measured steps per schedule, with the same seed and data, alternating between schedules.").arg(s.warmup).arg(s.steps);
+    text += tr("%1 warm-up and %2 measured steps per schedule, same seed and data, taken in turn.").arg(s.warmup).arg(s.steps);
     return text;
 }
 

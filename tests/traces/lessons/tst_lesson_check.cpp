@@ -72,7 +72,7 @@ private slots:
         row("run", "goal: run(\"1f1b\")", "goal: run(\"zb-h1\")", Point::Names, "nothing named 'zb-h1' is recorded");
         row("needs", "minutes: 10", "minutes: 10\nneeds: teleport", Point::Names, "needs teleport", Severity::Skipped);
         row("step", "show: gpipe ", "show: interleaved-1f1b\nset: microbatches=9\n#", Point::Simulates, "step 'step-1'");
-        row("expected fault", "show: gpipe ", "show: gpipe\nexpect: invalid \"0F4\"\n#", Point::Simulates, "expects 0F4");
+        row("expected fault", "show: gpipe ", "show: gpipe\nexpect: invalid \"0F4\"\n#", Point::Simulates, "expects the fault 0F4");
         row("nothing to do", "show: gpipe ", "show: 1f1b\n#", Point::StartFails, "passes without any change");
         row("no tool for it", "allow: move, text, library", "allow: settings", Point::StartFails, "needs the tool");
         row("solution", "```solution\nschedule: 1f1b", "```solution\nschedule: zb-h2", Point::SolutionPasses, "does not pass");
