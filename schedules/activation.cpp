@@ -31,16 +31,16 @@ void ActivationRule::leaveOutUnheld(const Schedule& schedule)
     for (const auto& ops : schedule.order)
         for (const Op& op : ops)
             for (int k = 0; k < op.count; ++k) {
-                const Bytes delta = deltaOf(op, k);
-                if (delta == 0 || cellOf(op, k) >= held.size()) continue;
-                Bytes& now = held[cellOf(op, k)];
-                now += delta;
-                const bool lacksForward = op.kind != OpKind::Forward && run[cellOf(op, k)] == 0;
-                if (op.kind == OpKind::Forward) run[cellOf(op, k)] = 1;
-                // Costs by which I frees more than the whole go below zero on their own.
+                const std::size_t cell = cellOf(op, k);
+                if (cell >= held.size() || op.stage >= m_costs.memory.size()) continue;
+                if (op.kind == OpKind::Forward) run[cell] = 1;
+                Bytes& now = held[cell];
+                now += deltaOf(op, k);
+                // Costs by which I frees more than the whole, or whose stage inputs are larger, go below zero on their own.
                 const StageMemory& memory = m_costs.memory[op.stage];
-                if (now >= 0 || (!lacksForward && memory.freedAtInput > memory.activation)) continue;
-                out[cellOf(op, k)] = 1;
+                const bool odd = memory.freedAtInput > memory.activation || memory.boundary > memory.activation;
+                if (now >= 0 || (odd && run[cell] != 0)) continue;
+                out[cell] = 1;
                 any = true;
             }
     if (any) m_leftOut = std::move(out);
