@@ -117,13 +117,12 @@ public:
                 if (!line.starts_with(key + '\t')) lines += line + '\n';
         }
         const fs::path part = m_file.string() + "." + std::to_string(::getpid());
-        {
-            std::ofstream file(part);
-            file << lines << key << '\t' << name << '\t' << reason << '\n';
-        }
+        std::ofstream file(part);
+        file << lines << key << '\t' << name << '\t' << reason << '\n';
+        file.close();
         std::error_code error;
-        fs::rename(part, m_file, error);
-        if (error) fs::remove(part, error);
+        if (file) fs::rename(part, m_file, error);
+        if (!file || error) fs::remove(part, error); // a full disk: what was kept stays
     }
 
 private:
