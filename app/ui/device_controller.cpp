@@ -2,6 +2,7 @@
 
 #include <QDockWidget>
 
+#include "app/ui/bottom_dock.h"
 #include "app/ui/main_window.h"
 #include "widgets/background.h"
 #include "widgets/device/device_panel.h"
@@ -9,23 +10,9 @@
 
 namespace stagewright {
 
-DeviceController::DeviceController(MainWindow& window) : QObject(&window), m_window(window), m_panel(new DevicePanel), m_dock(new QDockWidget(tr("Kernels and links"), &window))
+DeviceController::DeviceController(MainWindow& window) : QObject(&window), m_window(window), m_panel(new DevicePanel), m_dock(makeBottomDock(window, QStringLiteral("deviceDock"), tr("Kernels and links"), m_panel, ActionId::DeviceTables, [this] { m_panel->kernels()->setFocus(); }))
 {
-    m_dock->setObjectName(QStringLiteral("deviceDock"));
-    m_dock->setWidget(m_panel);
-    m_dock->setFeatures(QDockWidget::DockWidgetClosable);
-    window.addDockWidget(Qt::BottomDockWidgetArea, m_dock);
-    m_dock->hide();
-    connect(window.actions()[ActionId::DeviceTables], &QAction::triggered, this, [this](bool wanted) {
-        m_dock->setVisible(wanted);
-        if (!wanted) return;
-        m_dock->raise();
-        m_panel->kernels()->setFocus();
-    });
-    connect(m_dock, &QDockWidget::visibilityChanged, this, [this] {
-        m_window.actions()[ActionId::DeviceTables]->setChecked(!m_dock->isHidden());
-        refresh();
-    });
+    connect(m_dock, &QDockWidget::visibilityChanged, this, &DeviceController::refresh);
     connect(&window, &MainWindow::runShown, this, &DeviceController::refresh);
     connect(&window, &MainWindow::modeChanged, this, &DeviceController::refresh);
     connect(&window, &MainWindow::themeChanged, this, [this] { m_panel->setTheme(m_window.theme()); });

@@ -5,6 +5,7 @@
 #include <QDockWidget>
 #include <QTableView>
 
+#include "app/ui/bottom_dock.h"
 #include "app/ui/main_window.h"
 #include "app/ui/steps_controller.h"
 #include "app/ui/notes_controller.h"
@@ -41,18 +42,8 @@ std::vector<SearchHit> searchRun(const TimelinePanel& panel, const OpQuery& quer
 
 } // namespace
 
-SearchController::SearchController(MainWindow& window) : QObject(&window), m_window(window), m_panel(new SearchPanel), m_dock(new QDockWidget(tr("Search results"), &window))
+SearchController::SearchController(MainWindow& window) : QObject(&window), m_window(window), m_panel(new SearchPanel), m_dock(makeBottomDock(window, QStringLiteral("searchDock"), tr("Search results"), m_panel, ActionId::SearchList, [this] { m_panel->table()->setFocus(); }))
 {
-    m_dock->setObjectName(QStringLiteral("searchDock"));
-    m_dock->setWidget(m_panel);
-    m_dock->setFeatures(QDockWidget::DockWidgetClosable);
-    window.addDockWidget(Qt::BottomDockWidgetArea, m_dock);
-    m_dock->hide();
-    connect(window.actions()[ActionId::SearchList], &QAction::triggered, this, [this](bool wanted) {
-        m_dock->setVisible(wanted);
-        if (wanted) m_panel->table()->setFocus();
-    });
-    connect(m_dock, &QDockWidget::visibilityChanged, this, [this] { m_window.actions()[ActionId::SearchList]->setChecked(!m_dock->isHidden()); });
     connect(m_panel, &SearchPanel::chosen, this, &SearchController::go);
     connect(&window, &MainWindow::runShown, this, &SearchController::clear);
     connect(&window, &MainWindow::modeChanged, this, &SearchController::clear);

@@ -3,29 +3,16 @@
 #include <QDockWidget>
 #include <QListWidget>
 
+#include "app/ui/bottom_dock.h"
 #include "app/ui/main_window.h"
 #include "widgets/background.h"
 #include "widgets/tables/tables_panel.h"
 
 namespace stagewright {
 
-TablesController::TablesController(MainWindow& window) : QObject(&window), m_window(window), m_panel(new TablesPanel), m_dock(new QDockWidget(tr("Tables"), &window))
+TablesController::TablesController(MainWindow& window) : QObject(&window), m_window(window), m_panel(new TablesPanel), m_dock(makeBottomDock(window, QStringLiteral("tablesDock"), tr("Tables"), m_panel, ActionId::Tables, [this] { m_panel->names()->setFocus(); }))
 {
-    m_dock->setObjectName(QStringLiteral("tablesDock"));
-    m_dock->setWidget(m_panel);
-    m_dock->setFeatures(QDockWidget::DockWidgetClosable);
-    window.addDockWidget(Qt::BottomDockWidgetArea, m_dock);
-    m_dock->hide();
-    connect(window.actions()[ActionId::Tables], &QAction::triggered, this, [this](bool wanted) {
-        m_dock->setVisible(wanted);
-        if (!wanted) return;
-        m_dock->raise();
-        m_panel->names()->setFocus();
-    });
-    connect(m_dock, &QDockWidget::visibilityChanged, this, [this] {
-        m_window.actions()[ActionId::Tables]->setChecked(!m_dock->isHidden());
-        refresh();
-    });
+    connect(m_dock, &QDockWidget::visibilityChanged, this, &TablesController::refresh);
     connect(&window, &MainWindow::runShown, this, &TablesController::refresh);
     connect(&window, &MainWindow::modeChanged, this, &TablesController::refresh);
     connect(m_panel, &TablesPanel::spanChosen, this, [this](SpanId span) {
